@@ -1,8 +1,9 @@
 """Content nodes that follow an assignment, in this process, over real gRPC."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,15 +11,19 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 from tenacious import available
 
+from winnow.assignment import AssignmentFile
 from winnow.bundle import Bundle
 from winnow.content_node.composing.assigned import AssignedShards, open_assigned
 from winnow.content_node.settings import NodeSettings
+from winnow.content_node.shard.manifest import read_shard_manifest
 from winnow.content_node.snapshots.contents import open_shard_files
 from winnow.content_node.transfer.copies import OpenCopies
 from winnow.content_node.transfer.servicer import TRANSFER_SERVICE, ShardTransferServicer
 from winnow.deadline import Deadline
-from winnow.domain.shard import NodeReport
+from winnow.domain.assignment import Assignment
+from winnow.domain.shard import NodeReport, shard_name
 from winnow.errors import UnavailableError
+from winnow.index_directory import shard_directories
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.security.peers import PLAIN_TEXT
@@ -113,3 +118,37 @@ async def assigned_node(
         await copies.close()
         await shards.close()
         parts.pool.close()
+
+
+class Nodes:
+    """Nodes of an index of three shards, which a has at first."""
+
+    def __init__(self, root: Path, index: Path, bundle: Bundle, stack: AsyncExitStack) -> None:
+        self.root, self.bundle, self.stack = root, bundle, stack
+        self.path = root / "assignment.json"
+        for shard in shard_directories(index):
+            shutil.copytree(shard, root / "a" / shard.name)
+        manifest = read_shard_manifest(root / "a" / shard_name(0, 3))
+        self.index_id = manifest.index_id
+        self.nodes: dict[str, AssignedNode] = {}
+
+    async def start(self, name: str, **flags: Any) -> AssignedNode:
+        node = await self.stack.enter_async_context(
+            assigned_node(name, self.root / name, self.path, self.bundle, **flags)
+        )
+        self.nodes[name] = node
+        return node
+
+    def assign(self, holders: Mapping[int, str]) -> None:
+        """Assigns shards to nodes, each named by a letter; `a` has the others."""
+        addresses = {name: node.address for name, node in self.nodes.items()}
+        everything = {shard: tuple(holders.get(shard, "a")) for shard in range(3)}
+
+        def change(before: Assignment | None) -> Assignment:
+            if before is not None:
+                return before.changed(everything, addresses)
+            return Assignment(
+                index_id=self.index_id, shards=3, version=1, nodes=addresses, holders=everything
+            )
+
+        AssignmentFile(str(self.path)).change(change)

@@ -1,7 +1,6 @@
 """Composes the shards of a node that follows an assignment, and opens and closes them by it."""
 
 import asyncio
-import shutil
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -11,6 +10,13 @@ from prometheus_client import CollectorRegistry
 
 from winnow.assignment import AssignmentFile
 from winnow.bundle import Bundle
+from winnow.content_node.assigned.directories import (
+    delete_partial_copies,
+    delete_shard,
+    lock_data,
+    prepare_data,
+    shards_in,
+)
 from winnow.content_node.assigned.steps import HeldShard, Steps, next_steps, nodes_with, other_nodes
 from winnow.content_node.composing.parts import NodeParts, open_node_parts
 from winnow.content_node.composing.shard import RunningShard
@@ -27,8 +33,7 @@ from winnow.deadline import Deadline
 from winnow.domain.assignment import Assignment
 from winnow.domain.partition import ancestors_of, parent_of
 from winnow.domain.shard import NodeReport, ShardInfo, number_of, shard_name
-from winnow.errors import ArtefactError, NotLoadedError, UnavailableError, WinnowError
-from winnow.files.durable import sync_directory
+from winnow.errors import NotLoadedError, UnavailableError, WinnowError
 from winnow.security.peers import PeerChannels
 from winnow.settings.errors import SettingsError
 from winnow.telemetry.runtimes import RuntimeMetrics
@@ -40,9 +45,6 @@ _RETRY_AFTER = 10.0
 """Seconds after which a shard that could not be opened is tried again."""
 _POLLED_SECONDS = 7.0
 """Seconds in which every front has polled all nodes. Idle fronts poll every 5 s by default."""
-_LOCK = "node.lock"
-_REMOVED = ".removed"
-"""Suffix of a directory that is being deleted."""
 Sleep = Callable[[float], Awaitable[None]]
 
 
@@ -102,11 +104,12 @@ class AssignedShards:
 
     async def load(self) -> None:
         """Loads the shards in the data directory, and begins to follow the assignment."""
-        await DaemonWork(partial(_clean, self._data)).result()
-        self._lock = await DaemonWork(partial(_lock, self._data)).result()
+        await DaemonWork(partial(prepare_data, self._data)).result()
+        self._lock = await DaemonWork(partial(lock_data, self._data)).result()
         await self._read()
         await self._check_name()
-        for directory in await DaemonWork(partial(_shards_in, self._data)).result():
+        await self._delete_partial_copies()
+        for directory in await DaemonWork(partial(shards_in, self._data)).result():
             number = number_of(directory.name)
             if number is not None and self._is_known(directory):
                 await self._open(number, directory)
@@ -195,10 +198,18 @@ class AssignedShards:
             return False
         return bool(assignment.partition.parts_of(number))
 
+    async def _delete_partial_copies(self) -> None:
+        """Deletes what interrupted copies have left of shards that this node does not get."""
+        if self._assignment is not None:
+            wanted = self._assignment.of_node(self._settings.name) | self._changing.keys()
+            await DaemonWork(partial(delete_partial_copies, self._data, wanted)).result()
+
     async def _follow(self, assignment: Assignment) -> None:
         own = assignment.of_node(self._settings.name)
-        for shard in self._failed.keys() - own - self._changing.keys():
-            await self._shards.remove(self._failed.pop(shard))
+        if cancelled := self._failed.keys() - own - self._changing.keys():
+            for shard in cancelled:
+                await self._shards.remove(self._failed.pop(shard))
+            await self._delete_partial_copies()
         held = await self._describe_held()
         is_settled = held.keys() == own and not self._hidden
         if is_settled and not any(copy.must_be_replaced for copy in held.values()):
@@ -331,7 +342,8 @@ class AssignedShards:
             is_temporary = isinstance(error, UnavailableError) and not isinstance(
                 error, NotLoadedError
             )
-            running.served.fail(reason, is_temporary=is_temporary)
+            public = error.public if isinstance(error, WinnowError) else ""
+            running.served.fail(public or reason, is_temporary=is_temporary)
             self._failed[shard] = running
             self._not_before[shard] = asyncio.get_running_loop().time() + _RETRY_AFTER
         else:
@@ -367,15 +379,20 @@ class AssignedShards:
             return
         # the nodes share the work of copying
         source = sources[shard % len(sources)]
-        async with self._moves.open(source, assignment.index_id, shard) as peer:
-            await receive_shard(
-                peer,
-                source,
-                directory,
-                LoggedProgress(),
-                feeding=settings.feed,
-                only_holder=len(assignment.holders[shard]) == 1,
-            )
+        try:
+            async with self._moves.open(source, assignment.index_id, shard) as peer:
+                await receive_shard(
+                    peer,
+                    source,
+                    directory,
+                    LoggedProgress(),
+                    feeding=settings.feed,
+                    only_holder=len(assignment.holders[shard]) == 1,
+                )
+        except WinnowError as error:
+            if error.public:
+                error.with_public(f"copying it from node {source} failed: {error.public}")
+            raise
 
     async def _check_absent(self, assignment: Assignment, shard: int) -> None:
         """Raises UnavailableError unless all other nodes reply, and none of them has the shard.
@@ -411,7 +428,7 @@ class AssignedShards:
         del self._held[shard]
         self._hidden.discard(shard)
         await self._shards.remove(running)
-        await DaemonWork(partial(_delete, running.directory)).result()
+        await DaemonWork(partial(delete_shard, running.directory)).result()
         _log.info("shard closed; other nodes serve it", shard=shard)
 
 
@@ -444,44 +461,3 @@ def open_assigned(
         sleep=sleep,
     )
     return assigned, parts
-
-
-def _shards_in(data: Path) -> list[Path]:
-    try:
-        return sorted(each for each in data.iterdir() if number_of(each.name) is not None)
-    except OSError as error:
-        raise ArtefactError(f"cannot use {data} for shards: {error.strerror}") from error
-
-
-def _lock(data: Path) -> DirectoryLock:
-    """Locks a data directory until the process ends."""
-    try:
-        return DirectoryLock(data / _LOCK)
-    except OSError as error:
-        raise ArtefactError(f"cannot use {data} for shards: {error.strerror}") from error
-    except ArtefactError as error:
-        raise ArtefactError(
-            f"--data {data} is used by another node: give each node another directory"
-        ) from error
-
-
-def _clean(data: Path) -> None:
-    """Deletes the directories that a killed node was deleting."""
-    try:
-        data.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ArtefactError(f"cannot use {data} for shards: {error.strerror}") from error
-    for each in data.glob(f"*{_REMOVED}"):
-        shutil.rmtree(each, ignore_errors=True)
-
-
-def _delete(directory: Path) -> None:
-    """Deletes a directory. After a kill it is either whole or has another name."""
-    removed = directory.with_name(directory.name + _REMOVED)
-    try:
-        directory.rename(removed)
-        sync_directory(directory.parent)
-    except OSError as error:
-        _log.warning("closed shard not deleted", directory=str(directory), reason=error.strerror)
-        return
-    shutil.rmtree(removed, ignore_errors=True)

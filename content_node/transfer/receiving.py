@@ -76,10 +76,10 @@ def _check_room(copy: PeerCopy, directory: Path) -> None:
             f"cannot use {directory.parent} for shards: {error.strerror}"
         ) from error
     if free < size * _ROOM_FACTOR:
-        raise ArtefactError(
-            f"{directory.parent} has {free / MB:,.0f} MB of room, and {directory.name} takes "
-            f"{size / MB:,.0f}: make room, or move the shard to another node"
-        )
+        room = f"{free / MB:,.0f} MB of room, and {directory.name} takes {size / MB:,.0f}"
+        advice = "make room, or move the shard to another node"
+        full = ArtefactError(f"{directory.parent} has {room}: {advice}")
+        raise full.with_public(f"the disk has {room}: {advice}")
 
 
 def _pull(copy: PeerCopy, owner: str, directory: Path, progress: CopyProgress) -> None:

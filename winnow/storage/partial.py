@@ -7,6 +7,7 @@ process at a time holds its lock.
 import contextlib
 import errno
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from winnow.errors import ArtefactError
 from winnow.files.durable import sync_directory
 from winnow.files.lock import locked
 
+PARTIAL = ".partial"
 _LOCK_FILE, _CONTENT_FOLDER = "lock", "content"
 _DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -51,10 +53,12 @@ def restored_directory(target: Path) -> Iterator[Path]:
     except OSError as error:
         disk_full = error.errno in _DISK_FULL_ERRNOS
         advice = "free disk space" if disk_full else "make it writable"
-        raise ArtefactError(
+        failed = ArtefactError(
             f"cannot write {error.filename or target}: {error.strerror or error}: {advice}, and "
             "run the same command again to resume"
-        ) from error
+        )
+        reason = error.strerror or type(error).__name__
+        raise failed.with_public(f"its files cannot be written ({reason}): {advice}") from error
 
 
 @contextlib.contextmanager
@@ -66,13 +70,25 @@ def open_partial(target: Path) -> Iterator[PartialDirectory]:
     be created.
     """
     _check_target_is_free(target)
-    directory = target.with_name(target.name + ".partial")
+    directory = target.with_name(target.name + PARTIAL)
     _check_no_other_files(directory)
     with _locked(directory, target):
         _check_target_is_free(target)  # the process that held the lock may have finished just now
         partial = PartialDirectory(target, directory)
         partial.content.mkdir(exist_ok=True)
         yield partial
+
+
+def remove_partial(target: Path) -> None:
+    """Deletes what an interrupted restore of `target` has left.
+
+    Raises ArtefactError if the directory holds unrelated files, OSError if it cannot be deleted,
+    and UnavailableError if a restore is running.
+    """
+    directory = target.with_name(target.name + PARTIAL)
+    _check_no_other_files(directory)
+    with _locked(directory, target):
+        shutil.rmtree(directory)
 
 
 def _check_target_is_free(target: Path) -> None:

@@ -1,61 +1,20 @@
 """Nodes follow an assignment: they receive, serve and close shards."""
 
-import shutil
-from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 import structlog
-from assigned_nodes import AssignedNode, assigned_node, briefly
+from assigned_nodes import AssignedNode, Nodes, assigned_node, briefly
 from awaited import AwaitedCount
 
-from winnow.assignment import AssignmentFile
 from winnow.bundle import Bundle
 from winnow.content_node.live.custody import Custody, read_custody
-from winnow.content_node.shard.manifest import read_shard_manifest
 from winnow.deadline import Deadline
-from winnow.domain.assignment import Assignment
 from winnow.domain.shard import shard_name, shard_of
 from winnow.domain.write import Outcome, Write
 from winnow.errors import ArtefactError, NotLoadedError, UnavailableError
-from winnow.index_directory import shard_directories
 from winnow.settings.errors import SettingsError
-
-
-class Nodes:
-    """Nodes of an index of three shards, which a has at first."""
-
-    def __init__(self, root: Path, index: Path, bundle: Bundle, stack: AsyncExitStack) -> None:
-        self.root, self.bundle, self.stack = root, bundle, stack
-        self.path = root / "assignment.json"
-        for shard in shard_directories(index):
-            shutil.copytree(shard, root / "a" / shard.name)
-        manifest = read_shard_manifest(root / "a" / shard_name(0, 3))
-        self.index_id = manifest.index_id
-        self.nodes: dict[str, AssignedNode] = {}
-
-    async def start(self, name: str, **flags: Any) -> AssignedNode:
-        node = await self.stack.enter_async_context(
-            assigned_node(name, self.root / name, self.path, self.bundle, **flags)
-        )
-        self.nodes[name] = node
-        return node
-
-    def assign(self, holders: Mapping[int, str]) -> None:
-        """Assigns shards to nodes, each named by a letter; `a` has the others."""
-        addresses = {name: node.address for name, node in self.nodes.items()}
-        everything = {shard: tuple(holders.get(shard, "a")) for shard in range(3)}
-
-        def change(before: Assignment | None) -> Assignment:
-            if before is not None:
-                return before.changed(everything, addresses)
-            return Assignment(
-                index_id=self.index_id, shards=3, version=1, nodes=addresses, holders=everything
-            )
-
-        AssignmentFile(str(self.path)).change(change)
 
 
 def deletion(shard: int, version: int = 1) -> Write:

@@ -1,0 +1,77 @@
+"""The directories of shards in the data directory of a node. Blocks: use a thread."""
+
+import shutil
+from collections.abc import Collection
+from pathlib import Path
+
+import structlog
+
+from winnow.content_node.live.locks import DirectoryLock
+from winnow.domain.shard import number_of
+from winnow.errors import ArtefactError, WinnowError
+from winnow.files.durable import sync_directory
+from winnow.storage.partial import PARTIAL, remove_partial
+
+_log = structlog.get_logger("content_node")
+_LOCK = "node.lock"
+_REMOVED = ".removed"
+"""Suffix of a directory that is being deleted."""
+
+
+def shards_in(data: Path) -> list[Path]:
+    """The directories of shards, sorted; raises ArtefactError if they cannot be listed."""
+    try:
+        return sorted(each for each in data.iterdir() if number_of(each.name) is not None)
+    except OSError as error:
+        raise ArtefactError(f"cannot use {data} for shards: {error.strerror}") from error
+
+
+def lock_data(data: Path) -> DirectoryLock:
+    """Locks a data directory until the process ends.
+
+    Raises ArtefactError if another node has locked it, or it cannot be written.
+    """
+    try:
+        return DirectoryLock(data / _LOCK)
+    except OSError as error:
+        raise ArtefactError(f"cannot use {data} for shards: {error.strerror}") from error
+    except ArtefactError as error:
+        raise ArtefactError(
+            f"--data {data} is used by another node: give each node another directory"
+        ) from error
+
+
+def prepare_data(data: Path) -> None:
+    """Creates a data directory; deletes the shards in it that a killed node was deleting."""
+    try:
+        data.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ArtefactError(f"cannot use {data} for shards: {error.strerror}") from error
+    for each in data.glob(f"*{_REMOVED}"):
+        shutil.rmtree(each, ignore_errors=True)
+
+
+def delete_shard(directory: Path) -> None:
+    """Deletes the directory of a shard. After a kill it is either whole or has another name."""
+    removed = directory.with_name(directory.name + _REMOVED)
+    shutil.rmtree(removed, ignore_errors=True)  # a directory cannot replace one with files
+    try:
+        directory.rename(removed)
+        sync_directory(directory.parent)
+    except OSError as error:
+        _log.warning("closed shard not deleted", directory=str(directory), reason=error.strerror)
+        return
+    shutil.rmtree(removed, ignore_errors=True)
+
+
+def delete_partial_copies(data: Path, wanted: Collection[int]) -> None:
+    """Deletes what interrupted copies have left of shards that are not `wanted` any more."""
+    for each in data.glob(f"*{PARTIAL}"):
+        target = each.with_name(each.name.removesuffix(PARTIAL))
+        number = number_of(target.name)
+        if number is None or number in wanted:
+            continue
+        try:
+            remove_partial(target)
+        except (OSError, WinnowError) as error:
+            _log.warning("partial copy not deleted", directory=str(each), reason=str(error))
