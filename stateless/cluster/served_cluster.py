@@ -69,7 +69,13 @@ class ServedCluster:
             for shard, info in cluster.shard_infos.items()
             if shard not in missing
         ]
-        return NodeReport(tuple(infos), tuple(ShardFault(*each) for each in errors.items()))
+        replying = (fault for node in nodes if node.error is None for fault in node.faults)
+        with_reason = {fault.shard for fault in replying if not fault.is_unreachable}
+        faults = (
+            ShardFault(shard, error, is_unreachable=shard not in with_reason)
+            for shard, error in errors.items()
+        )
+        return NodeReport(tuple(infos), tuple(faults))
 
     def _replicas(self, shard: int) -> list[ShardInfo]:
         """The last reports of the replicas of a shard.

@@ -31,6 +31,8 @@ class _Entry:
     info: ShardInfo | None = None
     """None while the node does not serve the shard."""
     error: WinnowError | None
+    is_loading: bool = False
+    """Whether the node replies, and has the error because it loads the shard."""
     refusal: str = ""
     """Reason of the front's refusal; empty if it was not refused."""
     unused: str = ""
@@ -112,7 +114,13 @@ def _entries(node: Node, view: ClusterView) -> list[_Entry]:
         entries.append(entry)
     for fault in node.faults:
         shard = fault.shard if fault.shard in view.replicas else None
-        entries.append(_Entry(node=node, shard=shard, error=node.error or fault.error))
+        entry = _Entry(
+            node=node,
+            shard=shard,
+            error=node.error or fault.error,
+            is_loading=node.error is None and not fault.is_unreachable,
+        )
+        entries.append(entry)
     return entries or [_Entry(node=node, error=node.error)]
 
 
@@ -126,10 +134,12 @@ def _state(
         return (NodeState.SERVING, "") if condition.is_active else (NodeState.OUT, _EJECTED)
     if entry.error is None:
         return NodeState.OUT, entry.unused or (_NEW if entry.info is not None else _EMPTY)
-    return _state_of_failed(entry.error), str(entry.error)
+    return _state_of_failed(entry.error, entry.is_loading), str(entry.error)
 
 
-def _state_of_failed(error: WinnowError) -> NodeState:
+def _state_of_failed(error: WinnowError, is_loading: bool) -> NodeState:
     if isinstance(error, NotLoadedError):
         return NodeState.NOT_LOADED
-    return NodeState.LEAVING if isinstance(error, LeavingError) else NodeState.UNREACHABLE
+    if isinstance(error, LeavingError):
+        return NodeState.LEAVING
+    return NodeState.LOADING if is_loading else NodeState.UNREACHABLE

@@ -238,14 +238,20 @@ def _fault_to_message(fault: ShardFault) -> shard_pb2.ShardFault:
     # names of files need not be UTF-8
     reason = str(fault.error).encode(errors="backslashreplace").decode()[:_MAX_REASON]
     is_loading = not isinstance(fault.error, NotLoadedError)
-    return shard_pb2.ShardFault(shard=fault.shard, reason=reason, is_loading=is_loading)
+    return shard_pb2.ShardFault(
+        shard=fault.shard,
+        reason=reason,
+        is_loading=is_loading,
+        is_unreachable=fault.is_unreachable,
+    )
 
 
 def _fault_of_message(message: shard_pb2.ShardFault, address: str) -> ShardFault:
     kind = UnavailableError if message.is_loading else NotLoadedError
     error = kind(f"{address}: {message.reason[:_MAX_REASON]}")
     public = public_node_message(error)
-    return ShardFault(optional(message, "shard"), error.with_public(public))
+    shard = optional(message, "shard")
+    return ShardFault(shard, error.with_public(public), message.is_unreachable)
 
 
 def report_of_message(message: shard_pb2.ListShardsResponse, address: str) -> NodeReport:

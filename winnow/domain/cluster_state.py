@@ -18,6 +18,8 @@ class NodeState(Enum):
     UNREACHABLE = "unreachable"
     NOT_LOADED = "not_loaded"
     """The node runs, but could not load its shard."""
+    LOADING = "loading"
+    """The node runs, and loads its shard or tries again to load it."""
     REFUSED = "refused"
     """The node serves another index, other models or other passages."""
 

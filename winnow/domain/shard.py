@@ -80,6 +80,8 @@ class ShardFault:
     """Number of the shard; None if it is unknown, because its files cannot be read."""
     error: WinnowError
     """The error of calls: a NotLoadedError, or an UnavailableError while the shard is loading."""
+    is_unreachable: bool = False
+    """Whether the nodes of the shard do not reply to the front that reports the fault."""
 
 
 @dataclass(frozen=True, slots=True)

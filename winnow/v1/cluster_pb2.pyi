@@ -205,6 +205,8 @@ class ReplicaState(google.protobuf.message.Message):
         """The node runs, but could not load its shard."""
         STATE_REFUSED: ReplicaState._State.ValueType  # 6
         """The node replies, but with another index, other models or other passages."""
+        STATE_LOADING: ReplicaState._State.ValueType  # 7
+        """The node runs, and loads its shard or tries again to load it."""
 
     class State(_State, metaclass=_StateEnumTypeWrapper): ...
     STATE_UNSPECIFIED: ReplicaState.State.ValueType  # 0
@@ -220,6 +222,8 @@ class ReplicaState(google.protobuf.message.Message):
     """The node runs, but could not load its shard."""
     STATE_REFUSED: ReplicaState.State.ValueType  # 6
     """The node replies, but with another index, other models or other passages."""
+    STATE_LOADING: ReplicaState.State.ValueType  # 7
+    """The node runs, and loads its shard or tries again to load it."""
 
     ADDRESS_FIELD_NUMBER: builtins.int
     STATE_FIELD_NUMBER: builtins.int

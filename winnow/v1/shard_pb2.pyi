@@ -74,20 +74,24 @@ class ShardFault(google.protobuf.message.Message):
     SHARD_FIELD_NUMBER: builtins.int
     REASON_FIELD_NUMBER: builtins.int
     IS_LOADING_FIELD_NUMBER: builtins.int
+    IS_UNREACHABLE_FIELD_NUMBER: builtins.int
     shard: builtins.int
     """The shard's number. Unset if it is unknown, because its files cannot be read."""
     reason: builtins.str
     is_loading: builtins.bool
     """Whether the shard is still loading. Otherwise its files are damaged or missing."""
+    is_unreachable: builtins.bool
+    """Whether the nodes of the shard do not reply. Only front nodes set it."""
     def __init__(
         self,
         *,
         shard: builtins.int | None = ...,
         reason: builtins.str = ...,
         is_loading: builtins.bool = ...,
+        is_unreachable: builtins.bool = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_shard", b"_shard", "shard", b"shard"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_shard", b"_shard", "is_loading", b"is_loading", "reason", b"reason", "shard", b"shard"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_shard", b"_shard", "is_loading", b"is_loading", "is_unreachable", b"is_unreachable", "reason", b"reason", "shard", b"shard"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_shard", b"_shard"]) -> typing.Literal["shard"] | None: ...
 
 Global___ShardFault: typing_extensions.TypeAlias = ShardFault

@@ -15,6 +15,7 @@ const WORDS = {
   STATE_UNREACHABLE: "unreachable",
   STATE_NOT_LOADED: "not loaded",
   STATE_REFUSED: "refused",
+  STATE_LOADING: "loading",
 };
 
 /** Looks again and again, but not while the page is hidden. */

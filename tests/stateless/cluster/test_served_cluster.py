@@ -7,7 +7,7 @@ from heard_nodes import Nodes
 
 from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
-from winnow.domain.shard import MAX_FRONTS, ShardInfo
+from winnow.domain.shard import MAX_FRONTS, NodeReport, ShardFault, ShardInfo
 from winnow.errors import DeadlineExceededError, UnavailableError
 from winnow.searcher import RequestedShard, Retrieved
 from winnow.shard_writer import CountingShardWriter
@@ -137,3 +137,12 @@ async def test_fronts_that_use_each_other_do_not_report_the_shards_of_a_node_tha
         await other.poll(middle)
         await middle.poll(other)
     assert sorted(await middle.infos()) == sorted(await other.infos()) == [1]
+
+
+async def test_a_shard_that_loads_is_told_from_one_whose_nodes_do_not_reply(
+    middle: Middle,
+) -> None:
+    middle.miss("a", UnavailableError("a: connection refused"))
+    middle.hear_report("b", NodeReport(faults=(ShardFault(1, UnavailableError("it loads")),)))
+    report = await middle.served.report(Deadline.after(60, middle.clock))
+    assert {each.shard: each.is_unreachable for each in report.faults} == {0: True, 1: False}

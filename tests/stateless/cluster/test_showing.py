@@ -13,6 +13,7 @@ from tenacious import happens
 from winnow.deadline import Deadline
 from winnow.domain.cluster_state import ClusterState, NodeState, ReplicaState
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
+from winnow.domain.shard import NodeReport, ShardFault
 from winnow.errors import (
     DeadlineExceededError,
     LeavingError,
@@ -99,6 +100,18 @@ def test_a_node_that_is_left_out_stays_with_its_shard_and_says_why(
     nodes.miss("b", error)
     (left_out,) = show(nodes).shards[1].replicas
     assert (left_out.address, left_out.state, left_out.reason) == ("b", state, str(error))
+
+
+@pytest.mark.parametrize(
+    ("is_unreachable", "state"), [(False, NodeState.LOADING), (True, NodeState.UNREACHABLE)]
+)
+def test_a_node_that_loads_a_shard_is_told_from_a_front_whose_nodes_do_not_reply(
+    nodes: Nodes, is_unreachable: bool, state: NodeState
+) -> None:
+    error = UnavailableError("b: the shard is still loading")
+    nodes.hear_report("b", NodeReport(faults=(ShardFault(1, error, is_unreachable),)))
+    (replica,) = show(nodes).shards[1].replicas
+    assert (replica.address, replica.state, replica.reason) == ("b", state, str(error))
 
 
 def test_a_node_of_another_index_is_a_stranger_that_was_refused(nodes: Nodes) -> None:

@@ -8,7 +8,11 @@ from winnow.domain.assignment import Assignment
 from winnow.errors import InvalidRequestError, UnavailableError, Violation
 from winnow.v1.cluster_pb2 import GetClusterResponse, ReplicaState, ShardState
 
-_FAULTY = (ReplicaState.STATE_NOT_LOADED, ReplicaState.STATE_UNREACHABLE)
+_FAULTY = (
+    ReplicaState.STATE_NOT_LOADED,
+    ReplicaState.STATE_UNREACHABLE,
+    ReplicaState.STATE_LOADING,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

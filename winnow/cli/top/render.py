@@ -24,6 +24,7 @@ STATES = {
     ReplicaState.STATE_UNREACHABLE: ("unreachable", "bold red"),
     ReplicaState.STATE_NOT_LOADED: ("not loaded", "bold red"),
     ReplicaState.STATE_REFUSED: ("refused", "bold red"),
+    ReplicaState.STATE_LOADING: ("loading", "yellow"),
 }
 """The name of each state, and its style."""
 
