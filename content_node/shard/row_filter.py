@@ -133,8 +133,9 @@ def _look_up_condition(
             yield from (column.all_rows() for column in kinds.values())
         case AnyOf(_, values):
             for kind, column in kinds.items():
-                if same_kind := [value for value in values if kind_of(value) is kind]:
-                    yield column.rows_equal(same_kind)
+                same_kind = [value for value in values if kind_of(value) is kind]
+                if distinct := list(dict.fromkeys(same_kind)):
+                    yield column.rows_equal(distinct)
         case Compare(_, operator, value):
             for kind, column in kinds.items():
                 if kind is kind_of(value):

@@ -170,6 +170,7 @@ def test_a_filter_accepts_what_it_means_at_the_same_cost_on_disk_and_in_memory(
     [
         ("n = 7", 1),
         ("n in (7, 8, 9000)", 2),
+        ("n in (7, 7, 8)", 2),
         ("n < 10", 10),
         ("n <= 10", 11),
         ("n > 2990 and n < 5", 9 + 5),
