@@ -26,8 +26,9 @@ from bench.scenarios.stage import Setup, Stage
 MAX_MEDIAN_RATIO = 3.0
 """Upper bound of the polite client's median beside a load, divided by its median alone."""
 MIN_SHARE = 0.95
-"""Lower bound of the share of polite questions that are answered beside one greedy client. Also of
-the goodput of a load with names, as a ratio to the goodput without names.
+"""Lower bound of the share of polite questions that are answered beside one greedy client.
+
+Also of the goodput of a load with names, as a ratio to the goodput without names.
 """
 _CALM_TIMEOUT = 20.0
 """Seconds in which a cluster recovers from an earlier load."""

@@ -34,7 +34,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_index_and_questions(parser)
     parser.add_argument("--limit", type=int, default=200, help="maximum number of questions")
     parser.add_argument(
-        "--against", default="", metavar="HOST:PORT", help="a running front node of content nodes"
+        "--against",
+        default="",
+        metavar="HOST:PORT",
+        help="address of a running front node whose content nodes to compare with",
     )
 
 

@@ -60,9 +60,10 @@ class LocalSearcher:
         custody: Callable[[], Custody] = lambda: OWNED,
         on_drop: Callable[[], None] = lambda: None,
     ) -> None:
-        """`pace` measures the reading speed. `journaled` means that the shard follows a journal.
-        `custody` returns whether another node takes the writes. `on_drop` is called on the event
-        loop after a generation was dropped.
+        """`pace` measures the reading speed.
+
+        `journaled` means that the shard follows a journal. `custody` returns whether another node
+        takes the writes. `on_drop` is called on the event loop after a generation was dropped.
         """
         self._journaled, self._custody = journaled, custody
         self._reader, self._bundle, self._pool, self._metrics = reader, bundle, pool, metrics
@@ -107,7 +108,7 @@ class LocalSearcher:
     async def retrieve(
         self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
     ) -> Retrieved:
-        """Retrieves the passages that the front may choose to read, for any hits of other shards.
+        """Retrieves the passages that the front may choose to read, regardless of other shards.
 
         Waits until the write `depth.after` is served.
         """

@@ -26,8 +26,9 @@ class ServedShards:
         node: str = "",
         address: str = "",
     ) -> None:
-        """`joint` retrieves from several shards. `node` and `address` are those of a node that
-        follows an assignment, else empty.
+        """`joint` retrieves from several shards.
+
+        `node` and `address` are those of a node that follows an assignment, else empty.
         """
         self._joint = joint
         self._shards, self._node, self._address = list(shards), node, address
@@ -39,8 +40,9 @@ class ServedShards:
         (self._hidden if hidden else self._shards).append(shard)
 
     def hide(self, shard: ServedShard) -> None:
-        """Stops reporting a shard, unless it fails, so that fronts send it no new calls. The shard
-        still answers calls.
+        """Stops reporting a shard, unless it fails, so that fronts send it no new calls.
+
+        The shard still answers calls.
         """
         self._shards.remove(shard)
         self._hidden.append(shard)
@@ -83,7 +85,7 @@ class ServedShards:
         if own := [each for each in shards if each.number == shard]:
             # a shard of another index may have the same number: it was refused
             return min(own, key=lambda each: bool(each.fault))
-        # a shard whose files cannot be read has no number, and the reason for it
+        # a shard whose files cannot be read has no number; its fault is the reason
         unknown = [each for each in shards if each.number is None]
         if len(unknown) == 1:
             return unknown[0]

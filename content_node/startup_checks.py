@@ -66,7 +66,7 @@ def _shards_in(index: Path) -> list[Path]:
 
 
 def _missing(directory: Path) -> str:
-    """Why there is no shard in a directory; empty if there is one."""
+    """Why a directory holds no shard; empty if it holds one."""
     if not directory.is_dir():
         return f"there is no directory {directory} to serve"
     if (directory / INDEX_FILE).exists() and not (directory / SHARD_FILE).exists():

@@ -14,8 +14,9 @@ from winnow.text.tokenizer import Tokens
 _LENGTHS = (16, 64, 128, 192, 256, 300)
 """Lengths in tokens."""
 _TIMED_LENGTHS = (128, 192)
-"""Lengths in tokens of the timed passages. Their mean is that of passages of 100 words with a
-title.
+"""Lengths in tokens of the timed passages.
+
+Their mean is that of passages of 100 words with a title.
 """
 _QUESTION_TOKENS = 8
 TOKEN = 1000

@@ -28,7 +28,7 @@ async def serve_with_task(
     `winnow up`, compose and Kubernetes restart it, and callers use other fronts meanwhile.
 
     Raises:
-        WinnowError: `task` ended first; has its `name`.
+        WinnowError: `task` ended first; the message has its `name`.
 
     """
     server, supervised = asyncio.create_task(serving), asyncio.create_task(task)

@@ -34,7 +34,7 @@ def bound_arenas() -> None:
             ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _ARENAS)
 
 
-def trimming() -> Callable[[], object] | None:
+def trim_function() -> Callable[[], object] | None:
     """Returns a function that trims the heap; None without glibc.
 
     A trim of 100 MB takes 50 milliseconds, without the interpreter's lock.
@@ -46,9 +46,9 @@ def trimming() -> Callable[[], object] | None:
     return lambda: trim(0)
 
 
-def give_back() -> None:
+def trim_heap() -> None:
     """Trims the heap now. It blocks for milliseconds, so do not call it on an event loop."""
-    trim = trimming()
+    trim = trim_function()
     if trim is not None:
         trim()
 
@@ -57,7 +57,7 @@ class HeapTrimmer:
     """Trims the heap in a thread, some time after a large release."""
 
     def __init__(self, trim: Callable[[], object] | None, pause: float = _PAUSE) -> None:
-        """`trim`: a result of `trimming`; `pause`: seconds before a trim."""
+        """`trim`: a result of `trim_function`; `pause`: seconds before a trim."""
         self._trim, self._pause = trim, pause
         self._scheduled = False
 
@@ -82,7 +82,7 @@ class IdleTrimmer(HeapTrimmer):
     def __init__(
         self, trim: Callable[[], object] | None, flood: int = _FLOOD, pause: float = _PAUSE
     ) -> None:
-        """`trim`: a result of `trimming`; `pause`: seconds before a trim."""
+        """`trim`: a result of `trim_function`; `pause`: seconds before a trim."""
         super().__init__(trim, pause)
         self._flood = flood
         self._in_flight = self._peak = 0

@@ -8,8 +8,9 @@ Result = TypeVar("Result")
 
 
 async def to_the_end(work: Coroutine[Any, Any, Result]) -> Result:
-    """Completes `work` and returns its result. If the caller is cancelled, the cancellation is
-    raised afterwards.
+    """Completes `work` and returns its result.
+
+    If the caller is cancelled, the cancellation is raised afterwards.
     """
     task = asyncio.create_task(work)
     interrupted = False

@@ -316,8 +316,9 @@ class AssignedShards:
     async def _open(
         self, shard: int, directory: Path, prepare: Callable[[], Awaitable[None]] | None = None
     ) -> None:
-        """Serves a shard. `prepare` writes it if it is not there. A failure is reported as its
-        fault.
+        """Serves a shard. `prepare` writes it if it is not there.
+
+        A failure is reported as the shard's fault.
         """
         if (failed := self._failed.pop(shard, None)) is not None:
             await self._shards.remove(failed)

@@ -41,7 +41,7 @@ class OneIndex:
             )
 
     def forget(self, directory: Path) -> None:
-        """Allows another directory to hold the shard of this one."""
+        """Allows another directory to hold the shard that this directory holds."""
         with self._lock:
             self._directories = {
                 shard: each for shard, each in self._directories.items() if each != directory
@@ -49,7 +49,7 @@ class OneIndex:
 
 
 def index_of_most(directories: Sequence[Path]) -> str:
-    """The index that most of these shards are of; empty if no manifest can be read.
+    """The id of the index that most of these shards belong to; empty if no manifest can be read.
 
     Ties are settled by the order of the directories.
     """

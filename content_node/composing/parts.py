@@ -17,7 +17,7 @@ from winnow.content_node.reader.pool import ReaderPool
 from winnow.content_node.settings import NodeSettings
 from winnow.content_node.transfer.remote import ShardMoves
 from winnow.content_node.warmup import warm_up
-from winnow.heap import HeapTrimmer, trimming
+from winnow.heap import HeapTrimmer, trim_function
 from winnow.inference.options import InferenceOptions
 from winnow.policy.pace import Pace
 from winnow.settings.common import cores
@@ -48,8 +48,9 @@ class SharedReader:
         return Tokenizer(self._bundle.tokenizer)
 
     def open_warm(self) -> Reader:
-        """Returns the reader, opened and warmed up by the first call. Safe to use from several
-        threads. Raises ArtefactError if it cannot be opened.
+        """Returns the reader, opened and warmed up by the first call.
+
+        Safe to use from several threads. Raises ArtefactError if it cannot be opened.
         """
         with self._lock:
             if self._reader is None:
@@ -114,7 +115,7 @@ def open_node_parts(
         reader=SharedReader(settings, bundle, options, pace),
         load=load,
         joint=JointRetrieval(pool, load, metrics),
-        trimmer=HeapTrimmer(trimming()),
+        trimmer=HeapTrimmer(trim_function()),
         merging=asyncio.Lock(),
         moves=moves,
     )

@@ -46,7 +46,7 @@ from winnow.errors import (
     NotWritableError,
     UnavailableError,
 )
-from winnow.heap import give_back
+from winnow.heap import trim_heap
 from winnow.inference.niceness import lower_priority
 from winnow.shard_writer import WritableShard
 
@@ -314,7 +314,7 @@ class RunningShard:
             sequence=live.view.sequence,
             bundle=parts.bundle.manifest.name,
         )
-        give_back()  # memory freed by loading
+        trim_heap()  # memory freed by loading
         return AdmittedSearcher(searcher, parts.load)
 
     def _open_base(self, trimmed: int) -> StoredSegment:

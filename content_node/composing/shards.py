@@ -191,7 +191,7 @@ class RunningShards:
 
 
 def _labels(directories: Collection[Path]) -> dict[Path, str]:
-    """The label of each shard in metrics: its number, else its name; its path if others have it."""
+    """Labels of shards in metrics: number, else name; the path if two labels would be equal."""
     numbers = {each: number_of(each.name) for each in directories}
     short = {each: each.name if n is None else str(n) for each, n in numbers.items()}
     uses = Counter(short.values())

@@ -41,7 +41,7 @@ class GenerationFindings:
 
 
 def recall_at(by_graph: Sequence[ScoredRows], exact: Sequence[ScoredRows]) -> float:
-    """Returns the share of the exact results that the graph found, or others that are as near."""
+    """Returns the share of the exact results that the graph found, ties included."""
     exact_results = sum(map(len, exact))
     found = sum(map(_count_as_near, by_graph, exact))
     return found / exact_results if exact_results else 1.0

@@ -19,7 +19,8 @@ from winnow.errors import ArtefactError, UnavailableError
 from winnow.files.opened import OpenFile
 
 _MAX_ATTEMPTS = 5
-"""Attempts. A merge may disturb one, but each takes less time than a merge."""
+"""Maximum number of attempts. A merge may disturb an attempt, which takes less time than a merge.
+"""
 _MAX_REPORTED = 3
 """Reported faults of one log: after a wrong write later ones may be wrong, too."""
 _FLOAT_BYTES = 4

@@ -19,7 +19,7 @@ CUSTODY_FILE = "custody.json"
 
 
 class Role(str, Enum):
-    """The part of a copy in a move."""
+    """What a copy of a shard does during a move."""
 
     OWNER = "owner"
     """This copy of the shard takes the writes."""
@@ -40,8 +40,9 @@ class Custody:
     Empty for an owner, and in a split, whose halves are on the same node.
     """
     moves: int = 0
-    """Number of times that the shard was handed over until its owner, or this copy, got it. Of two
-    copies that claim to be the owner, reports of the one with fewer moves are out of date.
+    """Number of times that the shard was handed over until its owner, or this copy, got it.
+
+    Of two copies that claim to be the owner, reports of the one with fewer moves are out of date.
     """
     parent: int | None = None
     """Number of the shard that a half follows; None for a copy of the whole shard."""

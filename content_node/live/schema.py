@@ -200,7 +200,7 @@ def _put_values(put: EncodedPassage) -> tuple[str | bytes, ...]:
 
 
 def _checked(connection: sqlite3.Connection, query: str) -> list[Any]:
-    """Reads the only row of a table; raises ArtefactError if its checksum, the last, is wrong."""
+    """Reads the only row of a table; raises ArtefactError if its checksum does not match."""
     rows: list[list[Any]] = connection.execute(query).fetchall()
     if len(rows) != 1:
         raise ArtefactError("its state is missing")

@@ -16,7 +16,7 @@ class WordTally:
     """Sums up the changes of the counts of words, passages and tokens by writes."""
 
     def __init__(self, packed: bytes = b"", passages: int = 0, tokens: int = 0) -> None:
-        """Starts from an earlier tally with this `packed`, or from zero."""
+        """Starts from the `packed` counts of an earlier tally, or from zero."""
         self._changes = np.frombuffer(packed, "<i4").astype(np.int32)
         """By how many passages the count of each token changed, [vocabulary]."""
         self.passages, self.tokens = passages, tokens

@@ -18,7 +18,7 @@ from winnow.content_node.shard.retrieving import retrieve
 from winnow.content_node.shard.view import view_of
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import shard_name
-from winnow.heap import trimming
+from winnow.heap import trim_function
 from winnow.passages.encoding import TokenisedPut
 from winnow.sizing.timing import relative_spread, time_runs
 from winnow.sizing.units import GraphCost, ShardCost
@@ -133,6 +133,6 @@ def _questions(
 def _resident_bytes() -> int:
     """Returns the resident memory of this process, without the free part of its heap."""
     gc.collect()
-    if trim := trimming():
+    if trim := trim_function():
         trim()
     return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * _PAGE_BYTES

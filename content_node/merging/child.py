@@ -17,7 +17,7 @@ from winnow.errors import UnavailableError, WinnowError
 from winnow.parent import PARENT_VARIABLE
 
 _LAST_LINES = 20
-"""Last lines of output that the error quotes if a process ends without a result."""
+"""Number of last lines of output that the error quotes if a process ends without a result."""
 
 
 class WritingChild:

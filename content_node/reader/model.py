@@ -61,7 +61,7 @@ def split_windows(tokens: int, room: int, overlap: int) -> list[tuple[int, int]]
 
 
 def max_question_tokens(reader: ReaderEntry) -> int:
-    """Returns the limit of tokens of a question, without special ones, beside a passage."""
+    """Returns the maximum number of question tokens in an input, without special tokens."""
     if reader.apart is not None:
         return reader.apart.passage_position - _QUESTION_SPECIAL
     return reader.max_tokens - _SPECIAL - MIN_PASSAGE_ROOM

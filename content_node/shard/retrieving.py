@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.candidates.top_k_bound import CandidateRule, contenders
+from winnow.candidates.top_k_bound import CandidateRule, possible_top_k
 from winnow.content_node.shard.bm25 import Terms
 from winnow.content_node.shard.nearest import by_distance
 from winnow.content_node.shard.rows import RowMask, ScoredRows
@@ -24,7 +24,7 @@ class Candidates:
     """Candidates of a shard for a question."""
 
     hits: tuple[Hit, ...]
-    """All passages that the front may choose to read, for any hits of other shards; best first."""
+    """Passages that the front may choose to read, regardless of other shards; best first."""
     distances: tuple[float, ...]
     """Distances of the nearest passages, nearest first."""
     words: tuple[float, ...] = ()
@@ -89,8 +89,8 @@ def retrieve(
         CandidateRule(distances.tolist(), near[-1][1] if near else -np.inf),
         CandidateRule((-words).tolist(), -best_words[-1] if best else -np.inf),
     ]
-    # only contenders are named; among equal distances their ids decide
-    first = contenders(hybrid, rules, depth.passages)
+    # ids are read only for passages that may be in the top k; they decide among equal distances
+    first = possible_top_k(hybrid, rules, depth.passages)
     names = view.ids_and_sequences([rows[index] for index in first])
     first_rules = [
         CandidateRule([rule.costs[index] for index in first], rule.max_cost) for rule in rules
@@ -106,7 +106,7 @@ def retrieve(
             words=float(words[first[number]]),
             sequence=names[number][1],
         )
-        for number in contenders(keys, first_rules, depth.passages)
+        for number in possible_top_k(keys, first_rules, depth.passages)
     ]
     return Candidates(
         tuple(hits),

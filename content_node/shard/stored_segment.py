@@ -25,8 +25,9 @@ from winnow.files.opened import OpenFile
 from winnow.policy.byte_bounded_lru import MIB
 
 _CONNECTIONS = 8
-"""Number of SQLite connections, and so of threads that can read passages at the same time. A read
-takes well below a millisecond, unless it waits for the disk.
+"""Number of SQLite connections, and so of threads that can read passages at the same time.
+
+A read takes well below a millisecond, unless it waits for the disk.
 """
 _MASK_BYTES = 8 * MIB
 """Limit of cached filter masks."""

@@ -70,7 +70,7 @@ def load_words(
     highest = int(frequencies.max(initial=0))
     if highest > passages or (entry.index_tokens < len(tokens) and not has_writes):
         raise ArtefactError(
-            f"a token is in {highest} passages and the shard has {len(tokens)} tokens, its "
+            f"a token is in {highest} passages and the shard has {len(tokens)} tokens, but the "
             f"manifest says that the index has {passages} passages and {entry.index_tokens} "
             "tokens: build it again"
         )

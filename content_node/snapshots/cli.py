@@ -23,7 +23,7 @@ from winnow.telemetry.progress import StageProgress
 _MB = 1e6
 _SHOWN = 8
 _SECONDS = len("2026-01-31T12:00:00")
-"""Number of characters of a time up to the seconds; the name has the rest."""
+"""Length of a time up to the seconds. A snapshot's name also has the fraction of a second."""
 _Url = Annotated[
     str,
     typer.Argument(
@@ -63,7 +63,8 @@ def snapshot(
         print_json(taken)
     else:
         typer.echo(
-            f"{shown(url)}: snapshot {taken.name}, {taken.size / _MB:,.1f} MB; {_said(taken.parts)}"
+            f"{shown(url)}: snapshot {taken.name}, {taken.size / _MB:,.1f} MB; "
+            f"{_last_writes(taken.parts)}"
         )
 
 
@@ -79,7 +80,7 @@ def restore(
     """
     with StageProgress() as progress:
         restored = restore_snapshot(url, directory, progress, name)
-    typer.echo(f"{directory}: snapshot {restored.snapshot.name}; {_said(restored.parts)}")
+    typer.echo(f"{directory}: snapshot {restored.snapshot.name}; {_last_writes(restored.parts)}")
 
 
 def pull(
@@ -95,9 +96,13 @@ def pull(
     with StageProgress() as progress:
         pulled = pull_shard(url, directory, progress, name)
     if (restored := pulled.restored) is not None:
-        typer.echo(f"{directory}: snapshot {restored.snapshot.name}; {_said(restored.parts)}")
+        typer.echo(
+            f"{directory}: snapshot {restored.snapshot.name}; {_last_writes(restored.parts)}"
+        )
     elif pulled.unreachable:
-        typer.echo(f"{directory}: is there already, and was not compared: {pulled.unreachable}")
+        typer.echo(
+            f"{directory}: has the shard already, which was not compared: {pulled.unreachable}"
+        )
     else:
         typer.echo(f"{directory}: is there already")
 
@@ -117,18 +122,18 @@ def snapshots(url: _Url, as_json: AsJson = False) -> None:
     table.columns[0].no_wrap = True  # it is what --snapshot takes
     for each in found:
         held = f"{len(each.parts)} of {each.shards}"
-        writes = _listed(each.parts, lambda part: f"{part.sequence:,}")
+        writes = _abbreviated_list(each.parts, lambda part: f"{part.sequence:,}")
         taken, size = each.taken[:_SECONDS], f"{each.size / _MB:,.1f}"
         table.add_row(each.name, taken, each.index_id, held, writes, size)
     console().print(table)
 
 
-def _said(parts: Sequence[SnapshotShard]) -> str:
+def _last_writes(parts: Sequence[SnapshotShard]) -> str:
     """Formats the last write of each shard."""
-    return _listed(parts, lambda part: f"shard {part.shard} at write {part.sequence:,}")
+    return _abbreviated_list(parts, lambda part: f"shard {part.shard} at write {part.sequence:,}")
 
 
-def _listed(parts: Sequence[SnapshotShard], shown: Callable[[SnapshotShard], str]) -> str:
+def _abbreviated_list(parts: Sequence[SnapshotShard], shown: Callable[[SnapshotShard], str]) -> str:
     """Formats at most some of the parts, and the number of the others."""
     rest = ["…"] if len(parts) > _SHOWN else []
     return ", ".join([*map(shown, parts[:_SHOWN]), *rest])

@@ -139,7 +139,8 @@ def copy_log(shard: Path, directory: Path) -> LogCopy | None:
 
 
 _MAX_ATTEMPTS = 5
-"""Attempts. A merge may disturb one, but each takes less time than a merge."""
+"""Maximum number of attempts. A merge may disturb an attempt, which takes less time than a merge.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

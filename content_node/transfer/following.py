@@ -117,7 +117,9 @@ class LogFollower:
                 await self._sleep(_RETRY_INTERVAL)
 
     async def may_drop(self) -> bool:
-        """Whether the copy may be removed: its owner takes the writes. It never takes over then.
+        """Whether the copy may be removed, because its owner takes the writes.
+
+        If so, it never takes over.
 
         Raises a WinnowError if the owner does not say.
         """

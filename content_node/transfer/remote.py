@@ -136,8 +136,9 @@ class ShardMoves:
         address_of: Callable[[str], str],
         peers: PeerChannels = PLAIN_TEXT,
     ) -> None:
-        """`name` is that of this node. `address_of` returns the address of a node by its name;
-        empty if the name is unknown.
+        """`name` is that of this node.
+
+        `address_of` returns the address of a node by its name; empty if the name is unknown.
         """
         self.name, self._address_of, self._peers = name, address_of, peers
 

@@ -23,9 +23,10 @@ from winnow.telemetry.tracing.span import span
 _MAX_REFUSED_CLIENTS = 1_000
 """Limit of clients whose refusals are remembered: callers choose their keys themselves."""
 _ABANDONED_SECONDS = 1.0
-"""An abandoned question occupies its slot until this many seconds after its admission. Otherwise a
-client could send and cancel questions without a limit: each costs the front more than a refusal,
-and frees its slot before the next question arrives.
+"""An abandoned question occupies its slot until this many seconds after its admission.
+
+Otherwise a client could send and cancel questions without a limit: each costs the front more than a
+refusal, and frees its slot before the next question arrives.
 """
 
 

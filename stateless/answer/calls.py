@@ -36,16 +36,18 @@ class SearchLimits:
     merge_reserve: float
     """Seconds before the deadline of a question at which late shards are given up."""
     retrieve_share: float
-    """Share of the remaining time that retrieval may take. The rest is for reading, even if a shard
-    hangs.
+    """Share of the remaining time that retrieval may take.
+
+    The rest is for reading, even if a shard hangs.
     """
     candidates: int = 0
     """Number of nearest passages that a hybrid retriever ranks."""
     read_ahead: int = 0
     """Maximum number of concurrent reads, unless more are needed; the others are speculative."""
     word_candidates: int = 0
-    """Number of best passages by words that a hybrid retriever also ranks. A sparse retriever ranks
-    at least `candidates` passages.
+    """Number of best passages by words that a hybrid retriever also ranks.
+
+    A sparse retriever ranks at least `candidates` passages.
     """
 
 

@@ -16,9 +16,10 @@ from winnow.errors import (
 )
 
 _MAX_NAMED_SHARDS, _MAX_REASON_BYTES = 8, 160
-"""Limits of the shards that an error names, and of the bytes of each reason. An error is sent in
-the metadata of a call, which gRPC limits to 8 KB. It is there twice, once with three bytes for
-each character that is not ASCII.
+"""Limits of the shards that an error names, and of the bytes of each reason.
+
+An error is sent in the metadata of a call, which gRPC limits to 8 KB. It is there twice, once with
+three bytes for each character that is not ASCII.
 """
 _FAULT_PREFIX = "SHARD_"
 _REASON_OF = {

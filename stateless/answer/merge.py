@@ -42,8 +42,8 @@ def coverage_of(infos: Mapping[int, ShardInfo], result: SearchResult) -> Coverag
 
     Raises:
         DeadlineExceededError: every shard was late, and nothing was read.
-        OverloadedError: every awaited shard was overloaded or late; the error says when to try
-        again.
+        OverloadedError: every awaited shard was overloaded or late; the error says when
+            to try again.
         UnavailableError: every shard failed, for several reasons.
 
     """

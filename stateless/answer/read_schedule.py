@@ -28,7 +28,7 @@ from winnow.stateless.policy.reading import SpeculationLimit
 SendRead = Callable[[int, Sequence[Hit]], Coroutine[Any, Any, Read]]
 """Makes a shard read some of its passages: `send(shard, hits)`."""
 MayStop = Callable[[int, Iterable[Reading]], bool]
-"""Whether reading may stop before the ranked passage at an index, if these readings count, too."""
+"""Returns whether reading may stop before the passage at an index, given these further readings."""
 _ReadTask = asyncio.Task[Read]
 
 
@@ -124,8 +124,9 @@ class ReadSchedule:
             task.cancel()
 
     def _split(self, new: Ranked) -> list[tuple[int, Sequence[Hit]]]:
-        """Splits passages into calls. If passages remain to be read speculatively, the passages
-        that end last get separate calls.
+        """Splits passages into calls.
+
+        If passages remain to be read speculatively, the passages that end last get separate calls.
         """
         alone = self._limit.concurrent_reads if self._begun < len(self._ranked) else 0
         shared = max(len(new) - alone, 0)

@@ -97,7 +97,7 @@ def _may_stop(
     end: int,
     more: Iterable[Reading] = (),
 ) -> bool:
-    """Whether reading may stop before the passage at index `end`, if `more` counts, too."""
+    """Whether reading may stop before index `end`, given the further readings `more`."""
     if rule is None or end == len(ranked):
         return False
     nearest, next_unread = ranked[0][1].hybrid_distance, ranked[end][1].hybrid_distance

@@ -13,7 +13,7 @@ def absence_errors(
 ) -> dict[int, WinnowError]:
     """The error of each shard that has no replica.
 
-    The error has the failed nodes of the shard. A node whose shard is unknown is listed only if
+    The error names the failed nodes of the shard. A node whose shard is unknown is listed only if
     exactly one shard is missing; else it may belong to any of them.
     """
     if not shards:

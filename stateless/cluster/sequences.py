@@ -48,8 +48,10 @@ class Sequences:
         return self._written.keys()
 
     def record_write(self, info: ShardInfo, sequence: int, log_id: str = "") -> None:
-        """Records a durable write of a shard. It is ignored if `log_id` names another log than
-        `info`: a restored shard has a new log, and replies of the old one may arrive late.
+        """Records a durable write of a shard.
+
+        It is ignored if `log_id` names another log than `info`: a restored shard has a new log, and
+        replies of the old one may arrive late.
         """
         self._record(self._written, info, sequence, log_id)
 

@@ -1,5 +1,6 @@
-"""Serves the shards of a front's cluster to other fronts, like a content node. So a front can use
-other fronts as nodes, and calls few of them, however many shards there are.
+"""Serves the shards of a front's cluster to other fronts, like a content node.
+
+So a front can use other fronts as nodes, and calls few of them, however many shards there are.
 """
 
 import math
@@ -21,7 +22,7 @@ from winnow.stateless.cluster.node import ReplicaAt
 from winnow.stateless.policy.reading import shard_pace
 
 _MAX_BUSY_PAUSE = 1.0
-"""Seconds between two reports below which a front has requests: fronts without any poll seldom."""
+"""A front that asks for reports at shorter intervals has requests: an idle front polls seldom."""
 
 
 class ServedCluster:
@@ -80,14 +81,14 @@ class ServedCluster:
     def _replicas(self, shard: int) -> list[ShardInfo]:
         """The last reports of the replicas of a shard.
 
-        That of the cluster may be older: it is replaced only if a shard has changed.
+        The cluster's own report may be older: it is replaced only if a shard has changed.
         """
         addresses = self._builder.view.replicas[shard]
         infos = (self._nodes.info(ReplicaAt(address, shard)) for address in addresses)
         return [info for info in infos if info is not None]
 
     def _record_report(self) -> None:
-        """Records a report as a request if the fronts before this one have requests.
+        """Counts a report as a request if the fronts that use this one have requests.
 
         They may answer from their caches, and then only poll.
         """
@@ -144,8 +145,10 @@ class ServedCluster:
 
 
 def _number(infos: Mapping[int, ShardInfo], shard: int | None) -> int:
-    """The number of a shard. Raises IdentityError if none is named and there are several, and
-    UnavailableError if there is no such shard.
+    """The number of a shard.
+
+    Raises IdentityError if none is named and there are several, and UnavailableError if there is no
+    such shard.
     """
     if shard is None and len(infos) != 1:
         raise IdentityError(

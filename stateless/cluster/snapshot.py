@@ -128,8 +128,9 @@ def _sequence(node: Node, shard: int) -> int:
 
 
 def _are_same(inputs: tuple[object, ...], before: tuple[object, ...]) -> bool:
-    """Whether nothing changed. Views and infos are compared by identity: each change replaces
-    them.
+    """Whether nothing changed.
+
+    Views and infos are compared by identity: each change replaces them.
     """
     if not before:
         return False

@@ -31,8 +31,10 @@ from winnow.telemetry.runtimes import RuntimeMetrics
 from winnow.telemetry.tracing.tracer import Tracer
 
 _MIN_STREAMS = 128
-"""Minimum limit of concurrent calls on a connection. The limit is twice --max-in-flight if that is
-more: a client with all of these questions can still watch the health and be refused.
+"""Minimum limit of concurrent calls on a connection.
+
+The limit is twice --max-in-flight if that is more: a client with all of these questions can still
+watch the health and be refused.
 """
 
 

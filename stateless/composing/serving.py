@@ -10,8 +10,8 @@ from winnow.stateless.composing.encoders import Encoders
 from winnow.stateless.composing.feed import open_feed, serve_feed
 from winnow.stateless.composing.front import Front, Part, serve
 from winnow.stateless.composing.http import serve_http
-from winnow.stateless.composing.middle import open_served_cluster, serve_shards
 from winnow.stateless.composing.nodes import NodeSource
+from winnow.stateless.composing.shard_services import open_served_cluster, serve_shards
 from winnow.stateless.composing.showing import serve_showing
 from winnow.stateless.encoding import QuestionEncoder
 from winnow.stateless.feed.metrics import FeedMetrics

@@ -62,8 +62,9 @@ class FeedCore:
         metrics: FeedMetrics,
         prepare_thread: FairThreads,
     ) -> None:
-        """`prepare_thread` converts, validates and tokenises requests in their order. A megabyte of
-        metadata would block the event loop for too long.
+        """`prepare_thread` converts, validates and tokenises requests in their order.
+
+        A megabyte of metadata would block the event loop for too long.
         """
         self._encoder, self._unchanged, self._router = encoder, unchanged, router
         self._admission, self._metrics, self._thread = admission, metrics, prepare_thread

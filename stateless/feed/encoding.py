@@ -69,8 +69,9 @@ class FeedEncoder:
         self._pool = FairThreads(threads, "feed", partial(lower_priority, nice))
 
     def prepare(self, passages: Sequence[FedPassage]) -> list[PreparedPut]:
-        """Validates and tokenises the passages of a request. It would block the event loop: call it
-        in a thread.
+        """Validates and tokenises the passages of a request.
+
+        It would block the event loop: call it in a thread.
 
         Raises:
             InvalidRequestError: a field breaks a rule; the error names every invalid field.

@@ -11,12 +11,13 @@ from winnow.passages.validation import CUT, deletion_violations, passage_violati
 from winnow.stateless.heads.validation import raise_if_any
 
 MAX_PASSAGES = 100
-"""Limit of the passages of a request."""
+"""Maximum number of passages in a request."""
 MAX_DELETIONS = 1_000
-"""Limit of the deletions of a request."""
+"""Maximum number of deletions in a request."""
 MAX_TOKENS = 14_000
-"""Limit of the tokens of a text: its write has to fit into a message. A character may become
-several tokens.
+"""Maximum number of tokens of a text: its write has to fit into a message.
+
+A character may become several tokens.
 """
 Fed = TypeVar("Fed", FedPassage, Deletion)
 

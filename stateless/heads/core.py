@@ -63,7 +63,8 @@ class PredictCore:
 
         Raises:
             InvalidRequestError: the request breaks a rule; the error names every invalid field.
-            NotFoundError: the encoder group or a head is unknown; has every unknown head.
+            NotFoundError: the encoder group or a head is unknown; the error names every
+                unknown head.
             OverloadedError: too many texts are in flight; the error says when to try again.
             UnavailableError: this front serves no heads.
             WinnowError: no head could be applied to any text; it is the first head's error.

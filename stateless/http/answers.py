@@ -21,11 +21,13 @@ from winnow.v1 import answer_pb2, http_pb2
 
 _log = structlog.get_logger("stateless.http")
 MAX_QUESTIONS = 100
-"""Limit of the questions of a request."""
+"""Maximum number of questions in a request."""
 _MAX_BODY_BYTES = 16 * KIB * MAX_ESCAPED_BYTES
 _MAX_BODY_BYTES_OF_MANY = 256 * KIB * MAX_ESCAPED_BYTES
 _MAX_CONCURRENT = 4
-"""Limit of concurrent questions of a request: more might be refused, or delay other callers."""
+"""Maximum number of concurrent questions of a request: more might be refused, or delay other
+callers.
+"""
 ONE_OF_MANY = "AnswerOfMany"
 """Name in metrics of a question of `Answers`, a call that succeeds even if all questions fail."""
 RecordPart = Callable[[str, str, float], None]

@@ -29,13 +29,14 @@ class HttpMetrics:
 
 
 HEADER_SECONDS = 10.0
-"""Limit from the first byte of a request to the end of its headers. It also limits a TLS handshake,
-and the time from there to the end of the first headers.
+"""Maximum seconds from the first byte of a request to the end of its headers.
+
+It also limits a TLS handshake, and the time from there to the end of the first headers.
 """
 IDLE_SECONDS = 75.0
-"""Limit between two requests, above the usual limits of proxies."""
+"""Maximum seconds between two requests; longer than proxies usually wait."""
 REPLY_SECONDS = 30.0
-"""Limit until a caller has received its reply, or a part of a long reply."""
+"""Maximum seconds until a caller has received its reply, or a part of a long reply."""
 
 
 class OpenConnection(Protocol):

@@ -111,8 +111,9 @@ class ShardProgress:
         return self.of(replica).sequence
 
     def record_poll(self, sequences: Mapping[str, int], log_id: str = "") -> None:
-        """Records a poll: the last write of each replica, by address. All belong to the log of the
-        shard.
+        """Records a poll: the last write of each replica, by address.
+
+        All belong to the log of the shard.
         """
         present = self._replicas()
         kept = {*present.values(), *(r for r in self._progress if r.outstanding)}

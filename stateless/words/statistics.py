@@ -33,8 +33,10 @@ class _ShardCounts:
 
 
 class WordStatistics:
-    """The word counts of one index. They are empty until its first write: till then the shards
-    weight questions by the counts at the build.
+    """The word counts of one index.
+
+    They are empty until its first write: till then the shards weight questions by the counts at the
+    build.
     """
 
     def __init__(self, cluster: Cluster, sources: Callable[[int], Sequence[WordSource]]) -> None:

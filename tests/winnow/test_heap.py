@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tenacious import happens
 
-from winnow.heap import HeapTrimmer, bound_arenas, give_back
+from winnow.heap import HeapTrimmer, bound_arenas, trim_heap
 
 
 class Library:
@@ -66,7 +66,7 @@ def test_what_an_operator_set_for_arenas_stays(
     assert library.options == []
 
 
-@pytest.mark.parametrize("act", [bound_arenas, give_back])
+@pytest.mark.parametrize("act", [bound_arenas, trim_heap])
 def test_another_c_library_is_left_alone(act: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MALLOC_ARENA_MAX", raising=False)
     monkeypatch.setattr(ctypes, "CDLL", lambda _: object())

@@ -7,7 +7,7 @@ import needs
 import pytest
 from tenacious import happens, turn
 
-from winnow.heap import IdleTrimmer, trimming
+from winnow.heap import IdleTrimmer, trim_function
 
 FLOOD = 10
 
@@ -92,7 +92,7 @@ async def test_where_nothing_can_be_given_back_nothing_happens() -> None:
 
 
 def test_the_heap_of_this_process_can_be_trimmed() -> None:
-    trim = trimming()
+    trim = trim_function()
     if trim is None:
         pytest.skip(needs.GLIBC)
     trim()

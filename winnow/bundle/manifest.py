@@ -75,8 +75,10 @@ class SplitReaderEntry(_ManifestModel):
     width: int = Field(gt=0, le=_LIMIT)
     """Values of a token state."""
     passage_tokens: int = Field(gt=34, le=_LIMIT)
-    """Limit of tokens of a passage with its title and special tokens. Longer passages are read in
-    windows. The minimum leaves room beside the longest title and two special tokens.
+    """Limit of tokens of a passage with its title and special tokens.
+
+    Longer passages are read in windows. The minimum leaves room beside the longest title and two
+    special tokens.
     """
     passage_position: int = Field(gt=2, le=_LIMIT)
     """Position of the first token of a passage, for questions of any length."""

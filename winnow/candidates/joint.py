@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from winnow.candidates.top_k_bound import CandidateRule, contenders
+from winnow.candidates.top_k_bound import CandidateRule, possible_top_k
 from winnow.domain.passage import Hit
 from winnow.domain.question import RetrievalDepth
 from winnow.searcher import Retrieved
@@ -41,7 +41,7 @@ def without_outranked(results: Sequence[Retrieved], depth: RetrievalDepth) -> li
     ]
     keys = [(hit.hybrid_distance, hit.passage_id) for _, hit in places]
     kept: list[list[Hit]] = [[] for _ in results]
-    for index in contenders(keys, rules, depth.passages):
+    for index in possible_top_k(keys, rules, depth.passages):
         place, hit = places[index]
         kept[place].append(hit)
     return [

@@ -21,7 +21,7 @@ class CandidateRule:
     """The highest cost of a candidate if this were the only shard."""
 
 
-def contenders(keys: Sequence[Any], rules: Iterable[CandidateRule], passages: int) -> list[int]:
+def possible_top_k(keys: Sequence[Any], rules: Iterable[CandidateRule], passages: int) -> list[int]:
     """Returns the indices of passages that may be among the best `passages` candidates of all
     shards, ordered by their `keys`. Lower keys are better; `passages` is at least 1.
 
@@ -30,13 +30,11 @@ def contenders(keys: Sequence[Any], rules: Iterable[CandidateRule], passages: in
     The front gets the costs of all candidates: those of left-out passages move its limits, too.
     """
     order = sorted(range(len(keys)), key=keys.__getitem__)
-    selected = {
-        index for rule in rules for index in _contenders_of_rule(keys, order, rule, passages)
-    }
+    selected = {index for rule in rules for index in _possible_by_rule(keys, order, rule, passages)}
     return [index for index in order if index in selected]
 
 
-def _contenders_of_rule(
+def _possible_by_rule(
     keys: Sequence[Any], order: Sequence[int], rule: CandidateRule, passages: int
 ) -> Iterator[int]:
     """Yields each candidate with fewer than `passages` others of better key and no higher cost."""

@@ -121,8 +121,9 @@ class EncodedQuestion:
     client: str = ""
     """Client key for fair sharing; may be empty. No answer depends on it."""
     rarities: tuple[float, ...] = ()
-    """BM25 weight of each token id in the whole index, by its rarity. If empty, the counts of the
-    build are used.
+    """BM25 weight of each token id in the whole index, by its rarity.
+
+    If empty, the counts of the build are used.
     """
     mean_length: float = 0.0
     """Mean number of tokens of the index's passages; with `rarities` only."""

@@ -29,8 +29,10 @@ class ShardInfo:
     bundle_name: str
     bundle_fingerprint: str
     generation: str = ""
-    """Identifies the rows and their indexes. Replicas with equal generations hold the same passages
-    in the same rows, and return the same answers. Empty if not known.
+    """Identifies the rows and their indexes.
+
+    Replicas with equal generations hold the same passages in the same rows, and return the same
+    answers. Empty if not known.
     """
     index_passages: int = 0
     """Number of passages of all shards when the index was built; 0 if not known."""
@@ -52,9 +54,10 @@ class ShardInfo:
     writes_elsewhere: bool = field(default=False, compare=False)
     """Whether another node takes the writes of the shard, because it is being moved."""
     moves: int = field(default=0, compare=False)
-    """Number of times that the shard was handed over to another node. If two nodes report that they
-    take its writes, the report with fewer moves is outdated: that node has handed the shard over
-    since.
+    """Number of times that the shard was handed over to another node.
+
+    If two nodes report that they take its writes, the report with fewer moves is outdated: that
+    node has handed the shard over since.
     """
 
     fronts: int = 0

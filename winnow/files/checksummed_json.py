@@ -38,8 +38,9 @@ def has_valid_checksum(text: str, content: Mapping[str, Any]) -> bool:
 
 
 def open_json(path: Path, what: str) -> OpenFile:
-    """Opens a JSON file; raises ArtefactError if it cannot. The message asks whether the path is
-    `what`.
+    """Opens a JSON file; raises ArtefactError if it cannot.
+
+    The message asks whether the path is `what`.
     """
     try:
         return OpenFile(path)

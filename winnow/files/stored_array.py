@@ -17,8 +17,10 @@ from winnow.files.opened import OpenFile
 
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 _PARSING = threading.Lock()
-"""Held while a header is parsed. Two threads that parse literals at once may both fail with a
-SystemError (https://github.com/python/cpython/issues/106905, mended in Python 3.11.8 and 3.12.2).
+"""Held while a header is parsed.
+
+Two threads that parse literals at once may both fail with a SystemError
+(https://github.com/python/cpython/issues/106905, mended in Python 3.11.8 and 3.12.2).
 """
 
 

@@ -93,8 +93,9 @@ class HeadManifest(_ManifestModel):
     temperature: float = Field(1.0, ge=1e-6, le=1e6)
     """Divisor of the logits before they become probabilities (Guo et al., 2017)."""
     threshold: float | None = Field(None, ge=0, le=1)
-    """Minimum probability of an assigned label; if none reaches it, the text is out of scope. None
-    if the head does not detect out-of-scope texts. Token heads have no threshold.
+    """Minimum probability of an assigned label; if none reaches it, the text is out of scope.
+
+    None if the head does not detect out-of-scope texts. Token heads have no threshold.
     """
     encoder: EncoderEntry
     model: ModelEntry

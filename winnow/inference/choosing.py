@@ -16,7 +16,7 @@ from statistics import median
 import structlog
 
 from winnow.deadline import Clock
-from winnow.heap import give_back
+from winnow.heap import trim_heap
 from winnow.inference.runtime_timer import (
     MIN_SAVING,
     TimedSession,
@@ -76,7 +76,7 @@ class Choice:
     """The name of the model's file."""
     runtime: str
     by: ChosenBy
-    """What decided the choice."""
+    """How the runtime was chosen."""
     _: KW_ONLY
     milliseconds: Mapping[str, float] = field(default_factory=dict)
     """Median processor time of a run, by runtime; empty if nothing was measured."""
@@ -142,7 +142,7 @@ class RuntimeChooser:
         fastest, choice = _choose(model, timed, faults)
         session = fastest.session
         del timed, fastest
-        give_back()  # closed sessions leave as much free memory as a model takes
+        trim_heap()  # closed sessions leave as much free memory as a model takes
         self._on_choice(choice)
         return session
 

@@ -40,8 +40,9 @@ class OpenVinoSession:
         runs: int = 1,
         inner: str = "",
     ) -> None:
-        """Opens and compiles `path`, which takes seconds. `runs`: maximum number of runs at the
-        same time.
+        """Opens and compiles `path`, which takes seconds.
+
+        `runs`: maximum number of runs at the same time.
 
         `inner` names a value inside the model that becomes an output, too.
 

@@ -34,8 +34,10 @@ class InferenceOptions:
     runs: int = 1
     """Maximum number of runs at the same time. OpenVINO needs it; further runs wait."""
     chooser: "RuntimeChooser | None" = None
-    """Times the runtimes of a model. With None the processor's flags decide, so that equal
-    processors compute the same vectors, as stored vectors require.
+    """Times the runtimes of a model.
+
+    With None the processor's flags decide, so that equal processors compute the same vectors, as
+    stored vectors require.
     """
 
 

@@ -14,7 +14,7 @@ from winnow.deadline import Deadline
 _ATTEMPT_SECONDS = 1.0
 """Seconds after which an unacknowledged entry is sent again."""
 _RETRY_PAUSE = 0.05
-"""Seconds before an entry is sent again that the server refused."""
+"""Seconds until an entry that the server refused is sent again."""
 _NOT_STORED = (
     nats.errors.NoRespondersError,
     nats.errors.OutboundBufferLimitError,

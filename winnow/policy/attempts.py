@@ -151,8 +151,8 @@ class FlightWaiter(Generic[Result]):
     def outcome(self) -> EndedAttempt[Result]:
         """The attempt that the caller settles with: the best result, or else its own error.
 
-        Without an own attempt it is the error of another: if possible one that an own attempt could
-        not have avoided, and no refusal of another client.
+        Without an own attempt it is the error of another caller's attempt. Preferred is an error
+        that an own attempt would have had, too; a refusal of another client comes last.
         """
         if self.best is not None:
             return self.best

@@ -29,8 +29,9 @@ class LoadSettings:
     max_reads: int = 2_000
     """Maximum number of reads in flight, which bounds the queue."""
     horizon: float = 2.0
-    """Maximum seconds of work in flight. A longer deadline does not allow a longer queue, which
-    would delay others.
+    """Maximum seconds of work in flight.
+
+    A longer deadline does not allow a longer queue, which would delay others.
     """
     usable_share: float = 0.8
     """Share of the remaining time that reads may take, by the estimate."""

@@ -13,8 +13,9 @@ _MIN_USAGE = 1e-3
 """Usage in turns below which a key is forgotten."""
 
 _SHARE, _TURNS = 0.9, 2
-"""A key is light if its usage is `_TURNS` turns below this share of the greatest usage. So none of
-several equal keys is light.
+"""A key is light if its usage is `_TURNS` turns below this share of the greatest usage.
+
+So none of several equal keys is light.
 """
 
 
@@ -29,8 +30,9 @@ class Usage:
         """
         self._growth, self._max_keys = float(2 ** (1 / half_life)), max_keys
         self._usage_by_key: dict[str, float] = {}
-        """Usage of each key, ordered by the last turn. New turns weigh more, instead of old turns
-        weighing less.
+        """Usage of each key, ordered by the last turn.
+
+        New turns weigh more, instead of old turns weighing less.
         """
         self._weight = 1.0
         """Weight of the next turn."""
@@ -42,8 +44,9 @@ class Usage:
         return len(self._usage_by_key)
 
     def add(self, key: str) -> None:
-        """Counts a turn. A new key then has as much usage as any other, so clients gain nothing
-        from new keys.
+        """Counts a turn.
+
+        A new key then has as much usage as any other, so clients gain nothing from new keys.
         """
         used = self._usage_by_key.pop(key, None)
         usage = max(self._max_usage, self._weight) if used is None else used + self._weight

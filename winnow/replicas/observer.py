@@ -7,7 +7,7 @@ class PoolObserver:
     """Ignores every event; subclasses override the methods of the events that they record."""
 
     def on_members(self, addresses: Collection[str]) -> None:
-        """The pool was updated: these replicas, and no others, get new requests."""
+        """The pool was updated: from now on only these replicas get new requests."""
 
     def on_removed(self, addresses: Collection[str]) -> None:
         """These replicas were removed and get no new requests."""

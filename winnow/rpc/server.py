@@ -11,7 +11,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from winnow.errors import UnavailableError
-from winnow.heap import IdleTrimmer, trimming
+from winnow.heap import IdleTrimmer, trim_function
 from winnow.rpc.bounded_receive import BoundedReceive
 from winnow.rpc.health import Health
 from winnow.rpc.interceptor import CallInterceptor
@@ -93,7 +93,7 @@ class Server:
         self._messages = MessageInterceptor(
             BoundedReceive(max_pending_bytes // max_message_bytes),
             reject,
-            IdleTrimmer(trimming()).begin,
+            IdleTrimmer(trim_function()).begin,
             PerAddressLimit(security.peer_calls),
         )
         self._certificates = security.certificates

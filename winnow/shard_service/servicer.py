@@ -114,8 +114,9 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
 
 
 def _result_of(shard: int, result: Retrieved | Exception) -> Retrieved | WinnowError:
-    """The result of a shard for callers. An unexpected error is logged, because callers get no
-    details.
+    """The result of a shard for callers.
+
+    An unexpected error is logged, because callers get no details.
     """
     if isinstance(result, Retrieved):
         return result

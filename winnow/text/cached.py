@@ -35,7 +35,7 @@ class CachedTextEncoder:
         """`budget`: bytes of all cached encodings; 0 disables the cache."""
         self._inner, self._count = inner, metrics.count_lookup
         self._cache = ByteBoundedLru[bytes, TextEncoding](budget, metrics)
-        self._flights = SingleFlight[bytes, TextEncoding](lack_of_error=_lack)
+        self._flights = SingleFlight[bytes, TextEncoding](lack_of_error=_lack_of_error)
         self._in_flight = Counter[str]()
         """Number of texts at the inner encoder, by client."""
 
@@ -85,7 +85,7 @@ class CachedTextEncoder:
         return encoding
 
 
-def _lack(error: BaseException) -> Lack:
+def _lack_of_error(error: BaseException) -> Lack:
     """An overloaded encoder refuses clients by their share, so another client may be admitted."""
     return Lack.SHARE if isinstance(error, OverloadedError) else Lack.NOTHING
 

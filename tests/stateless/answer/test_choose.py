@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from winnow.candidates.joint import without_outranked
-from winnow.candidates.top_k_bound import CandidateRule, contenders
+from winnow.candidates.top_k_bound import CandidateRule, possible_top_k
 from winnow.domain.answered import ShardTimings
 from winnow.domain.passage import Hit
 from winnow.domain.question import RetrievalDepth
@@ -64,7 +64,7 @@ def retrieved(own: list[Hit], depth: RetrievalDepth) -> Retrieved:
         CandidateRule([hit.distance for hit in found], max(distances, default=-np.inf)),
         CandidateRule([-hit.words for hit in found], -min(words, default=np.inf)),
     ]
-    kept = contenders([key(hit) for hit in found], ways, depth.passages)
+    kept = possible_top_k([key(hit) for hit in found], ways, depth.passages)
     hits, best = tuple(found[place] for place in kept), tuple(words[: depth.word_candidates])
     return Retrieved(hits, tuple(distances), ShardTimings(), candidate_words=best)
 
@@ -174,21 +174,21 @@ def test_a_hit_is_left_out_if_enough_beat_it_by_key_and_in_each_way_that_is_open
         return own <= way.max_cost and len(beaten) < passages
 
     found = [hit for hit in range(hits) if any(let_in(hit, way) for way in ways)]
-    assert contenders(keys, ways, passages) == sorted(found, key=keys.__getitem__)
+    assert possible_top_k(keys, ways, passages) == sorted(found, key=keys.__getitem__)
 
 
 def test_a_hit_that_enough_others_beat_by_both_measures_is_left_out() -> None:
     distances = CandidateRule([0.1, 0.2, 0.3, 0.4], 0.4)
-    assert contenders([0.1, 0.2, 0.3, 0.0], [distances], 2) == [3, 0, 1]
-    assert contenders([0.1, 0.2, 0.3, 0.0], [distances], 3) == [3, 0, 1, 2]
+    assert possible_top_k([0.1, 0.2, 0.3, 0.0], [distances], 2) == [3, 0, 1]
+    assert possible_top_k([0.1, 0.2, 0.3, 0.0], [distances], 3) == [3, 0, 1, 2]
 
 
 def test_a_hit_that_may_be_there_for_its_words_is_beaten_only_by_better_words() -> None:
     distances, words = CandidateRule([0.1, 0.2, 0.3], 0.3), CandidateRule([-1.0, -2.0, -9.0], -9.0)
     keys = [0.1, 0.2, 0.3]
-    assert contenders(keys, [distances], 1) == [0]
-    assert contenders(keys, [distances, words], 1) == [0, 2]
+    assert possible_top_k(keys, [distances], 1) == [0]
+    assert possible_top_k(keys, [distances, words], 1) == [0, 2]
 
 
 def test_neither_of_two_equal_hits_beats_the_other() -> None:
-    assert contenders([1.0, 1.0], [CandidateRule([0.5, 0.5], 1.0)], 1) == [0, 1]
+    assert possible_top_k([1.0, 1.0], [CandidateRule([0.5, 0.5], 1.0)], 1) == [0, 1]

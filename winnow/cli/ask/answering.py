@@ -29,7 +29,7 @@ def cluster(
 
 @contextlib.contextmanager
 def opened_index(directory: Path, timeout: float, options: Options) -> Iterator[Ask]:
-    """Asks an index that is open meanwhile in this process."""
+    """Opens an index in this process, and asks it within the block."""
     with signals.importing():
         from winnow import Index  # noqa: PLC0415 (not to ask a cluster)
 

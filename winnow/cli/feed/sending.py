@@ -35,8 +35,10 @@ _TRANSIENT = (OverloadedError, UnavailableError, DeadlineExceededError)
 _PERMANENT = (NotServedError, NotLoadedError)
 """Subclasses of these errors that no retry resolves."""
 _LOOKAHEAD = 8
-"""Passages of a document that one request deletes. An interrupted request may have deleted any of
-them, so a gap of this size does not prove that the document has ended.
+"""Passages of a document that one request deletes.
+
+An interrupted request may have deleted any of them, so a gap of this size does not prove that the
+document has ended.
 """
 DOCUMENT_LOOKAHEAD = 100
 """Passages of a document that one request deletes, if whole documents are deleted."""

@@ -17,7 +17,7 @@ from winnow.passages.validation import deletion_violations, passage_violations
 
 STDIN = Path("-")
 _MAX_PASSAGE_NUMBER = 99_999
-"""Number of a passage with which the length of a document's id is checked."""
+"""Largest number of a passage: with it, the ids of a document's passages must be short enough."""
 
 
 def read_rows(

@@ -118,9 +118,9 @@ def process_commands(
 
 
 def share_out(shards: Sequence[Path], nodes: int, replicas: int) -> list[list[Path]]:
-    """The shards of each node: `nodes` nodes share the shards, and each is there `replicas` times.
-
-    Replicas follow each other. `nodes` is at most the number of shards; 0 is a node for each.
+    """The shards of each node: `nodes` nodes share the shards, and each shard has `replicas`
+    replicas. Nodes with the same shards follow each other. `nodes` is at most the number of shards;
+    0 is a node for each.
     """
     nodes = nodes or len(shards)
     return [list(shards[node::nodes]) for node in range(nodes) for _ in range(replicas)]

@@ -1,5 +1,7 @@
-"""Runs child processes that never outlive their parent. To end them, it sends SIGTERM, then
-SIGKILL. If the parent is killed, the kernel kills them (Linux); see `winnow.parent`.
+"""Runs child processes that never outlive their parent.
+
+To end them, it sends SIGTERM, then SIGKILL. If the parent is killed, the kernel kills them (Linux);
+see `winnow.parent`.
 """
 
 import contextlib

@@ -246,7 +246,7 @@ def _spread(placement: PlacedShards, replicas: int | None, without: set[str]) ->
 
 
 def _wait(poller: ClusterPoller, assignment: Assignment) -> None:
-    """Returns when the nodes have what the assignment gives them. Shows new reasons of delays."""
+    """Returns once each node serves its assigned shards. Shows new reasons of delays."""
     shown: set[str] = set()
     typer.echo(
         "waiting: Ctrl-C ends only this, and the nodes go on; `winnow shards` shows them", err=True

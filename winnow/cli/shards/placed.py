@@ -26,7 +26,7 @@ class PlacedShard:
     address: str = ""
     """Address at which the front node calls the node; empty if it does not report the shard yet."""
     state: str
-    """State of the replica by the front node, or `assigned` if the node does not report it yet."""
+    """State as the front node reports it; `assigned` if the node does not report the shard yet."""
     is_assigned: bool
     """Whether the shard is assigned to the node; true without an assignment."""
     is_split: bool = False
@@ -123,7 +123,7 @@ class PlacedShards:
         return any(node in _serving(each) for each in self._cluster.shards if each.shard == shard)
 
     def present(self) -> Assignment:
-        """The assignment, or a first one with the shards where they are.
+        """The present assignment, or a first one that leaves all shards where they are.
 
         Raises UnavailableError if no index is served, or a shard is on no node with a name. Raises
         InvalidRequestError if the assignment is of another index.

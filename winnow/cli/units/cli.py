@@ -32,7 +32,9 @@ def units(
     shards_per_node: Annotated[
         int,
         typer.Option(
-            min=1, max=128, help="Shards of each content node, to measure the cost of a shard with."
+            min=1,
+            max=128,
+            help="Number of shards on each content node that a front node is measured with.",
         ),
     ] = 1,
     as_json: AsJson = False,

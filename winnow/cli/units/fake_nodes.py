@@ -25,7 +25,7 @@ _START_TIMEOUT = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class CannedReplies:
+class RecordedReplies:
     """Recorded replies of a shard, serialized."""
 
     info: bytes
@@ -33,13 +33,13 @@ class CannedReplies:
     read: bytes
 
 
-class CannedNode(shard_pb2_grpc.ShardServiceServicer):
+class FakeNode(shard_pb2_grpc.ShardServiceServicer):
     """A fake content node, whose shards return recorded replies."""
 
     def __init__(
-        self, replies: CannedReplies, own: Sequence[int], shards: int, rng: random.Random
+        self, replies: RecordedReplies, own: Sequence[int], shards: int, rng: random.Random
     ) -> None:
-        """`own` are the numbers of its shards; `shards` is the number of all shards."""
+        """`own`: numbers of the shards of this node; `shards`: number of all shards."""
         info = shard_pb2.GetShardInfoResponse.FromString(replies.info)
         info.shards, info.index_passages = shards, info.passages * shards
         self._infos = []
@@ -99,7 +99,7 @@ class CannedNode(shard_pb2_grpc.ShardServiceServicer):
 
 
 @contextmanager
-def canned_shards(replies: CannedReplies, shards: int, per_node: int = 1) -> Iterator[list[str]]:
+def fake_shards(replies: RecordedReplies, shards: int, per_node: int = 1) -> Iterator[list[str]]:
     """Serves fake content nodes on free ports of this machine; yields their addresses.
 
     Each has `per_node` of the shards, and the last one the rest.
@@ -124,21 +124,21 @@ def _ports(connection: Connection, shards: int) -> list[str]:
             return [f"127.0.0.1:{port}" for port in connection.recv()]
     except (EOFError, ConnectionError):
         pass
-    raise UnavailableError(f"the process of {shards} canned shards did not start")
+    raise UnavailableError(f"the process of {shards} fake shards did not start")
 
 
-def _serve(replies: CannedReplies, shards: int, per_node: int, connection: Connection) -> None:
+def _serve(replies: RecordedReplies, shards: int, per_node: int, connection: Connection) -> None:
     asyncio.run(_serve_all(replies, shards, per_node, connection))
 
 
 async def _serve_all(
-    replies: CannedReplies, shards: int, per_node: int, connection: Connection
+    replies: RecordedReplies, shards: int, per_node: int, connection: Connection
 ) -> None:
     servers, ports = [], []
     for first in range(0, shards, per_node):
         own = range(first, min(first + per_node, shards))
         server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
-        servicer = CannedNode(replies, own, shards, random.Random(first))
+        servicer = FakeNode(replies, own, shards, random.Random(first))
         shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server)
         ports.append(server.add_insecure_port("127.0.0.1:0"))
         await server.start()

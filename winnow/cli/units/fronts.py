@@ -1,7 +1,7 @@
 """Measures the costs of the event loops of front nodes and content nodes.
 
 First a front node asks one real shard. Then front nodes ask up to 128 fake shards that repeat its
-replies (`canned`).
+replies (`fake_nodes`).
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from winnow.cli.local.ports import free_ports
 from winnow.cli.local.processes import Processes
 from winnow.cli.plan.formulae import reading_shards
 from winnow.cli.units.asking import MeanTimes, ask, resident_memory
-from winnow.cli.units.canned import CannedReplies, canned_shards
+from winnow.cli.units.fake_nodes import RecordedReplies, fake_shards
 from winnow.client.messages import AnswerClient
 from winnow.convert import shard as convert
 from winnow.domain.question import EncodedQuestion
@@ -46,15 +46,15 @@ _NO_CACHES = ("--cache-mb", "0", "--answer-cache-mb", "0")
 
 
 @dataclass(frozen=True, slots=True)
-class CannedNodes:
+class FakeNodes:
     """The fake content nodes that front nodes are measured with."""
 
-    replies: CannedReplies
+    replies: RecordedReplies
     shards_per_node: int = 1
 
 
 def measure(
-    nodes: CannedNodes,
+    nodes: FakeNodes,
     questions: Sequence[str],
     progress: StageProgress,
     shards: Sequence[int] = SHARDS,
@@ -63,11 +63,11 @@ def measure(
 
     Raises WinnowError if a process ended or did not become ready, or a question was not answered.
     """
-    progress.start("asking canned shards", len(shards))
+    progress.start("asking fake shards", len(shards))
     one_read, many_reads = {}, 0.0
     for number in shards:
         with (
-            canned_shards(nodes.replies, number, nodes.shards_per_node) as addresses,
+            fake_shards(nodes.replies, number, nodes.shards_per_node) as addresses,
             _front(addresses) as (pid, address),
         ):
             one_read[number] = signals.run(_loop_ms(address, pid, questions, 1))
@@ -88,7 +88,7 @@ def write_passages(path: Path) -> None:
 
 def measure_one_shard(
     index: Path, bundle: Bundle, questions: Sequence[str], progress: StageProgress
-) -> tuple[ProcessUnits, CannedReplies]:
+) -> tuple[ProcessUnits, RecordedReplies]:
     """Measures a cluster of the one shard at `index`, and records replies of its node.
 
     Raises WinnowError if a process ended or did not become ready, or a question was not answered.
@@ -123,7 +123,7 @@ async def _ask_and_time(
         return times, 1e3 * (time.process_time() - before) / len(questions)
 
 
-async def _record_replies(address: str, bundle: Bundle, question: str) -> CannedReplies:
+async def _record_replies(address: str, bundle: Bundle, question: str) -> RecordedReplies:
     tokenizer = Tokenizer(bundle.tokenizer)
     encoder = open_question_encoder(bundle, tokenizer.special)
     ids = tokenizer.tokenise(question).ids
@@ -144,7 +144,7 @@ async def _record_replies(address: str, bundle: Bundle, question: str) -> Canned
             generation=retrieved.generation,
         )
         read = await stub.Read(reading, timeout=_READY_TIMEOUT)
-    return CannedReplies(*(each.SerializeToString() for each in (info, retrieved, read)))
+    return RecordedReplies(*(each.SerializeToString() for each in (info, retrieved, read)))
 
 
 @contextmanager

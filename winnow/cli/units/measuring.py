@@ -57,7 +57,7 @@ def measure(plan: MeasuringPlan, progress: StageProgress) -> UnitCosts:
         _run(["index", "build", "--passages", str(passages), "--out", str(index)])
         questions = synthetic_questions()[: plan.questions]
         process, replies = fronts.measure_one_shard(index, bundle, questions, progress)
-        nodes = fronts.CannedNodes(replies, plan.shards_per_node)
+        nodes = fronts.FakeNodes(replies, plan.shards_per_node)
         front = fronts.measure(nodes, questions, progress, plan.shards)
     return UnitCosts(
         processor=processor(),

@@ -46,6 +46,7 @@ class OutlierSettings:
     """Seconds after an ejection in which only brief requests probe: a delay costs them least."""
     max_ejected_share: float | None = 0.5
     """Share of the replicas that may be ejected at the same time, but at least one and never all.
+
     None allows all.
     """
     mismatch_ejects: bool = False

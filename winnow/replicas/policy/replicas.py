@@ -24,8 +24,10 @@ class ReplicaSettings:
     """How replicas are compared, and when one is ejected."""
 
     half_life: float = 5.0
-    """Seconds after which a latency counts half. The expected latency of a replica without requests
-    halves in the same time, so that it is tried again.
+    """Seconds after which a latency counts half.
+
+    The expected latency of a replica without requests halves in the same time, so that it is tried
+    again.
     """
     outliers: OutlierSettings = field(default_factory=OutlierSettings)
 
@@ -61,8 +63,9 @@ class Replica:
         return self.outstanding + self._other_requests(self.address)
 
     def expected_latency(self) -> float | None:
-        """Expected latency. It falls while the replica gets no requests; None before the first
-        answer.
+        """Expected latency.
+
+        It falls while the replica gets no requests; None before the first answer.
         """
         mean = self.latency.value
         return None if mean is None else mean * self.latency.freshness()

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from winnow.errors import GenerationGoneError, OverloadedError, UnavailableError, WinnowError
 
 _FIRST_DELAY, _MAX_DELAY = 0.05, 1.0
-"""Seconds before a failed write is sent again. Meanwhile it counts as pending. So callers of a slow
-shard are refused, and notice.
+"""Seconds before a failed write is sent again.
+
+Meanwhile the write counts as pending. So callers notice a slow shard: further writes are refused.
 """
 _MAX_DOUBLINGS = 5
 _RETRYABLE = (UnavailableError, OverloadedError, GenerationGoneError)

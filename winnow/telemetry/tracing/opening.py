@@ -1,5 +1,6 @@
-"""Creates the tracer of a process from its settings. Without tracing, no tracing module is
-imported.
+"""Creates the tracer of a process from its settings.
+
+Without tracing, no tracing module is imported.
 """
 
 import contextlib

@@ -18,8 +18,9 @@ _log = structlog.get_logger("winnow.traces")
 _MAX_WAITING = 8_192
 """Maximum number of waiting spans, which take some 4 MB."""
 _BATCH_SIZE = 100
-"""Maximum number of spans of one export. Converting them delays other threads by half a
-millisecond.
+"""Maximum number of spans of one export.
+
+Converting them delays other threads by half a millisecond.
 """
 _BATCH_SECONDS = 0.2
 """Seconds that a span waits for others, so that the thread does not wake for each one."""

@@ -27,8 +27,10 @@ class Trace:
     state: str
     """The W3C `tracestate` of other tracing systems, passed on unchanged."""
     epoch_ns: int
-    """Unix time in nanoseconds at the zero of `time.perf_counter_ns`. With this one clock a child
-    never begins before its parent, even if the system time is changed meanwhile.
+    """Unix time in nanoseconds at the zero of `time.perf_counter_ns`.
+
+    With this one clock a child never begins before its parent, even if the system time is changed
+    meanwhile.
     """
     new_id: Callable[[], int]
     """Returns a random 64-bit number other than 0."""

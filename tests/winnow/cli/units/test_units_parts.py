@@ -10,13 +10,13 @@ from units_made import units
 
 from winnow.cli.commands import app
 from winnow.cli.plan.formulae import reading_shards
-from winnow.cli.units.canned import CannedReplies, canned_shards
+from winnow.cli.units.fake_nodes import RecordedReplies, fake_shards
 from winnow.cli.units.fronts import fit_front_units, write_passages
 from winnow.cli.units.measuring import processor
 from winnow.cli.units.report import tables
 from winnow.v1 import shard_pb2, shard_pb2_grpc
 
-SAID = CannedReplies(
+SAID = RecordedReplies(
     shard_pb2.GetShardInfoResponse(shard=0, shards=1, passages=10).SerializeToString(),
     shard_pb2.RetrieveResponse(
         hits=[shard_pb2.Hit(row=3, passage_id="p", distance=1.0)], candidate_distances=[1.0, 1.2]
@@ -44,8 +44,8 @@ def test_as_many_shards_read_as_hold_a_passage() -> None:
     assert reading_shards(2, 2) == pytest.approx(1.5)
 
 
-async def test_canned_shards_say_what_one_said_each_with_its_own_number() -> None:
-    with canned_shards(SAID, 2) as addresses:
+async def test_fake_shards_say_what_one_said_each_with_its_own_number() -> None:
+    with fake_shards(SAID, 2) as addresses:
         numbers, distances = [], set()
         for address in addresses:
             async with grpc.aio.insecure_channel(address) as channel:
@@ -62,8 +62,8 @@ async def test_canned_shards_say_what_one_said_each_with_its_own_number() -> Non
     assert len(distances) == 2
 
 
-async def test_a_canned_node_may_have_several_shards() -> None:
-    with canned_shards(SAID, 3, per_node=2) as addresses:
+async def test_a_fake_node_may_have_several_shards() -> None:
+    with fake_shards(SAID, 3, per_node=2) as addresses:
         numbers = []
         for address in addresses:
             async with grpc.aio.insecure_channel(address) as channel:
