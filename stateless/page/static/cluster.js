@@ -68,9 +68,9 @@ function front(state) {
   const parts = [
     `Winnow ${state.version ?? ""}, bundle ${state.bundleName ?? ""}, up for ${seconds(state.upSeconds)}`,
     `${counted(state.questionsAnswered, "question")} answered, ${count(state.questionsRefused)} refused`,
-    `${count(state.questionsInHand)} in hand, with ${counted(state.readsInHand, "passage")} to read`,
+    `${count(state.questionsInHand)} in progress, with ${counted(state.readsInHand, "passage")} to read`,
   ];
-  if (number(state.secondsPerRead)) parts.push(`${milliseconds(1000 * state.secondsPerRead)} a passage`);
+  if (number(state.secondsPerRead)) parts.push(`${milliseconds(1000 * state.secondsPerRead)} per passage`);
   if (number(state.textsInHand)) parts.push(`${counted(state.textsInHand, "text")} being predicted`);
   if (number(state.passagesInHand)) parts.push(`${counted(state.passagesInHand, "passage")} being stored`);
   return `${parts.join(" · ")}`;
@@ -96,7 +96,7 @@ function list(rows, said) {
 
 function more(left, troubled) {
   const bad = left.filter(troubled).length;
-  return `And ${counted(left.length, "more shard")}, ${bad ? `${count(bad)} of them in trouble` : "all serving"}.`;
+  return `And ${counted(left.length, "more shard")}, ${bad ? `${count(bad)} of them with problems` : "all serving"}.`;
 }
 
 function rowsOf(shard) {

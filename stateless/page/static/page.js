@@ -37,7 +37,7 @@ async function submit() {
   }
 }
 
-/** Gives up the question in hand, if there is one. */
+/** Gives up the question in progress, if there is one. */
 function stop() {
   if (asking === null) return;
   asking.abort();
@@ -75,7 +75,7 @@ function summary(reply) {
   const [best] = reply.answers ?? [];
   const said = best ? `${isSure(reply) ? "Answer" : "No sure answer. Best candidate"}: ${best.text}.` : "No answer.";
   const how = reply.cached
-    ? "It was remembered"
+    ? "It came from the cache"
     : `${counted(reply.passagesRead, "passage")} read`;
   const parts = [`${how} in ${milliseconds(reply.timings?.totalMs)}.`];
   if (reply.questionTruncated) parts.push("The end of the question was cut off.");
@@ -90,7 +90,7 @@ function summary(reply) {
 function fail(error) {
   if (error.name === "AbortError") return;
   if (!(error instanceof Problem)) {
-    byId("status").textContent = "This page could not show the reply: its mistake is in the console.";
+    byId("status").textContent = "This page could not show the reply: the error is in the console.";
     throw error;
   }
   const left = options.show(error.violations);

@@ -4,12 +4,12 @@ import { make } from "./dom.js";
 import { figure, number } from "./numbers.js";
 
 const PARTS = [
-  ["score", "Score", "What answers are ranked by: the next three together.", 1],
+  ["score", "Score", "Weighted sum of the next three. Answers are ranked by it.", 1],
   ["relevance", "Relevance", "How sure the reader is that the passage answers the question.", 1],
   ["spanScore", "Words chosen", "How sure the reader is of these words in the passage.", 1],
-  ["distance", "Distance", "How far the passage is from the question in meaning; less is better.", -1],
-  ["words", "Words in common", "What the question's words in the passage are worth (BM25).", 1],
-  ["hybridDistance", "Reading order", "The distance less the worth of the words in common: passages are read in this order.", -1],
+  ["distance", "Distance", "Distance of the vectors of passage and question; lower is better.", -1],
+  ["words", "Words in common", "BM25 score of the question's words in the passage.", 1],
+  ["hybridDistance", "Reading order", "The distance, reduced by the words in common: passages are read in this order.", -1],
 ];
 
 /** The figures of an answer; a bar is the longer, the better the figure is among `answers`. */

@@ -10,7 +10,7 @@ const MOST_SHARDS = 12;
 /** The waterfall of a reply, and the same as a table. */
 export function waterfallOf(reply) {
   const timings = reply.timings ?? {};
-  if (reply.cached) return [section(make("p", {}, remembered(timings)))];
+  if (reply.cached) return [section(make("p", {}, cached(timings)))];
   const total = whole(timings);
   const lanes = shards(timings);
   const shown = slowest(lanes);
@@ -31,8 +31,8 @@ export function waterfallOf(reply) {
   ];
 }
 
-const remembered = (timings) =>
-  `The answer was remembered: nothing was read. It took ${milliseconds(timings.totalMs)}.`;
+const cached = (timings) =>
+  `The answer came from the cache: nothing was read. It took ${milliseconds(timings.totalMs)}.`;
 
 function section(...children) {
   return make(
@@ -97,7 +97,7 @@ function legend() {
     { className: "legend" },
     entry("piece retrieve", "retrieve"),
     entry("piece read", "read"),
-    entry("call answered", "call: waiting, or on its way"),
+    entry("call answered", "call: waiting or network delay"),
     entry("call abandoned", "not waited for"),
     entry("call failed", "failed"),
   );

@@ -332,7 +332,7 @@ def test_what_was_remembered_and_what_was_cut_is_said(page: Any, front: PageFron
     reply.cached, reply.question_truncated, reply.passages_granted = True, True, 1  # type: ignore[union-attr]
     ask(page)
     said = page.text_content("#status")
-    assert "It was remembered in 38 ms." in said
+    assert "It came from the cache in 38 ms." in said
     assert "The end of the question was cut off." in said
     assert "1 passage of 3 were granted" in said
     assert "nothing was read" in page.inner_text(".times")

@@ -109,7 +109,7 @@ def _head(cluster: GetClusterResponse, figures: IntervalFigures) -> Iterator[Tex
     counts = [
         f"{format_rate(figures.questions)} questions/s",
         f"{format_rate(figures.refused)} refused/s",
-        f"in hand: {many(front.questions_in_hand, 'question')}",
+        f"in progress: {many(front.questions_in_hand, 'question')}",
         many(front.reads_in_hand, "read"),
         many(front.texts_in_hand, "text"),
         *([many(front.passages_in_hand, "write")] if front.feeds else []),
@@ -119,7 +119,7 @@ def _head(cluster: GetClusterResponse, figures: IntervalFigures) -> Iterator[Tex
         yield Text(
             f"coverage {format_share(figures.coverage)}, "
             f"fewer passages read for {format_share(figures.dimmed)}, "
-            f"remembered {format_share(figures.remembered)}"
+            f"from the cache {format_share(figures.remembered)}"
         )
 
 
