@@ -322,8 +322,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the flags of `python -m bench moves`."""
     add_index_and_questions(parser)
     parser.add_argument("--moves", type=int, default=20, help="shards that are moved")
-    parser.add_argument("--splits", type=int, default=0, help="shards that are split")
-    parser.add_argument("--kills", type=int, default=0, help="kills meanwhile")
+    parser.add_argument("--splits", type=int, default=0, help="number of shards to split")
+    parser.add_argument(
+        "--kills", type=int, default=0, help="number of times that a node is killed meanwhile"
+    )
     parser.add_argument("--nodes", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--pause", type=float, default=0.05, help="seconds between two writes")

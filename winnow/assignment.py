@@ -15,7 +15,7 @@ from winnow.quoting import shown
 from winnow.storage import open_storage
 
 _FORMATS = (1, 2)
-"""The second has shards that were split: older versions name the format instead of damage."""
+"""Format 2 is for assignments with split shards. Older versions refuse it as an unknown format."""
 
 
 class AssignmentFile:

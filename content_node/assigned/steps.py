@@ -18,11 +18,11 @@ class HeldShard:
     must_be_replaced: bool = False
     """Whether this copy is permanently out of date: its writes are taken elsewhere."""
     can_split: bool = False
-    """Whether this copy takes the writes of the shard, or its halves do already."""
+    """Whether this copy, or a half of it, takes the writes of the shard."""
     is_unfinished_half: bool = False
-    """Whether its parent, on this node, still takes its writes."""
+    """Whether this is a half whose parent, on this node, still takes the writes."""
     is_hidden: bool = False
-    """Whether it is not reported to front nodes yet."""
+    """Whether the shard is not reported to front nodes yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class _Planning:
         )
 
     def _is_of(self, shard: int, copy: HeldShard) -> bool:
-        """Whether a shard is one of the index. Shards of another index or numbering are kept."""
+        """Whether a shard belongs to the index of the assignment. Other shards are kept."""
         if not self._assignment.partition.parts_of(shard):
             return False
         if (info := copy.info) is None:
@@ -108,8 +108,9 @@ class _Planning:
         return serving
 
     def _halves_to_make(self, shard: int) -> list[int]:
-        """The halves of a shard of this node that nobody has. Of several nodes with a copy of the
-        shard the first makes them, and the others copy them.
+        """The halves of a shard of this node that nobody has.
+
+        Of several nodes with a copy of the shard the first makes them, and the others copy them.
         """
         others = nodes_with(self._assignment.index_id, shard, None, self._reports)
         is_first = all(self._name < other for other in others)

@@ -171,7 +171,9 @@ class ShardManifest(_StrictModel):
     def _validate(self) -> Self:
         can_be_half = self.format >= _FIRST_POSTINGS_FORMAT and is_number(self.shard, self.shards)
         if self.shard >= self.shards and not can_be_half:
-            raise ValueError(f"there is no shard {self.shard} of {self.shards}: they count from 0")
+            raise ValueError(
+                f"there is no shard {self.shard} of {self.shards}: shards count from 0"
+            )
         for name in self._required_files:
             if name not in self.files:
                 raise ValueError(f"files lacks the checksum of {name}")
@@ -218,8 +220,9 @@ Model = TypeVar("Model", ShardManifest, IndexManifest)
 
 
 def open_shard_manifest(directory: Path) -> tuple[ShardManifest, OpenFile]:
-    """Reads a shard's manifest; returns it with its file. Raises ArtefactError if it is missing or
-    invalid.
+    """Reads a shard's manifest; returns it with its file.
+
+    Raises ArtefactError if it is missing or invalid.
     """
     if _has_only(directory, INDEX_FILE):
         shards = read_index_manifest(directory).shards

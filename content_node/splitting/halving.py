@@ -78,7 +78,7 @@ def write_half(
         if manifest.format < FORMAT:
             raise ArtefactError(
                 f"{base} is of an older version: `winnow index build --passages INDEX --out NEW` "
-                "brings the index up to date"
+                "converts the index"
             )
         _copy(base / manifest.store, directory / STORE, manifest, half)
         parent.files[manifest.store].check()

@@ -13,11 +13,14 @@ from winnow.errors import UnavailableError, WinnowError
 _WAIT = 0.2
 """Seconds to wait for a write before an empty batch."""
 _MAX_LAG = 1_000
-"""Most writes that the other half may lack when the parent is asked to hand over."""
+"""Maximum number of writes that the other half may lack when the parent is asked to hand over."""
 
 
 class LocalParent:
-    """An `Owner` in this process. The last write that it names is the same for both halves."""
+    """The parent shard of a half, as an `Owner` in this process.
+
+    Both halves get the same last write.
+    """
 
     def __init__(self, shard: LiveShard, half: int) -> None:
         """`half` is the number of the half that follows it."""
@@ -48,7 +51,7 @@ class LocalParent:
 def follow_parent(
     half: LiveShard, info: ShardInfo, live_shard: Callable[[int], LiveShard]
 ) -> LogFollower:
-    """Opens what keeps a half up to date with its parent, until both halves take the writes.
+    """Opens the follower that keeps a half up to date with its parent, until both take the writes.
 
     `live_shard` returns a shard of this process by its number, or raises UnavailableError.
     """

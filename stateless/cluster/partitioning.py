@@ -49,5 +49,5 @@ def choose_partition(
 
 @lru_cache(maxsize=8)
 def partition_of(built: int, shards: tuple[int, ...]) -> Partition:
-    """The partition with these shards. A front needs the same one again and again."""
+    """The partition with these shards. Cached: a front needs the same one repeatedly."""
     return Partition(built, shards)

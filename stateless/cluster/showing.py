@@ -34,9 +34,9 @@ class _Entry:
     is_loading: bool = False
     """Whether the node replies, and has the error because it loads the shard."""
     refusal: str = ""
-    """Reason of the front's refusal; empty if it was not refused."""
+    """Why the front refused the shard; empty if it did not."""
     unused: str = ""
-    """Reason why the front does not use it although it is in order; empty if it does."""
+    """Why the front does not use the shard although it is in order; empty if it does."""
 
 
 class ClusterReporter:

@@ -131,12 +131,12 @@ class _WasSplitError(UnavailableError):
 
 @dataclass(slots=True)
 class _Results:
-    """What became of the writes of a call."""
+    """The results of the writes of a call."""
 
     stored: dict[int, StoredWrite] = field(default_factory=dict)
-    """By the index of the write."""
+    """The outcome of each stored write, by its index in the call."""
     failures: dict[int, WinnowError] = field(default_factory=dict)
-    """By shard."""
+    """The error of each failed shard."""
     lost: int = 0
     """Number of writes that may not be stored."""
 

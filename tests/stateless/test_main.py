@@ -125,7 +125,7 @@ async def test_a_front_with_heads_and_no_shards_predicts_and_does_not_answer(
         assert said.results[0].heads[0].label == "weather"
         assert said.ring == bundle.manifest.name
         assert not await client.available()
-        with pytest.raises(UnavailableError, match="a front needs --shards to answer"):
+        with pytest.raises(UnavailableError, match="the front lacks --shards"):
             await client.ask("Who?")
 
 

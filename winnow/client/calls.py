@@ -140,9 +140,9 @@ def _error(call: FailedCall, address: str, timeout: float) -> WinnowError:
         return DeadlineExceededError(f"no reply from {address} within {timeout:g} s")
     if code is StatusCode.UNIMPLEMENTED:
         return NotServedError(
-            f"{address} does not serve this call: it needs the address of a front node, not of a "
-            "content node; the front needs --shards to answer, --heads to predict, and "
-            f"--feed-listen (a separate port) to be fed ({details})"
+            f"{address} does not serve this call: it is not a front node, or the front lacks "
+            "--shards (to answer), --heads (to predict) or --feed-listen (to be fed, at that "
+            f"port) ({details})"
         )
     return error_of(code, details, trailing)
 

@@ -9,7 +9,7 @@ from winnow.domain.shard import MAX_SHARDS
 from winnow.errors import InvalidRequestError, Violation
 
 _MAX_LISTED = 10
-"""Most shards that an error lists."""
+"""Maximum number of shards that an error lists."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

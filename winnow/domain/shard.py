@@ -104,7 +104,7 @@ class NodeReport:
 INDEX_FILE = "index.json"
 """File name of the manifest of an index."""
 MAX_FRONTS = 8
-"""Most front nodes between a caller and a content node. If there are more, they form a cycle."""
+"""Maximum number of front nodes between a caller and a content node. More of them form a cycle."""
 MAX_SHARDS = 4_096
 """Maximum number of shards of an index."""
 PASSAGES_PER_SHARD = 50_000
@@ -119,8 +119,9 @@ def suitable_shards(passages: int, per_shard: int = PASSAGES_PER_SHARD) -> int:
 
 
 def passage_hash(passage_id: str) -> int:
-    """The hash of a passage that decides its shard. It depends only on the id, so that updates go
-    to the same shard.
+    """The hash of a passage that decides its shard.
+
+    It depends only on the id, so that updates go to the same shard.
     """
     return int.from_bytes(hashlib.blake2b(passage_id.encode(), digest_size=8).digest(), "big")
 

@@ -151,7 +151,9 @@ class Deletion(google.protobuf.message.Message):
     VERSION_FIELD_NUMBER: builtins.int
     id: builtins.str
     version: builtins.int
-    """As FedPassage.version. A put with a lower version does not bring the passage back."""
+    """A deletion with a lower version than the stored passage changes nothing. Later puts with a lower
+    version than the deletion change nothing either.
+    """
     def __init__(
         self,
         *,

@@ -226,7 +226,7 @@ class FindUnchangedResponse(google.protobuf.message.Message):
     RESULTS_FIELD_NUMBER: builtins.int
     LOG_ID_FIELD_NUMBER: builtins.int
     log_id: builtins.str
-    """As in WriteResponse."""
+    """Identifies the log that sequences count in. An older node leaves it empty."""
     @property
     def results(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Written]:
         """One result for each passage, in the order of the request. WRITE_OUTCOME_UNSPECIFIED means that the passage

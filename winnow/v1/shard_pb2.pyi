@@ -268,11 +268,11 @@ class RetrieveRequest(google.protobuf.message.Message):
     by words alone.
     """
     filter: builtins.str
-    """Filter on passage metadata, as AnswerRequest.filter."""
+    """Filter on passage metadata, in the syntax of AnswerRequest.filter."""
     after: builtins.int
     """Sequence number of a write that the shard must apply before it searches. 0 for none."""
     shard: builtins.int
-    """As in GetShardInfoRequest."""
+    """The shard's number. It may be unset for a node with one shard."""
     @property
     def question(self) -> Global___EncodedQuestion: ...
     def __init__(
@@ -330,7 +330,7 @@ class RetrieveResponse(google.protobuf.message.Message):
 
     @property
     def candidate_distances(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
-        """Distances of all candidates of this shard, nearest first. From them the front node finds the hits
+        """Distances of all candidates of this shard, nearest first. With them the front node finds the hits
         that are among the nearest of the cluster.
         """
 
@@ -396,7 +396,7 @@ class RequestedShard(google.protobuf.message.Message):
     AFTER_FIELD_NUMBER: builtins.int
     shard: builtins.int
     after: builtins.int
-    """As in RetrieveRequest."""
+    """Sequence number of a write that the shard must apply before it searches. 0 for none."""
     def __init__(
         self,
         *,
@@ -499,7 +499,7 @@ class ReadRequest(google.protobuf.message.Message):
     generation: builtins.str
     """The generation that the hits were found in; empty if unknown."""
     shard: builtins.int
-    """As in GetShardInfoRequest."""
+    """The shard's number. It may be unset for a node with one shard."""
     @property
     def question(self) -> Global___EncodedQuestion: ...
     @property
@@ -566,11 +566,15 @@ class SearchRequest(google.protobuf.message.Message):
     candidates: builtins.int
     """Nearest passages of this shard to rerank by words. 0 ranks by distance alone."""
     by_words: builtins.int
-    """As in RetrieveRequest."""
+    """Best passages by words to add to the candidates, at most 1000. If candidates is 0, passages are ranked
+    by words alone.
+    """
     filter: builtins.str
+    """Filter on passage metadata, in the syntax of AnswerRequest.filter."""
     after: builtins.int
+    """Sequence number of a write that the shard must apply before it searches. 0 for none."""
     shard: builtins.int
-    """As in GetShardInfoRequest."""
+    """The shard's number. It may be unset for a node with one shard."""
     @property
     def question(self) -> Global___EncodedQuestion: ...
     def __init__(
@@ -612,11 +616,11 @@ class SearchResponse(google.protobuf.message.Message):
     sequence: builtins.int
     """The last write that the search saw."""
     retrieve_start_ms: builtins.float
-    """As in RetrieveResponse."""
+    """From the arrival of the call to the beginning of retrieval: queue_ms plus the wait for a write."""
     passages: builtins.int
-    """As in RetrieveResponse."""
+    """Passages that the shard held after that write. Older versions leave it unset."""
     log_id: builtins.str
-    """As in RetrieveResponse."""
+    """Identifies the log that sequence counts in. Empty if the shard takes no writes, or from an older node."""
     @property
     def readings(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Reading]: ...
     def __init__(

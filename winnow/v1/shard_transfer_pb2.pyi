@@ -76,7 +76,7 @@ class OpenCopyResponse(google.protobuf.message.Message):
     takes_writes: builtins.bool
     """Whether this node takes the writes of the shard. If so, the caller follows its log and then calls HandOver."""
     moves: builtins.int
-    """As GetShardInfoResponse.moves."""
+    """Number of times that the shard was handed over to another node, as in GetShardInfoResponse.moves."""
     @property
     def files(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ShardFile]: ...
     def __init__(
@@ -102,7 +102,7 @@ class ShardFile(google.protobuf.message.Message):
     path: builtins.str
     """Path within the shard's directory, with slashes."""
     sha256: builtins.str
-    """In hexadecimal digits."""
+    """SHA-256 of the file, in hexadecimal digits."""
     bytes: builtins.int
     def __init__(
         self,

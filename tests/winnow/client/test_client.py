@@ -264,7 +264,7 @@ async def test_the_port_of_a_node_is_said_not_to_be_that_of_a_front(kind: Any) -
     node = grpc.aio.server()
     client = kind(f"127.0.0.1:{node.add_insecure_port('127.0.0.1:0')}")
     await node.start()
-    with pytest.raises(NotServedError, match="the address of a front node, not of a content node"):
+    with pytest.raises(NotServedError, match="it is not a front node, or the front lacks"):
         await client.ask("?")
     await client.close()
     await node.stop(None)

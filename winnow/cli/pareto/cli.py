@@ -27,7 +27,12 @@ _Files = Annotated[
     list[Path],
     typer.Option(help="JSON lines with question and answers (.gz, .zst). May be repeated."),
 ]
-_Out = Annotated[Path, typer.Option(help="Directory of results. The same one continues a run.")]
+_Out = Annotated[
+    Path,
+    typer.Option(
+        help="Directory of results. An interrupted run with the same directory continues."
+    ),
+]
 _Limit = Annotated[int, typer.Option(min=1, help="Questions to ask from each file, evenly spread.")]
 
 

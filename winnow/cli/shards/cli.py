@@ -133,9 +133,9 @@ def split(
 
     Example: winnow shards split 1 --assignment s3://bucket/index/assignment.json --wait
 
-    Its node writes both halves and encodes no passage again. They get the writes of the shard, and
-    then its questions; then the node deletes the shard. The halves have new numbers, and you can
-    move them to other nodes. A split cannot be undone.
+    The node of the shard writes both halves and encodes no passage again. The halves take over the
+    writes of the shard, and then its questions. Then the node deletes the shard. The halves have
+    new numbers, and you can move them to other nodes. A split cannot be undone.
     """
     with ClusterPoller(address, [], _TIMEOUT, credentials) as poller:
         cluster = poller.poll().cluster
@@ -238,7 +238,7 @@ def _spread(placement: PlacedShards, replicas: int | None, without: set[str]) ->
         raise UnavailableError("no node would remain: start another one first")
     if replicas is not None and replicas > len(remaining):
         raise UnavailableError(
-            f"--replicas {replicas} needs as many nodes; those that run: {running}"
+            f"--replicas {replicas} needs that many nodes; only these run: {running}"
         )
     most = replicas or max(map(len, present.holders.values()))
     holders = spread_shards(present.holders.keys(), remaining, most, present.holders)

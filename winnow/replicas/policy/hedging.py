@@ -20,7 +20,7 @@ class HedgeSettings:
     quantile: float = 0.95
     """Quantile of recent latencies, 0 to 1, after which a request counts as late and is hedged."""
     window: int = 200
-    """Most recent answers that the quantile is taken over."""
+    """Number of the latest answers that the quantile is taken over."""
     max_age: float = 10.0
     """Seconds for which an answer counts: what is usual under load is late without it."""
     min_samples: int = 20
@@ -34,8 +34,9 @@ class HedgeSettings:
     burst: int = 20
     """Hedges that the bucket holds."""
     surcharge: float = 0.25
-    """Extra price of a hedge, as a share, if its request is late but not overdue. So the reserve
-    grows, and short runs stay within the budget despite hedges saved up before.
+    """Extra price of a hedge, as a share, if its request is late but not overdue.
+
+    So the reserve grows, and short runs stay within the budget despite hedges saved up before.
     """
     reserve: int = 10
     """Hedges that only urgent requests may use, so that some are left when a replica hangs."""

@@ -25,7 +25,7 @@ class RetrySettings:
     max_retries: int = 1
     """Maximum number of retries of one request; 0 disables them."""
     min_time_left: float = 0.005
-    """Seconds before the deadline below which a request is not retried."""
+    """Minimum seconds that must be left before the deadline for a retry."""
     repeat: bool = False
     """Whether a retry may go to the same replica if no other is preferred."""
 

@@ -134,7 +134,7 @@ def test_a_move_can_be_awaited(run: Any, front: Front) -> None:
         (["move", "1", "--to", "b", "--from", "b"], "shard 1 is on a, not on b"),
         (["spread", "--without", "a", "--without", "b"], "no node would remain"),
         (["spread", "--without", "x"], "there is no node x; those that run: a, b"),
-        (["spread", "--replicas", "3"], "--replicas 3 needs as many nodes; those that run: a, b"),
+        (["spread", "--replicas", "3"], "--replicas 3 needs that many nodes; only these run: a, b"),
     ],
 )
 def test_an_impossible_change_is_refused(

@@ -75,7 +75,8 @@ def test_replicas_that_do_not_serve_come_first_and_say_why() -> None:
     text = "\n".join(lines)
     assert "winnow 1.2.3, bundle default, up 1 min, 2 shards, 1,234 passages" in text
     assert (
-        "12 questions/s, 0.0 refused/s, in progress: 3 questions, 24 reads, 0 texts, 0 writes" in text
+        "12 questions/s, 0.0 refused/s, in progress: 3 questions, 24 reads, 0 texts, 0 writes"
+        in text
     )
     assert "no replica serves shard 1" in text
     addresses = [word for line in lines for word in line.split() if word.endswith(":9000")]
