@@ -283,6 +283,11 @@ class RunningShard:
         """Raises ArtefactError for a copy in a move, unless this node follows an assignment."""
         if custody.takes_writes or self._parts.moves is not None:
             return
+        if not custody.node:
+            raise ArtefactError(
+                f"{self.directory} is a shard that is being split, or a half of it: start this "
+                "node with --assignment"
+            )
         unfinished = "is the copy of an unfinished move"
         reason = "was handed over" if custody.role is Role.FORMER_OWNER else unfinished
         raise ArtefactError(

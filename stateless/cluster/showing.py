@@ -94,6 +94,7 @@ class ClusterReporter:
             passages=info.passages,
             generation=info.generation,
             writable=bool(info.log_id),
+            journaled=info.journaled,
             heard_seconds=self._nodes.silence(address),
         )
 

@@ -50,6 +50,8 @@ class ReplicaState:
     """Name of the node; empty unless it follows an assignment of shards."""
     node_address: str = ""
     """Address at which other nodes reach the node; empty unless it follows an assignment."""
+    journaled: bool = False
+    """Whether the node takes writes from a journal."""
 
 
 @dataclass(frozen=True, slots=True)

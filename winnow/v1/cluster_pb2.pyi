@@ -239,6 +239,7 @@ class ReplicaState(google.protobuf.message.Message):
     HEARD_SECONDS_FIELD_NUMBER: builtins.int
     NODE_FIELD_NUMBER: builtins.int
     NODE_ADDRESS_FIELD_NUMBER: builtins.int
+    JOURNALED_FIELD_NUMBER: builtins.int
     address: builtins.str
     """Host and port of the node."""
     state: Global___ReplicaState.State.ValueType
@@ -267,6 +268,8 @@ class ReplicaState(google.protobuf.message.Message):
     node: builtins.str
     """Name of the node, and HOST:PORT at which other nodes reach it. Empty unless it follows an assignment of shards."""
     node_address: builtins.str
+    journaled: builtins.bool
+    """Whether the node takes writes from a journal. Such a shard cannot be split."""
     def __init__(
         self,
         *,
@@ -284,9 +287,10 @@ class ReplicaState(google.protobuf.message.Message):
         heard_seconds: builtins.float | None = ...,
         node: builtins.str = ...,
         node_address: builtins.str = ...,
+        journaled: builtins.bool = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_heard_seconds", b"_heard_seconds", "heard_seconds", b"heard_seconds"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_heard_seconds", b"_heard_seconds", "address", b"address", "calls_in_hand", b"calls_in_hand", "generation", b"generation", "heard_seconds", b"heard_seconds", "lag", b"lag", "node", b"node", "node_address", b"node_address", "passages", b"passages", "reads_in_hand", b"reads_in_hand", "reason", b"reason", "seconds_per_read", b"seconds_per_read", "sequence", b"sequence", "state", b"state", "writable", b"writable"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_heard_seconds", b"_heard_seconds", "address", b"address", "calls_in_hand", b"calls_in_hand", "generation", b"generation", "heard_seconds", b"heard_seconds", "journaled", b"journaled", "lag", b"lag", "node", b"node", "node_address", b"node_address", "passages", b"passages", "reads_in_hand", b"reads_in_hand", "reason", b"reason", "seconds_per_read", b"seconds_per_read", "sequence", b"sequence", "state", b"state", "writable", b"writable"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_heard_seconds", b"_heard_seconds"]) -> typing.Literal["heard_seconds"] | None: ...
 
 Global___ReplicaState: typing_extensions.TypeAlias = ReplicaState
