@@ -83,7 +83,7 @@ class ServedCluster:
 
         The cluster's own report may be older: it is replaced only if a shard has changed.
         """
-        addresses = self._builder.view.replicas[shard]
+        addresses = self._builder.view.replicas.get(shard, ())
         infos = (self._nodes.info(ReplicaAt(address, shard)) for address in addresses)
         return [info for info in infos if info is not None]
 
