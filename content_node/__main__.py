@@ -7,8 +7,10 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from winnow.bundle import Bundle
-from winnow.content_node.composing.assigned import AssignedShards, open_assigned
+from winnow.content_node.assigned.shards import AssignedShards
+from winnow.content_node.composing.assigned import open_assigned
 from winnow.content_node.composing.parts import NodeParts, open_node_parts
+from winnow.content_node.composing.shard import RunningShard
 from winnow.content_node.composing.shards import RunningShards
 from winnow.content_node.daemon_work import DaemonWork
 from winnow.content_node.settings import NodeSettings
@@ -72,7 +74,7 @@ def _open_shards(
     registry: CollectorRegistry,
     server: Server,
     certificates: CertificateMetrics,
-) -> tuple[RunningShards | AssignedShards, NodeParts]:
+) -> tuple[RunningShards | AssignedShards[RunningShard], NodeParts]:
     """The shards that the settings name, or those that are assigned to the node."""
     runtimes = RuntimeMetrics(registry)
     if settings.assignment:

@@ -1,0 +1,84 @@
+"""The interfaces of the shards of this process, as a node that follows an assignment uses them.
+
+Implementations are in `content_node.composing`.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from winnow.content_node.served_shard import ServedShard
+from winnow.content_node.served_shards import ServedShards
+
+
+class OpenedShard(Protocol):
+    """A shard of this process. The methods raise a WinnowError if it is not served."""
+
+    @property
+    def directory(self) -> Path:
+        """The directory of the shard."""
+
+    @property
+    def served(self) -> ServedShard:
+        """The shard, as callers see it."""
+
+    @property
+    def must_be_replaced(self) -> bool:
+        """Whether this copy is permanently out of date: another node is the owner of the shard."""
+
+    @property
+    def can_split(self) -> bool:
+        """Whether this copy takes the writes of the shard, or its halves do already."""
+
+    @property
+    def is_unfinished_half(self) -> bool:
+        """Whether this is a half whose writes its parent still takes."""
+
+    async def may_close(self) -> bool:
+        """Returns whether the node may close the shard, once other nodes serve it."""
+
+    def keep(self) -> None:
+        """Keeps a shard that `may_close` allowed to be closed, and that was not closed."""
+
+    async def make_half(self, half: int, directory: Path) -> None:
+        """Writes a half of this shard to a new directory."""
+
+
+Shard = TypeVar("Shard", bound=OpenedShard)
+
+
+class OpenedShards(Protocol[Shard]):
+    """The shards of this process."""
+
+    @property
+    def served(self) -> ServedShards:
+        """The shards, as callers see them."""
+
+    @property
+    def all(self) -> Sequence[Shard]:
+        """All shards, loaded or not."""
+
+    def set_index(self, index_id: str) -> None:
+        """Sets the index of the shards that are added later."""
+
+    def add(
+        self,
+        directory: Path,
+        pull: str = "",
+        max_unmerged: int | None = None,
+        *,
+        hidden: bool = False,
+    ) -> Shard:
+        """Adds a shard that is not loaded yet: calls for it fail until then."""
+
+    async def load_added(self, shard: Shard) -> None:
+        """Loads a shard that was added. Raises a WinnowError if it cannot be loaded."""
+
+    async def remove(self, shard: Shard) -> None:
+        """Stores waiting writes of a shard, releases its directory, and forgets it."""
+
+    def leave(self) -> None:
+        """Reports to callers that the node is leaving."""
+
+    async def close(self) -> None:
+        """Stores waiting writes, and releases the directories."""

@@ -1,0 +1,427 @@
+"""Opens, receives and closes the shards of a node as the assignment says."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Generic
+
+import structlog
+
+from winnow.assignment import AssignmentFile
+from winnow.content_node.assigned.directories import (
+    delete_partial_copies,
+    delete_shard,
+    lock_data,
+    prepare_data,
+    shards_in,
+)
+from winnow.content_node.assigned.running import OpenedShard, OpenedShards, Shard
+from winnow.content_node.assigned.steps import HeldShard, Steps, next_steps, nodes_with, other_nodes
+from winnow.content_node.daemon_work import DaemonWork
+from winnow.content_node.live.locks import DirectoryLock
+from winnow.content_node.pulling import LoggedProgress, pull_shard
+from winnow.content_node.settings import NodeSettings
+from winnow.content_node.supervision import keep_running
+from winnow.content_node.transfer.receiving import receive_shard
+from winnow.content_node.transfer.remote import ShardMoves
+from winnow.deadline import Deadline
+from winnow.domain.assignment import Assignment
+from winnow.domain.partition import ancestors_of, parent_of
+from winnow.domain.shard import NodeReport, ShardInfo, number_of, shard_name
+from winnow.errors import NotLoadedError, UnavailableError, WinnowError
+from winnow.settings.errors import SettingsError
+
+_log = structlog.get_logger("content_node")
+_INTERVAL = 1.0
+"""Seconds between two reads of the assignment."""
+_RETRY_AFTER = 10.0
+"""Seconds after which a shard that could not be opened is tried again."""
+_POLLED_SECONDS = 7.0
+"""Seconds in which every front has polled all nodes. Idle fronts poll every 5 s by default."""
+Sleep = Callable[[float], Awaitable[None]]
+
+
+class AssignedShards(Generic[Shard]):
+    """Opens the shards that are assigned to this node, and closes those that others serve."""
+
+    def __init__(
+        self,
+        settings: NodeSettings,
+        shards: OpenedShards[Shard],
+        moves: ShardMoves,
+        file: AssignmentFile,
+        *,
+        addresses: dict[str, str],
+        watch_files: Callable[[], Awaitable[None]] | None = None,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        """Opens nothing yet.
+
+        Args:
+            settings: settings of the node.
+            shards: serves the shards; has none yet.
+            moves: calls the other nodes.
+            file: the file of the assignment.
+            addresses: gets the addresses of the nodes by name, for `moves`.
+            watch_files: rereads the certificates of calls to other nodes; None without any.
+            sleep: waits for a number of seconds.
+
+        """
+        assert settings.data is not None
+        self._settings, self._data = settings, settings.data
+        self._shards, self._moves, self._file, self._sleep = shards, moves, file, sleep
+        self._addresses, self._watch_files = addresses, watch_files
+        self.served = shards.served
+        self._assignment: Assignment | None = None
+        self._ignored: Assignment | None = None
+        """The last assignment of another index."""
+        self._fault = ""
+        """Why the assignment cannot be read; empty if it can."""
+        self._held: dict[int, Shard] = {}
+        """The shards that are served, by number."""
+        self._failed: dict[int, Shard] = {}
+        """The shards that could not be opened, and are tried again."""
+        self._lock: DirectoryLock | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._changing: dict[int, asyncio.Task[None]] = {}
+        """The shards that are being opened or closed."""
+        self._hidden: set[int] = set()
+        """The halves that fronts must not use yet."""
+        self._not_before: dict[int, float] = {}
+        """The earliest next attempt to open or make a shard, on the clock of the event loop."""
+
+    @property
+    def all(self) -> Sequence[Shard]:
+        """All shards of the node."""
+        return self._shards.all
+
+    async def load(self) -> None:
+        """Loads the shards in the data directory, and begins to follow the assignment."""
+        await DaemonWork(partial(prepare_data, self._data)).result()
+        self._lock = await DaemonWork(partial(lock_data, self._data)).result()
+        await self._read()
+        await self._check_name()
+        await self._delete_partial_copies()
+        for directory in await DaemonWork(partial(shards_in, self._data)).result():
+            number = number_of(directory.name)
+            if number is not None and self._is_known(directory):
+                await self._open(number, directory)
+        self._tasks.append(asyncio.create_task(keep_running("following the assignment", self._run)))
+        if self._watch_files is not None:
+            watching = keep_running("certificates of other nodes", self._watch_files)
+            self._tasks.append(asyncio.create_task(watching))
+
+    def leave(self) -> None:
+        """Stops opening and closing shards, and reports to callers that the node is leaving."""
+        for task in (*self._tasks, *self._changing.values()):
+            task.cancel()
+        self._shards.leave()
+
+    async def close(self) -> None:
+        """Stores waiting writes, and releases the directories."""
+        tasks = [*self._tasks, *self._changing.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._shards.close()
+        if self._lock is not None:
+            self._lock.release()
+
+    async def _run(self) -> None:
+        while True:
+            await self._read()
+            if self._assignment is not None:
+                await self._follow(self._assignment)
+            await self._sleep(_INTERVAL)
+
+    async def _read(self) -> None:
+        """Reads the assignment. If it cannot be read, the last one stays."""
+        try:
+            assignment = await DaemonWork(self._file.read).result()
+        except WinnowError as error:
+            if str(error) != self._fault:
+                _log.error("assignment cannot be read; the last one stays", reason=str(error))
+            self._fault = str(error)
+            return
+        self._fault = ""
+        before = self._assignment
+        if assignment is None or assignment == before:
+            return
+        if before is not None and assignment.index_id != before.index_id:
+            if assignment != self._ignored:
+                _log.error(
+                    "assignment of another index ignored",
+                    index=assignment.index_id,
+                    served=before.index_id,
+                )
+            self._ignored = assignment
+            return
+        _log.info(
+            "assignment changed",
+            version=assignment.version,
+            shards=sorted(assignment.of_node(self._settings.name)),
+        )
+        if before is None:
+            self._shards.set_index(assignment.index_id)
+        self._assignment = assignment
+        self._addresses.clear()
+        self._addresses.update(assignment.nodes)
+
+    async def _check_name(self) -> None:
+        """Raises ArtefactError if another node has the name of this one."""
+        name, assignment = self._settings.name, self._assignment
+        address = assignment.nodes.get(name, "") if assignment is not None else ""
+        if address in ("", self._settings.peer_address):
+            return
+        try:
+            report = await self._moves.report(name)
+        except WinnowError:
+            return
+        if report.node == name:
+            raise SettingsError(
+                f"the name {name} is taken by the node at {address}: give this one another --name"
+            )
+
+    def _is_known(self, directory: Path) -> bool:
+        """Whether the directory is named like a shard of the assignment, if there is one."""
+        if self._assignment is None:
+            return True
+        assignment, number = self._assignment, number_of(directory.name)
+        if number is None or directory.name != shard_name(number, assignment.shards):
+            return False
+        return bool(assignment.partition.parts_of(number))
+
+    async def _delete_partial_copies(self) -> None:
+        """Deletes what interrupted copies have left of shards that this node does not get."""
+        if self._assignment is not None:
+            wanted = self._assignment.of_node(self._settings.name) | self._changing.keys()
+            await DaemonWork(partial(delete_partial_copies, self._data, wanted)).result()
+
+    async def _follow(self, assignment: Assignment) -> None:
+        own = assignment.of_node(self._settings.name)
+        if cancelled := self._failed.keys() - own - self._changing.keys():
+            for shard in cancelled:
+                await self._shards.remove(self._failed.pop(shard))
+            await self._delete_partial_copies()
+        held = await self._describe_held()
+        is_settled = held.keys() == own and not self._hidden
+        if is_settled and not any(copy.must_be_replaced for copy in held.values()):
+            return  # then the other nodes need not be asked
+        reports = await self._reports(assignment)
+        held = await self._describe_held()  # a shard may have been opened meanwhile
+        steps = next_steps(assignment, self._settings.name, held, reports)
+        for shard in steps.show:
+            self._hidden.remove(shard)
+            self._shards.served.show(self._held[shard].served)
+            _log.info("half of a shard is served", shard=shard)
+        for shard in steps.close:
+            if await self._may_close(shard):
+                self._start(shard, self._close(shard))
+        self._open_next(assignment, steps, reports)
+
+    def _open_next(
+        self, assignment: Assignment, steps: Steps, reports: Mapping[str, NodeReport]
+    ) -> None:
+        """Opens or makes the next shard, unless another one is being opened: copies would share the
+        disk.
+        """
+        now = asyncio.get_running_loop().time()
+        if any(shard not in self._held for shard in self._changing):
+            return
+        for shard in (*steps.make, *steps.open):
+            is_here = shard in self._changing or shard in self._held
+            if is_here or now < self._not_before.get(shard, 0.0):
+                continue
+            directory = self._data / shard_name(shard, assignment.shards)
+            if shard in steps.make:
+                parent = parent_of(shard, assignment.shards)
+                assert parent is not None
+                make = partial(self._held[parent].make_half, shard, directory)
+                self._start(shard, self._open(shard, directory, prepare=make))
+                return
+            sources = nodes_with(assignment.index_id, shard, None, reports)
+            receive = partial(self._receive, shard, directory, sources)
+            self._start(shard, self._open(shard, directory, prepare=receive))
+            return
+
+    def _start(self, shard: int, work: "asyncio._CoroutineLike[None]") -> None:
+        task = asyncio.create_task(work)
+        self._changing[shard] = task
+
+        def end(task: "asyncio.Task[None]") -> None:
+            del self._changing[shard]
+            if not task.cancelled() and (error := task.exception()) is not None:
+                _log.error("following the assignment failed", shard=shard, exc_info=error)
+
+        task.add_done_callback(end)
+
+    async def _describe_held(self) -> dict[int, HeldShard]:
+        """The shards that are served, without those that are being opened or closed."""
+        return {
+            shard: await self._describe(running)
+            for shard, running in list(self._held.items())
+            if shard not in self._changing
+        }
+
+    async def _describe(self, running: OpenedShard) -> HeldShard:
+        info: ShardInfo | None = None
+        try:
+            info = await running.served.info(Deadline.after(_INTERVAL))
+        except WinnowError:
+            info = None
+        return HeldShard(
+            info,
+            must_be_replaced=running.must_be_replaced,
+            can_split=running.can_split,
+            is_unfinished_half=running.is_unfinished_half,
+            is_hidden=running.served.number in self._hidden,
+        )
+
+    async def _reports(self, assignment: Assignment) -> dict[str, NodeReport]:
+        """The reports of the other nodes that reply."""
+        names = other_nodes(assignment, self._settings.name)
+        replies = await asyncio.gather(*map(self._moves.report, names), return_exceptions=True)
+        return {
+            name: reply
+            for name, reply in zip(names, replies, strict=True)
+            if not isinstance(reply, BaseException)
+        }
+
+    async def _may_still_close(self, shard: int) -> bool:
+        """Whether a shard that is being closed may still be.
+
+        The assignment may have changed meanwhile, and the other nodes may be closing it, too.
+        """
+        await self._read()
+        assignment = self._assignment
+        assert assignment is not None
+        held = {**await self._describe_held(), shard: await self._describe(self._held[shard])}
+        reports = await self._reports(assignment)
+        return shard in next_steps(assignment, self._settings.name, held, reports).close
+
+    async def _may_close(self, shard: int) -> bool:
+        try:
+            return await self._held[shard].may_close()
+        except WinnowError as error:
+            _log.warning("shard is not closed yet", shard=shard, reason=str(error))
+            return False
+
+    async def _open(
+        self, shard: int, directory: Path, prepare: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        """Serves a shard. `prepare` writes it if it is not there.
+
+        A failure is reported as the shard's fault.
+        """
+        if (failed := self._failed.pop(shard, None)) is not None:
+            await self._shards.remove(failed)
+        hidden = await self._is_half_of_held(shard)
+        running = self._shards.add(directory, max_unmerged=self._max_unmerged(), hidden=hidden)
+        running.served.number = shard
+        if hidden:
+            self._hidden.add(shard)
+        try:
+            if prepare is not None and not await DaemonWork(directory.exists).result():
+                await prepare()
+            await self._shards.load_added(running)
+        except Exception as error:  # noqa: BLE001 (a fault of the shard; the others are served)
+            known = isinstance(error, WinnowError)
+            reason = str(error) if known else f"opening it failed ({error!r})"
+            _log.error(
+                "shard could not be opened",
+                shard=shard,
+                reason=reason,
+                exc_info=None if known else error,
+            )
+            is_temporary = isinstance(error, UnavailableError) and not isinstance(
+                error, NotLoadedError
+            )
+            public = error.public if isinstance(error, WinnowError) else ""
+            running.served.fail(public or reason, is_temporary=is_temporary)
+            self._failed[shard] = running
+            self._not_before[shard] = asyncio.get_running_loop().time() + _RETRY_AFTER
+        else:
+            self._held[shard] = running
+
+    async def _is_half_of_held(self, shard: int) -> bool:
+        """Whether a shard is a half of one that is here, which serves until both are ready."""
+        if self._assignment is None:
+            return False
+        built = self._assignment.shards
+        parent = parent_of(shard, built)
+        if parent is None:
+            return False
+        return await DaemonWork((self._data / shard_name(parent, built)).exists).result()
+
+    def _max_unmerged(self) -> int:
+        """An equal part of the unmerged writes that may be in memory, for each assigned shard."""
+        own = self._assignment.of_node(self._settings.name) if self._assignment is not None else ()
+        return max(self._settings.max_unmerged // max(len(own), 1), 1)
+
+    async def _receive(self, shard: int, directory: Path, sources: Sequence[str]) -> None:
+        """Copies a shard from a node that serves it, or from a snapshot."""
+        assignment, settings = self._assignment, self._settings
+        assert assignment is not None
+        if not sources:
+            await self._check_absent(assignment, shard)
+            if not settings.pull:
+                raise UnavailableError(
+                    f"no node serves shard {shard}, and there is no --pull to restore it from"
+                )
+            url = f"{settings.pull.rstrip('/')}/{directory.name}"
+            await DaemonWork(partial(pull_shard, url, directory)).result()
+            return
+        # the nodes share the work of copying
+        source = sources[shard % len(sources)]
+        try:
+            async with self._moves.open(source, assignment.index_id, shard) as peer:
+                await receive_shard(
+                    peer,
+                    source,
+                    directory,
+                    LoggedProgress(),
+                    feeding=settings.feed,
+                    only_holder=len(assignment.holders[shard]) == 1,
+                )
+        except WinnowError as error:
+            if error.public:
+                error.with_public(f"copying it from node {source} failed: {error.public}")
+            raise
+
+    async def _check_absent(self, assignment: Assignment, shard: int) -> None:
+        """Raises UnavailableError unless all other nodes reply, and none of them has the shard.
+
+        Else a snapshot would be restored beside a newer copy, and both would take writes.
+        """
+        reports = await self._reports(assignment)
+        for name in other_nodes(assignment, self._settings.name):
+            report = reports.get(name)
+            if report is None:
+                raise UnavailableError(
+                    f"node {name} does not reply, and may have shard {shard}: it is not restored "
+                    "from a snapshot"
+                )
+            numbers = {*(info.shard for info in report.infos), *(f.shard for f in report.faults)}
+            for each in (shard, *ancestors_of(shard, assignment.shards)):
+                if each in numbers:
+                    raise UnavailableError(f"node {name} has shard {each}, but cannot send it now")
+
+    async def _close(self, shard: int) -> None:
+        """Ends the service of a shard that other nodes serve, and deletes its directory."""
+        running = self._held[shard]
+        await self._sleep(_POLLED_SECONDS)  # fronts find the other nodes first
+        if not await self._may_still_close(shard):
+            running.keep()
+            return
+        self._shards.served.hide(running.served)
+        await self._sleep(_POLLED_SECONDS)  # fronts send no more calls here
+        if not await self._may_still_close(shard):
+            self._shards.served.show(running.served)
+            running.keep()
+            return
+        del self._held[shard]
+        self._hidden.discard(shard)
+        await self._shards.remove(running)
+        await DaemonWork(partial(delete_shard, running.directory)).result()
+        _log.info("shard closed; other nodes serve it", shard=shard)
