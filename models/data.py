@@ -128,6 +128,14 @@ class DataDirectory:
         """Reads training questions that have answers but no paragraphs."""
         return read_questions(self.root / "qa" / "pairs-train.jsonl.zst")
 
+    def more_gold(self) -> list[Question]:
+        """Reads more training questions with paragraphs, which `models.packed` uses."""
+        return read_questions(self.root / "qa" / "reader-train-more.jsonl.zst")
+
+    def more_pairs(self) -> list[Question]:
+        """Reads more training questions without paragraphs, which `models.packed` uses."""
+        return read_questions(self.root / "qa" / "pairs-train-more.jsonl.zst")
+
     def wikipedia(self, keep_every: int = 1) -> list[Passage]:
         """Reads every `keep_every`-th Wikipedia passage of 100 words."""
         return list(read_passages(self.root / "passages" / "wiki2015.tsv.zst", keep_every))

@@ -1,0 +1,1 @@
+"""Training on a GPU, from passages and questions that were tokenised once."""

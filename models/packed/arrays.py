@@ -1,0 +1,101 @@
+"""Passages and questions as arrays of token ids, which need no tokenizer to train.
+
+A pack is a directory of NumPy arrays: `passages/`, and a directory for every set of questions.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+TRAINING = "training"
+"""Name of the training questions. Development sets have the names of `models.data`."""
+CLOZE = "cloze"
+"""Source of cloze questions."""
+SHORT = ("squad-train-sentences", "qamr-wiki-devtest")
+"""Sources whose passages are single sentences. They are not searched."""
+MAX_ANSWERS, MAX_ANSWER_TOKENS = 6, 12
+"""Answers that are kept of each question, and tokens of each answer."""
+NONE = -1
+"""Stands for an unknown passage or position."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackedPassages:
+    """Token ids of all passages, one after the other."""
+
+    tokens: NDArray[np.uint16]
+    """Title and text of every passage, without special tokens."""
+    starts: NDArray[np.int64]
+    """First token of each passage, and one past the last of all: [passages + 1]."""
+    title_lengths: NDArray[np.uint8]
+    """Tokens of each title."""
+    held_out: NDArray[np.bool_]
+    """Whether the passage's article is held out from training."""
+    small: NDArray[np.int32]
+    """Passages of the smaller index that is measured."""
+    large: NDArray[np.int32]
+    """Passages of the larger index that is measured."""
+    mined: NDArray[np.int32]
+    """Passages that are searched for training questions."""
+    continues: NDArray[np.bool_]
+    """Whether a token of the vocabulary continues a word, [vocabulary]."""
+    special: NDArray[np.int32]
+    """Ids of [CLS] and [SEP]."""
+
+    def __len__(self) -> int:
+        return len(self.title_lengths)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackedQuestions:
+    """Token ids of questions and answers, with the passages that answer them."""
+
+    tokens: NDArray[np.uint16]
+    """All questions, one after the other, without special tokens."""
+    starts: NDArray[np.int64]
+    """First token of each question, and one past the last of all: [questions + 1]."""
+    gold: NDArray[np.int32]
+    """Passage that answers the question, or `NONE`."""
+    spans: NDArray[np.int32]
+    """First and last token of the answer in the text of `gold`, or `NONE`: [questions, 2]."""
+    answers: NDArray[np.uint16]
+    """Accepted answers, padded by 0: [questions, `MAX_ANSWERS`, `MAX_ANSWER_TOKENS`]."""
+    sources: NDArray[np.uint8]
+    """Index of each question's source in `names`."""
+    names: NDArray[np.str_]
+    """Names of the sources."""
+
+    def __len__(self) -> int:
+        return len(self.gold)
+
+
+def save(directory: Path, pack: PackedPassages | PackedQuestions) -> None:
+    """Writes every array to its own file."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for field in fields(pack):
+        np.save(directory / f"{field.name}.npy", getattr(pack, field.name))
+
+
+def load_passages(directory: Path) -> PackedPassages:
+    """Reads the passages of a pack."""
+    return PackedPassages(**_arrays(directory / "passages", PackedPassages))
+
+
+def load_questions(directory: Path, name: str) -> PackedQuestions:
+    """Reads a set of questions of a pack."""
+    return PackedQuestions(**_arrays(directory / name, PackedQuestions))
+
+
+def write_figures(path: Path, figures: Mapping[str, Any]) -> None:
+    """Adds figures to a JSON file."""
+    before = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps({**before, **figures}, indent=1))
+
+
+def _arrays(directory: Path, kind: type[PackedPassages | PackedQuestions]) -> dict[str, Any]:
+    return {field.name: np.load(directory / f"{field.name}.npy") for field in fields(kind)}

@@ -1,0 +1,62 @@
+"""Trains an encoder in large batches, with negatives from all of the index.
+
+Each passage of a batch is a negative for the batch's other questions (in-batch negatives,
+Karpukhin et al. 2020, section 3.2), beside passages that the encoder itself finds by mistake.
+"""
+
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from models.network.architecture import Encoder
+from models.packed.mined import MinedQuestions
+from models.packed.running import body_states, mean_vectors
+from models.packed.tokens import PassageTokens, QuestionTokens
+from models.training.loop import autocast
+
+SCALE = 20.0
+"""Inverse temperature of the softmax over cosines, as all-MiniLM-L6-v2 was trained."""
+_TOKENS = 160
+"""Longest passage, in tokens."""
+_NEGATIVES, _AMONG = 2, 24
+"""Negatives of each question, drawn among the first."""
+
+
+class LargeBatchTask:
+    """The encoder's losses over mined questions."""
+
+    def __init__(
+        self,
+        *,
+        encoder: Encoder,
+        passages: PassageTokens,
+        questions: QuestionTokens,
+        mined: MinedQuestions,
+        batch: int,
+    ) -> None:
+        self.network, self._passages, self._questions = encoder, passages, questions
+        self._mined, self._batch = mined, batch
+
+    def steps(self) -> Iterator[Callable[[], dict[str, Tensor]]]:
+        """Yields steps without end, in passes over the questions in random order."""
+        while True:
+            order = torch.randperm(len(self._mined), device=self._passages.device)
+            for places in order.split(min(self._batch, len(order))):
+                part = self._mined.take(places)
+                yield lambda part=part: self.losses(part)
+
+    def losses(self, part: MinedQuestions) -> dict[str, Tensor]:
+        """Returns the loss of choosing each question's passage among all of the batch."""
+        rows = torch.cat([part.gold, part.draw_negatives(_NEGATIVES, _AMONG).flatten()])
+        rows, columns = rows.unique(return_inverse=True)
+        sequences = self._passages.for_encoder(rows, _TOKENS)
+        asked = self._questions.sequences(part.numbers)
+        with autocast(rows.device.type):
+            found = body_states(self.network.body, sequences.ids, sequences.mask)[-1]
+            sought = body_states(self.network.body, asked.ids, asked.mask)[-1]
+        vectors, questions = mean_vectors(found, sequences.mask), mean_vectors(sought, asked.mask)
+        scores = questions @ vectors.T * SCALE
+        target = columns[: len(part)]
+        return {"retrieval": cross_entropy(scores, target)}

@@ -1,0 +1,128 @@
+"""Trains late interaction over a frozen encoder, taught by a reader's verdict on candidates."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+from transformers import BertModel
+
+from models.network.architecture import Reader
+from models.network.late_interaction import LateInteraction, max_similarities
+from models.packed.mined import MinedQuestions
+from models.packed.running import body_states, reader_logits
+from models.packed.supervision import best_spans
+from models.packed.tokens import PassageTokens, QuestionTokens, Sequences
+from models.training.loop import autocast
+from models.training.objective import divergence
+
+_MASKED = -1e4
+_READER_TOKENS = 208
+CANDIDATES = 12
+"""Candidates of a question in a step: its gold passage and others."""
+_AMONG = 48
+"""Best candidates from which a step's are drawn."""
+VERDICT = (0.26, 0.5)
+"""Weights of a reader's relevance and span in its verdict on a passage."""
+
+
+class CombinedScore(nn.Module):
+    """Late interaction by several projections, each with weights of distance and words."""
+
+    def __init__(self, projections: Sequence[LateInteraction]) -> None:
+        super().__init__()
+        self.projections = nn.ModuleList(projections)
+        self.others = nn.Parameter(torch.tensor([[2.0, 0.1]] * len(projections)))
+        """Weights of nearness and words for each projection."""
+
+
+class LateTask:
+    """The losses of late interaction over mined questions whose gold passage is a candidate."""
+
+    def __init__(
+        self,
+        *,
+        network: CombinedScore,
+        body: BertModel,
+        teacher: Reader,
+        passages: PassageTokens,
+        questions: QuestionTokens,
+        mined: MinedQuestions,
+        batch: int,
+    ) -> None:
+        self.network, self._body, self._teacher = network, body, teacher
+        self._passages, self._questions, self._batch = passages, questions, batch
+        found = (mined.candidates == mined.gold[:, None]).any(1)
+        self._mined = mined.take(found)
+
+    def steps(self) -> Iterator[Callable[[], dict[str, Tensor]]]:
+        """Yields steps without end, in passes over the questions in random order."""
+        while True:
+            order = torch.randperm(len(self._mined), device=self._passages.device)
+            for places in order.split(min(self._batch, len(order))):
+                part = self._mined.take(places)
+                yield lambda part=part: self.losses(part)
+
+    def losses(self, part: MinedQuestions) -> dict[str, Tensor]:
+        """Returns the loss of each projection, alone and together with distance and words."""
+        chosen = self._draw(part)
+        rows = part.candidates.gather(1, chosen)
+        missing = (rows < 0) | (rows == part.gold[:, None])
+        missing[:, 0] = False
+        rows = rows.clamp(min=0)
+        others = torch.stack(
+            [-part.distances.gather(1, chosen), part.words.gather(1, chosen)], -1
+        )
+        # candidates with the answer are judged by the teacher, but are not wrong
+        unjudged = missing | part.answered.gather(1, chosen)
+        unjudged[:, 0] = False
+        asked = self._questions.sequences(part.numbers)
+        with torch.no_grad(), autocast(rows.device.type):
+            target = self._verdict(asked, rows).masked_fill(missing, _MASKED)
+            sequences = self._passages.for_encoder(rows.flatten())
+            passage_states = body_states(self._body, sequences.ids, sequences.mask)
+            question_states = body_states(self._body, asked.ids, asked.mask)
+        first = torch.zeros(len(rows), dtype=torch.long, device=rows.device)
+        losses = {}
+        for number, projection in enumerate(self.network.projections):
+            assert isinstance(projection, LateInteraction)
+            with autocast(rows.device.type):
+                tokens = projection.passage_tokens(passage_states)
+                query = projection.question_tokens(question_states, asked.mask)
+                late = max_similarities(
+                    query, tokens.unflatten(0, rows.shape), sequences.mask.unflatten(0, rows.shape)
+                )
+            together = late + (others * self.network.others[number]).sum(-1)
+            loss = torch.zeros((), device=rows.device)
+            for scores in (late, together):
+                gold = cross_entropy(scores.masked_fill(unjudged, _MASKED), first)
+                loss = loss + gold + divergence(scores.masked_fill(missing, _MASKED), target)
+            losses[f"{len(projection.layers)}x{projection.project.out_features}"] = loss
+        return losses
+
+    def _draw(self, part: MinedQuestions) -> Tensor:
+        """Draws places of candidates, the gold passage first: [questions, `CANDIDATES`]."""
+        among = part.candidates[:, :_AMONG]
+        chance = torch.rand(among.shape, device=among.device)
+        # better candidates are drawn more often
+        chance = chance ** (1 + torch.arange(among.shape[1], device=among.device) / 12)
+        chance = chance.masked_fill((among < 0) | (among == part.gold[:, None]), -1.0)
+        drawn = chance.topk(min(CANDIDATES - 1, among.shape[1]), 1).indices
+        gold = (part.candidates == part.gold[:, None]).int().argmax(1, keepdim=True)
+        return torch.cat([gold, drawn], 1)
+
+    def _verdict(self, asked: Sequences, rows: Tensor) -> Tensor:
+        """Returns the teacher's verdict on candidates, [questions, candidates]."""
+        count = rows.shape[1]
+        questions = Sequences(
+            *(
+                each.repeat_interleave(count, 0)
+                for each in (asked.ids, asked.mask, asked.text, asked.text_lengths)
+            )
+        )
+        offsets = torch.zeros_like(rows.flatten())
+        passages = self._passages.for_reader(rows.flatten(), _READER_TOKENS, offsets)
+        start, end, relevance = reader_logits(self._teacher, questions, passages)
+        span = best_spans(start, end, passages.in_text)[2]
+        verdict = VERDICT[0] * relevance + VERDICT[1] * span
+        return verdict.view(rows.shape).float()

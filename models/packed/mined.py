@@ -1,0 +1,93 @@
+"""Training questions with their passages and negatives, as found on the device."""
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from models.packed.search import Candidates
+from models.packed.supervision import contain_answers
+from models.packed.tokens import PassageTokens, QuestionTokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MinedQuestions:
+    """Questions with a known passage. The first dimension of all is the questions."""
+
+    numbers: Tensor
+    """Numbers of the questions in the pack."""
+    gold: Tensor
+    """Passages that answer them."""
+    spans: Tensor
+    """First and last token of the answer in the text, -1 if unknown: [questions, 2]."""
+    candidates: Tensor
+    """Passages, best first; -1 behind the last: [questions, candidates]."""
+    distances: Tensor
+    words: Tensor
+    answered: Tensor
+    """Whether a candidate contains an accepted answer, [questions, candidates]."""
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def take(self, places: Tensor) -> Self:
+        """Returns some of the questions, by index or by mask."""
+        return type(self)(**{each.name: getattr(self, each.name)[places] for each in fields(self)})
+
+    def save(self, path: Path) -> None:
+        """Writes all tensors to a file."""
+        torch.save({each.name: getattr(self, each.name).cpu() for each in fields(self)}, path)
+
+    @classmethod
+    def load(cls, path: Path, device: torch.device) -> Self:
+        """Reads a file that `save` wrote."""
+        return cls(**torch.load(path, weights_only=True, map_location=device))
+
+    @classmethod
+    def of(
+        cls,
+        passages: PassageTokens,
+        questions: QuestionTokens,
+        known: tuple[Tensor, Tensor, Tensor],
+        found: Candidates,
+    ) -> Self:
+        """Returns questions with their candidates; `known` are numbers, gold and spans."""
+        numbers, gold, spans = known
+        return cls(
+            numbers=numbers,
+            gold=gold,
+            spans=spans,
+            candidates=found.rows,
+            distances=found.distances,
+            words=found.words,
+            answered=torch.cat(
+                [
+                    contain_answers(passages, rows, questions.answers[part])
+                    for rows, part in zip(
+                        found.rows.split(512), numbers.split(512), strict=True
+                    )
+                ]
+            ),
+        )
+
+    @property
+    def is_negative(self) -> Tensor:
+        """Which candidates are negatives: they are no gold passage and lack the answers."""
+        return (self.candidates >= 0) & ~self.answered & (self.candidates != self.gold[:, None])
+
+    def draw_negatives(self, count: int, among: int) -> Tensor:
+        """Draws negatives of every question among its first ones, [questions, `count`].
+
+        Draws with repetition if there are too few. A question without any gets random passages of
+        other questions.
+        """
+        is_negative = self.is_negative
+        rank = is_negative.cumsum(1)
+        chance = torch.rand(rank.shape, device=rank.device)
+        chance = chance.masked_fill(~is_negative | (rank > among), -1.0)
+        order = chance.topk(count, 1)
+        drawn = self.candidates.gather(1, order.indices)
+        first = torch.where(order.values[:, :1] >= 0, drawn[:, :1], self.gold.roll(1)[:, None])
+        return torch.where(order.values >= 0, drawn, first)

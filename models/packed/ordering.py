@@ -1,0 +1,130 @@
+"""Measures where the gold passage is among the candidates, and fits the weights of their scores."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from transformers import BertModel
+
+from models.measuring.fitting import minimise
+from models.network.late_interaction import LateInteraction, max_similarities, round_tokens
+from models.packed.running import body_states, length_batches
+from models.packed.search import Candidates
+from models.packed.tokens import PassageTokens, QuestionTokens
+from models.training.loop import autocast
+
+COUNTS = (1, 2, 5, 10, 100)
+"""Numbers of passages at which gold passages are counted."""
+_RIDGE = 1e-4
+_MASKED = -1e4
+_QUESTIONS = 32
+"""Questions whose candidates are scored together."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankedSet:
+    """Questions with their gold passages and candidates."""
+
+    numbers: Tensor
+    """Numbers of the questions in the pack."""
+    gold: Tensor
+    found: Candidates
+
+    def features(self, late: Tensor | None = None) -> Tensor:
+        """Returns nearness, words and late interaction, [questions, candidates, 2 or 3]."""
+        each = [-self.found.distances, self.found.words, *([] if late is None else [late])]
+        return torch.stack(each, -1).float()
+
+
+class LateScores:
+    """Late interaction of questions and candidates by several projections."""
+
+    def __init__(
+        self,
+        projections: Mapping[str, LateInteraction],
+        body: BertModel,
+        passages: PassageTokens,
+        rows: Tensor,
+    ) -> None:
+        """Encodes the tokens of the distinct `rows`."""
+        self._projections, self._body = projections, body
+        self._rows = rows.unique()
+        self._places = torch.zeros(len(passages.lengths), dtype=torch.long, device=rows.device)
+        self._places[self._rows] = torch.arange(len(self._rows), device=rows.device)
+        self._starts, self._lengths, self._tokens = self._encode(passages)
+
+    @torch.no_grad()
+    def _encode(self, passages: PassageTokens) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+        device = self._rows.device
+        lengths = (passages.lengths[self._rows] + 3).clamp(max=256)
+        starts = lengths.cumsum(0) - lengths
+        kind = torch.bfloat16 if device.type == "cuda" else torch.float32
+        tokens = {
+            name: torch.empty(int(lengths.sum()), each.project.out_features, dtype=kind, device=device)
+            for name, each in self._projections.items()
+        }
+        for batch in length_batches(lengths):
+            sequences = passages.for_encoder(self._rows[batch])
+            positions = torch.arange(sequences.mask.shape[1], device=device)
+            target = (starts[batch, None] + positions)[sequences.mask]
+            lengths[batch] = sequences.mask.sum(1)
+            with autocast(device.type):
+                states = body_states(self._body, sequences.ids, sequences.mask)
+                for name, projection in self._projections.items():
+                    found = projection.passage_tokens(states)
+                    tokens[name][target] = found[sequences.mask].to(kind)
+        return starts, lengths, tokens
+
+    @torch.no_grad()
+    def of(self, name: str, questions: QuestionTokens, asked: RankedSet, bits: int) -> Tensor:
+        """Returns scores with tokens rounded to `bits`, float32 [questions, candidates]."""
+        projection, scores = self._projections[name], []
+        tokens = self._tokens[name]
+        for part, rows in zip(
+            asked.numbers.split(_QUESTIONS), asked.found.rows.split(_QUESTIONS), strict=True
+        ):
+            sequences = questions.sequences(part)
+            with autocast(rows.device.type):
+                states = body_states(self._body, sequences.ids, sequences.mask)
+                query = projection.question_tokens(states, sequences.mask)
+            places = self._places[rows.clamp(min=0)]
+            lengths = self._lengths[places]
+            positions = torch.arange(int(lengths.max()), device=rows.device)
+            found = tokens[(self._starts[places][..., None] + positions).clamp(max=len(tokens) - 1)]
+            mask = positions < lengths[..., None]
+            scores.append(max_similarities(query, round_tokens(found, bits), mask))
+        return torch.cat(scores)
+
+
+def fit_weights(asked: RankedSet, features: Tensor) -> Tensor:
+    """Returns the weight of each feature that makes the gold passage most likely the first.
+
+    Questions whose gold passage is no candidate are left out. No weight is negative.
+    """
+    is_gold = asked.found.rows == asked.gold[:, None]
+    found = is_gold.any(1)
+    values, target = features[found].double(), is_gold[found].int().argmax(1)
+    missing = asked.found.rows[found] < 0
+    roots = torch.ones(features.shape[2], dtype=torch.float64, device=values.device)
+    roots.requires_grad_(True)
+
+    def loss() -> Tensor:
+        scores = (values @ roots.square()).masked_fill(missing, _MASKED)
+        right = scores.gather(1, target[:, None]).squeeze(1)
+        return (scores.logsumexp(1) - right).mean() + _RIDGE * roots.square().sum()
+
+    minimise([roots], loss)
+    return roots.detach().square().float()
+
+
+def gold_among(asked: RankedSet, scores: Tensor, counts: Sequence[int] = COUNTS) -> list[float]:
+    """Returns the percentage of questions whose gold passage is among the first `counts`."""
+    scores = scores.masked_fill(asked.found.rows < 0, _MASKED)
+    is_gold = asked.found.rows == asked.gold[:, None]
+    gold = scores.masked_fill(~is_gold, _MASKED).amax(1, keepdim=True)
+    before = (scores > gold).sum(1)
+    return [
+        round(100 * float((is_gold.any(1) & (before < count)).float().mean()), 2)
+        for count in counts
+    ]

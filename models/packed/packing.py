@@ -1,0 +1,215 @@
+"""Tokenises public data into a pack, on a CPU."""
+
+import random
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from models.data import DEVELOPMENT, DataDirectory, Passage, Question
+from models.mining.cloze import make_cloze
+from models.mining.mine import is_held_out
+from models.packed.arrays import (
+    CLOZE,
+    MAX_ANSWER_TOKENS,
+    MAX_ANSWERS,
+    NONE,
+    SHORT,
+    TRAINING,
+    PackedPassages,
+    PackedQuestions,
+    save,
+)
+from models.progress import track
+from models.training.examples import token_span
+from winnow.passages.encoding import MAX_TITLE_TOKENS
+from winnow.text.scores import normalise
+
+MAX_QUESTION_TOKENS = 62
+_SMALL_STRIDE, _MAX_SMALL = 11, 60_000
+"""The smaller index has these passages of Wikipedia, as `python -m bench corpus` writes them."""
+_BATCH = 2_000
+PAIRS = {
+    "nq-open-train-50k": 50_000,
+    "ambignq-train": 12_000,
+    "ambignq-train-disambiguated": 15_000,
+    "squad-train-questions": 30_000,
+    "opentriviaqa": 12_000,
+    "freebaseqa-dev-eval": 7_000,
+    "popqa": 5_000,
+    "entityquestions-train": 8_000,
+    "mintaka-dev": 2_000,
+    "mkqa-en-dev": 2_000,
+    "triviaqa-stevedillard": 2_000,
+}
+"""Maximum number of additional questions of each source. Multi-hop questions are left out."""
+
+
+def pack(
+    data: DataDirectory, tokenizer: Tokenizer, directory: Path, clozes: int, keep_every: int = 1
+) -> int:
+    """Writes a pack of all passages and questions, and returns the number of training questions.
+
+    `keep_every` keeps every n-th passage of Wikipedia and every n-th question.
+    """
+    wikipedia = data.wikipedia(keep_every)
+    development = {name: data.development(name)[::keep_every] for name in DEVELOPMENT}
+    unseen = _Unseen(question for each in development.values() for question in each)
+    gold = unseen.of([*data.gold(), *data.more_gold()])[::keep_every]
+    pairs = unseen.of([*data.pairs(), *_drawn(data.more_pairs())])[::keep_every]
+    made = _clozes(wikipedia, development, clozes)
+    contexts = {
+        name: list(dict.fromkeys(q.gold for q in each if q.gold is not None))
+        for name, each in {**development, TRAINING: gold}.items()
+    }
+    passages = [*wikipedia, *(passage for each in contexts.values() for passage in each)]
+    first = len(wikipedia)
+    rows_of = {}
+    for name, each in contexts.items():
+        rows_of[name] = {passage: first + number for number, passage in enumerate(each)}
+        first += len(each)
+    small = np.arange(len(wikipedia), dtype=np.int32)[::_SMALL_STRIDE][:_MAX_SMALL]
+    ours = np.arange(len(wikipedia), first, dtype=np.int32)
+    developed = len(rows_of["dev-squad"]) + len(rows_of["dev-nq"])
+    whole = {q.gold for q in gold if q.gold is not None and q.source not in SHORT}
+    is_whole = [passage in whole for passage in contexts[TRAINING]]
+    all_wikipedia = np.arange(len(wikipedia), dtype=np.int32)
+    save(
+        directory / "passages",
+        _pack_passages(
+            passages,
+            tokenizer,
+            small=np.concatenate([small, ours[:developed]]),
+            large=np.concatenate([all_wikipedia, ours[:developed]]),
+            mined=np.concatenate([all_wikipedia, ours[developed:][is_whole]]),
+        ),
+    )
+    for name, each in development.items():
+        save(directory / name, _pack_questions(each, rows_of[name], tokenizer))
+    rows = rows_of[TRAINING]
+    packed = _pack_questions([*gold, *pairs, *(question for _, question in made)], rows, tokenizer)
+    packed.gold[len(gold) + len(pairs) :] = [row for row, _ in made]
+    save(directory / TRAINING, packed)
+    return len(packed)
+
+
+class _Unseen:
+    """Leaves out questions that were seen before. Ignores case and punctuation."""
+
+    def __init__(self, seen: Iterable[Question]) -> None:
+        self._seen = {normalise(question.text) for question in seen}
+
+    def of(self, questions: Iterable[Question]) -> list[Question]:
+        kept = []
+        for question in questions:
+            text = normalise(question.text)
+            if text not in self._seen:
+                self._seen.add(text)
+                kept.append(question)
+        return kept
+
+
+def _drawn(pairs: Sequence[Question]) -> list[Question]:
+    """Returns the first questions of each source in `PAIRS`."""
+    counts: dict[str, int] = {}
+    drawn = []
+    for question in pairs:
+        counts[question.source] = counts.get(question.source, 0) + 1
+        if counts[question.source] <= PAIRS.get(question.source, 0):
+            drawn.append(question)
+    return drawn
+
+
+def _clozes(
+    wikipedia: Sequence[Passage], development: dict[str, list[Question]], count: int
+) -> list[tuple[int, Question]]:
+    """Returns cloze questions with the passage of each. Development articles yield none."""
+    titles = {q.gold.title.casefold() for each in development.values() for q in each if q.gold}
+    generator = random.Random(0)
+    made: list[tuple[int, Question]] = []
+    for row in generator.sample(range(len(wikipedia)), len(wikipedia)):
+        passage = wikipedia[row]
+        if len(made) == count:
+            break
+        if passage.title.casefold() in titles or is_held_out(passage):
+            continue
+        cloze = make_cloze(passage, generator)
+        if cloze is not None:
+            question = Question(text=cloze.question, answers=(cloze.answer,), source=CLOZE)
+            made.append((row, question))
+    return made
+
+
+def _pack_passages(
+    passages: Sequence[Passage], tokenizer: Tokenizer, **searched: np.ndarray
+) -> PackedPassages:
+    tokens: list[np.ndarray] = []
+    lengths = np.zeros(len(passages) + 1, np.int64)
+    titles = np.zeros(len(passages), np.uint8)
+    for first in track(range(0, len(passages), _BATCH), "pack", len(passages) // _BATCH + 1):
+        batch = passages[first : first + _BATCH]
+        heads = tokenizer.encode_batch_fast([p.title for p in batch], add_special_tokens=False)
+        texts = tokenizer.encode_batch_fast([p.text for p in batch], add_special_tokens=False)
+        flat: list[int] = []
+        for number, (head, text) in enumerate(zip(heads, texts, strict=True), first):
+            title = head.ids[:MAX_TITLE_TOKENS]
+            flat += title
+            flat += text.ids
+            titles[number], lengths[number + 1] = len(title), len(title) + len(text.ids)
+        tokens.append(np.array(flat, np.uint16))
+    vocabulary = tokenizer.get_vocab()
+    continues = np.zeros(max(vocabulary.values()) + 1, np.bool_)
+    for word, token in vocabulary.items():
+        continues[token] = word.startswith("##")
+    return PackedPassages(
+        tokens=np.concatenate(tokens),
+        starts=lengths.cumsum(),
+        title_lengths=titles,
+        held_out=np.array([is_held_out(passage) for passage in passages]),
+        continues=continues,
+        special=np.array([vocabulary["[CLS]"], vocabulary["[SEP]"]], np.int32),
+        **searched,
+    )
+
+
+def _pack_questions(
+    questions: Sequence[Question], rows: dict[Passage, int], tokenizer: Tokenizer
+) -> PackedQuestions:
+    encoded = [
+        each.ids[:MAX_QUESTION_TOKENS]
+        for each in tokenizer.encode_batch_fast(
+            [question.text for question in questions], add_special_tokens=False
+        )
+    ]
+    answers = np.zeros((len(questions), MAX_ANSWERS, MAX_ANSWER_TOKENS), np.uint16)
+    for number, question in enumerate(questions):
+        for place, ids in enumerate(_answer_ids(question, tokenizer)):
+            answers[number, place, : len(ids)] = ids
+    names = sorted({question.source for question in questions})
+    return PackedQuestions(
+        tokens=np.array([token for ids in encoded for token in ids], np.uint16),
+        starts=np.cumsum([0, *map(len, encoded)], dtype=np.int64),
+        gold=np.array([rows.get(q.gold, NONE) if q.gold else NONE for q in questions], np.int32),
+        spans=np.array([_span(question, tokenizer) for question in questions], np.int32),
+        answers=answers,
+        sources=np.array([names.index(question.source) for question in questions], np.uint8),
+        names=np.array(names),
+    )
+
+
+def _answer_ids(question: Question, tokenizer: Tokenizer) -> list[list[int]]:
+    """Returns the distinct answers that are short enough."""
+    texts = list(dict.fromkeys(question.answers))[: 2 * MAX_ANSWERS]
+    encoded = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+    distinct = dict.fromkeys(tuple(each.ids) for each in encoded)
+    fitting = [list(ids) for ids in distinct if 0 < len(ids) <= MAX_ANSWER_TOKENS]
+    return fitting[:MAX_ANSWERS]
+
+
+def _span(question: Question, tokenizer: Tokenizer) -> tuple[int, int]:
+    if question.gold is None or question.answer_start is None:
+        return NONE, NONE
+    offsets = tokenizer.encode(question.gold.text, add_special_tokens=False).offsets
+    span = token_span(offsets, question.answer_start, len(question.answers[0]))
+    return span or (NONE, NONE)

@@ -1,0 +1,162 @@
+"""Trains a split reader on mined questions, with other readers as teachers of spans.
+
+The reader learns its own ranking of passages. Its teachers only say where an answer is in its
+passage, so it does not lose spans while it learns to rank.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from models.network.architecture import Logits, Reader
+from models.network.split_reader import SplitReader, round_states
+from models.packed.mined import MinedQuestions
+from models.packed.running import reader_logits
+from models.packed.tokens import READER_TITLE_TOKENS, PassageTokens, QuestionTokens, Sequences
+from models.training.loop import autocast
+from models.training.objective import (
+    absolute_relevance_loss,
+    reading_losses,
+    span_imitation_loss,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackedReadingPlan:
+    """Settings of the training of a reader."""
+
+    questions: int = 64
+    """Questions of a step."""
+    negatives: int = 5
+    """Negatives of each question."""
+    among: int = 20
+    """Best candidates from which negatives are drawn."""
+    tokens: int = 256
+    """Longest part of a passage, in tokens."""
+    absolute: float = 0.5
+    """Weight of the loss of absolute relevance."""
+    spans: float = 2.0
+    """Weight of the teachers' spans."""
+    sorted_batches: int = 32
+    """Batches that are sorted by length together."""
+
+
+class PackedReadingTask:
+    """The losses of a split reader over mined questions."""
+
+    def __init__(
+        self,
+        *,
+        reader: SplitReader,
+        teachers: Sequence[Reader | SplitReader],
+        passages: PassageTokens,
+        questions: QuestionTokens,
+        mined: MinedQuestions,
+        weights: Tensor,
+        plan: PackedReadingPlan,
+    ) -> None:
+        """`weights` are the chances of questions to be drawn, [questions]."""
+        self.network, self._teachers, self._plan = reader, teachers, plan
+        self._passages, self._questions = passages, questions
+        usable = (mined.spans[:, 0] >= 0) & mined.is_negative.any(1) & (weights > 0)
+        self._mined, self._weights = mined.take(usable), weights[usable]
+
+    def steps(self) -> Iterator[Callable[[], dict[str, Tensor]]]:
+        """Yields steps without end. The questions of a step have passages of similar length."""
+        plan = self._plan
+        window = min(plan.questions * plan.sorted_batches, len(self._mined))
+        while True:
+            drawn = self._weights.multinomial(window)
+            lengths = self._passages.lengths[self._mined.gold[drawn]]
+            batches = drawn[lengths.argsort()].split(plan.questions)
+            for number in torch.randperm(len(batches)).tolist():
+                part = self._mined.take(batches[number])
+                yield lambda part=part: self.losses(part)
+
+    def losses(self, part: MinedQuestions) -> dict[str, Tensor]:
+        """Returns the losses of a batch."""
+        plan, passages = self._plan, 1 + self._plan.negatives
+        negatives = part.draw_negatives(plan.negatives, plan.among)
+        rows = torch.cat([part.gold[:, None], negatives], 1)
+        offsets, limit = self._windows(rows, part.spans)
+        sequences = self._passages.for_reader(rows.flatten(), limit, offsets.flatten())
+        asked = self._questions.sequences(part.numbers)
+        first, last = (
+            part.spans[:, side] - offsets[:, 0] + sequences.text[::passages] for side in (0, 1)
+        )
+        last = torch.minimum(last, (sequences.text + sequences.text_lengths)[::passages] - 1)
+        shape = len(part), passages
+        in_text = sequences.in_text.unflatten(0, shape)
+        with autocast(rows.device.type):
+            logits = split_logits(self.network, asked, sequences)
+        start, end, relevance = logits
+        span, ranking = reading_losses(
+            start.unflatten(0, shape),
+            end.unflatten(0, shape),
+            relevance.view(shape),
+            in_text,
+            first,
+            last,
+        )
+        absolute = absolute_relevance_loss(relevance.view(shape)) * plan.absolute
+        losses = {"span": span, "relevance": ranking, "absolute": absolute}
+        positives = _every(sequences, passages)
+        student = tuple(each[::passages] for each in logits)
+        taught = self._taught(asked, positives)
+        imitation = span_imitation_loss(student, taught, in_text[:, :1])  # type: ignore[arg-type]
+        return losses | {"teachers": imitation * plan.spans}
+
+    def _windows(self, rows: Tensor, spans: Tensor) -> tuple[Tensor, int]:
+        """Draws the first token of each passage's window, [questions, passages], and its length.
+
+        The window of a positive contains its answer.
+        """
+        titles = self._passages.titles[rows]
+        texts = self._passages.lengths[rows] - titles
+        heads = titles.clamp(max=READER_TITLE_TOKENS) + 2
+        limit = min(int((texts[:, 0] + heads[:, 0]).max()), self._plan.tokens)
+        room = limit - heads
+        latest = (texts - room).clamp(min=0)
+        earliest = torch.zeros_like(latest)
+        latest[:, 0] = torch.minimum(latest[:, 0], spans[:, 0])
+        earliest[:, 0] = (spans[:, 1] - room[:, 0] + 1).clamp(min=0).minimum(latest[:, 0])
+        drawn = torch.rand(rows.shape, device=rows.device) * (latest - earliest + 1)
+        return (earliest + drawn.long()).minimum(latest), limit
+
+    @torch.no_grad()
+    def _taught(self, asked: Sequences, positives: Sequences) -> Logits:
+        """Returns the mean logits of the teachers for the positives."""
+        with autocast(positives.ids.device.type):
+            taught = [
+                split_logits(teacher, asked, positives)
+                if isinstance(teacher, SplitReader)
+                else reader_logits(teacher, asked, positives)
+                for teacher in self._teachers
+            ]
+        start, end, relevance = (torch.stack(each).mean(0) for each in zip(*taught, strict=True))
+        return start, end, relevance
+
+
+def split_logits(reader: SplitReader, asked: Sequences, passages: Sequences) -> Logits:
+    """Reads the passages of each question, which follow each other.
+
+    Returns start and end [passages, passage tokens] and relevance [passages].
+    """
+    each = len(passages.ids) // len(asked.ids)
+    question = reader.lower(asked.ids, 0, asked.mask).repeat_interleave(each, 0)
+    passage = round_states(reader.lower(passages.ids, 1, passages.mask))
+    mask = torch.cat([asked.mask.repeat_interleave(each, 0), passages.mask], 1)
+    start, end, relevance = reader.read(reader.upper(torch.cat([question, passage], 1), mask)[-1])
+    width = asked.ids.shape[1]
+    return start[:, width:], end[:, width:], relevance
+
+
+def _every(sequences: Sequences, count: int) -> Sequences:
+    return Sequences(
+        sequences.ids[::count],
+        sequences.mask[::count],
+        sequences.text[::count],
+        sequences.text_lengths[::count],
+    )

@@ -1,0 +1,124 @@
+"""Finds candidates by exact search over vectors and words, as a served index does.
+
+Scores are in single precision, so they differ from a shard's in the last digits.
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from models.packed.tokens import PassageTokens, QuestionTokens
+
+K1, B = 0.9, 0.4
+"""BM25's constants, those of `winnow.content_node.shard.bm25`."""
+_FAR = 1e4
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Candidates of questions, best first by fused distance. All are [questions, candidates]."""
+
+    rows: Tensor
+    """Passages, int64; -1 behind the last candidate."""
+    distances: Tensor
+    """Squared distances."""
+    words: Tensor
+    """BM25 scores."""
+
+    def first(self, count: int) -> Self:
+        """Returns the first `count` candidates of every question."""
+        cut = (each[:, :count] for each in (self.rows, self.distances, self.words))
+        return type(self)(*cut)
+
+
+def join(parts: list[Candidates]) -> Candidates:
+    """Returns the candidates of all questions."""
+    return Candidates(
+        torch.cat([part.rows for part in parts]),
+        torch.cat([part.distances for part in parts]),
+        torch.cat([part.words for part in parts]),
+    )
+
+
+class WordMatrix:
+    """BM25 over an index of passages, as a sparse matrix [passages, vocabulary]."""
+
+    def __init__(self, passages: PassageTokens, rows: Tensor) -> None:
+        vocabulary, count = len(passages.continues), len(rows)
+        lengths = passages.lengths[rows]
+        owners = torch.arange(count, device=rows.device).repeat_interleave(lengths)
+        begins = lengths.cumsum(0) - lengths
+        places = torch.arange(len(owners), device=rows.device)
+        places += (passages.starts[rows] - begins)[owners]
+        keys = owners.mul_(vocabulary).add_(passages.tokens[places])
+        del owners, places
+        keys, times = torch.unique(keys, return_counts=True)
+        owners, words = keys // vocabulary, keys % vocabulary
+        del keys
+        frequencies = torch.bincount(words, minlength=vocabulary).double()
+        self.rarities = torch.log1p((count - frequencies + 0.5) / (frequencies + 0.5)).float()
+        mean_length = lengths.sum() / max(count, 1)
+        saturations = (K1 * (1 - B + B * lengths / mean_length)).float()[owners]
+        values = times * (K1 + 1) / (times + saturations)
+        ends = torch.bincount(owners, minlength=count).cumsum(0)
+        self._matrix = torch.sparse_csr_tensor(
+            torch.cat([ends.new_zeros(1), ends]).int(),
+            words.int(),
+            values.float(),
+            (count, vocabulary),
+        )
+
+    def scores(self, questions: QuestionTokens, numbers: Tensor) -> Tensor:
+        """Returns the scores of all passages, [passages, questions]."""
+        sequences = questions.sequences(numbers)
+        weights = torch.zeros(len(numbers), len(self.rarities), device=numbers.device)
+        kept = sequences.in_text
+        places = torch.arange(len(numbers), device=numbers.device)[:, None].expand_as(kept)[kept]
+        tokens = sequences.ids[kept]
+        weights[places, tokens] = self.rarities[tokens]
+        return self._matrix @ weights.T.contiguous()
+
+
+class ExactIndex:
+    """An index of passages on a device: vectors and words."""
+
+    def __init__(self, passages: PassageTokens, rows: Tensor, vectors: Tensor) -> None:
+        """`vectors` are those of `rows`, [rows, width]."""
+        self._rows, self._vectors = rows, vectors
+        self._words = WordMatrix(passages, rows)
+
+    def replace_vectors(self, vectors: Tensor) -> None:
+        """Replaces the vectors by those of another encoder."""
+        self._vectors = vectors
+
+    @torch.no_grad()
+    def search(
+        self,
+        questions: QuestionTokens,
+        numbers: Tensor,
+        vectors: Tensor,
+        counts: tuple[int, int, int],
+        word_weight: float,
+    ) -> Candidates:
+        """Returns the candidates of questions with these vectors.
+
+        `counts` are the nearest, the best by words, and how many of them are kept.
+        """
+        nearest, by_words, kept = (min(count, len(self._rows)) for count in counts)
+        cosines = vectors.to(self._vectors.dtype) @ self._vectors.T
+        scores = self._words.scores(questions, numbers)
+        found = torch.cat(
+            [cosines.topk(nearest, 1).indices, scores.T.topk(by_words, 1).indices], 1
+        )
+        del cosines
+        found = found.sort(1).values
+        repeated = torch.zeros_like(found, dtype=torch.bool)
+        repeated[:, 1:] = found[:, 1:] == found[:, :-1]
+        exact = torch.einsum("qw,qcw->qc", vectors.float(), self._vectors[found].float())
+        distances, words = 2 - 2 * exact, scores.T.gather(1, found)
+        fused = (distances - word_weight * words).masked_fill(repeated, _FAR)
+        order = fused.argsort(dim=1, stable=True)[:, :kept]
+        rows = torch.where(repeated, -1, self._rows[found])
+        return Candidates(*(each.gather(1, order) for each in (rows, distances, words)))
