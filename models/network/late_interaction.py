@@ -25,6 +25,12 @@ class LateInteraction(nn.Module):
         self.weigh = nn.Linear(width * len(layers), 1)
         self.scale = nn.Parameter(torch.tensor(2.0))
 
+    @property
+    def name(self) -> str:
+        """Layers and values, such as `layers 4+6, 32 values`."""
+        layers = "+".join(map(str, self.layers))
+        return f"layers {layers}, {self.project.out_features} values"
+
     def passage_tokens(self, states: Sequence[Tensor]) -> Tensor:
         """Maps the states of all layers [passages, tokens, width] to [passages, tokens, values]."""
         return normalize(self.project(self._chosen(states)).float(), dim=-1)
@@ -52,11 +58,13 @@ def max_similarities(questions: Tensor, passages: Tensor, mask: Tensor) -> Tenso
 
     """
     similar = torch.einsum("qtv,qcpv->qctp", questions.to(passages.dtype), passages)
-    return similar.masked_fill(~mask[:, :, None], _MASKED).amax(3).float().sum(2)
+    scores: Tensor = similar.masked_fill(~mask[:, :, None], _MASKED).amax(3).float().sum(2)
+    return scores
 
 
 def round_tokens(tokens: Tensor, bits: int) -> Tensor:
     """Returns tokens [.., values] rounded as an index stores them, with one scale a token."""
     levels = 2 ** (bits - 1) - 1
     scale = tokens.abs().amax(-1, keepdim=True).clamp(min=1e-8) / levels
-    return (tokens / scale).round() * scale
+    rounded: Tensor = (tokens / scale).round() * scale
+    return rounded

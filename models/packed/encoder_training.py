@@ -5,6 +5,7 @@ Karpukhin et al. 2020, section 3.2), beside passages that the encoder itself fin
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -43,14 +44,14 @@ class LargeBatchTask:
         """Yields steps without end, in passes over the questions in random order."""
         while True:
             order = torch.randperm(len(self._mined), device=self._passages.device)
-            for places in order.split(min(self._batch, len(order))):
+            for places in torch.split(order, min(self._batch, len(order))):
                 part = self._mined.take(places)
-                yield lambda part=part: self.losses(part)
+                yield partial(self.losses, part)
 
     def losses(self, part: MinedQuestions) -> dict[str, Tensor]:
         """Returns the loss of choosing each question's passage among all of the batch."""
         rows = torch.cat([part.gold, part.draw_negatives(_NEGATIVES, _AMONG).flatten()])
-        rows, columns = rows.unique(return_inverse=True)
+        rows, columns = torch.unique(rows, return_inverse=True)
         sequences = self._passages.for_encoder(rows, _TOKENS)
         asked = self._questions.sequences(part.numbers)
         with autocast(rows.device.type):

@@ -1,6 +1,7 @@
 """Trains late interaction over a frozen encoder, taught by a reader's verdict on candidates."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -59,9 +60,9 @@ class LateTask:
         """Yields steps without end, in passes over the questions in random order."""
         while True:
             order = torch.randperm(len(self._mined), device=self._passages.device)
-            for places in order.split(min(self._batch, len(order))):
+            for places in torch.split(order, min(self._batch, len(order))):
                 part = self._mined.take(places)
-                yield lambda part=part: self.losses(part)
+                yield partial(self.losses, part)
 
     def losses(self, part: MinedQuestions) -> dict[str, Tensor]:
         """Returns the loss of each projection, alone and together with distance and words."""
@@ -70,9 +71,7 @@ class LateTask:
         missing = (rows < 0) | (rows == part.gold[:, None])
         missing[:, 0] = False
         rows = rows.clamp(min=0)
-        others = torch.stack(
-            [-part.distances.gather(1, chosen), part.words.gather(1, chosen)], -1
-        )
+        others = torch.stack([-part.distances.gather(1, chosen), part.words.gather(1, chosen)], -1)
         # candidates with the answer are judged by the teacher, but are not wrong
         unjudged = missing | part.answered.gather(1, chosen)
         unjudged[:, 0] = False
@@ -90,14 +89,16 @@ class LateTask:
                 tokens = projection.passage_tokens(passage_states)
                 query = projection.question_tokens(question_states, asked.mask)
                 late = max_similarities(
-                    query, tokens.unflatten(0, rows.shape), sequences.mask.unflatten(0, rows.shape)
+                    query,
+                    tokens.view(*rows.shape, *tokens.shape[1:]),
+                    sequences.mask.view(*rows.shape, -1),
                 )
             together = late + (others * self.network.others[number]).sum(-1)
             loss = torch.zeros((), device=rows.device)
             for scores in (late, together):
                 gold = cross_entropy(scores.masked_fill(unjudged, _MASKED), first)
                 loss = loss + gold + divergence(scores.masked_fill(missing, _MASKED), target)
-            losses[f"{len(projection.layers)}x{projection.project.out_features}"] = loss
+            losses[projection.name] = loss
         return losses
 
     def _draw(self, part: MinedQuestions) -> Tensor:

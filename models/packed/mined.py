@@ -66,7 +66,7 @@ class MinedQuestions:
                 [
                     contain_answers(passages, rows, questions.answers[part])
                     for rows, part in zip(
-                        found.rows.split(512), numbers.split(512), strict=True
+                        torch.split(found.rows, 512), torch.split(numbers, 512), strict=True
                     )
                 ]
             ),

@@ -1,66 +1,56 @@
-"""Saves and loads networks as float16 weights, with the configuration that they need."""
+"""Networks of a pack: float16 weights, with the configuration that they need."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
 from transformers import BertConfig, BertModel
 
 from models.network.architecture import Encoder, Reader, freeze_embeddings, quiet
+from models.network.late_interaction import LateInteraction
 from models.network.neurons import resize_to_weights
 from models.network.split_reader import SplitReader
 
 ENCODER, READER, TEACHER = "encoder", "reader", "teacher"
-_TABLE = "body.embeddings.word_embeddings.weight"
-"""Training leaves it as it is, and all networks have the same one, but for rounding to int8."""
-_ROUNDING = 0.005
-
-
-def save_state(path: Path, state: Mapping[str, Tensor]) -> None:
-    """Writes weights in float16, without the token embeddings."""
-    half = {name: each.half().cpu() for name, each in state.items() if name != _TABLE}
-    torch.save(half, path)
+_CONFIG = "config.json"
+_WORD_WEIGHT = "winnow_word_weight"
+"""Key of the weight of words in the configuration."""
 
 
 def save_networks(
-    directory: Path, config: Mapping[str, object], states: Mapping[str, Mapping[str, Tensor]]
+    directory: Path,
+    config: Mapping[str, object],
+    weight_of_words: float,
+    states: Mapping[str, Mapping[str, Tensor]],
 ) -> None:
-    """Writes networks by name, and their token embeddings once.
-
-    Raises:
-        ValueError: the networks have different token embeddings.
-
-    """
+    """Writes networks by name. They are trained without dropout."""
     directory.mkdir(parents=True, exist_ok=True)
-    tables = [state[_TABLE] for state in states.values()]
-    if any((tables[0] - table).abs().max() > _ROUNDING for table in tables):
-        raise ValueError("the networks have different token embeddings")
-    torch.save(tables[0].half(), directory / "embeddings.pt")
-    (directory / "config.json").write_text(json.dumps(config))
+    undropped = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    settings = {**config, **undropped, _WORD_WEIGHT: weight_of_words}
+    (directory / _CONFIG).write_text(json.dumps(settings))
     for name, state in states.items():
-        save_state(directory / f"{name}.pt", state)
+        torch.save({key: each.half() for key, each in state.items()}, _file(directory, name))
 
 
-def load_state(directory: Path, name: str) -> dict[str, Tensor]:
-    """Reads the weights of a network in float32."""
-    table = torch.load(directory / "embeddings.pt", weights_only=True)
-    state = torch.load(directory / f"{name}.pt", weights_only=True)
-    return {name: each.float() for name, each in {**state, _TABLE: table}.items()}
+def word_weight(directory: Path) -> float:
+    """Returns the squared distance that one unit of BM25 is worth in the networks' bundle."""
+    return float(_config(directory)[_WORD_WEIGHT])
 
 
-def load_encoder(directory: Path, device: torch.device, name: str = ENCODER) -> Encoder:
-    """Returns an encoder with frozen token embeddings."""
+def load_encoder(directory: Path, device: torch.device) -> Encoder:
+    """Returns the encoder with frozen embeddings."""
     encoder = Encoder(_empty_body(directory))
-    encoder.load_state_dict(load_state(directory, name))
+    encoder.load_state_dict(_load_state(directory, ENCODER))
     freeze_embeddings(encoder.body)
     return encoder.to(device).eval()
 
 
 def load_reader(directory: Path, device: torch.device, name: str = TEACHER) -> Reader:
-    """Returns a full cross-encoder."""
-    state, reader = load_state(directory, name), Reader(_empty_body(directory))
+    """Returns a full cross-encoder with frozen embeddings."""
+    state, reader = _load_state(directory, name), Reader(_empty_body(directory))
     resize_to_weights(reader.body, state)
     reader.load_state_dict(state)
     freeze_embeddings(reader.body)
@@ -68,11 +58,49 @@ def load_reader(directory: Path, device: torch.device, name: str = TEACHER) -> R
 
 
 def load_split_reader(directory: Path, device: torch.device, layers: int) -> SplitReader:
-    """Returns a split reader with `layers` split layers."""
+    """Returns the split reader, whose first `layers` layers are split."""
     return SplitReader(load_reader(directory, device, READER), layers).eval()
 
 
+def save_projections(path: Path, projections: Sequence[LateInteraction]) -> None:
+    """Writes projections with their layers and float16 weights."""
+    saved = [
+        {
+            "layers": list(each.layers),
+            **{name: weight.half().cpu() for name, weight in each.state_dict().items()},
+        }
+        for each in projections
+    ]
+    torch.save(saved, path)
+
+
+def load_projections(path: Path) -> list[LateInteraction]:
+    """Reads projections that `save_projections` wrote."""
+    projections = []
+    for saved in torch.load(path, weights_only=True):
+        layers = saved.pop("layers")
+        values, inputs = saved["project.weight"].shape
+        projection = LateInteraction(inputs // len(layers), values, layers)
+        projection.load_state_dict({name: weight.float() for name, weight in saved.items()})
+        projections.append(projection.eval())
+    return projections
+
+
+def _load_state(directory: Path, name: str) -> dict[str, Tensor]:
+    state = torch.load(_file(directory, name), weights_only=True)
+    return {key: each.float() for key, each in state.items()}
+
+
 def _empty_body(directory: Path) -> BertModel:
-    config = BertConfig(**json.loads((directory / "config.json").read_text()))
+    config = {key: each for key, each in _config(directory).items() if key != _WORD_WEIGHT}
     with quiet():
-        return BertModel(config, add_pooling_layer=False)
+        return BertModel(BertConfig(**config), add_pooling_layer=False)
+
+
+def _config(directory: Path) -> dict[str, Any]:
+    config: dict[str, Any] = json.loads((directory / _CONFIG).read_text())
+    return config
+
+
+def _file(directory: Path, name: str) -> Path:
+    return directory / f"{name}.pt"

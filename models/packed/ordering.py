@@ -49,7 +49,7 @@ class LateScores:
     ) -> None:
         """Encodes the tokens of the distinct `rows`."""
         self._projections, self._body = projections, body
-        self._rows = rows.unique()
+        self._rows = torch.unique(rows)
         self._places = torch.zeros(len(passages.lengths), dtype=torch.long, device=rows.device)
         self._places[self._rows] = torch.arange(len(self._rows), device=rows.device)
         self._starts, self._lengths, self._tokens = self._encode(passages)
@@ -61,7 +61,7 @@ class LateScores:
         starts = lengths.cumsum(0) - lengths
         kind = torch.bfloat16 if device.type == "cuda" else torch.float32
         tokens = {
-            name: torch.empty(int(lengths.sum()), each.project.out_features, dtype=kind, device=device)
+            name: lengths.new_empty((int(lengths.sum()), each.project.out_features), dtype=kind)
             for name, each in self._projections.items()
         }
         for batch in length_batches(lengths):
@@ -82,7 +82,9 @@ class LateScores:
         projection, scores = self._projections[name], []
         tokens = self._tokens[name]
         for part, rows in zip(
-            asked.numbers.split(_QUESTIONS), asked.found.rows.split(_QUESTIONS), strict=True
+            torch.split(asked.numbers, _QUESTIONS),
+            torch.split(asked.found.rows, _QUESTIONS),
+            strict=True,
         ):
             sequences = questions.sequences(part)
             with autocast(rows.device.type):

@@ -85,8 +85,8 @@ def pack(
             mined=np.concatenate([all_wikipedia, ours[developed:][is_whole]]),
         ),
     )
-    for name, each in development.items():
-        save(directory / name, _pack_questions(each, rows_of[name], tokenizer))
+    for name, questions in development.items():
+        save(directory / name, _pack_questions(questions, rows_of[name], tokenizer))
     rows = rows_of[TRAINING]
     packed = _pack_questions([*gold, *pairs, *(question for _, question in made)], rows, tokenizer)
     packed.gold[len(gold) + len(pairs) :] = [row for row, _ in made]

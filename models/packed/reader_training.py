@@ -6,6 +6,7 @@ passage, so it does not lose spans while it learns to rank.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -70,10 +71,10 @@ class PackedReadingTask:
         while True:
             drawn = self._weights.multinomial(window)
             lengths = self._passages.lengths[self._mined.gold[drawn]]
-            batches = drawn[lengths.argsort()].split(plan.questions)
+            batches = torch.split(drawn[lengths.argsort()], plan.questions)
             for number in torch.randperm(len(batches)).tolist():
                 part = self._mined.take(batches[number])
-                yield lambda part=part: self.losses(part)
+                yield partial(self.losses, part)
 
     def losses(self, part: MinedQuestions) -> dict[str, Tensor]:
         """Returns the losses of a batch."""
@@ -88,13 +89,13 @@ class PackedReadingTask:
         )
         last = torch.minimum(last, (sequences.text + sequences.text_lengths)[::passages] - 1)
         shape = len(part), passages
-        in_text = sequences.in_text.unflatten(0, shape)
+        in_text = sequences.in_text.view(*shape, -1)
         with autocast(rows.device.type):
             logits = split_logits(self.network, asked, sequences)
         start, end, relevance = logits
         span, ranking = reading_losses(
-            start.unflatten(0, shape),
-            end.unflatten(0, shape),
+            start.view(*shape, -1),
+            end.view(*shape, -1),
             relevance.view(shape),
             in_text,
             first,

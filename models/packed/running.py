@@ -74,7 +74,7 @@ def encode_passages(body: BertModel, passages: PassageTokens, rows: Tensor) -> T
 def encode_questions(body: BertModel, questions: QuestionTokens, numbers: Tensor) -> Tensor:
     """Returns the vectors of questions, float32 [questions, width]."""
     vectors = []
-    for batch in numbers.split(2048):
+    for batch in torch.split(numbers, 2048):
         sequences = questions.sequences(batch)
         with autocast(batch.device.type):
             states = body_states(body, sequences.ids, sequences.mask)[-1]

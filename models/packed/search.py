@@ -3,6 +3,7 @@
 Scores are in single precision, so they differ from a shard's in the last digits.
 """
 
+import warnings
 from dataclasses import dataclass
 from typing import Self
 
@@ -16,6 +17,15 @@ K1, B = 0.9, 0.4
 _FAR = 1e4
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchDepth:
+    """How many candidates of each kind are found, and how many of both are kept."""
+
+    nearest: int
+    by_words: int
+    kept: int
+
+
 @dataclass(frozen=True, slots=True)
 class Candidates:
     """Candidates of questions, best first by fused distance. All are [questions, candidates]."""
@@ -27,10 +37,9 @@ class Candidates:
     words: Tensor
     """BM25 scores."""
 
-    def first(self, count: int) -> Self:
-        """Returns the first `count` candidates of every question."""
-        cut = (each[:, :count] for each in (self.rows, self.distances, self.words))
-        return type(self)(*cut)
+    def take(self, places: Tensor) -> Self:
+        """Returns the candidates of some of the questions, by index or by mask."""
+        return type(self)(self.rows[places], self.distances[places], self.words[places])
 
 
 def join(parts: list[Candidates]) -> Candidates:
@@ -63,12 +72,8 @@ class WordMatrix:
         saturations = (K1 * (1 - B + B * lengths / mean_length)).float()[owners]
         values = times * (K1 + 1) / (times + saturations)
         ends = torch.bincount(owners, minlength=count).cumsum(0)
-        self._matrix = torch.sparse_csr_tensor(
-            torch.cat([ends.new_zeros(1), ends]).int(),
-            words.int(),
-            values.float(),
-            (count, vocabulary),
-        )
+        starts = torch.cat([ends.new_zeros(1), ends]).int()
+        self._matrix = _sparse(starts, words.int(), values.float(), (count, vocabulary))
 
     def scores(self, questions: QuestionTokens, numbers: Tensor) -> Tensor:
         """Returns the scores of all passages, [passages, questions]."""
@@ -99,19 +104,14 @@ class ExactIndex:
         questions: QuestionTokens,
         numbers: Tensor,
         vectors: Tensor,
-        counts: tuple[int, int, int],
+        depth: SearchDepth,
         word_weight: float,
     ) -> Candidates:
-        """Returns the candidates of questions with these vectors.
-
-        `counts` are the nearest, the best by words, and how many of them are kept.
-        """
-        nearest, by_words, kept = (min(count, len(self._rows)) for count in counts)
+        """Returns the candidates of questions with these vectors, by fused distance."""
+        nearest, by_words = (min(each, len(self._rows)) for each in (depth.nearest, depth.by_words))
         cosines = vectors.to(self._vectors.dtype) @ self._vectors.T
         scores = self._words.scores(questions, numbers)
-        found = torch.cat(
-            [cosines.topk(nearest, 1).indices, scores.T.topk(by_words, 1).indices], 1
-        )
+        found = torch.cat([cosines.topk(nearest, 1).indices, scores.T.topk(by_words, 1).indices], 1)
         del cosines
         found = found.sort(1).values
         repeated = torch.zeros_like(found, dtype=torch.bool)
@@ -119,6 +119,13 @@ class ExactIndex:
         exact = torch.einsum("qw,qcw->qc", vectors.float(), self._vectors[found].float())
         distances, words = 2 - 2 * exact, scores.T.gather(1, found)
         fused = (distances - word_weight * words).masked_fill(repeated, _FAR)
-        order = fused.argsort(dim=1, stable=True)[:, :kept]
+        order = fused.argsort(dim=1, stable=True)[:, : depth.kept]
         rows = torch.where(repeated, -1, self._rows[found])
         return Candidates(*(each.gather(1, order) for each in (rows, distances, words)))
+
+
+def _sparse(starts: Tensor, columns: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
+    """Returns a sparse matrix by rows, without PyTorch's warning that these are new."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return torch.sparse_csr_tensor(starts, columns, values, shape, check_invariants=True)

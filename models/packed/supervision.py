@@ -21,6 +21,8 @@ MAX_SPAN = 10
 READ = 3
 """Candidates with an answer that are read for each question."""
 _READER_TOKENS = 224
+_MATCHED, _READ_TOGETHER = 16_384, 512
+"""Passages whose answers are matched together, and pairs that are read together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +65,11 @@ def match_answers(passages: PassageTokens, rows: Tensor, answers: Tensor) -> Ans
 
 def contain_answers(passages: PassageTokens, rows: Tensor, answers: Tensor) -> Tensor:
     """Returns which candidates `rows` [questions, candidates] contain an answer; -1 does not."""
-    flat, count = rows.clamp(min=0).flatten(), rows.shape[1]
+    flat = rows.clamp(min=0).flatten()
+    places = torch.arange(len(flat), device=rows.device)
     contained = [
-        match_answers(passages, part, answers[owners]).contained
-        for part, owners in zip(
-            flat.split(16_384),
-            torch.arange(len(flat), device=rows.device).div(count, rounding_mode="floor").split(16_384),
-            strict=True,
-        )
+        match_answers(passages, flat[part], answers[part // rows.shape[1]]).contained
+        for part in torch.split(places, _MATCHED)
     ]
     return torch.cat(contained).view_as(rows) & (rows >= 0)
 
@@ -86,7 +85,10 @@ def best_spans(start: Tensor, end: Tensor, in_text: Tensor) -> tuple[Tensor, Ten
 
 @torch.no_grad()
 def confirm(
-    reader: Reader, passages: PassageTokens, questions: QuestionTokens, numbers: Tensor, rows: Tensor
+    reader: Reader,
+    passages: PassageTokens,
+    questions: QuestionTokens,
+    asked: tuple[Tensor, Tensor],
 ) -> tuple[Tensor, Tensor]:
     """Returns the passage that answers each question, or -1, and its span in the text.
 
@@ -96,10 +98,11 @@ def confirm(
         reader: a full cross-encoder.
         passages: all passages.
         questions: all questions.
-        numbers: questions without a known span, [questions].
-        rows: candidates of these questions, best first, [questions, candidates].
+        asked: numbers of questions without a known span, [questions], and their candidates, best
+            first, [questions, candidates].
 
     """
+    numbers, rows = asked
     contained = contain_answers(passages, rows, questions.answers[numbers])
     order = (~contained).int().argsort(dim=1, stable=True)[:, :READ]
     chosen = contained.gather(1, order)
@@ -107,13 +110,13 @@ def confirm(
     read = rows.gather(1, order)[owners, places]
     score = torch.full(chosen.shape, _MASKED, device=rows.device)
     spans = torch.full((*chosen.shape, 2), -1, device=rows.device)
-    for part in torch.arange(len(read), device=rows.device).split(512):
-        asked = numbers[owners[part]]
+    for part in torch.split(torch.arange(len(read), device=rows.device), _READ_TOGETHER):
+        pairs = numbers[owners[part]]
         sequences = passages.for_reader(read[part], _READER_TOKENS, torch.zeros_like(part))
         with autocast(rows.device.type):
-            start, end, relevance = reader_logits(reader, questions.sequences(asked), sequences)
+            start, end, relevance = reader_logits(reader, questions.sequences(pairs), sequences)
         first, last, span_score = best_spans(start, end, sequences.in_text)
-        matches = match_answers(passages, read[part], questions.answers[asked])
+        matches = match_answers(passages, read[part], questions.answers[pairs])
         text_first, text_last = first - sequences.text, last - sequences.text
         titles = passages.titles[read[part]]
         right = matches.holds(text_first + titles, text_last + titles)

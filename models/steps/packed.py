@@ -1,107 +1,243 @@
-"""Trains late interaction, the encoder and the reader from a pack, on a GPU."""
+"""Trains late interaction, the encoder and the split reader from a pack, on a GPU.
+
+The directory of results is a workspace, from which `winnow models assemble` makes bundles.
+"""
 
 import copy
 import time
 import traceback
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from models.network.architecture import Encoder
-from models.packed import stages
-from models.packed.arrays import write_figures
-from models.packed.late_training import CombinedScore
+from models.network.architecture import Encoder, Reader, interpolate_weights
+from models.network.late_interaction import LateInteraction
+from models.packed import mining
+from models.packed.arrays import TRAINING, write_figures
+from models.packed.encoder_training import LargeBatchTask
+from models.packed.figures import encoder_figures, late_figures, ranked_sets
+from models.packed.late_training import CombinedScore, LateTask
+from models.packed.loaded import LoadedPack
 from models.packed.mined import MinedQuestions
-from models.packed.networks import load_encoder, load_reader, save_state
-from models.packed.stages import Bench, Budget, Report
+from models.packed.networks import (
+    load_encoder,
+    load_reader,
+    load_split_reader,
+    save_projections,
+    word_weight,
+)
+from models.packed.reader_training import PackedReadingPlan, PackedReadingTask
+from models.training import checkpoint
+from models.training.loop import Schedule
+from models.training.timed import train_until
+from models.workspace import Workspace
 
+NETWORKS, MINED, FIGURES = "networks", "mined.pt", "figures.json"
+"""Names in a pack, and of results."""
+SHIPPED, MEAN, TRAINED = "shipped", "mean", "trained"
+"""Encoders: the bundle's, the mean of it and the trained one, and the trained one."""
 MEAN_SHARE = 0.5
 """Weight of the trained encoder in its mean with the shipped one. Fixed before it was measured."""
-_RATES = (1e-4, 5e-5)
-"""Peak learning rates of the encoder's two rounds."""
+PROJECTIONS = (((6,), (8, 16, 32, 64)), ((4, 6), (16, 32)))
+"""Projections that are trained: layers of the encoder, and values a token."""
+_LATE_QUESTIONS, _ENCODER_QUESTIONS = 96, 512
+"""Questions of a step."""
+_LATE_RATE, _ENCODER_RATES = 2e-3, (1e-4, 5e-5)
+"""Peak learning rates. The encoder has two rounds."""
+_READER_SHARES = {
+    "squadshifts-amazon_reviews": 0.3,
+    "squadshifts-reddit": 0.3,
+    "qamr-wiki-devtest": 0.3,
+    "squad-train-sentences": 0.7,
+}
+"""Chances of questions in the training of a reader, beside 1 of all others."""
+
+Report = Callable[[str], None]
 
 
-def train_retrieval(
-    pack: Path, networks: Path, out: Path, device: str, budget: Budget, report: Report
-) -> None:
-    """Trains late interaction for the shipped encoder, then an encoder, then both together.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """Seconds of each stage of the training of retrieval."""
 
-    A stage that fails is reported, and the others go on. Every stage saves its result at once.
+    mining: float = 45.0
+    """Time to search; confirming answers takes up to 0.7 times as long beside it."""
+    late: float = 80.0
+    encoder: float = 60.0
+    """Time of each of two rounds; 0 trains no encoder."""
+    mean_late: float = 30.0
+    """Time to train late interaction for the mean encoder."""
+
+
+class RetrievalTraining:
+    """The stages of the training of retrieval, which share a pack."""
+
+    def __init__(self, pack: Path, out: Path, device: str, report: Report) -> None:
+        """Loads a pack and its networks onto a device. Makes the directory `out`."""
+        self._networks, self._out, self._report = pack / NETWORKS, Workspace(out).create(), report
+        self._pack = LoadedPack.open(pack, torch.device(device), word_weight(self._networks))
+        self._encoder = load_encoder(self._networks, self._pack.device)
+        self._teacher: Reader = load_reader(self._networks, self._pack.device)
+        self._late: dict[str, CombinedScore] = {}
+
+    def run(self, budget: Budget) -> None:
+        """Trains late interaction for the shipped encoder, then an encoder, then both together.
+
+        A stage that fails is reported, and the others go on. Each saves its result at once.
+        """
+        vectors = self._pack.encode(self._encoder)
+        self._report("passages encoded")
+        mined, yields = mining.mine(
+            self._pack, self._encoder, self._teacher, vectors, budget.mining
+        )
+        mined.save(self._out.root / MINED)
+        self._record("mined", {name: asdict(each) for name, each in yields.items()})
+        training, held = mining.split_held_out(self._pack, mined)
+        self._attempt(lambda: self._train_late(SHIPPED, self._encoder, training, budget.late))
+        self._attempt(lambda: self._measure(SHIPPED, self._encoder, vectors, held))
+        if budget.encoder:
+            self._attempt(lambda: self._train_and_measure_encoder(training, held, budget))
+
+    def _train_and_measure_encoder(
+        self, training: MinedQuestions, held: MinedQuestions, budget: Budget
+    ) -> None:
+        latest, found = copy.deepcopy(self._encoder), training
+        for number, rate in enumerate(_ENCODER_RATES):
+            if number:
+                vectors = self._pack.encode(latest)
+                found = mining.search_again(
+                    self._pack, latest, vectors, training, budget.mining / 3
+                )
+            self._train_encoder(latest, found, budget.encoder, rate)
+        mean = self._save_encoder(latest)
+        vectors = self._pack.encode(mean)
+        self._attempt(lambda: self._measure(MEAN, mean, vectors, held))
+        if budget.mean_late:
+            self._train_late(MEAN, mean, training, budget.mean_late)
+            self._attempt(lambda: self._measure(MEAN, mean, vectors, held))
+        self._measure(TRAINED, latest, self._pack.encode(latest), held)
+
+    def _train_late(
+        self, name: str, encoder: Encoder, mined: MinedQuestions, seconds: float
+    ) -> None:
+        """Trains projections of all sizes beside each other."""
+        torch.manual_seed(1)
+        width, depth = encoder.body.config.hidden_size, encoder.body.config.num_hidden_layers
+        projections = [
+            LateInteraction(width, values, [min(layer, depth) for layer in layers])
+            for layers, sizes in PROJECTIONS
+            for values in sizes
+        ]
+        network = CombinedScore(projections).to(self._pack.device)
+        task = LateTask(
+            network=network,
+            body=encoder.body,
+            teacher=self._teacher,
+            passages=self._pack.passages,
+            questions=self._pack.questions[TRAINING],
+            mined=mining.without_weak(self._pack, mined, cloze=0.25),
+            batch=_LATE_QUESTIONS // self._pack.batch_scale,
+        )
+        schedule, deadline = Schedule(_LATE_RATE, quantised=0.0), time.monotonic() + seconds
+        train_until(network, task.steps(), schedule, deadline, report=self._report)
+        self._late[name] = network
+        save_projections(self._out.root / f"late-{name}.pt", projections)
+
+    def _train_encoder(
+        self, encoder: Encoder, mined: MinedQuestions, seconds: float, rate: float
+    ) -> None:
+        """Trains an encoder in large batches, and changes it."""
+        task = LargeBatchTask(
+            encoder=encoder,
+            passages=self._pack.passages,
+            questions=self._pack.questions[TRAINING],
+            mined=mining.without_weak(self._pack, mined, cloze=0.5),
+            batch=_ENCODER_QUESTIONS // self._pack.batch_scale,
+        )
+        schedule = Schedule(rate, warmup=0.1, quantised=0.2)
+        train_until(
+            encoder,
+            task.steps(),
+            schedule,
+            time.monotonic() + seconds,
+            report=self._report,
+            body=encoder.body,
+        )
+
+    def _save_encoder(self, trained: Encoder) -> Encoder:
+        """Saves a finished run of the encoder, and returns the mean with the shipped one."""
+        mean = load_encoder(self._networks, self._pack.device)
+        state = interpolate_weights(mean.state_dict(), trained.state_dict(), MEAN_SHARE)
+        mean.load_state_dict(state)
+        plan = {"share": MEAN_SHARE, "rates": _ENCODER_RATES, "questions": _ENCODER_QUESTIONS}
+        _save_run(self._out.run("encoder"), trained, plan, {checkpoint.MEAN: _on_cpu(state)})
+        return mean
+
+    def _measure(self, name: str, encoder: Encoder, vectors: Tensor, held: MinedQuestions) -> None:
+        sets = ranked_sets(self._pack, encoder, vectors, held)
+        self._record(f"{name} encoder", encoder_figures(sets, self._pack.word_weight))
+        if name in self._late:
+            late = late_figures(self._pack, encoder, self._late[name], sets)
+            self._record(f"{name} late interaction", late)
+
+    def _record(self, name: str, figures: object) -> None:
+        write_figures(self._out.root / FIGURES, {name: figures})
+        self._report(f"{name}: written to {FIGURES}")
+
+    def _attempt(self, stage: Callable[[], None]) -> None:
+        """Runs a stage, and reports its failure."""
+        try:
+            stage()
+        except Exception:  # noqa: BLE001 - the other stages are worth their time
+            self._report(f"a stage failed:\n{traceback.format_exc()}")
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderTraining:
+    """Where a reader is trained, and from what."""
+
+    pack: Path
+    out: Path
+    """Directory with the mined questions, in which the run is saved."""
+    device: str
+    split_layers: int
+
+
+def train_reader(place: ReaderTraining, schedule: Schedule, seconds: float, report: Report) -> None:
+    """Trains the split reader on the questions that were mined before.
+
+    Its teachers of spans are the full cross-encoder and the reader with which it begins.
     """
-    bench = Bench.open(pack, networks, out, torch.device(device), report)
-    encoder, teacher = load_encoder(networks, bench.device), load_reader(networks, bench.device)
-    vectors = bench.encode(encoder)
-    report("passages encoded")
-    stages.mine(bench, encoder, teacher, vectors, budget.mining)
-    report("training questions mined")
-    mined = MinedQuestions.load(out / stages.MINED, bench.device)
-    training, held = stages.split_mined(bench, mined)
-    trained: dict[str, CombinedScore] = {}
-
-    def measure(name: str, network: Encoder, found: Tensor) -> None:
-        sets = stages.ranked_sets(bench, network, found, held)
-        figures = {f"{name} encoder": stages.retrieval_figures(sets)}
-        write_figures(out / "figures.json", figures)
-        report(f"{name} encoder measured")
-        if name in trained:
-            late = stages.late_figures(bench, network, trained[name], sets)
-            write_figures(out / "figures.json", {f"{name} late interaction": late})
-            report(f"{name} late interaction measured")
-
-    def train_late(name: str, network: Encoder, seconds: float) -> None:
-        trained[name] = stages.train_late(bench, network, teacher, training, seconds)
-        stages.save_late(bench, trained)
-
-    _attempt(report, lambda: train_late("shipped", encoder, budget.late))
-    (out / "late.done").touch()  # the training of the reader may begin
-    _attempt(report, lambda: measure("shipped", encoder, vectors))
-    latest = copy.deepcopy(encoder)
-
-    def train_round(mined: MinedQuestions, rate: float) -> Tensor:
-        stages.train_encoder(bench, latest, mined, budget.encoder, rate)
-        save_state(out / "encoder.pt", latest.state_dict())
-        return bench.encode(latest)
-
-    def train_encoder() -> None:
-        found = train_round(training, _RATES[0])
-        again = stages.search_again(bench, latest, found, training, budget.mining / 3)
-        report(f"{len(again)} questions searched again")
-        train_round(again, _RATES[1])
-        mean = stages.mean_of(bench, latest, MEAN_SHARE)
-        means = bench.encode(mean)
-        _attempt(report, lambda: measure("mean", mean, means))
-        if budget.new_late:
-            train_late("mean", mean, budget.new_late)
-            _attempt(report, lambda: measure("mean", mean, means))
-        _attempt(report, lambda: measure("trained", latest, bench.encode(latest)))
-
-    if budget.encoder:
-        _attempt(report, train_encoder)
+    torch.manual_seed(schedule.seed)
+    deadline, networks = time.monotonic() + seconds, place.pack / NETWORKS
+    loaded = LoadedPack.open(place.pack, torch.device(place.device), word_weight(networks))
+    found = MinedQuestions.load(place.out / MINED, loaded.device)
+    mined, _ = mining.split_held_out(loaded, found)
+    reader = load_split_reader(networks, loaded.device, place.split_layers)
+    plan = PackedReadingPlan(questions=64 // loaded.batch_scale)
+    task = PackedReadingTask(
+        reader=reader,
+        teachers=(load_reader(networks, loaded.device), copy.deepcopy(reader)),
+        passages=loaded.passages,
+        questions=loaded.questions[TRAINING],
+        mined=mined,
+        weights=loaded.shares(mined.numbers, _READER_SHARES),
+        plan=plan,
+    )
+    train_until(reader, task.steps(), schedule, deadline, report=report, body=reader.body)
+    settings = {**asdict(plan), **asdict(schedule), "seconds": seconds}
+    _save_run(Workspace(place.out).split_run(place.split_layers), reader, settings, {})
 
 
-def train_reader(
-    pack: Path, networks: Path, out: Path, device: str, seconds: float, report: Report
+def _save_run(
+    path: Path, network: torch.nn.Module, plan: dict[str, object], more: dict[str, object]
 ) -> None:
-    """Trains the split reader on the questions that `train_retrieval` mined."""
-    bench = Bench.open(pack, networks, out, torch.device(device), report)
-    stages.train_reader(bench, split_layers=3, seconds=seconds, seed=1)
+    """Saves a finished run."""
+    state = {"step": 1, "steps": 1, "plan": plan, "network": _on_cpu(network.state_dict())}
+    checkpoint.save(path, {**state, **more})
 
 
-def timed_report(prefix: str) -> Report:
-    """Returns a report that prints lines with the seconds since now."""
-    started = time.monotonic()
-
-    def report(line: str) -> None:
-        print(f"{prefix} {time.monotonic() - started:6.1f} s  {line}", flush=True)
-
-    return report
-
-
-def _attempt(report: Report, stage: Callable[[], None]) -> None:
-    """Runs a stage, and reports its failure."""
-    try:
-        stage()
-    except Exception:
-        report(f"a stage failed:\n{traceback.format_exc()}")
+def _on_cpu(state: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: each.cpu() for name, each in state.items()}

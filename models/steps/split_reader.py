@@ -27,9 +27,6 @@ from models.training.taught_task import SplitPlan, SplitTask
 from models.workspace import Workspace
 from winnow.bundle import Bundle, load_bundle
 
-_MEAN = "mean"
-"""Key in a finished checkpoint: the mean of the trained and the initial weights."""
-
 
 def train_split_reader(
     weights: Path,
@@ -125,14 +122,14 @@ def _load_weights(network: SplitReader, source: Path) -> None:
 
 def _read_weights(source: Path, layers: int) -> dict[str, Tensor]:
     """Reads the weights of a checkpoint or a bundle."""
-    return _bundle_weights(source, layers) if source.is_dir() else _run_weights(source)
+    return bundle_weights(source, layers) if source.is_dir() else _run_weights(source)
 
 
 def _save_mean(run: Path, initial: dict[str, Tensor]) -> None:
     """Adds the mean of the trained and the initial weights to a finished checkpoint, once."""
     state = checkpoint.load_finished(run)
-    if state is not None and _MEAN not in state:
-        checkpoint.save(run, {**state, _MEAN: mean_weights([state["network"], initial])})
+    if state is not None and checkpoint.MEAN not in state:
+        checkpoint.save(run, {**state, checkpoint.MEAN: mean_weights([state["network"], initial])})
 
 
 def _run_weights(run: Path) -> dict[str, Tensor]:
@@ -143,9 +140,9 @@ def _run_weights(run: Path) -> dict[str, Tensor]:
             f"{run} is missing or not finished: train it by `winnow models train-apart` first"
         )
     averaged = state["plan"].get(SplitTask.plan_key, {}).get("averaged")
-    if averaged and _MEAN not in state:
+    if averaged and checkpoint.MEAN not in state:
         raise DataError(f"{run} has no mean yet: repeat the command that trained it")
-    network: dict[str, Tensor] = state[_MEAN if averaged else "network"]
+    network: dict[str, Tensor] = state[checkpoint.MEAN if averaged else "network"]
     return network
 
 
@@ -158,7 +155,13 @@ def _require_shapes(initial: dict[str, Tensor], student: SplitReader) -> None:
         )
 
 
-def _bundle_weights(directory: Path, layers: int) -> dict[str, Tensor]:
+def bundle_weights(directory: Path, layers: int) -> dict[str, Tensor]:
+    """Restores the weights of a bundle's split reader from its int8 graphs.
+
+    Raises:
+        DataError: the bundle has no split reader, or one with another number of split layers.
+
+    """
     bundle = load_bundle(directory)
     split_entry = bundle.manifest.reader.apart
     if split_entry is None:

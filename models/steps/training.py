@@ -65,13 +65,15 @@ def train_encoder(
 
 
 def trained_encoder(weights: Path, workspace: Workspace) -> Encoder:
-    """Returns the mean of the trained and the pretrained encoder.
+    """Returns the run's own mean, or else the mean of the trained and the pretrained encoder.
 
     Without a finished run, returns the pretrained encoder.
     """
     encoder = Encoder(load_body(weights))
     state = checkpoint.load_finished(workspace.run("encoder"))
-    if state is not None:
+    if state is not None and checkpoint.MEAN in state:
+        encoder.load_state_dict(state[checkpoint.MEAN])
+    elif state is not None:
         encoder.load_state_dict(
             interpolate_weights(encoder.state_dict(), state["network"], TRAINED_SHARE)
         )

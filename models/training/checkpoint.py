@@ -9,6 +9,9 @@ from typing import Any
 
 import torch
 
+MEAN = "mean"
+"""Key in a finished checkpoint: a mean of the trained weights and others, to use instead."""
+
 
 def save(path: Path, state: dict[str, Any]) -> None:
     """Writes `state` durably. It may contain tensors, numbers, strings and containers of them."""

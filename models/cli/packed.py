@@ -1,0 +1,113 @@
+"""Commands of `winnow models` that train on a GPU."""
+
+import json
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from models.cli import options
+from models.data import DataDirectory
+from models.network.restoring import restore_weights
+from models.network.weights import minilm, open_tokenizer
+from models.packed.networks import ENCODER, READER, TEACHER, save_networks
+from models.packed.packing import pack as pack_data
+from models.steps import packed
+from models.steps.bundle import MINILM_LAYERS
+from models.steps.split_reader import bundle_weights
+from models.training.loop import Schedule
+from winnow.bundle import load_bundle
+from winnow.quoting import many
+
+PackOption = Annotated[Path, typer.Option(help="Directory that `winnow models pack` wrote.")]
+DeviceOption = Annotated[str, typer.Option(help="PyTorch's device: cuda, cuda:1 or cpu.")]
+SplitLayersOption = Annotated[
+    int,
+    typer.Option("--apart", min=1, max=MINILM_LAYERS - 1, help="Split layers of the reader."),
+]
+_PACK, _SPLIT_LAYERS, _DEVICE = Path("var/pack"), 3, "cuda"
+
+
+def pack(
+    data: options.DataOption = options.DATA,
+    base_weights: options.WeightsOption = options.WEIGHTS,
+    bundle: options.BundleOption = options.BUNDLE,
+    teacher: Annotated[
+        Path, typer.Option(help="Bundle with the full cross-encoder, which teaches.")
+    ] = options.TEACHER,
+    out: Annotated[Path, typer.Option(help="Directory to write.")] = _PACK,
+    split_layers: SplitLayersOption = _SPLIT_LAYERS,
+    clozes: Annotated[int, typer.Option(min=0, help="Cloze questions to make.")] = 60_000,
+) -> None:
+    """Tokenise all passages and questions for training on a GPU.
+
+    Also writes the networks of two bundles with a split reader and a full cross-encoder. Takes
+    about ten minutes on one core.
+    """
+    student, whole = load_bundle(bundle), load_bundle(teacher)
+    states = {
+        ENCODER: restore_weights(student.passage_encoder),
+        TEACHER: restore_weights(whole.reader),
+        READER: bundle_weights(bundle, split_layers),
+    }
+    with minilm(base_weights) as directory:
+        config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
+        words = student.manifest.retrieval.words
+        save_networks(out / packed.NETWORKS, config, words, states)
+        count = pack_data(DataDirectory(data), open_tokenizer(directory), out, clozes)
+    typer.echo(f"{out}: {many(count, 'question')}")
+
+
+def train_retrieval(
+    pack: PackOption = _PACK,
+    work: options.WorkOption = options.WORK,
+    device: DeviceOption = _DEVICE,
+    mining: Annotated[float, typer.Option(min=1, help="Seconds to search for candidates.")] = 45,
+    late: Annotated[float, typer.Option(min=1, help="Seconds to train late interaction.")] = 80,
+    encoder: Annotated[
+        float, typer.Option(min=0, help="Seconds of each of the encoder's two rounds; 0 for none.")
+    ] = 60,
+    mean_late: Annotated[
+        float,
+        typer.Option(
+            min=0, help="Seconds to train late interaction for the mean encoder; 0 for none."
+        ),
+    ] = 30,
+) -> None:
+    """Train late interaction and the encoder on a GPU, and measure both.
+
+    Writes figures.json, late-shipped.pt, late-mean.pt, the run of the encoder, and mined.pt, which
+    train-packed-reader needs. Development sets are only measured. An interrupted run starts anew.
+    """
+    budget = packed.Budget(mining=mining, late=late, encoder=encoder, mean_late=mean_late)
+    packed.RetrievalTraining(pack, work, device, timed_report()).run(budget)
+
+
+def train_packed_reader(
+    pack: PackOption = _PACK,
+    work: options.WorkOption = options.WORK,
+    device: DeviceOption = _DEVICE,
+    split_layers: SplitLayersOption = _SPLIT_LAYERS,
+    seconds: Annotated[float, typer.Option(min=1, help="Seconds to train.")] = 260,
+    rate: options.RateOption = 1e-4,
+    quantised_share: options.QuantisedShareOption = 0.15,
+    seed: options.SeedOption = options.SEED,
+) -> None:
+    """Train the split reader on a GPU, on the questions that train-retrieval mined.
+
+    It begins with the reader of the pack. `winnow models assemble --apart` makes a bundle of it.
+    """
+    schedule = Schedule(rate, quantised=quantised_share, seed=seed)
+    plan = packed.ReaderTraining(pack, work, device, split_layers)
+    packed.train_reader(plan, schedule, seconds, timed_report())
+
+
+def timed_report() -> packed.Report:
+    """Returns a report that prints lines on standard error with the seconds since now."""
+    started = time.monotonic()
+
+    def report(line: str) -> None:
+        typer.echo(f"{time.monotonic() - started:7.1f} s  {line}", err=True)
+
+    return report

@@ -1,0 +1,111 @@
+"""A pack on the device that computes, with exact indexes of its passages."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from models.data import DEVELOPMENT
+from models.network.architecture import Encoder
+from models.packed.arrays import (
+    TRAINING,
+    PackedPassages,
+    PackedQuestions,
+    load_passages,
+    load_questions,
+)
+from models.packed.running import encode_passages
+from models.packed.search import Candidates, ExactIndex, SearchDepth, join
+from models.packed.tokens import PassageTokens, QuestionTokens
+
+_SEARCHED = 256
+"""Questions that are searched together."""
+
+
+@dataclass(slots=True, kw_only=True)
+class LoadedPack:
+    """Passages and questions on a device. Makes each exact index once."""
+
+    device: torch.device
+    packed: PackedPassages
+    asked: dict[str, PackedQuestions]
+    """Sets of questions by name."""
+    passages: PassageTokens
+    questions: dict[str, QuestionTokens]
+    word_weight: float
+    """Squared distance that one unit of BM25 is worth, as in the manifest of a bundle."""
+    _indexes: dict[str, ExactIndex] = field(default_factory=dict)
+
+    @classmethod
+    def open(cls, directory: Path, device: torch.device, word_weight: float) -> Self:
+        """Loads a pack onto a device."""
+        packed = load_passages(directory)
+        asked = {name: load_questions(directory, name) for name in (TRAINING, *DEVELOPMENT)}
+        return cls(
+            device=device,
+            packed=packed,
+            asked=asked,
+            passages=PassageTokens(packed, device),
+            questions={
+                name: QuestionTokens(each, packed.special, device) for name, each in asked.items()
+            },
+            word_weight=word_weight,
+        )
+
+    @property
+    def batch_scale(self) -> int:
+        """Divisor of the sizes of training batches: a CPU has little memory for them."""
+        return 1 if self.device.type == "cuda" else 16
+
+    def encode(self, encoder: Encoder) -> Tensor:
+        """Returns the vectors of all passages."""
+        every = torch.arange(len(self.packed), device=self.device)
+        return encode_passages(encoder.body, self.passages, every)
+
+    def index(self, name: str, vectors: Tensor) -> ExactIndex:
+        """Returns the index `small`, `large` or `mined` with these vectors of all passages."""
+        rows = torch.from_numpy(getattr(self.packed, name)).to(self.device).long()
+        if name not in self._indexes:
+            self._indexes[name] = ExactIndex(self.passages, rows, vectors[rows])
+        self._indexes[name].replace_vectors(vectors[rows])
+        return self._indexes[name]
+
+    def search(
+        self,
+        index: ExactIndex,
+        questions: QuestionTokens,
+        asked: tuple[Tensor, Tensor],
+        depth: SearchDepth,
+        deadline: float = float("inf"),
+    ) -> Candidates:
+        """Returns candidates of questions, of as many as are searched before `deadline`.
+
+        `asked` are numbers and vectors of questions.
+        """
+        parts: list[Candidates] = []
+        for numbers, vectors in zip(*(torch.split(each, _SEARCHED) for each in asked), strict=True):
+            if parts and time.monotonic() > deadline:
+                break
+            parts.append(index.search(questions, numbers, vectors, depth, self.word_weight))
+        return join(parts)
+
+    def gold(self, name: str) -> Tensor:
+        """Returns the known gold passages of a set, -1 where there is none."""
+        return torch.from_numpy(self.asked[name].gold).to(self.device).long()
+
+    def sources(self, numbers: Tensor) -> Tensor:
+        """Returns the index of each training question's source in `source_names`."""
+        return torch.from_numpy(self.asked[TRAINING].sources).to(self.device).long()[numbers]
+
+    @property
+    def source_names(self) -> list[str]:
+        return [str(name) for name in self.asked[TRAINING].names]
+
+    def shares(self, numbers: Tensor, by_source: Mapping[str, float]) -> Tensor:
+        """Returns the share of each training question's source; 1 of sources not given."""
+        shares = [by_source.get(name, 1.0) for name in self.source_names]
+        return torch.tensor(shares, device=self.device)[self.sources(numbers)]

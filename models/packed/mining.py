@@ -1,0 +1,117 @@
+"""Finds candidates of training questions, and confirms the passages that answer them."""
+
+import time
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from models.network.architecture import Encoder, Reader
+from models.packed.arrays import CLOZE, NONE, TRAINING
+from models.packed.loaded import LoadedPack
+from models.packed.mined import MinedQuestions
+from models.packed.running import encode_questions
+from models.packed.search import SearchDepth
+from models.packed.supervision import confirm
+
+DEPTH = SearchDepth(nearest=64, by_words=64, kept=64)
+WEAK_SOURCES = (
+    "squadshifts-amazon_reviews",
+    "squadshifts-reddit",
+    "qamr-wiki-devtest",
+    "squad-train-sentences",
+)
+"""Sources whose questions are seldom meaningful without their passage, or lack a whole one."""
+_CONFIRMING = 0.7
+"""Time to confirm passages, as a share of the time to search them."""
+_TOGETHER = 512
+"""Questions whose passages are confirmed together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Yield:
+    """What mining made of a source."""
+
+    searched: int
+    """Questions that were searched."""
+    answered: int
+    """Questions with a passage that answers them."""
+    found: float
+    """Share of these whose passage is a candidate."""
+
+
+def mine(
+    pack: LoadedPack, encoder: Encoder, teacher: Reader, vectors: Tensor, seconds: float
+) -> tuple[MinedQuestions, dict[str, Yield]]:
+    """Returns training questions with their passages and candidates, and the yield of sources.
+
+    People's questions with a known passage come first: time may not suffice for all.
+    """
+    deadline = time.monotonic() + seconds
+    questions, gold = pack.questions[TRAINING], pack.gold(TRAINING)
+    spans = torch.from_numpy(pack.asked[TRAINING].spans).to(pack.device).long()
+    order = torch.randperm(len(gold), generator=torch.Generator().manual_seed(1)).to(pack.device)
+    order = order[(spans[order, 0] < 0).int().argsort(dim=0, stable=True)]
+    sought = encode_questions(encoder.body, questions, order)
+    index = pack.index("mined", vectors)
+    found = pack.search(index, questions, (order, sought), DEPTH, deadline)
+    numbers = order[: len(found.rows)]
+    gold, spans = gold[numbers], spans[numbers]
+    deadline += _CONFIRMING * seconds
+    for part in torch.split((spans[:, 0] < 0).nonzero().squeeze(1), _TOGETHER):
+        if time.monotonic() > deadline:
+            gold[part] = NONE
+            continue
+        # a cloze question's own passage is the last resort
+        own = gold[part][:, None]
+        others = torch.where(found.rows[part] == own, NONE, found.rows[part])
+        rows = torch.cat([others, own], 1)
+        gold[part], spans[part] = confirm(teacher, pack.passages, questions, (numbers[part], rows))
+    known = gold >= 0
+    mined = MinedQuestions.of(
+        pack.passages, questions, (numbers[known], gold[known], spans[known]), found.take(known)
+    )
+    return mined, _yields(pack, numbers, mined)
+
+
+def search_again(
+    pack: LoadedPack, encoder: Encoder, vectors: Tensor, mined: MinedQuestions, seconds: float
+) -> MinedQuestions:
+    """Returns questions with the candidates of another encoder, as many as time allows."""
+    deadline = time.monotonic() + seconds
+    questions = pack.questions[TRAINING]
+    mined = mined.take(torch.randperm(len(mined), device=pack.device))
+    sought = encode_questions(encoder.body, questions, mined.numbers)
+    index = pack.index("mined", vectors)
+    found = pack.search(index, questions, (mined.numbers, sought), DEPTH, deadline)
+    kept = mined.take(torch.arange(len(found.rows), device=pack.device))
+    return MinedQuestions.of(pack.passages, questions, (kept.numbers, kept.gold, kept.spans), found)
+
+
+def split_held_out(
+    pack: LoadedPack, mined: MinedQuestions
+) -> tuple[MinedQuestions, MinedQuestions]:
+    """Returns the questions for training and the held-out questions."""
+    held = torch.from_numpy(pack.packed.held_out).to(pack.device)[mined.gold]
+    return mined.take(~held), mined.take(held)
+
+
+def without_weak(pack: LoadedPack, mined: MinedQuestions, cloze: float) -> MinedQuestions:
+    """Leaves out weak sources, and all but a share `cloze` of cloze questions."""
+    kept = dict.fromkeys(WEAK_SOURCES, 0.0) | {CLOZE: cloze}
+    shares = pack.shares(mined.numbers, kept)
+    return mined.take(torch.rand(len(shares), device=pack.device) < shares)
+
+
+def _yields(pack: LoadedPack, numbers: Tensor, mined: MinedQuestions) -> dict[str, Yield]:
+    searched, answered = pack.sources(numbers), pack.sources(mined.numbers)
+    found = (mined.candidates == mined.gold[:, None]).any(1).float()
+    return {
+        name: Yield(
+            int((searched == place).sum()),
+            int((answered == place).sum()),
+            round(float(found[answered == place].mean()), 3),
+        )
+        for place, name in enumerate(pack.source_names)
+        if (answered == place).any()
+    }
