@@ -75,11 +75,11 @@ def train_retrieval(
         ),
     ] = 30,
 ) -> None:
-    """Train late interaction and the encoder on a GPU, and measure both.
+    """Train late interaction and the encoder on a GPU.
 
-    Writes figures.json, late-shipped.pt, late-mean.pt, the run of the encoder, and mined.pt, which
-    train-packed-reader needs. Development sets are only measured. After an interruption, the same
-    command starts from the beginning.
+    Also measures both. Development sets are only measured. Writes figures.json, late-shipped.pt,
+    late-mean.pt, the run of the encoder, and mined.pt, which train-packed-reader needs. After an
+    interruption, the same command starts from the beginning.
     """
     budget = packed.Budget(mining=mining, late=late, encoder=encoder, mean_late=mean_late)
     packed.RetrievalTraining(pack, work, device, timed_report()).run(budget)
