@@ -129,7 +129,7 @@ class MovingCluster:
         self._file.change(change)
         return chosen
 
-    async def moved(self) -> None:
+    async def wait_moved(self) -> None:
         """Waits until each shard is on the node that is assigned to it, and all nodes serve."""
         async with asyncio.timeout(_MOVE_SECONDS):
             while True:
@@ -265,7 +265,7 @@ async def measure(cluster: MovingCluster, options: argparse.Namespace) -> list[F
             await ask(cluster, client, block, at_rest)
             nodes = await cluster.change(rng, splits=splits)
             started = time.perf_counter()
-            end = asyncio.ensure_future(cluster.moved())
+            end = asyncio.ensure_future(cluster.wait_moved())
             asking = asyncio.create_task(ask(cluster, client, block, moving, end))
             kills = -(-kills_left // (len(changes) - number))
             for _ in range(kills):

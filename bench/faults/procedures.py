@@ -57,7 +57,7 @@ async def _without_node(stage: Stage, number: signal.Signals) -> AsyncIterator[N
         lost = coverage.shards[_VICTIM].passages
         stage.values["left"] = 1 - lost / max(coverage.passages_known, 1)
         stage.send_signal(_VICTIM, number)
-        # until the first question that was due after the signal has ended
+        # the phase lasts until the first question that was due after the signal has ended
         stage.begin_phase("going")
         signal_time = stage.load.now
         rows = stage.load.rows["going"]

@@ -43,7 +43,7 @@ class FollowingShard(Protocol):
 
 
 class JournaledShard:
-    """A `ShardWriter` in front of a shard that follows a journal."""
+    """A `ShardWriter` that publishes writes to a journal, which its shard follows."""
 
     def __init__(self, journal: Journal, shard: FollowingShard, messages: JournalMessages) -> None:
         """Only stores its arguments.

@@ -185,7 +185,7 @@ class WriteLog:
         self._holds[node] = after, time.monotonic() + HOLD_SECONDS
 
     def _held_after(self) -> int:
-        """The number of the last write that no node still copies."""
+        """The number of the last write that may be trimmed, because no node copies it any more."""
         now = time.monotonic()
         ends = [after for after, end in list(self._holds.values()) if end > now]
         return min([self.last, *ends])

@@ -150,10 +150,10 @@ def _checked_writes(
                 )
             yield from (write for write, _ in chunk)
         if sequence != state.last or links[sequence] != state.link:
-            raise ArtefactError(f"its writes end at {sequence}, but its state at {state.last}")
+            raise ArtefactError(f"its writes end at {sequence}, but its state says {state.last}")
         (greatest,) = connection.execute("SELECT max(sequence) FROM writes").fetchone()
         if greatest is not None and greatest > state.last:
-            raise ArtefactError(f"its writes end at {greatest}, but its state at {state.last}")
+            raise ArtefactError(f"its writes end at {greatest}, but its state says {state.last}")
 
 
 def _check_pages(connection: sqlite3.Connection) -> None:

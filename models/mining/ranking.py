@@ -97,7 +97,8 @@ def _passages_with_answer(retrieved: RetrievedQuestion) -> list[ScoredPassage]:
 def _locate(question: Question, passage: Passage, reading: Reading | None) -> Question | None:
     """Returns the question with this gold passage and the position of its answer.
 
-    The position is in the span of a right reading, or else the first in the passage.
+    The answer is located in the span of a right reading, or else at its first occurrence in the
+    passage.
     """
     in_span = None if reading is None else find_answer(reading.answer, question.answers)
     match = in_span or find_answer(passage.text, question.answers)

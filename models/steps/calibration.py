@@ -47,7 +47,10 @@ _MAX_QUESTIONS = {
     "dpr-trivia.dev": 250,
     "webquestions-train": 250,
 }
-"""Maximum number of held-out questions of each source. Reviews are unlike an index of articles."""
+"""Maximum number of held-out questions of each source.
+
+Other sources, such as reviews, are left out: they are unlike an index of articles.
+"""
 
 Report = Callable[[str], None]
 

@@ -137,7 +137,7 @@ def main(arguments: list[str] | None = None) -> None:
         end_on_signals()  # after imports: an interrupt breaks the import of native modules
         return root(args=arguments, prog_name="winnow", standalone_mode=False)
 
-    sys.exit(exit_code(run, command, _named))
+    sys.exit(exit_code(run, command, _commands_named))
 
 
 def _words(arguments: list[str]) -> list[str]:
@@ -151,7 +151,7 @@ def _add_commands(group: typer.Typer, commands: _Commands, selected: list[str]) 
         group.command(name, help=None if name in selected else text)(command)
 
 
-def _named(name: str) -> list[str]:
+def _commands_named(name: str) -> list[str]:
     """The commands of all groups with this name, such as `winnow heads publish`."""
     found = [f"winnow {name}"] if name in _COMMANDS else []
     for group, (target, _) in _GROUPS.items():

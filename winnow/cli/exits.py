@@ -30,14 +30,14 @@ def print_error(message: object) -> None:
 def exit_code(
     run: Callable[[], object],
     command: str,
-    named: Callable[[str], list[str]] = lambda _: [],
+    commands_named: Callable[[str], list[str]] = lambda _: [],
 ) -> int:
     """Runs a command. Returns 0, 1 after an error, 2 after wrong usage, or 130 after Ctrl-C.
 
     Args:
         run: runs the command; returns its exit code, or None for 0.
         command: the command, for the hint after wrong usage.
-        named: finds the commands of all groups with a name, such as `winnow heads publish`.
+        commands_named: finds the commands of all groups with a name, as `winnow index build`.
 
     """
     try:
@@ -53,7 +53,7 @@ def exit_code(
         restore_default_handlers()
         return INTERRUPTED
     except (SettingsError, _UsageError) as error:
-        return _report_usage(error, command, named)
+        return _report_usage(error, command, commands_named)
     except (WinnowError, _ClickError) as error:
         print_error(error)
         return FAILED
@@ -73,13 +73,15 @@ def _report_output_error(error: OSError) -> int:
     return FAILED
 
 
-def _report_usage(error: Exception, command: str, named: Callable[[str], list[str]]) -> int:
+def _report_usage(
+    error: Exception, command: str, commands_named: Callable[[str], list[str]]
+) -> int:
     if type(error).__name__ == "NoArgsIsHelpError":  # help is printed already
         return WRONG_USAGE
     message = _message(error)
     context = getattr(error, "ctx", None)
     help_commands = [context.command_path if context else command]
-    if (unknown := _UNKNOWN_COMMAND.match(message)) and (found := named(unknown[1])):
+    if (unknown := _UNKNOWN_COMMAND.match(message)) and (found := commands_named(unknown[1])):
         message, help_commands = unknown[0], found
     print_error(message)
     _print("try " + " or ".join(f"'{each} --help'" for each in help_commands))

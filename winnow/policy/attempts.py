@@ -16,7 +16,7 @@ The lack of an incomplete result or an error decides which attempt can do better
 
     NOTHING  none: the same would happen again
     TIME     an attempt that has more time
-    SHARE    an attempt of a client that was not refused, or one that has more time
+    SHARE    an attempt of another client, which was not refused; or one that has more time
     ROOM     an attempt for which there is room now
 
 An incomplete result is better than an error: no caller that got a result fails. After two clients

@@ -2,9 +2,10 @@
 
 Knows the reads in flight, the client of each, and the seconds per read; does not know what a read
 is or which process does it. The unit of work is a passage to read, because questions differ in
-their number. By Little's law (1961) the reads in flight take their number times the seconds per
-read. So it is known when a request arrives whether it can meet its deadline. Under load fewer
-passages are read for a request (brown-out: Klein et al., 2014) before requests are refused. No
+their number. The reads in flight take about their number times the seconds per read (Little's law,
+1961). So the wait of a new request is known when it arrives, and whether it can meet its deadline.
+Under load fewer passages are read for a request (brown-out: Klein et al., 2014) before requests are
+refused. No
 client takes what others need: readers serve clients in turn, so the share of a client is done in
 time.
 """

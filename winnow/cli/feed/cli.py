@@ -35,7 +35,8 @@ def feed(
         typer.Option(
             "--cut",
             help="Rows are raw documents: cut each into passages of 100 words. The passages of "
-            "document DOC get the ids DOC#0, DOC#1 … With --delete: delete all of them.",
+            "document DOC get the ids DOC#0, DOC#1 … With --delete, all of these passages are "
+            "deleted.",
         ),
     ] = False,
     delete: Annotated[

@@ -83,7 +83,7 @@ def shards(
 @with_credentials
 def move(
     shard: Annotated[int, typer.Argument(min=0, help="Number of the shard.")],
-    to: Annotated[str, typer.Option("--to", help="Name of the node that gets it.")],
+    to: Annotated[str, typer.Option("--to", help="Name of the node that gets the shard.")],
     assignment: _Assignment,
     from_: Annotated[
         str,
