@@ -153,7 +153,7 @@ def initial_texts(count: int, rng: random.Random) -> dict[str, str]:
 
 
 def shuffled_fault_points(points: Sequence[str], rng: random.Random) -> list[str]:
-    """Returns all fault points as POINT:PASS in random order; PASS is the pass that kills."""
+    """Returns all fault points as POINT:PASS in random order; the PASS-th time at POINT kills."""
     shuffled = []
     for point in rng.sample(points, len(points)):
         passes = {"log": 6, "trim": 2}.get(point.partition(".")[0], 1)

@@ -50,7 +50,7 @@ class LiveState:
     def write_conflict(
         self, identifiers: Iterable[str], same: SamePassage = same_content
     ) -> WriteConflict:
-        """Returns an object that decides the next writes; `identifiers` has all their ids."""
+        """Returns an object that decides the next writes, whose ids are `identifiers`."""
         return WriteConflict(
             stored_version=self.stored_versions(set(identifiers)).get,
             load=self._load,

@@ -182,7 +182,7 @@ class ShardManifest(_StrictModel):
                 f"passages is {self.passages}, more than index_passages, {self.index_passages}"
             )
         if self.rows < self.passages:
-            raise ValueError(f"passages is {self.passages}, more than rows, {self.rows}")
+            raise ValueError(f"there are {self.passages} passages, but only {self.rows} rows")
         has_postings = bool(self.words and self.words.posting_files)
         if self.format >= _FIRST_POSTINGS_FORMAT:
             if not has_postings:

@@ -48,7 +48,7 @@ class HeadCacheMetrics:
         )
         self.apply_seconds = make.histogram(
             "winnow_heads_apply_seconds",
-            "Time to run those heads of a text that were in memory",
+            "Time to run, on a text, the requested heads that were in memory",
             "ring",
             buckets=FAST,
         )

@@ -32,7 +32,7 @@ class WorkerJob:
     texts: Sequence[Ids]
     """One text for each request."""
     seconds: float
-    """Time after which no request begins."""
+    """Seconds after which no further request begins."""
     entries: int = 0
     """Capacity of the cache, in encodings; 0 without a cache."""
     cached: Sequence[Ids] = ()

@@ -31,7 +31,7 @@ class RestartLimit:
         return False
 
     def undo(self, name: str) -> None:
-        """Uncounts the last restart, which failed."""
+        """Forgets the last counted restart, because it failed."""
         self._times[name].pop()
 
 
