@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from winnow.domain.partition import halves_of
 from winnow.domain.shard import INDEX_FILE, MAX_SHARDS, shard_name
 from winnow.errors import ArtefactError
 from winnow.files.checksummed_json import (
@@ -13,7 +14,10 @@ from winnow.files.checksummed_json import (
 
 
 def shard_directories(index: Path) -> list[Path]:
-    """The shards of an index, in order. Raises ArtefactError if `index` is not an index."""
+    """The shards of an index, in order.
+
+    Raises ArtefactError if `index` is not an index, or as `built_shards`.
+    """
     path = index / INDEX_FILE
     if not path.is_file() and index.is_dir() and (index.parent / INDEX_FILE).is_file():
         raise ArtefactError(f"{index} is a part of an index: use {index.parent}")
@@ -31,4 +35,21 @@ def shard_directories(index: Path) -> list[Path]:
             f"{path} is damaged: {shards!r} is not a number of shards from 1 to "
             f"{MAX_SHARDS}; copy it again, or build the index again"
         )
-    return [index / shard_name(shard, shards) for shard in range(shards)]
+    return built_shards(index, shards)
+
+
+def built_shards(index: Path, shards: int) -> list[Path]:
+    """The directories of the shards that an index was built with, in order.
+
+    Raises ArtefactError if a shard was split since, and only its halves are there.
+    """
+    directories = [index / shard_name(shard, shards) for shard in range(shards)]
+    for shard, directory in enumerate(directories):
+        halves = [index / shard_name(half, shards) for half in halves_of(shard, shards)]
+        if not directory.exists() and (present := [each for each in halves if each.exists()]):
+            raise ArtefactError(
+                f"shard {shard} of {index} was split: a node with --assignment and --data {index} "
+                f"serves its halves; `winnow index snapshot` copies a shard by its directory, such "
+                f"as {present[0]}"
+            )
+    return directories

@@ -13,15 +13,17 @@ from pathlib import Path
 from winnow.bundle import Manifest
 from winnow.content_node.indexing.current_shard import CurrentShard, read_current_shard
 from winnow.content_node.indexing.verify import identity_faults
+from winnow.content_node.live.custody import check_owned
 from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.live.locks import LOCK_FILE, DirectoryLock
 from winnow.content_node.live.opening import check_log_continues_base, open_log
 from winnow.content_node.live.reading import log_path, read_state
 from winnow.content_node.merging.newest import open_newest
 from winnow.content_node.shard.manifest import read_index_manifest, read_shard_manifest
-from winnow.domain.shard import INDEX_FILE, shard_name
+from winnow.domain.shard import INDEX_FILE
 from winnow.errors import ArtefactError
 from winnow.files.opened import sha256, verify
+from winnow.index_directory import built_shards
 from winnow.quoting import many
 
 
@@ -116,8 +118,10 @@ def replay_unmerged(
 
 
 def _shards(index: Path) -> list[Path]:
-    shards = read_index_manifest(index).shards
-    return [index / shard_name(shard, shards) for shard in range(shards)]
+    shards = built_shards(index, read_index_manifest(index).shards)
+    for shard in shards:
+        check_owned(shard)
+    return shards
 
 
 def _lock(path: Path) -> DirectoryLock:

@@ -14,8 +14,8 @@ from winnow.content_node.shard.manifest import (
 )
 from winnow.content_node.states.checking import states_fault
 from winnow.content_node.states.manifest import STATES_FILE
-from winnow.domain.shard import shard_name
 from winnow.errors import WinnowError
+from winnow.index_directory import built_shards
 from winnow.quoting import many
 
 
@@ -48,7 +48,7 @@ def verify_index(directory: Path, sample: int, min_recall: float) -> list[ShardR
 
     """
     index, target = read_index_manifest(directory), GraphTarget(sample, min_recall)
-    shards = [directory / shard_name(shard, index.shards) for shard in range(index.shards)]
+    shards = built_shards(directory, index.shards)
     reports = [_check_built(each, shard, index, target) for shard, each in enumerate(shards)]
     total = sum(report.passages for report in reports)
     if total != index.passages and not any(report.faults for report in reports):

@@ -91,6 +91,19 @@ def read_custody(shard: Path) -> Custody:
         ) from error
 
 
+def check_owned(shard: Path) -> None:
+    """Raises ArtefactError if this copy of a shard may lack writes: another copy takes them."""
+    custody = read_custody(shard)
+    if custody.takes_writes:
+        return
+    advice = f"use the copy of node {custody.node}" if custody.node else "use its halves"
+    if custody.parent is not None:
+        advice = "wait until the split is finished"
+    raise ArtefactError(
+        f"{shard} may lack the last writes, since another copy of the shard takes them: {advice}"
+    )
+
+
 def write_custody(shard: Path, custody: Custody) -> None:
     """Records the custody durably. Raises OSError if it cannot be written."""
     path = _path(shard)

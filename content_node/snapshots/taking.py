@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from winnow.content_node.indexing.verify import identity_faults
+from winnow.content_node.live.custody import check_owned
 from winnow.content_node.shard.manifest import (
     SHARD_FILE,
     FileEntry,
@@ -27,6 +28,7 @@ from winnow.content_node.snapshots.manifest import Snapshot, SnapshotShard
 from winnow.domain.shard import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
+from winnow.index_directory import built_shards
 from winnow.storage import Storage
 from winnow.storage.pull import CopyProgress, start_copying
 from winnow.storage.storage import OnCopied
@@ -110,13 +112,14 @@ class _SnapshotBuilder:
         """Copies all shards of an index, and its manifest."""
         index = read_index_manifest(directory)
         manifest_file = hashed_file(OpenFile(directory / INDEX_FILE))
-        for shard in range(index.shards):
-            self.add_shard(directory / shard_name(shard, index.shards), index)
+        for shard in built_shards(directory, index.shards):
+            self.add_shard(shard, index)
         self._uploader.upload("copying the index's manifest", [manifest_file])
         self._files[manifest_file.path] = manifest_file.entry
 
     def add_shard(self, directory: Path, index: IndexManifest | None = None) -> None:
         """Copies a shard; with an `index`, checks that it is the next shard of that index."""
+        check_owned(directory)
         with open_shard_files(directory) as opened:
             manifest = opened.manifest
             if index is not None and (faults := identity_faults(manifest, len(self._parts), index)):

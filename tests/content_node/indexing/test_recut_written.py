@@ -14,10 +14,12 @@ from winnow.content_node.indexing.builder import build_index
 from winnow.content_node.indexing.plan import BuildPlan
 from winnow.content_node.indexing.staging import Staging
 from winnow.content_node.indexing.verify import verify_index
+from winnow.content_node.live.custody import Custody, Role, write_custody
 from winnow.content_node.live.opening import open_log
 from winnow.content_node.live.reading import log_path
 from winnow.content_node.live.state import LiveState
 from winnow.content_node.shard import open_shard
+from winnow.domain.shard import shard_name
 from winnow.domain.write import Outcome
 from winnow.errors import ArtefactError
 
@@ -190,6 +192,20 @@ def test_a_log_that_is_damaged_or_gone_is_refused(
     with pytest.raises(ArtefactError, match="but the shard's base ends at write 0"):
         build_index(plan, bundle, recorder)
     assert not plan.target.exists()
+
+
+def test_a_shard_whose_halves_take_its_writes_is_refused(
+    bundle: Bundle, fed: FedIndex, tmp_path: Path, recorder: Recorder
+) -> None:
+    fed.close()
+    write_custody(fed.shards[0], Custody(Role.FORMER_OWNER))
+    plan = BuildPlan(source=fed.index, target=tmp_path / "new", shards=1, threads=1)
+    with pytest.raises(ArtefactError, match=r"may lack the last writes.*use its halves"):
+        build_index(plan, bundle, recorder)
+    parent, shards = fed.shards[0], len(fed.shards)
+    parent.rename(parent.with_name(shard_name(shards, shards)))
+    with pytest.raises(ArtefactError, match=r"shard 0 of .* was split"):
+        build_index(plan, bundle, recorder)
 
 
 def test_a_build_that_an_older_version_began_goes_on(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry
 from tenacious import until
 
 from winnow.content_node.live.acknowledged import ACKNOWLEDGED_FILE
+from winnow.content_node.live.custody import Custody, Role, write_custody
 from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.live.log import WriteLog
 from winnow.content_node.live.opening import open_log
@@ -334,3 +335,20 @@ def test_a_log_that_is_made_while_a_snapshot_looks_for_it_is_not_missing(
     assert copy_log(tmp_path, tmp_path / "room") is None
     assert log.last == 1
     log.close()
+
+
+@pytest.mark.parametrize(
+    ("custody", "advice"),
+    [
+        (Custody(Role.FORMER_OWNER), "use its halves"),
+        (Custody(Role.FORMER_OWNER, "b"), "use the copy of node b"),
+        (Custody(Role.FOLLOWER, "b"), "use the copy of node b"),
+        (Custody(Role.FOLLOWER, parent=0), "wait until the split is finished"),
+    ],
+)
+def test_a_copy_that_may_lack_writes_is_not_taken(
+    shard: Path, custody: Custody, advice: str
+) -> None:
+    write_custody(shard, custody)
+    with pytest.raises(ArtefactError, match=advice):
+        taken(shard)
