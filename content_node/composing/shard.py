@@ -16,6 +16,7 @@ from winnow.content_node.identity import shard_info
 from winnow.content_node.journal.composing import FedShard
 from winnow.content_node.live.custody import OWNED, Custody, Role
 from winnow.content_node.live.disk_metrics import DiskMetrics
+from winnow.content_node.live.half_log import resume_following
 from winnow.content_node.live.limits import WriteLimits
 from winnow.content_node.live.loading import open_live
 from winnow.content_node.live.shard import LiveShard
@@ -264,6 +265,8 @@ class RunningShard:
         lower_priority(settings.reader_nice)
         if self._pull:
             pull_shard(self._pull, self.directory)
+        if settings.feed and not settings.journal and parts.moves is not None:
+            resume_following(self.directory)
         live = open_live(
             self.directory,
             self._open_base,

@@ -7,13 +7,17 @@ from winnow.content_node.live.acknowledged import (
     AcknowledgedFile,
     AcknowledgedWrite,
 )
-from winnow.content_node.live.custody import Custody, Role, write_custody
+from winnow.content_node.live.custody import OWNED, Custody, Role, read_custody, write_custody
 from winnow.content_node.live.database import create_log
 from winnow.content_node.live.entry import first_link
 from winnow.content_node.live.locks import LOCK_FILE, DirectoryLock
 from winnow.content_node.live.reading import log_path
 from winnow.content_node.live.schema import Trimmed
 from winnow.content_node.live.word_counts import WordTally
+from winnow.content_node.shard.manifest import read_shard_manifest
+from winnow.domain.partition import parent_of
+from winnow.domain.shard import shard_name
+from winnow.errors import ArtefactError
 from winnow.files.durable import sync_directory
 
 
@@ -50,3 +54,24 @@ def begin_half_log(
     acknowledged = AcknowledgedWrite(sequence, link)
     AcknowledgedFile(path.with_name(ACKNOWLEDGED_FILE), acknowledged).close()
     sync_directory(path.parent)
+
+
+def resume_following(half: Path) -> None:
+    """Makes a half follow its parent if a node that took no writes made it, and was stopped.
+
+    Started again, the node takes writes. So does the parent beside the half, if it is still there.
+    Without one, or with a recorded custody of the half, nothing changes.
+
+    Raises ArtefactError if a file is damaged, or cannot be written.
+    """
+    manifest = read_shard_manifest(half)
+    number = parent_of(manifest.shard, manifest.shards)
+    if number is None or read_custody(half) != OWNED:
+        return
+    parent = half.with_name(shard_name(number, manifest.shards))
+    if not parent.is_dir() or not read_custody(parent).takes_writes:
+        return
+    try:
+        write_custody(half, Custody(Role.FOLLOWER, parent=number))
+    except OSError as error:
+        raise ArtefactError(f"cannot write in {half}: {error.strerror}") from error
