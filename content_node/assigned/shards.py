@@ -27,7 +27,7 @@ from winnow.content_node.transfer.receiving import receive_shard
 from winnow.content_node.transfer.remote import ShardMoves
 from winnow.deadline import Deadline
 from winnow.domain.assignment import Assignment
-from winnow.domain.partition import ancestors_of, parent_of
+from winnow.domain.partition import ancestors_of, halves_of, parent_of
 from winnow.domain.shard import NodeReport, ShardInfo, number_of, shard_name
 from winnow.errors import NotLoadedError, UnavailableError, WinnowError
 from winnow.settings.errors import SettingsError
@@ -200,9 +200,11 @@ class AssignedShards(Generic[Shard]):
 
     async def _follow(self, assignment: Assignment) -> None:
         own = assignment.of_node(self._settings.name)
-        if cancelled := self._failed.keys() - own - self._changing.keys():
+        failed = self._failed.keys() - own - self._changing.keys()
+        if cancelled := [each for each in failed if not self._is_half_to_make(each, assignment)]:
             for shard in cancelled:
                 await self._shards.remove(self._failed.pop(shard))
+                self._hidden.discard(shard)
             await self._delete_partial_copies()
         held = await self._describe_held()
         is_settled = held.keys() == own and not self._hidden
@@ -216,9 +218,25 @@ class AssignedShards(Generic[Shard]):
             self._shards.served.show(self._held[shard].served)
             _log.info("half of a shard is served", shard=shard)
         for shard in steps.close:
-            if await self._may_close(shard):
+            if not self._is_half_changing(shard) and await self._may_close(shard):
                 self._start(shard, self._close(shard))
         self._open_next(assignment, steps, reports)
+
+    def _is_half_to_make(self, shard: int, assignment: Assignment) -> bool:
+        """Whether this is a half of a shard of this node, which is split. The half may be for
+        another node.
+        """
+        parent = parent_of(shard, assignment.shards)
+        return parent in self._held and parent not in assignment.partition
+
+    def _is_half_changing(self, shard: int) -> bool:
+        """Whether the other half of a shard is being opened or closed: then this one stays."""
+        assert self._assignment is not None
+        built = self._assignment.shards
+        parent = parent_of(shard, built)
+        if parent is None:
+            return False
+        return any(each in self._changing for each in {*halves_of(parent, built)} - {shard})
 
     def _open_next(
         self, assignment: Assignment, steps: Steps, reports: Mapping[str, NodeReport]
@@ -296,6 +314,8 @@ class AssignedShards(Generic[Shard]):
         await self._read()
         assignment = self._assignment
         assert assignment is not None
+        if self._is_half_changing(shard):
+            return False
         held = {**await self._describe_held(), shard: await self._describe(self._held[shard])}
         reports = await self._reports(assignment)
         return shard in next_steps(assignment, self._settings.name, held, reports).close
@@ -321,6 +341,8 @@ class AssignedShards(Generic[Shard]):
         running.served.number = shard
         if hidden:
             self._hidden.add(shard)
+        else:
+            self._hidden.discard(shard)
         try:
             if prepare is not None and not await DaemonWork(directory.exists).result():
                 await prepare()
@@ -414,10 +436,13 @@ class AssignedShards(Generic[Shard]):
         if not await self._may_still_close(shard):
             running.keep()
             return
-        self._shards.served.hide(running.served)
+        was_hidden = shard in self._hidden
+        if not was_hidden:
+            self._shards.served.hide(running.served)
         await self._sleep(_POLLED_SECONDS)  # fronts send no more calls here
         if not await self._may_still_close(shard):
-            self._shards.served.show(running.served)
+            if not was_hidden:
+                self._shards.served.show(running.served)
             running.keep()
             return
         del self._held[shard]

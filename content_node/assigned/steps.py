@@ -70,11 +70,11 @@ class _Planning:
         reports: Mapping[str, NodeReport],
     ) -> None:
         self._assignment, self._name, self._reports = assignment, name, reports
+        self._partition = assignment.partition
+        self._all_held = held
         self._held = {
             shard: copy for shard, copy in sorted(held.items()) if self._is_of(shard, copy)
         }
-        self._all_held = held
-        self._partition = assignment.partition
 
     def steps(self) -> Steps:
         own = self._assignment.of_node(self._name)
@@ -88,7 +88,7 @@ class _Planning:
 
     def _is_of(self, shard: int, copy: HeldShard) -> bool:
         """Whether a shard belongs to the index of the assignment. Other shards are kept."""
-        if not self._assignment.partition.parts_of(shard):
+        if not self._partition.parts_of(shard):
             return False
         if (info := copy.info) is None:
             return copy.must_be_replaced  # else its index is unknown
@@ -136,7 +136,8 @@ class _Planning:
             return False
         parent = parent_of(shard, self._assignment.shards)
         if parent is None or parent not in self._all_held:
-            return True
+            # a parent that cannot be loaded may have more writes
+            return not self._held[shard].is_unfinished_half
         return all(
             not self._held[half].is_unfinished_half
             if half in self._held
@@ -149,9 +150,12 @@ class _Planning:
 
     def _may_close(self, shard: int, own: Collection[int]) -> bool:
         copy = self._held[shard]
-        if parent_of(shard, self._assignment.shards) in self._all_held:
+        parent = parent_of(shard, self._assignment.shards)
+        if parent is not None and parent in self._all_held:
             # the parent goes first; a half that cannot follow it any more is made again
-            return copy.is_unfinished_half and copy.must_be_replaced
+            return copy.is_unfinished_half and (
+                copy.must_be_replaced or self._is_split_cancelled(parent)
+            )
         if self._was_split(shard):
             return all(
                 set(self._assignment.holders[part]) <= self._serving(part, copy.info)
@@ -162,6 +166,17 @@ class _Planning:
         serving = self._serving(shard, copy.info) - {self._name}
         return (
             set(self._assignment.holders[shard]) <= serving if shard not in own else bool(serving)
+        )
+
+    def _is_split_cancelled(self, parent: int) -> bool:
+        """Whether the assignment has the shard again, which takes its writes and lacks a half.
+
+        Once both halves are there, the split is finished.
+        """
+        halves = halves_of(parent, self._assignment.shards)
+        lacks_half = not self._all_held.keys() >= set(halves)
+        return (
+            parent in self._partition and lacks_half and not self._all_held[parent].must_be_replaced
         )
 
 

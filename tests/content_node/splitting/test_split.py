@@ -5,12 +5,14 @@ from collections.abc import Iterable
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from assigned_nodes import AssignedNode, assigned_node
+from assigned_nodes import AssignedNode, assigned_node, briefly
 
 from winnow.assignment import AssignmentFile
 from winnow.bundle import Bundle
-from winnow.content_node.live.custody import Custody, read_custody
+from winnow.content_node.assigned.shards import Sleep
+from winnow.content_node.live.custody import CUSTODY_FILE, Custody, read_custody
 from winnow.content_node.shard.manifest import read_shard_manifest
+from winnow.content_node.splitting.halving import write_half
 from winnow.deadline import Deadline
 from winnow.domain.assignment import Assignment
 from winnow.domain.partition import halves_of, holds
@@ -33,9 +35,11 @@ class Nodes:
         self.index_id = read_shard_manifest(root / "a" / shard_name(0, 3)).index_id
         self.nodes: dict[str, AssignedNode] = {}
 
-    async def start(self, stack: AsyncExitStack, name: str, *, feed: bool = True) -> AssignedNode:
+    async def start(
+        self, stack: AsyncExitStack, name: str, *, feed: bool = True, sleep: Sleep = briefly
+    ) -> AssignedNode:
         node = await stack.enter_async_context(
-            assigned_node(name, self.root / name, self.path, self.bundle, feed=feed)
+            assigned_node(name, self.root / name, self.path, self.bundle, sleep, feed=feed)
         )
         self.nodes[name] = node
         return node
@@ -70,6 +74,22 @@ async def write(node: AssignedNode, shard: int, writes: list[Write]) -> list[Wri
 
 async def passages(node: AssignedNode) -> dict[int, int]:
     return {info.shard: info.passages for info in (await node.report()).infos}
+
+
+class Rounds:
+    """Counts how often a node has followed the assignment."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    async def sleep(self, seconds: float) -> None:
+        self.count += 1
+        await briefly(seconds)
+
+    async def pass_by(self, node: AssignedNode) -> NodeReport:
+        """Waits until the node has followed the assignment some more times."""
+        after = self.count + 3
+        return await node.reports(lambda _: self.count >= after)
 
 
 async def test_halves_have_the_passages_and_the_writes_of_their_shard(
@@ -201,3 +221,78 @@ async def test_a_half_that_cannot_be_written_is_a_fault_and_the_shard_serves_on(
         assert {info.shard for info in report.infos} == {0, 1, 2}
         (new,) = await write(a, 2, deletions(2, 1))
         assert new.outcome is Outcome.STORED
+
+
+async def test_a_half_made_without_writes_gets_those_that_its_shard_takes_after_a_restart(
+    tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
+) -> None:
+    """The node was stopped before both halves were there, and started again with --feed."""
+    first, _ = HALVES
+    async with AsyncExitStack() as stack:
+        nodes = Nodes(tmp_path, indexes[3], bundle)
+        async with AsyncExitStack() as before:
+            await nodes.start(before, "a", feed=False)
+            nodes.assign()
+        parent, half = (tmp_path / "a" / shard_name(each, 3) for each in (2, first))
+        half.mkdir()
+        write_half(parent, parent, first, half, following=False)
+        a = await nodes.start(stack, "a")
+        writes = deletions(first, 3)
+        await write(a, 2, writes)
+        nodes.assign((0, 1, *HALVES))
+        await a.serves(0, 1, *HALVES)
+        assert {each.outcome for each in await write(a, first, writes)} == {Outcome.UNCHANGED}
+
+
+async def test_a_half_for_another_node_that_cannot_be_written_stays_a_fault(
+    tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
+) -> None:
+    async with AsyncExitStack() as stack:
+        nodes = Nodes(tmp_path, indexes[3], bundle)
+        rounds = Rounds()
+        a = await nodes.start(stack, "a", sleep=rounds.sleep)
+        await nodes.start(stack, "b")
+        in_the_way = tmp_path / "a" / f"{shard_name(HALVES[0], 3)}.partial"
+        in_the_way.mkdir()
+        (in_the_way / "mine").touch()
+        nodes.assign((0, 1, *HALVES), s7="b")
+        await a.reports(lambda report: HALVES[0] in {fault.shard for fault in report.faults})
+        report = await rounds.pass_by(a)
+        assert HALVES[0] in {fault.shard for fault in report.faults}
+
+
+async def test_halves_that_are_not_wanted_any_more_go_before_both_are_there(
+    tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
+) -> None:
+    async with AsyncExitStack() as stack:
+        nodes = Nodes(tmp_path, indexes[3], bundle)
+        a = await nodes.start(stack, "a")
+        await write(a, 2, deletions(2, 3))
+        first, second = (tmp_path / "a" / shard_name(half, 3) for half in HALVES)
+        in_the_way = second.with_name(f"{second.name}.partial")
+        in_the_way.mkdir()
+        (in_the_way / "mine").touch()
+        nodes.assign((0, 1, *HALVES))
+        await a.reports(lambda report: first.exists() and bool(report.faults))
+        nodes.assign()
+        await a.reports(lambda _: not first.exists())
+
+
+async def test_an_unfinished_half_is_not_shown_while_its_shard_cannot_be_loaded(
+    tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
+) -> None:
+    """A front that changed to it would not go back to the shard, which has all writes."""
+    async with AsyncExitStack() as stack:
+        nodes = Nodes(tmp_path, indexes[3], bundle)
+        async with AsyncExitStack() as before:
+            a = await nodes.start(before, "a")
+            await write(a, 2, deletions(2, 3))
+            nodes.assign()
+        parent, half = (tmp_path / "a" / shard_name(each, 3) for each in (2, HALVES[0]))
+        half.mkdir()
+        write_half(parent, parent, HALVES[0], half, following=True)
+        (parent / "live" / CUSTODY_FILE).write_text("damaged")
+        rounds = Rounds()
+        a = await nodes.start(stack, "a", sleep=rounds.sleep)
+        report = await rounds.pass_by(a)
+        assert {info.shard for info in report.infos} == {0, 1}
