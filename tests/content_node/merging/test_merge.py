@@ -15,10 +15,11 @@ from live_writes import DIMENSION
 from whole_bundle import WHOLE
 
 from winnow.content_node.live.reading import log_path
-from winnow.content_node.merging.__main__ import main
+from winnow.content_node.merging.__main__ import run
 from winnow.content_node.merging.child import MergeChild
 from winnow.content_node.merging.merge import merge
 from winnow.content_node.merging.names import damaged_path, generation_path, partial_path
+from winnow.content_node.merging.process import print_result
 from winnow.content_node.merging.protocol import Merged
 from winnow.content_node.merging.tidying import merge_lock
 from winnow.content_node.shard import StoredSegment, open_shard
@@ -247,7 +248,7 @@ def test_a_merge_process_has_the_highest_niceness(
     fed.put("a", "text")
     niceness: list[int] = []
     monkeypatch.setattr(os, "nice", niceness.append)
-    assert main([str(fed.shard), str(fed.shard), "1"]) == 0
+    assert print_result(run, [str(fed.shard), str(fed.shard), "1"]) == 0
     assert niceness == [19]
 
 

@@ -1,0 +1,36 @@
+"""What a process does that merges or splits a shard: it prints its result for the node."""
+
+import os
+import sys
+from collections.abc import Callable
+
+from winnow.content_node.merging.protocol import Merged, MergeFailed, MergeResult, format_result
+from winnow.errors import WinnowError
+from winnow.parent import die_with_parent
+
+_NICENESS = 19
+"""The highest niceness, since the reader is nice, too, and several shards may merge at once.
+
+Three merges at niceness 10 take half a core from a reader at niceness 5.
+"""
+
+
+def run_for_parent(work: Callable[[list[str]], Merged]) -> None:
+    """Runs `work` with the arguments of the process at the lowest priority, prints its result, and
+    exits with code 0, or 1 if it raised a WinnowError. The process ends when its parent does.
+    """
+    die_with_parent()
+    sys.exit(print_result(work, sys.argv[1:]))
+
+
+def print_result(work: Callable[[list[str]], Merged], arguments: list[str]) -> int:
+    """Runs `work` and prints its result; returns the exit code: 0, or 1 if it failed."""
+    os.nice(_NICENESS)
+    result: MergeResult
+    try:
+        result = work(arguments)
+    except WinnowError as error:
+        result = MergeFailed(str(error))
+    sys.stdout.write(format_result(result))
+    sys.stdout.flush()
+    return int(isinstance(result, MergeFailed))
