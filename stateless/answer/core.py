@@ -3,6 +3,8 @@
 Knows neither gRPC nor HTTP: both convert the request, call `answer`, and convert the result.
 """
 
+import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
@@ -19,7 +21,7 @@ from winnow.errors import UnavailableError
 from winnow.stateless.answer.admission import Admission
 from winnow.stateless.answer.answer_cache import AnswerCache, AnswerKey
 from winnow.stateless.answer.answering import Answerer
-from winnow.stateless.answer.validation import Defaults, present_positions, validate
+from winnow.stateless.answer.validation import Defaults, knows_shards, present_positions, validate
 from winnow.stateless.encoding import TokenisedQuestion
 from winnow.stateless.heads.questions import QuestionHeads
 from winnow.stateless.metrics import FrontMetrics
@@ -34,6 +36,8 @@ _MAX_LOGGED_SHARDS = 8
 """Maximum number of failed shards that a log line names."""
 _ANSWER_RESERVE = 0.1
 """Share of the remaining time that heads may not use: no answer is late because of them."""
+_SPLIT_WAIT = 2.0
+"""Maximum seconds to wait until this front knows of a split that the caller knows of."""
 
 
 class AnswerCore:
@@ -66,6 +70,8 @@ class AnswerCore:
         self._on_question, self._cache, self._heads = on_question, cache, heads
         self._pack = pack
         self._answerer: Answerer | None = None
+        self._replaced = asyncio.Event()
+        """Set when `_answerer` is replaced."""
         self.answered_questions = 0
         """Number of questions answered since the start."""
 
@@ -77,6 +83,8 @@ class AnswerCore:
     def set_answerer(self, answerer: Answerer) -> None:
         """Makes `answerer` answer all later questions."""
         self._answerer = answerer
+        self._replaced.set()
+        self._replaced = asyncio.Event()
 
     async def answer(
         self, request: AnswerRequest, deadline: Deadline, client: str = ""
@@ -108,6 +116,7 @@ class AnswerCore:
                 "look for refused nodes in the log of the front"
             )
         if question.after:
+            answerer = await self._wait_for_split(answerer, question, deadline)
             after = present_positions(question.after, answerer.partition)
             question = replace(question, after=after)
         tokens = answerer.tokenise(question)
@@ -126,6 +135,23 @@ class AnswerCore:
             _log.info("shards failed", **_log_fields(details))
         self.answered_questions += 1
         return answered
+
+    async def _wait_for_split(
+        self, answerer: Answerer, question: Question, deadline: Deadline
+    ) -> Answerer:
+        """Returns the answerer, once it knows the shards of the writes that a question names.
+
+        Another front may have known of a split first. The shard itself never gets the writes of
+        its halves, so a question that begins with the shard could only wait for them in vain.
+        """
+        until = deadline.earlier(max(deadline.left() - _SPLIT_WAIT, deadline.left() / 2))
+        with contextlib.suppress(TimeoutError):
+            while not knows_shards(question.after, answerer.partition):
+                async with asyncio.timeout(max(until.left(), 0)):
+                    await self._replaced.wait()
+                assert self._answerer is not None
+                answerer = self._answerer
+        return answerer
 
     def _fields(self, request: AnswerRequest) -> Collection[str] | None:
         """The fields that the request's filter may name.

@@ -179,6 +179,13 @@ def _positions(after: Sequence[Position]) -> Iterator[Violation]:
             yield Violation("after", f"names shard {shard} {count} times: name its last write")
 
 
+def knows_shards(after: Sequence[Position], partition: Partition) -> bool:
+    """Whether no write is of a half of a shard that is not split yet, as far as is known here."""
+    return not any(
+        part < write.shard for write in after for part in partition.parts_of(write.shard)
+    )
+
+
 def present_positions(after: Sequence[Position], partition: Partition) -> tuple[Position, ...]:
     """The positions in the logs of the shards that there are now.
 

@@ -107,6 +107,27 @@ async def test_a_question_is_counted_while_it_is_answered(scope: ReadScope, read
     assert house.registry.get_sample_value(IN_FLIGHT) == 0
 
 
+async def test_a_question_waits_until_the_front_knows_of_a_split_that_its_caller_knows_of() -> None:
+    """The shard as it was never gets the writes of its halves."""
+    house = House()
+    house.core.set_answerer(house.echo)  # type: ignore[arg-type]
+    later = Echo(house.registry, house.load)
+    later.partition = house.echo.partition.split(1)
+    request = AnswerRequest(question="Who?", after=(Position(5, 7),))
+    asking = asyncio.create_task(house.ask(request, left=60.0))
+    await asyncio.sleep(0)
+    house.core.set_answerer(later)  # type: ignore[arg-type]
+    await asking
+    assert (house.echo.asked, later.asked) == (0, 1)
+
+
+async def test_a_front_that_hears_of_no_split_asks_the_shard_after_a_while() -> None:
+    house = House()
+    house.core.set_answerer(house.echo)  # type: ignore[arg-type]
+    await house.ask(AnswerRequest(question="Who?", after=(Position(5, 7),)), left=0.01)
+    assert house.echo.asked == 1
+
+
 async def test_before_every_shard_was_found_questions_are_refused_but_invalid_ones_named() -> None:
     house = House()
     with pytest.raises(UnavailableError, match="not every shard of the index"):
