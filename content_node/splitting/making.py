@@ -10,6 +10,7 @@ import structlog
 from winnow.content_node.daemon_work import DaemonWork
 from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.merging.child import WritingChild
+from winnow.content_node.room import check_room
 from winnow.errors import ArtefactError
 from winnow.storage.partial import restored_directory
 
@@ -61,6 +62,7 @@ class _HalfMaking:
         self, parent: LiveShard, half: int, directory: Path, *, bundle: Path, feeding: bool
     ) -> None:
         self._number, self._half, self._directory = parent.base.manifest.shard, half, directory
+        self._base = parent.directory
         self._open_child = partial(_child, parent, half, bundle, feeding)
         self._child: WritingChild | None = None
         self._is_stopped = False
@@ -69,6 +71,8 @@ class _HalfMaking:
         with restored_directory(self._directory) as content:
             for leftover in content.iterdir():  # an interrupted attempt may be of an older base
                 shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+            # a full disk would stop the writes of all shards
+            check_room(self._directory, self._size(), "move another shard to another node")
             self._child = child = self._open_child(content)
             if self._is_stopped:
                 child.stop()
@@ -82,6 +86,10 @@ class _HalfMaking:
         )
         if made.without_states:
             _log.warning("passages were left without states", reason=made.without_states)
+
+    def _size(self) -> int:
+        """The expected bytes of the half; a hash shares the passages out evenly."""
+        return sum(each.stat().st_size for each in self._base.iterdir() if each.is_file()) // 2
 
     def stop(self) -> None:
         """Ends the child process; may be called from any thread."""

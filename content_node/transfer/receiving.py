@@ -1,20 +1,18 @@
 """Copies a shard from another node into a new directory."""
 
 import asyncio
-import shutil
 from pathlib import Path
 
 import structlog
 
 from winnow.content_node.live.custody import Custody, Role, write_custody
+from winnow.content_node.room import check_room
 from winnow.content_node.transfer.remote import PeerCopy, PeerShard
 from winnow.errors import ArtefactError
 from winnow.storage.partial import restored_directory
-from winnow.storage.pull import MB, CopyProgress, PullSource, pull_files
+from winnow.storage.pull import CopyProgress, PullSource, pull_files
 
 _log = structlog.get_logger("content_node")
-_ROOM_FACTOR = 1.1
-"""Disk space that a copy needs, as a multiple of its size: the log grows meanwhile."""
 
 
 async def receive_shard(
@@ -54,7 +52,8 @@ async def receive_shard(
             f"shard {peer.shard} takes writes without a journal, so only one node can have it: "
             "assign it to one node, or have it follow a journal (--journal)"
         )
-    await asyncio.to_thread(_check_room, copy, directory)
+    size = sum(file.bytes for file in copy.files.values())
+    await asyncio.to_thread(check_room, directory, size, "move the shard to another node")
     # if this is cancelled, the channel is closed, and the next read ends the thread
     await asyncio.to_thread(_pull, copy, owner, directory, progress)
     _log.info(
@@ -64,22 +63,6 @@ async def receive_shard(
         address=peer.address,
         sequence=copy.sequence,
     )
-
-
-def _check_room(copy: PeerCopy, directory: Path) -> None:
-    size = sum(file.bytes for file in copy.files.values())
-    try:
-        directory.parent.mkdir(parents=True, exist_ok=True)
-        free = shutil.disk_usage(directory.parent).free
-    except OSError as error:
-        raise ArtefactError(
-            f"cannot use {directory.parent} for shards: {error.strerror}"
-        ) from error
-    if free < size * _ROOM_FACTOR:
-        room = f"{free / MB:,.0f} MB of room, and {directory.name} takes {size / MB:,.0f}"
-        advice = "make room, or move the shard to another node"
-        full = ArtefactError(f"{directory.parent} has {room}: {advice}")
-        raise full.with_public(f"the disk has {room}: {advice}")
 
 
 def _pull(copy: PeerCopy, owner: str, directory: Path, progress: CopyProgress) -> None:

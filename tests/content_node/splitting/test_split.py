@@ -4,7 +4,9 @@ import shutil
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
 from pathlib import Path
+from types import SimpleNamespace
 
+import pytest
 from assigned_nodes import AssignedNode, assigned_node, briefly
 
 from winnow.assignment import AssignmentFile
@@ -296,3 +298,17 @@ async def test_an_unfinished_half_is_not_shown_while_its_shard_cannot_be_loaded(
         a = await nodes.start(stack, "a", sleep=rounds.sleep)
         report = await rounds.pass_by(a)
         assert {info.shard for info in report.infos} == {0, 1}
+
+
+async def test_a_shard_is_not_split_without_room_for_its_halves(
+    tmp_path: Path, indexes: dict[int, Path], bundle: Bundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk would stop the writes of the other shards, too."""
+    usage = SimpleNamespace(free=1_000)
+    async with AsyncExitStack() as stack:
+        nodes = Nodes(tmp_path, indexes[3], bundle)
+        a = await nodes.start(stack, "a")
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+        nodes.assign((0, 1, *HALVES))
+        report = await a.reports(lambda report: bool(report.faults))
+        assert "the disk has 0 MB of room" in str(report.faults[0].error)
