@@ -109,9 +109,10 @@ def move(
             path = placement.moving().get(shard)
             # to move it back to the node that still has it cancels the move
             if path is not None and not placement.serves(to, shard):
-                raise UnavailableError(
-                    f"shard {shard} is still moving ({path}): wait for it, or move it back"
+                advice = (
+                    "wait for it, or move it back" if shard in present.holders else "wait for it"
                 )
+                raise UnavailableError(f"shard {shard} is still moving ({path}): {advice}")
             return present.with_move(shard, from_, to, placement.nodes())
 
         changed = AssignmentFile(assignment).change(change)

@@ -255,6 +255,7 @@ def test_a_shard_that_is_being_split_is_not_changed(run: Any, shard: str) -> Non
     run("split", "1")
     assert run("split", shard)[0] != 0
     assert run("spread")[0] == 1
+    assert run("move", "1", "--to", "b")[2].endswith("(is being split into 5, 6): wait for it\n")
 
 
 def test_an_assignment_is_made_after_a_split(run: Any, front: Front, tmp_path: Path) -> None:
