@@ -220,7 +220,7 @@ class AssignedShards(Generic[Shard]):
         for shard in steps.close:
             if not self._is_half_changing(shard) and await self._may_close(shard):
                 self._start(shard, self._close(shard))
-        self._open_next(assignment, steps, reports)
+        await self._open_next(assignment, steps, reports)
 
     def _is_half_to_make(self, shard: int, assignment: Assignment) -> bool:
         """Whether this is a half of a shard of this node, which is split. The half may be for
@@ -238,7 +238,7 @@ class AssignedShards(Generic[Shard]):
             return False
         return any(each in self._changing for each in {*halves_of(parent, built)} - {shard})
 
-    def _open_next(
+    async def _open_next(
         self, assignment: Assignment, steps: Steps, reports: Mapping[str, NodeReport]
     ) -> None:
         """Opens or makes the next shard, unless another one is being opened: copies would share the
@@ -259,9 +259,26 @@ class AssignedShards(Generic[Shard]):
                 self._start(shard, self._open(shard, directory, prepare=make))
                 return
             sources = nodes_with(assignment.index_id, shard, None, reports)
+            if not sources and await self._waits_for_first(assignment, shard, directory):
+                continue
             receive = partial(self._receive, shard, directory, sources)
             self._start(shard, self._open(shard, directory, prepare=receive))
             return
+
+    async def _waits_for_first(self, assignment: Assignment, shard: int, directory: Path) -> bool:
+        """Whether another node restores a shard from a snapshot, and this one copies it then.
+
+        Else all nodes of the shard would try at the same time, and refuse to, because others may
+        have it.
+        """
+        if assignment.holders[shard][0] == self._settings.name:
+            return False
+        if await DaemonWork(directory.exists).result():
+            return False  # a copy that could not be opened
+        if (failed := self._failed.pop(shard, None)) is not None:
+            await self._shards.remove(failed)
+            self._hidden.discard(shard)
+        return True
 
     def _start(self, shard: int, work: "asyncio._CoroutineLike[None]") -> None:
         task = asyncio.create_task(work)

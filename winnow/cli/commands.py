@@ -70,6 +70,12 @@ _GROUPS: _Commands = {
     "models": ("models.cli:app", "Train, export, quantise and verify models."),
 }
 _GROUP_COMMANDS: Mapping[str, _Commands] = {
+    "shards": {
+        "init": (
+            "winnow.content_node.assigned.cli:init",
+            "Assign the shards of a snapshot to nodes that have none yet.",
+        ),
+    },
     "index": {
         "snapshot": (f"{_SNAPSHOTS}:snapshot", "Copy an index to a directory or URL."),
         "snapshots": (f"{_SNAPSHOTS}:snapshots", "List the snapshots at a directory or URL."),

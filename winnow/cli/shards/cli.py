@@ -1,6 +1,7 @@
 """`winnow shards`, and the commands that move, split and spread shards."""
 
 import time
+from collections.abc import Collection
 from typing import Annotated
 
 import typer
@@ -14,10 +15,11 @@ from winnow.cli.top.polling import ClusterPoller
 from winnow.client import Credentials
 from winnow.domain.assignment import Assignment
 from winnow.domain.partition import halves_of
-from winnow.errors import UnavailableError
+from winnow.errors import DeadlineExceededError, UnavailableError
 from winnow.policy.spreading import spread as spread_shards
 from winnow.quoting import are, many
 from winnow.telemetry.progress import StageProgress
+from winnow.v1.cluster_pb2 import GetClusterResponse
 
 app = typer.Typer()
 _TIMEOUT = 5.0
@@ -181,6 +183,14 @@ def spread(
             show_default="none",
         ),
     ] = None,
+    node: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Name of a node that gets shards; the others get none. May be repeated. With "
+            "--wait, the command first waits until these nodes run.",
+            show_default="all that run",
+        ),
+    ] = None,
     address: FrontAddress = DEFAULT_ADDRESS,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the moves, and change nothing.")
@@ -194,13 +204,14 @@ def spread(
 
     Run it after you have added nodes. Before you stop nodes, run it with --without for each.
     """
+    named = set(node or ())
     with ClusterPoller(address, [], _TIMEOUT, credentials) as poller:
-        cluster = poller.poll().cluster
+        cluster = _poll_patiently(poller, named) if named and wait else poller.poll().cluster
         moves: dict[int, str] = {}
 
         def change(before: Assignment | None) -> Assignment:
             placement = PlacedShards(cluster, before)
-            spread = _spread(placement, replicas, set(without or ()))
+            spread = _spread(placement, replicas, set(without or ()), named)
             for number, old in placement.present().holders.items():
                 if set(spread.holders[number]) != set(old):
                     moves[number] = f"{', '.join(old)} -> {', '.join(spread.holders[number])}"
@@ -210,7 +221,7 @@ def spread(
         stored = file.read()
         if wait and stored is not None and PlacedShards(cluster, stored).moving():
             _wait(poller, stored)  # an earlier command
-            cluster = poller.poll().cluster
+            cluster = _poll_patiently(poller, named)
         if dry_run:
             change(stored)
             changed = None
@@ -224,13 +235,17 @@ def spread(
             _wait(poller, changed)
 
 
-def _spread(placement: PlacedShards, replicas: int | None, without: set[str]) -> Assignment:
-    """The next assignment, in which the nodes that run share the shards, except `without`.
+def _spread(
+    placement: PlacedShards, replicas: int | None, without: set[str], named: set[str]
+) -> Assignment:
+    """The next assignment, in which the nodes that run share the shards, except `without`; only
+    those that are named, unless none is.
 
-    Raises UnavailableError if shards are still moving, or there are too few nodes.
+    Raises UnavailableError if shards are still moving, a named node does not run, or there are too
+    few nodes.
     """
     present, nodes = placement.present(), placement.nodes()
-    remaining, running = nodes.keys() - without, ", ".join(nodes)
+    running = ", ".join(nodes)
     if still := placement.moving():
         numbers = ", ".join(map(str, still))
         raise UnavailableError(
@@ -240,15 +255,45 @@ def _spread(placement: PlacedShards, replicas: int | None, without: set[str]) ->
         raise UnavailableError(
             f"--without: there is no node {min(unknown)}; those that run: {running}"
         )
+    if absent := named - nodes.keys():
+        raise UnavailableError(f"--node: {min(absent)} does not run; those that run: {running}")
+    remaining = (named or nodes.keys()) - without
     if not remaining:
         raise UnavailableError("no node would remain: start another one first")
     if replicas is not None and replicas > len(remaining):
+        available = ", ".join(sorted(remaining))
         raise UnavailableError(
-            f"--replicas {replicas} needs that many nodes; only these run: {running}"
+            f"--replicas {replicas} needs that many nodes; only these may get shards: {available}"
         )
     most = replicas or max(map(len, present.holders.values()))
     holders = spread_shards(present.holders.keys(), remaining, most, present.holders)
-    return present.changed(holders, nodes)
+    # nodes that are to be stopped are listed only as long as others copy shards from them
+    listed = remaining | {name for names in present.holders.values() for name in names}
+    return present.changed(
+        holders, {name: address for name, address in nodes.items() if name in listed}
+    )
+
+
+def _poll_patiently(poller: ClusterPoller, names: Collection[str] = ()) -> GetClusterResponse:
+    """Polls the cluster until the front node replies, and all nodes with these names run.
+
+    Shows why it waits.
+    """
+    shown = ""
+    while True:
+        try:
+            cluster = poller.poll().cluster
+        except (UnavailableError, DeadlineExceededError) as error:
+            reason = f"waiting for the front node: {error}"
+        else:
+            absent = sorted(set(names) - PlacedShards(cluster, None).nodes().keys())
+            if not absent:
+                return cluster
+            reason = f"waiting for nodes: {', '.join(absent)}"
+        if reason != shown:
+            typer.echo(reason, err=True)
+            shown = reason
+        time.sleep(_INTERVAL)
 
 
 def _wait(poller: ClusterPoller, assignment: Assignment) -> None:
@@ -258,7 +303,7 @@ def _wait(poller: ClusterPoller, assignment: Assignment) -> None:
         "waiting: Ctrl-C ends only this, and the nodes go on; `winnow shards` shows them", err=True
     )
     with StageProgress() as progress:
-        placement = PlacedShards(poller.poll().cluster, assignment)
+        placement = PlacedShards(_poll_patiently(poller), assignment)
         left = len(placement.moving())
         progress.start("moving shards", left)
         while left:
@@ -271,7 +316,7 @@ def _wait(poller: ClusterPoller, assignment: Assignment) -> None:
                     shown.add(line)
                     progress.say(line)
             time.sleep(_INTERVAL)
-            placement = PlacedShards(poller.poll().cluster, assignment)
+            placement = PlacedShards(_poll_patiently(poller), assignment)
             now = len(placement.moving())
             progress.advance(max(left - now, 0))
             left = now

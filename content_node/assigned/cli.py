@@ -1,0 +1,104 @@
+"""`winnow shards init`: the assignment of an index that nodes restore from a snapshot."""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+import typer
+
+from winnow.address import Address
+from winnow.assignment import AssignmentFile
+from winnow.content_node.snapshots.finding import find_snapshot
+from winnow.domain.assignment import Assignment
+from winnow.errors import UnavailableError
+from winnow.policy.spreading import spread
+from winnow.quoting import many
+from winnow.settings.values import parse_directory_or_url
+
+
+def init(
+    assignment: Annotated[
+        str,
+        typer.Option(
+            envvar="WINNOW_ASSIGNMENT",
+            help="File or URL of the assignment to create, the --assignment of the nodes.",
+        ),
+    ],
+    snapshot: Annotated[
+        str,
+        typer.Option(
+            parser=parse_directory_or_url,
+            metavar="URL",
+            help="Directory or URL of snapshots of the index, the --pull of the nodes.",
+        ),
+    ],
+    node: Annotated[
+        list[str],
+        typer.Option(
+            metavar="NAME=HOST:PORT",
+            help="The --name and the --address of a node. Give it once for each node.",
+        ),
+    ],
+    replicas: Annotated[int, typer.Option(min=1, help="Nodes that have each shard.")] = 1,
+) -> None:
+    """Assign the shards of a snapshot to nodes that have no shards yet.
+
+    Example: winnow shards init --snapshot s3://bucket/index --node node-0=host-0:9000
+    --node node-1=host-1:9000 --assignment s3://bucket/index/assignment.json
+
+    The nodes restore the shards by their --pull, before or after this command. An assignment that
+    exists stays as it is. Then the command checks only that its nodes are among those given.
+    """
+    nodes = _parsed(node)
+    if replicas > len(nodes):
+        raise typer.BadParameter(
+            f"{replicas} needs as many nodes, and --node gives {len(nodes)}",
+            param_hint="--replicas",
+        )
+    file = AssignmentFile(assignment)
+    if (stored := file.read()) is not None:
+        _check_nodes(stored, nodes)
+        typer.echo(f"assignment {stored.version} exists and stays as it is")
+        return
+    found = find_snapshot(snapshot).snapshot
+    first = Assignment(
+        index_id=found.index_id,
+        shards=found.shards,
+        version=1,
+        nodes=nodes,
+        holders=spread(range(found.shards), nodes, replicas),
+    )
+    # else somebody has created it meanwhile
+    created = file.change(lambda before: first if before is None else before)
+    _check_nodes(created, nodes)
+    typer.echo(
+        f"assignment {created.version}: {many(len(created.holders), 'shard')} on "
+        f"{many(len(nodes), 'node')}"
+    )
+
+
+def _parsed(given: list[str]) -> dict[str, str]:
+    """The addresses by name of `NAME=HOST:PORT`; raises BadParameter for another form."""
+    nodes: dict[str, str] = {}
+    for each in given:
+        name, _, address = each.partition("=")
+        try:
+            parsed = str(Address.parse(address))
+        except ValueError as error:
+            raise typer.BadParameter(
+                f"{each!r} is not NAME=HOST:PORT: {error}", param_hint="--node"
+            ) from error
+        if not name or name in nodes:
+            problem = f"gives {name} twice" if name else "has no name"
+            raise typer.BadParameter(f"{each!r} {problem}", param_hint="--node")
+        nodes[name] = parsed
+    return nodes
+
+
+def _check_nodes(assignment: Assignment, nodes: Mapping[str, str]) -> None:
+    """Raises UnavailableError if another node has a shard: nobody would start that node."""
+    for shard, names in sorted(assignment.holders.items()):
+        if others := sorted(set(names) - nodes.keys()):
+            raise UnavailableError(
+                f"shard {shard} is assigned to {others[0]}, which --node does not give: start that "
+                "node, and move its shards away by `winnow shards spread --without`"
+            )
