@@ -1,5 +1,7 @@
 """Renders the Helm chart with Helm, and finds pods and containers in its manifests."""
 
+import re
+import shutil
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -56,14 +58,38 @@ READ_ONLY: Manifest = SMALL | {
 }
 """Values for nodes without a persistent disk."""
 
+SHARED: Manifest = LARGE | {
+    "index": {"url": "s3://bucket/my-index/"},
+    "nodes": {"replicas": 3},
+    "node": {"replicas": 2},
+    "keys": {"secretName": "keys", "adminSecretName": "admin"},
+}
+"""Values for nodes that share all shards."""
 
-def rendered(values: Manifest, release: str = "demo") -> list[Manifest]:
+
+def rendered(values: Manifest, release: str = "demo", chart: Path = CHART) -> list[Manifest]:
     """Returns all manifests of a release. Skips the test if Helm is missing."""
-    with _helm().Chart.load(CHART) as chart:
-        chart.validate_schema(chart.merge_values(values))
-        files = chart.render(values, name=release, namespace="prod")
+    with _helm().Chart.load(chart) as loaded:
+        loaded.validate_schema(loaded.merge_values(values))
+        files = loaded.render(values, name=release, namespace="prod")
     texts = (text for name, text in sorted(files.items()) if name.endswith(".yaml"))
     return [found for text in texts for found in yaml.safe_load_all(text) if found]
+
+
+def chart_of_upgrade(nodes_before: int, directory: Path) -> Path:
+    """Copies the chart; in the copy, `nodes_before` nodes share shards before the upgrade.
+
+    Helm looks that up in the cluster, which tests lack.
+    """
+    copy = directory / CHART.name
+    shutil.copytree(CHART, copy)
+    helpers = copy / "templates" / "_helpers.tpl"
+    found = f'(dict "spec" (dict "replicas" {nodes_before}))'
+    text = helpers.read_text(encoding="utf-8")
+    changed, count = re.subn(r"(?<=\$set := )lookup .*?(?= -}})", found, text)
+    assert count == 1
+    helpers.write_text(changed, encoding="utf-8")
+    return copy
 
 
 def refused(values: Manifest) -> str:
@@ -76,7 +102,7 @@ def refused(values: Manifest) -> str:
 def pods(manifests: list[Manifest]) -> Iterator[Manifest]:
     """Yields the pod templates."""
     for each in manifests:
-        if each["kind"] in ("Deployment", "StatefulSet"):
+        if each["kind"] in ("Deployment", "StatefulSet", "Job"):
             yield each["spec"]["template"]
 
 

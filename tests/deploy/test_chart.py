@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,10 @@ from helm_chart import (
     CHART,
     LARGE,
     READ_ONLY,
+    SHARED,
     SMALL,
     Manifest,
+    chart_of_upgrade,
     containers,
     pods,
     refused,
@@ -31,7 +34,7 @@ from winnow.settings.common import ServiceSettings
 from winnow.stateless.settings import FrontSettings
 
 ROOT = Path(__file__).parents[2]
-ALL = {"small": SMALL, "large": LARGE, "read-only": READ_ONLY}
+ALL = {"small": SMALL, "large": LARGE, "read-only": READ_ONLY, "shared": SHARED}
 ABOUT = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))
 SERVICE_NAMES = [
     "demo-winnow",
@@ -247,6 +250,77 @@ def test_each_shard_has_separate_replicas_that_pull_it() -> None:
         assert pod["terminationGracePeriodSeconds"] > 12, "lingering and draining"
 
 
+def test_nodes_that_share_shards_stay_as_they_are_when_others_are_added() -> None:
+    """Else every node would restart whenever their number changes."""
+    few, many = (
+        content_nodes(rendered(SHARED | {"nodes": {"replicas": number}})) for number in (3, 5)
+    )
+    assert (few["spec"].pop("replicas"), many["spec"].pop("replicas")) == (3, 5)
+    assert few == many
+
+
+def test_all_shards_are_assigned_to_the_names_and_addresses_of_the_nodes() -> None:
+    manifests = rendered(SHARED)
+    nodes = content_nodes(manifests)
+    (node,) = nodes["spec"]["template"]["spec"]["containers"]
+    given = variables(node)
+    names = [f"{nodes['metadata']['name']}-{number}" for number in range(3)]
+    addresses = [
+        given["WINNOW_NODE_ADDRESS"].replace("$(WINNOW_NODE_NAME)", name) for name in names
+    ]
+    (init,) = (each for each in containers(manifests) if each["name"] == "init")
+    assert options(init, "--node") == list(map("=".join, zip(names, addresses, strict=True)))
+    assert options(init, "--assignment") == [given["WINNOW_NODE_ASSIGNMENT"]]
+    assert options(init, "--snapshot") == [given["WINNOW_NODE_PULL"]]
+    assert given["WINNOW_NODE_PEER_NAME"] == "winnow"
+
+
+def test_shards_are_shared_out_after_each_upgrade() -> None:
+    """Not by a hook: Helm can wait for fronts before it runs hooks, and fronts wait for shards."""
+    (job,) = (each for each in rendered(SHARED) if each["kind"] == "Job")
+    assert "annotations" not in job["metadata"]
+    (spread,) = job["spec"]["template"]["spec"]["containers"]
+    assert spread["args"][:3] == ["shards", "spread", "--wait"]
+    assert options(spread, "--node") == [f"demo-winnow-node-{number}" for number in range(3)]
+    assert options(spread, "--replicas") == ["2"]
+    assert {"--ca=/tls/ca.crt", "--cert=/tls/tls.crt", "--token-file=/admin/token"} <= {
+        *spread["args"]
+    }
+    assert {each["mountPath"] for each in spread["volumeMounts"]} == {"/tmp", "/tls", "/admin"}
+    assert job["spec"]["activeDeadlineSeconds"] == 21_600
+
+
+def test_shards_leave_nodes_before_an_upgrade_stops_them(tmp_path: Path) -> None:
+    manifests = rendered(SHARED, chart=chart_of_upgrade(5, tmp_path))
+    before, after = (each for each in manifests if each["kind"] == "Job")
+    if "annotations" in after["metadata"]:
+        before, after = after, before
+    assert before["metadata"]["annotations"]["helm.sh/hook"] == "pre-upgrade"
+    assert before["spec"] == after["spec"], "only the nodes that stay are named"
+    assert before["metadata"]["name"] != after["metadata"]["name"]
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_no_shards_are_moved_before_an_upgrade_that_stops_no_node(
+    tmp_path: Path, number: int
+) -> None:
+    """It may repair a cluster that cannot move shards."""
+    manifests = rendered(SHARED, chart=chart_of_upgrade(number, tmp_path))
+    assert sum(each["kind"] == "Job" for each in manifests) == 1
+
+
+def content_nodes(manifests: list[Manifest]) -> Manifest:
+    """The StatefulSet of the nodes that share all shards."""
+    (found,) = (each for each in manifests if each["kind"] == "StatefulSet")
+    return found
+
+
+def options(container: Manifest, name: str) -> list[str]:
+    """The values of an option of a container's command."""
+    words = container["args"]
+    return [value for option, value in pairwise(words) if option == name]
+
+
 def test_another_index_is_pulled_into_another_directory() -> None:
     """A pull never replaces files."""
     places = set()
@@ -279,6 +353,11 @@ def test_nobody_may_feed_by_default() -> None:
         (SMALL | {"monitoring": {"runbooks": "wiki"}}, "runbooks"),
         (SMALL | {"feed": {"enabled": True}}, "follow a journal"),
         (READ_ONLY | {"feed": {"enabled": True}}, "writes are kept on disks"),
+        (READ_ONLY | {"nodes": {"replicas": 2}}, "nodes keep shards on disks"),
+        (SMALL | {"nodes": {"replicas": 1}}, "set node.replicas to at most nodes.replicas"),
+        (LARGE | {"nodes": {"replicas": 3}}, "an autoscaler would stop nodes"),
+        (SHARED | {"keys": {"secretName": "keys"}}, "set keys.adminSecretName"),
+        (SHARED | {"index": LARGE["index"]}, "leave out index.snapshot"),
     ],
 )
 def test_values_that_cannot_work_are_refused(values: Manifest, message: str) -> None:

@@ -115,6 +115,51 @@ def test_shards_and_their_writes_move_although_both_nodes_are_killed(
     until(lambda: not list((tmp_path / "a").glob("shard-*")), SECONDS)
 
 
+def test_empty_nodes_share_a_snapshot_and_then_their_number_changes(
+    indexes: dict[int, Path], tmp_path: Path, start: Start
+) -> None:
+    """The Helm chart runs these commands."""
+    url, assignment = tmp_path / "bucket", ("--assignment", tmp_path / "assignment.json")
+    assert start("index", "snapshot", indexes[SHARDS], url).wait(60) == 0
+    (*listening, front) = (f"127.0.0.1:{port}" for port in free_ports(4))
+    addresses = dict(zip("abc", listening, strict=True))
+    targets = [word for address in addresses.values() for word in ("--shards", address)]
+
+    def named(names: str) -> list[str]:
+        return [word for name in names for word in ("--node", f"{name}={addresses[name]}")]
+
+    def node(name: str) -> "subprocess.Popen[bytes]":
+        own = ("--name", name, "--data", tmp_path / name, "--listen", addresses[name])
+        return start("node", *own, *assignment, "--pull", url)
+
+    def init(names: str) -> None:
+        flags = (*assignment, "--snapshot", url, "--replicas", 2)
+        assert start("shards", "init", *named(names), *flags).wait(SECONDS) == 0
+
+    def spread(names: str) -> "subprocess.Popen[bytes]":
+        flags = (*assignment, "--address", front, "--replicas", 2, "--wait")
+        return start("shards", "spread", *(f"--node={name}" for name in names), *flags)
+
+    for name in "ab":
+        node(name)
+    init("ab")
+    first = spread("ab")
+    start("front", *targets, "--listen", front)
+    assert first.wait(SECONDS) == 0, "it waits for the front"
+    assert replicas(front) == [{addresses["a"], addresses["b"]}] * SHARDS
+    init("abc")
+    more = spread("abc")
+    third = node("c")
+    assert more.wait(SECONDS) == 0, "it waits for the node"
+    assert sum(addresses["c"] in each for each in replicas(front)) == 2
+    assert spread("ab").wait(SECONDS) == 0
+    assert replicas(front) == [{addresses["a"], addresses["b"]}] * SHARDS
+    end(third)
+    init("ab")
+    with Client(front) as client:
+        assert client.ask(QUESTION, timeout=60).coverage.complete
+
+
 def test_fronts_before_fronts_give_the_same_answers_and_take_writes(
     indexes: dict[int, Path], tmp_path: Path, start: Start
 ) -> None:

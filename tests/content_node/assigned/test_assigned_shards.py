@@ -1,6 +1,7 @@
 """Nodes follow an assignment: they receive, serve and close shards."""
 
 from contextlib import AsyncExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from awaited import AwaitedCount
 
 from winnow.bundle import Bundle
 from winnow.content_node.live.custody import Custody, read_custody
+from winnow.content_node.pulling import LoggedProgress
+from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.deadline import Deadline
 from winnow.domain.shard import shard_name, shard_of
 from winnow.domain.write import Outcome, Write
@@ -197,6 +200,20 @@ async def test_no_snapshot_is_restored_while_a_node_is_silent(
         report = await b.reports(lambda report: bool(report.faults))
         report = await b.reports(lambda report: "does not reply" in str(report.faults[0].error))
         assert [fault.shard for fault in report.faults] == [1]
+
+
+async def test_one_node_restores_a_shard_of_several_empty_nodes(
+    tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
+) -> None:
+    """Else each refuses to restore it, because the other one may have it."""
+    snapshots = str(tmp_path / "snapshots")
+    take_snapshot(indexes[3], snapshots, LoggedProgress(), lambda: datetime.now(UTC))
+    async with AsyncExitStack() as stack:
+        nodes = Nodes(tmp_path, indexes[3], bundle, stack)
+        both = [await nodes.start(name, pull=snapshots) for name in "bc"]
+        nodes.assign(dict.fromkeys(range(3), "bc"))
+        for node in both:
+            await node.serves(0, 1, 2)
 
 
 async def test_a_second_node_with_the_name_or_the_directory_of_another_is_refused(

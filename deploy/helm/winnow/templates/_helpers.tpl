@@ -108,6 +108,26 @@ livenessProbe:
 - {name: {{ .prefix }}_HEALTH_LISTEN, value: "0.0.0.0:9101"}
 {{- end -}}
 
+{{/* Variables of a process that calls content nodes. */}}
+{{- define "winnow.peers" -}}
+- {name: {{ .prefix }}_PEER_CA, value: /tls/ca.crt}
+- {name: {{ .prefix }}_PEER_CERT, value: /tls/tls.crt}
+- {name: {{ .prefix }}_PEER_KEY, value: /tls/tls.key}
+- {name: {{ .prefix }}_PEER_NAME, value: {{ .name | quote }} }
+{{- end -}}
+
+{{/* URL of the assignment: a separate one for each release that serves the index. */}}
+{{- define "winnow.assignment" -}}
+{{- $url := .Values.index.url | trimSuffix "/" -}}
+{{- .Values.nodes.assignment | default (printf "%s/assignments/%s-%s.json" $url .Release.Namespace (include "winnow.name" .)) -}}
+{{- end -}}
+
+{{/* Number of content nodes before an upgrade; 0 if they did not share their shards. */}}
+{{- define "winnow.nodesBefore" -}}
+{{- $set := lookup "apps/v1" "StatefulSet" .Release.Namespace (printf "%s-node" (include "winnow.name" .)) -}}
+{{- if $set -}}{{ $set.spec.replicas }}{{- else -}}0{{- end -}}
+{{- end -}}
+
 {{- define "winnow.placing" -}}
 {{- with .nodeSelector -}}
 nodeSelector: {{- toYaml . | nindent 2 }}

@@ -31,6 +31,8 @@ class Front(cluster_pb2_grpc.ClusterServiceServicer):
         """Why node a does not serve a half of a shard."""
         self.next_shards: list[dict[int, list[str]]] = []
         """What later calls see."""
+        self.later_strangers: list[str] = []
+        """Nodes without shards that later calls see."""
 
     def GetCluster(self, request: Any, context: Any) -> GetClusterResponse:
         reply = GetClusterResponse(
@@ -55,6 +57,8 @@ class Front(cluster_pb2_grpc.ClusterServiceServicer):
             reply.strangers.append(other)
         if self.next_shards:
             self.shards = self.next_shards.pop(0)
+        self.strangers += self.later_strangers
+        self.later_strangers = []
         return reply
 
 
@@ -138,7 +142,8 @@ def test_a_move_can_be_awaited(run: Any, front: Front) -> None:
         (["move", "1", "--to", "b", "--from", "b"], "shard 1 is on a, not on b"),
         (["spread", "--without", "a", "--without", "b"], "no node would remain"),
         (["spread", "--without", "x"], "there is no node x; those that run: a, b"),
-        (["spread", "--replicas", "3"], "--replicas 3 needs that many nodes; only these run: a, b"),
+        (["spread", "--replicas", "3"], "--replicas 3 needs that many nodes; only these may get"),
+        (["spread", "--node", "a", "--node", "x"], "--node: x does not run; those that run: a, b"),
     ],
 )
 def test_an_impossible_change_is_refused(
@@ -175,6 +180,28 @@ def test_shards_are_spread_over_all_nodes_and_away_from_one(
     front.shards = {shard: list(names) for shard, names in spread.items()}
     run("spread", "--without", "a")
     assert set(holders(tmp_path).values()) == {("b",)}
+
+
+def test_shards_are_spread_over_named_nodes_once_they_run(
+    run: Any, front: Front, tmp_path: Path
+) -> None:
+    """The others give their shards away, and are listed only while others copy from them."""
+    front.later_strangers = ["c"]
+    moved = {0: ["c"], 1: ["b"], 2: ["b"]}
+    front.next_shards = [front.shards] * 2 + [moved]
+    code, _, err = run("spread", "--node", "b", "--node", "c", "--wait")
+    assert code == 0
+    assert err.startswith("waiting for nodes: c\n")
+    assert {name for names in holders(tmp_path).values() for name in names} == {"b", "c"}
+    assert known_nodes(tmp_path) == {"a", "b", "c"}
+    run("spread", "--node", "b", "--node", "c")
+    assert known_nodes(tmp_path) == {"b", "c"}
+
+
+def known_nodes(tmp_path: Path) -> set[str]:
+    assignment = AssignmentFile(str(tmp_path / "assignment.json")).read()
+    assert assignment is not None
+    return set(assignment.nodes)
 
 
 def test_a_move_is_cancelled_by_moving_the_shard_back(run: Any, tmp_path: Path) -> None:

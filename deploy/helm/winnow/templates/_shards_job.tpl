@@ -1,0 +1,80 @@
+{{/* A Job that leaves each shard on node.replicas of the nodes, and none on other nodes. */}}
+{{- define "winnow.shardsJob" -}}
+{{- $name := include "winnow.name" . -}}
+{{- $assignment := include "winnow.assignment" . -}}
+{{- $replicas := int .Values.node.replicas -}}
+# when it gives up, the nodes go on moving shards
+activeDeadlineSeconds: {{ .Values.nodes.moveSeconds }}
+backoffLimit: 100
+template:
+  metadata:
+    labels:
+      {{- include "winnow.selector" . | nindent 6 }}
+      app.kubernetes.io/component: shards
+  spec:
+    {{- include "winnow.pod" . | nindent 4 }}
+    restartPolicy: OnFailure
+    initContainers:
+      - name: init
+        {{- include "winnow.container" . | nindent 8 }}
+        args:
+          - shards
+          - init
+          - --assignment
+          - {{ $assignment | quote }}
+          - --snapshot
+          - {{ .Values.index.url | trimSuffix "/" | quote }}
+          - --replicas
+          - {{ $replicas | quote }}
+          {{- range $number := until (int .Values.nodes.replicas) }}
+          - --node
+          - {{ printf "%s-node-%d=%s-node-%d.%s-nodes:9000" $name $number $name $number $name }}
+          {{- end }}
+        resources: {{- toYaml .Values.nodes.jobResources | nindent 10 }}
+        volumeMounts:
+          - {name: tmp, mountPath: /tmp}
+    containers:
+      - name: spread
+        {{- include "winnow.container" . | nindent 8 }}
+        args:
+          - shards
+          - spread
+          - --wait
+          - --assignment
+          - {{ $assignment | quote }}
+          - --address
+          - {{ $name }}:8080
+          - --replicas
+          - {{ $replicas | quote }}
+          {{- range $number := until (int .Values.nodes.replicas) }}
+          - --node
+          - {{ $name }}-node-{{ $number }}
+          {{- end }}
+          {{- if .Values.tls.secretName }}
+          - --ca=/tls/ca.crt
+          {{- if .Values.tls.clients }}
+          - --cert=/tls/tls.crt
+          - --key=/tls/tls.key
+          {{- end }}
+          {{- end }}
+          {{- if .Values.keys.secretName }}
+          - --token-file=/admin/token
+          {{- end }}
+        resources: {{- toYaml .Values.nodes.jobResources | nindent 10 }}
+        volumeMounts:
+          - {name: tmp, mountPath: /tmp}
+          {{- if .Values.tls.secretName }}
+          - {name: tls, mountPath: /tls, readOnly: true}
+          {{- end }}
+          {{- if .Values.keys.secretName }}
+          - {name: admin, mountPath: /admin, readOnly: true}
+          {{- end }}
+    volumes:
+      - {name: tmp, emptyDir: {}}
+      {{- with .Values.tls.secretName }}
+      - {name: tls, secret: {secretName: {{ . }}, defaultMode: 0440}}
+      {{- end }}
+      {{- if .Values.keys.secretName }}
+      - {name: admin, secret: {secretName: {{ .Values.keys.adminSecretName }}, defaultMode: 0440}}
+      {{- end }}
+{{- end -}}
