@@ -100,5 +100,6 @@ def _check_nodes(assignment: Assignment, nodes: Mapping[str, str]) -> None:
         if others := sorted(set(names) - nodes.keys()):
             raise UnavailableError(
                 f"shard {shard} is assigned to {others[0]}, which --node does not give: start that "
-                "node, and move its shards away by `winnow shards spread --without`"
+                "node, and move its shards away by `winnow shards spread --without`; if it is "
+                "lost, delete the assignment, and run this again"
             )

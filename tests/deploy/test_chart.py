@@ -296,7 +296,10 @@ def test_shards_leave_nodes_before_an_upgrade_stops_them(tmp_path: Path) -> None
     if "annotations" in after["metadata"]:
         before, after = after, before
     assert before["metadata"]["annotations"]["helm.sh/hook"] == "pre-upgrade"
-    assert before["spec"] == after["spec"], "only the nodes that stay are named"
+    first, second = (each["spec"]["template"]["spec"] for each in (before, after))
+    assert first["containers"] == second["containers"], "only the nodes that stay are named"
+    # `winnow shards init` refuses shards on nodes that are not given
+    assert "initContainers" not in first
     assert before["metadata"]["name"] != after["metadata"]["name"]
 
 
@@ -357,6 +360,7 @@ def test_nobody_may_feed_by_default() -> None:
         (SMALL | {"nodes": {"replicas": 1}}, "set node.replicas to at most nodes.replicas"),
         (LARGE | {"nodes": {"replicas": 3}}, "an autoscaler would stop nodes"),
         (SHARED | {"keys": {"secretName": "keys"}}, "set keys.adminSecretName"),
+        (SHARED | {"tls": {}}, "with keys.secretName, set tls.secretName"),
         (SHARED | {"index": LARGE["index"]}, "leave out index.snapshot"),
     ],
 )

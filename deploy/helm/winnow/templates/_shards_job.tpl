@@ -1,4 +1,5 @@
-{{/* A Job that leaves each shard on node.replicas of the nodes, and none on other nodes. */}}
+{{/* A Job that leaves each shard on node.replicas of the nodes, and none on other nodes.
+     creates: whether it creates the assignment if there is none. */}}
 {{- define "winnow.shardsJob" -}}
 {{- $name := include "winnow.name" . -}}
 {{- $assignment := include "winnow.assignment" . -}}
@@ -14,6 +15,7 @@ template:
   spec:
     {{- include "winnow.pod" . | nindent 4 }}
     restartPolicy: OnFailure
+    {{- if .creates }}
     initContainers:
       - name: init
         {{- include "winnow.container" . | nindent 8 }}
@@ -33,6 +35,7 @@ template:
         resources: {{- toYaml .Values.nodes.jobResources | nindent 10 }}
         volumeMounts:
           - {name: tmp, mountPath: /tmp}
+    {{- end }}
     containers:
       - name: spread
         {{- include "winnow.container" . | nindent 8 }}
