@@ -275,7 +275,7 @@ def _spread(
 
 
 def _poll_patiently(poller: ClusterPoller, names: Collection[str] = ()) -> GetClusterResponse:
-    """Polls the cluster until the front node replies, and all nodes with these names run.
+    """Polls the cluster until the front node serves, and all nodes with these names run.
 
     Shows why it waits.
     """
@@ -287,9 +287,11 @@ def _poll_patiently(poller: ClusterPoller, names: Collection[str] = ()) -> GetCl
             reason = f"waiting for the front node: {error}"
         else:
             absent = sorted(set(names) - PlacedShards(cluster, None).nodes().keys())
-            if not absent:
+            if cluster.index_id and not absent:
                 return cluster
             reason = f"waiting for nodes: {', '.join(absent)}"
+            if not cluster.index_id:
+                reason = "waiting for the front node: it serves no index yet"
         if reason != shown:
             typer.echo(reason, err=True)
             shown = reason

@@ -33,6 +33,8 @@ class Front(cluster_pb2_grpc.ClusterServiceServicer):
         """What later calls see."""
         self.later_strangers: list[str] = []
         """Nodes without shards that later calls see."""
+        self.is_starting = False
+        """Whether the next call sees no index."""
 
     def GetCluster(self, request: Any, context: Any) -> GetClusterResponse:
         reply = GetClusterResponse(
@@ -57,8 +59,11 @@ class Front(cluster_pb2_grpc.ClusterServiceServicer):
             reply.strangers.append(other)
         if self.next_shards:
             self.shards = self.next_shards.pop(0)
-        self.strangers += self.later_strangers
-        self.later_strangers = []
+        if self.is_starting:
+            reply, self.is_starting = GetClusterResponse(), False
+        else:
+            self.strangers += self.later_strangers
+            self.later_strangers = []
         return reply
 
 
@@ -186,12 +191,14 @@ def test_shards_are_spread_over_named_nodes_once_they_run(
     run: Any, front: Front, tmp_path: Path
 ) -> None:
     """The others give their shards away, and are listed only while others copy from them."""
-    front.later_strangers = ["c"]
+    front.is_starting, front.later_strangers = True, ["c"]
     moved = {0: ["c"], 1: ["b"], 2: ["b"]}
-    front.next_shards = [front.shards] * 2 + [moved]
+    front.next_shards = [front.shards] * 3 + [moved]
     code, _, err = run("spread", "--node", "b", "--node", "c", "--wait")
     assert code == 0
-    assert err.startswith("waiting for nodes: c\n")
+    first, second, *_ = err.splitlines()
+    assert first == "waiting for the front node: it serves no index yet"
+    assert second == "waiting for nodes: c"
     assert {name for names in holders(tmp_path).values() for name in names} == {"b", "c"}
     assert known_nodes(tmp_path) == {"a", "b", "c"}
     run("spread", "--node", "b", "--node", "c")
