@@ -16,7 +16,7 @@ from winnow.storage import Storage, open_storage
 
 SNAPSHOTS, FILES = "snapshots", "files"
 _SUFFIX = ".json"
-_SHARD = re.compile(r"shard-[0-9]{5}-of-[0-9]{5}")
+_SHARD = re.compile(r"shard-[0-9]{5,}-of-[0-9]{5}")
 _MAX_LISTED = 10
 """Maximum number of names of snapshots in an error."""
 

@@ -9,6 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from winnow.content_node.shard.manifest import SHARD_FILE, FileEntry
+from winnow.domain.partition import is_number
 from winnow.domain.shard import INDEX_FILE, MAX_SHARDS, shard_name
 from winnow.errors import ArtefactError
 from winnow.files.checksummed_json import (
@@ -55,7 +56,7 @@ class Snapshot(_StrictModel):
     """Time of the snapshot, as ISO 8601."""
     index_id: str
     shards: Annotated[int, Field(gt=0, le=MAX_SHARDS)]
-    """Number of shards of the index."""
+    """Number of shards that the index was built with."""
     parts: Annotated[tuple[SnapshotShard, ...], Field(min_length=1)]
     """The shards that the snapshot has, in their order."""
     files: dict[_Path, FileEntry]
@@ -68,8 +69,8 @@ class Snapshot(_StrictModel):
         strays = [path for path in self.files if path.split("/")[0] not in {*names, INDEX_FILE}]
         if strays:
             raise ValueError(f"{strays[0]} belongs to none of its shards")
-        if wrong := [part.shard for part in self.parts if part.shard >= self.shards]:
-            raise ValueError(f"there is no shard {wrong[0]} of {self.shards}: the first is 0")
+        if wrong := [each.shard for each in self.parts if not is_number(each.shard, self.shards)]:
+            raise ValueError(f"there can be no shard {wrong[0]} of {self.shards}: the first is 0")
         if len(names) < len(self.parts):
             raise ValueError("it lists a shard twice")
         if empty := [name for name in sorted(names) if f"{name}/{SHARD_FILE}" not in self.files]:

@@ -26,6 +26,8 @@ from winnow.content_node.snapshots.last_snapshot import SnapshotMetrics
 from winnow.content_node.snapshots.manifest import SnapshotShard
 from winnow.content_node.snapshots.restoring import restore
 from winnow.content_node.snapshots.taking import take_snapshot
+from winnow.content_node.splitting.halving import write_half
+from winnow.domain.partition import halves_of
 from winnow.domain.shard import shard_name
 from winnow.errors import ArtefactError, UnavailableError
 
@@ -335,6 +337,21 @@ def test_a_log_that_is_made_while_a_snapshot_looks_for_it_is_not_missing(
     assert copy_log(tmp_path, tmp_path / "room") is None
     assert log.last == 1
     log.close()
+
+
+@pytest.mark.parametrize("depth", [1, 12])
+def test_a_half_of_a_shard_is_taken_and_restored(shard: Path, depth: int) -> None:
+    number, half = 0, shard
+    for _ in range(depth):
+        number, parent = halves_of(number, 1)[1], half
+        half = shard.with_name(shard_name(number, 1))
+        half.mkdir()
+        write_half(parent, parent, number, half, following=False)
+    url = shard.with_name("snapshots")
+    (part,) = take_snapshot(half, str(url), Recorder(), lambda: datetime.now(UTC)).parts
+    target = shard.with_name("restored")
+    restore(str(url / half.name), target, Recorder())
+    assert read_shard_manifest(target).shard == part.shard == number
 
 
 @pytest.mark.parametrize(
