@@ -103,7 +103,8 @@ class AssignedShards(Generic[Shard]):
         await self._read()
         await self._check_name()
         await self._delete_partial_copies()
-        for directory in await DaemonWork(partial(shards_in, self._data)).result():
+        found = await DaemonWork(partial(shards_in, self._data)).result()
+        for directory in reversed(found):  # halves before their shard, which lacks later writes
             number = number_of(directory.name)
             if number is not None and self._is_known(directory):
                 await self._open(number, directory)

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import structlog
 from assigned_nodes import AssignedNode, assigned_node, briefly
 
 from winnow.assignment import AssignmentFile
@@ -171,7 +172,10 @@ async def test_a_node_that_is_started_again_goes_on_with_a_split(
             nodes.assign((0, 1, *HALVES))
             half = tmp_path / "a" / shard_name(HALVES[0], 3)
             await a.reports(lambda _: half.exists())
-        a = await nodes.start(stack, "a")
+        with structlog.testing.capture_logs() as logs:
+            a = await nodes.start(stack, "a")
+        loaded = [line["shard"] for line in logs if line["event"] == "shard loaded"]
+        assert loaded == sorted(loaded, reverse=True)  # a half may have writes that 2 lacks
         nodes.assign((0, 1, *HALVES))  # with its new address
         await a.serves(0, 1, *HALVES)
 
