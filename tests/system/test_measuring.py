@@ -123,7 +123,7 @@ async def test_a_question_that_the_server_refuses_counts_as_failed_with_the_reas
     assert found["figures"][0]["exact_match"] == 50
     assert "asking: 3 of 3 (100 %)" in result.said
     shown = await winnow("evaluate", front, questions)
-    assert "1 question without answers" in shown.out
+    assert "1 question without accepted answers" in shown.out
     assert "1 failed: INVALID_ARGUMENT: question: has 1201 characters" in shown.out
 
 
