@@ -2,7 +2,7 @@
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -134,23 +134,30 @@ class Nodes:
         self.index_id = manifest.index_id
         self.nodes: dict[str, AssignedNode] = {}
 
-    async def start(self, name: str, **flags: Any) -> AssignedNode:
-        node = await self.stack.enter_async_context(
+    async def start(
+        self, name: str, stack: AsyncExitStack | None = None, **flags: Any
+    ) -> AssignedNode:
+        """Starts a node, which runs until `stack` closes: that of all nodes by default."""
+        node = await (stack or self.stack).enter_async_context(
             assigned_node(name, self.root / name, self.path, self.bundle, **flags)
         )
         self.nodes[name] = node
         return node
 
-    def assign(self, holders: Mapping[int, str]) -> None:
-        """Assigns shards to nodes, each named by a letter; `a` has the others."""
+    def assign(self, holders: Mapping[int, str], shards: Iterable[int] = range(3)) -> None:
+        """Assigns `shards` to nodes, each named by a letter; `a` has the others."""
         addresses = {name: node.address for name, node in self.nodes.items()}
-        everything = {shard: tuple(holders.get(shard, "a")) for shard in range(3)}
+        everything = {shard: tuple(holders.get(shard, "a")) for shard in shards}
 
         def change(before: Assignment | None) -> Assignment:
-            if before is not None:
-                return before.changed(everything, addresses)
+            version = 1 if before is None else before.version + 1
+            nodes = addresses if before is None else {**before.nodes, **addresses}
             return Assignment(
-                index_id=self.index_id, shards=3, version=1, nodes=addresses, holders=everything
+                index_id=self.index_id,
+                shards=3,
+                version=version,
+                nodes=nodes,
+                holders=everything,
             )
 
         AssignmentFile(str(self.path)).change(change)

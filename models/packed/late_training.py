@@ -58,11 +58,8 @@ class LateTask:
 
     def steps(self) -> Iterator[Callable[[], dict[str, Tensor]]]:
         """Yields steps without end, in passes over the questions in random order."""
-        while True:
-            order = torch.randperm(len(self._mined), device=self._passages.device)
-            for places in torch.split(order, min(self._batch, len(order))):
-                part = self._mined.take(places)
-                yield partial(self.losses, part)
+        for part in self._mined.batches(self._batch):
+            yield partial(self.losses, part)
 
     def losses(self, part: MinedQuestions) -> dict[str, Tensor]:
         """Returns the loss of each projection, alone and together with distance and words."""

@@ -1,5 +1,6 @@
 """Training questions with their passages and negatives, as found on the device."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Self
@@ -35,6 +36,13 @@ class MinedQuestions:
     def take(self, places: Tensor) -> Self:
         """Returns some of the questions, by index or by mask."""
         return type(self)(**{each.name: getattr(self, each.name)[places] for each in fields(self)})
+
+    def batches(self, size: int) -> Iterator[Self]:
+        """Yields batches without end, in passes over the questions in random order."""
+        while True:
+            order = torch.randperm(len(self), device=self.numbers.device)
+            for places in torch.split(order, min(size, len(order))):
+                yield self.take(places)
 
     def save(self, path: Path) -> None:
         """Writes all tensors to a file."""

@@ -210,14 +210,13 @@ class Client(Calls):
     def reply(self, call: Call[Result], timeout: float, id_metadata: Metadata) -> Any:
         """Sends a call, and returns the reply message. Raises WinnowError if the call fails."""
         options = self._options.arguments(timeout, id_metadata)
-        running = call.method_of(self._channel.newest).future(call.request, **options)
+        method = call.method_of(self._channel.newest)
         try:
-            return running.result()
+            # Ctrl-C ends the work on the shards, too: gRPC cancels a call that is interrupted.
+            # Never use `method.future` here: Ctrl-C while it starts makes `close` hang
+            return method(call.request, **options)
         except grpc.RpcError as error:
             raise call_error(error, self.address, timeout, id_metadata) from error
-        except BaseException:  # Ctrl-C: stop the work on the shards, too
-            running.cancel()
-            raise
 
     def __enter__(self) -> Self:
         return self

@@ -1,68 +1,24 @@
 """A shard is split in two while it is served, and takes writes."""
 
 import shutil
-from collections.abc import Iterable
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import structlog
-from assigned_nodes import AssignedNode, assigned_node, briefly
+from assigned_nodes import AssignedNode, Nodes, briefly
 
-from winnow.assignment import AssignmentFile
 from winnow.bundle import Bundle
-from winnow.content_node.assigned.shards import Sleep
 from winnow.content_node.live.custody import CUSTODY_FILE, Custody, read_custody
-from winnow.content_node.shard.manifest import read_shard_manifest
 from winnow.content_node.splitting.halving import write_half
 from winnow.deadline import Deadline
-from winnow.domain.assignment import Assignment
 from winnow.domain.partition import halves_of, holds
 from winnow.domain.shard import NodeReport, shard_name
 from winnow.domain.write import Outcome, Write, Written
-from winnow.index_directory import shard_directories
 
 HALVES = (7, 8)
 """The halves of shard 2 of three."""
-
-
-class Nodes:
-    """Nodes of an index of three shards, which a has at first."""
-
-    def __init__(self, root: Path, index: Path, bundle: Bundle) -> None:
-        self.root, self.bundle = root, bundle
-        self.path = root / "assignment.json"
-        for shard in shard_directories(index):
-            shutil.copytree(shard, root / "a" / shard.name)
-        self.index_id = read_shard_manifest(root / "a" / shard_name(0, 3)).index_id
-        self.nodes: dict[str, AssignedNode] = {}
-
-    async def start(
-        self, stack: AsyncExitStack, name: str, *, feed: bool = True, sleep: Sleep = briefly
-    ) -> AssignedNode:
-        node = await stack.enter_async_context(
-            assigned_node(name, self.root / name, self.path, self.bundle, sleep, feed=feed)
-        )
-        self.nodes[name] = node
-        return node
-
-    def assign(self, shards: Iterable[int] = (0, 1, 2), **holders: str) -> None:
-        """Assigns shards to a; `s5="b"` assigns shard 5 to b."""
-        named = {int(shard[1:]): names for shard, names in holders.items()}
-        everything = {shard: tuple(named.get(shard, "a")) for shard in shards}
-        addresses = {name: node.address for name, node in self.nodes.items()}
-
-        def change(before: Assignment | None) -> Assignment:
-            return Assignment(
-                index_id=self.index_id,
-                shards=3,
-                version=before.version + 1 if before is not None else 1,
-                nodes=addresses,
-                holders=everything,
-            )
-
-        AssignmentFile(str(self.path)).change(change)
 
 
 def deletions(shard: int, count: int, version: int = 1) -> list[Write]:
@@ -99,11 +55,11 @@ async def test_halves_have_the_passages_and_the_writes_of_their_shard(
     tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
 ) -> None:
     async with AsyncExitStack() as stack:
-        nodes = Nodes(tmp_path, indexes[3], bundle)
-        a = await nodes.start(stack, "a")
+        nodes = Nodes(tmp_path, indexes[3], bundle, stack)
+        a = await nodes.start("a", feed=True)
         before = await passages(a)
         written = await write(a, 2, deletions(2, 9))
-        nodes.assign((0, 1, *HALVES))
+        nodes.assign({}, (0, 1, *HALVES))
         await a.serves(0, 1, *HALVES)
         after = await passages(a)
         assert sum(after[half] for half in HALVES) == before[2]
@@ -127,8 +83,8 @@ async def test_the_halves_appear_at_once_and_before_their_shard_goes(
 ) -> None:
     """A front polls at any moment, and must never find a part of the index nowhere."""
     async with AsyncExitStack() as stack:
-        nodes = Nodes(tmp_path, indexes[3], bundle)
-        a = await nodes.start(stack, "a")
+        nodes = Nodes(tmp_path, indexes[3], bundle, stack)
+        a = await nodes.start("a", feed=True)
         seen = set()
 
         def settled(report: NodeReport) -> bool:
@@ -136,7 +92,7 @@ async def test_the_halves_appear_at_once_and_before_their_shard_goes(
             seen.add(shards)
             return shards == {0, 1, *HALVES}
 
-        nodes.assign((0, 1, *HALVES))
+        nodes.assign({}, (0, 1, *HALVES))
         await a.reports(settled)
     assert seen <= {
         frozenset({0, 1, 2}),
@@ -150,10 +106,10 @@ async def test_a_half_can_be_assigned_to_another_node(
 ) -> None:
     first, second = HALVES
     async with AsyncExitStack() as stack:
-        nodes = Nodes(tmp_path, indexes[3], bundle)
-        a, b = await nodes.start(stack, "a"), await nodes.start(stack, "b")
+        nodes = Nodes(tmp_path, indexes[3], bundle, stack)
+        a, b = await nodes.start("a", feed=True), await nodes.start("b", feed=True)
         await write(a, 2, deletions(2, 3))
-        nodes.assign((0, 1, *HALVES), s7="b")
+        nodes.assign({7: "b"}, (0, 1, *HALVES))
         await b.serves(first)
         await a.serves(0, 1, second)
         (new,) = await write(b, first, deletions(first, 1, version=2))
@@ -165,18 +121,18 @@ async def test_a_node_that_is_started_again_goes_on_with_a_split(
     tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
 ) -> None:
     async with AsyncExitStack() as stack:
-        nodes = Nodes(tmp_path, indexes[3], bundle)
+        nodes = Nodes(tmp_path, indexes[3], bundle, stack)
         async with AsyncExitStack() as first:
-            a = await nodes.start(first, "a")
+            a = await nodes.start("a", first, feed=True)
             await write(a, 2, deletions(2, 3))
-            nodes.assign((0, 1, *HALVES))
+            nodes.assign({}, (0, 1, *HALVES))
             half = tmp_path / "a" / shard_name(HALVES[0], 3)
             await a.reports(lambda _: half.exists())
         with structlog.testing.capture_logs() as logs:
-            a = await nodes.start(stack, "a")
+            a = await nodes.start("a", feed=True)
         loaded = [line["shard"] for line in logs if line["event"] == "shard loaded"]
         assert loaded == sorted(loaded, reverse=True)  # a half may have writes that 2 lacks
-        nodes.assign((0, 1, *HALVES))  # with its new address
+        nodes.assign({}, (0, 1, *HALVES))  # with its new address
         await a.serves(0, 1, *HALVES)
 
 
@@ -185,11 +141,11 @@ async def test_halves_are_split_again(
 ) -> None:
     quarters = halves_of(HALVES[0], 3)
     async with AsyncExitStack() as stack:
-        nodes = Nodes(tmp_path, indexes[3], bundle)
-        a = await nodes.start(stack, "a")
+        nodes = Nodes(tmp_path, indexes[3], bundle, stack)
+        a = await nodes.start("a", feed=True)
         before = await passages(a)
         await write(a, 2, deletions(2, 3))
-        nodes.assign((0, 1, *quarters, HALVES[1]))  # two splits at once
+        nodes.assign({}, (0, 1, *quarters, HALVES[1]))  # two splits at once
         await a.serves(0, 1, *quarters, HALVES[1])
         assert sum((await passages(a)).values()) == sum(before.values())
         (new,) = await write(a, quarters[1], deletions(quarters[1], 1, version=2))
@@ -200,11 +156,11 @@ async def test_copies_without_writes_are_split_by_one_node(
     tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
 ) -> None:
     async with AsyncExitStack() as stack:
-        nodes = Nodes(tmp_path, indexes[3], bundle)
-        a, b = [await nodes.start(stack, name, feed=False) for name in "ab"]
-        nodes.assign(s2="ab")
+        nodes = Nodes(tmp_path, indexes[3], bundle, stack)
+        a, b = [await nodes.start(name, feed=False) for name in "ab"]
+        nodes.assign({2: "ab"})
         await b.serves(2)
-        nodes.assign((0, 1, *HALVES), s7="ab", s8="ab")
+        nodes.assign({7: "ab", 8: "ab"}, (0, 1, *HALVES))
         await a.serves(0, 1, *HALVES)
         await b.serves(*HALVES)
         reports = [await each.report() for each in (a, b)]
@@ -216,12 +172,12 @@ async def test_a_half_that_cannot_be_written_is_a_fault_and_the_shard_serves_on(
     tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
 ) -> None:
     async with AsyncExitStack() as stack:
-        nodes = Nodes(tmp_path, indexes[3], bundle)
-        a = await nodes.start(stack, "a")
+        nodes = Nodes(tmp_path, indexes[3], bundle, stack)
+        a = await nodes.start("a", feed=True)
         in_the_way = tmp_path / "a" / f"{shard_name(HALVES[0], 3)}.partial"
         in_the_way.mkdir()
         (in_the_way / "mine").touch()
-        nodes.assign((0, 1, *HALVES))
+        nodes.assign({}, (0, 1, *HALVES))
         report = await a.reports(lambda report: bool(report.faults))
         assert "mine" in str(report.faults[0].error)
         assert {info.shard for info in report.infos} == {0, 1, 2}
@@ -235,17 +191,17 @@ async def test_a_half_made_without_writes_gets_those_that_its_shard_takes_after_
     """The node was stopped before both halves were there, and started again with --feed."""
     first, _ = HALVES
     async with AsyncExitStack() as stack:
-        nodes = Nodes(tmp_path, indexes[3], bundle)
+        nodes = Nodes(tmp_path, indexes[3], bundle, stack)
         async with AsyncExitStack() as before:
-            await nodes.start(before, "a", feed=False)
-            nodes.assign()
+            await nodes.start("a", before, feed=False)
+            nodes.assign({})
         parent, half = (tmp_path / "a" / shard_name(each, 3) for each in (2, first))
         half.mkdir()
         write_half(parent, parent, first, half, following=False)
-        a = await nodes.start(stack, "a")
+        a = await nodes.start("a", feed=True)
         writes = deletions(first, 3)
         await write(a, 2, writes)
-        nodes.assign((0, 1, *HALVES))
+        nodes.assign({}, (0, 1, *HALVES))
         await a.serves(0, 1, *HALVES)
         assert {each.outcome for each in await write(a, first, writes)} == {Outcome.UNCHANGED}
 
@@ -254,14 +210,14 @@ async def test_a_half_for_another_node_that_cannot_be_written_stays_a_fault(
     tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
 ) -> None:
     async with AsyncExitStack() as stack:
-        nodes = Nodes(tmp_path, indexes[3], bundle)
+        nodes = Nodes(tmp_path, indexes[3], bundle, stack)
         rounds = Rounds()
-        a = await nodes.start(stack, "a", sleep=rounds.sleep)
-        await nodes.start(stack, "b")
+        a = await nodes.start("a", sleep=rounds.sleep, feed=True)
+        await nodes.start("b", feed=True)
         in_the_way = tmp_path / "a" / f"{shard_name(HALVES[0], 3)}.partial"
         in_the_way.mkdir()
         (in_the_way / "mine").touch()
-        nodes.assign((0, 1, *HALVES), s7="b")
+        nodes.assign({7: "b"}, (0, 1, *HALVES))
         await a.reports(lambda report: HALVES[0] in {fault.shard for fault in report.faults})
         report = await rounds.pass_by(a)
         assert HALVES[0] in {fault.shard for fault in report.faults}
@@ -271,16 +227,16 @@ async def test_halves_that_are_not_wanted_any_more_go_before_both_are_there(
     tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
 ) -> None:
     async with AsyncExitStack() as stack:
-        nodes = Nodes(tmp_path, indexes[3], bundle)
-        a = await nodes.start(stack, "a")
+        nodes = Nodes(tmp_path, indexes[3], bundle, stack)
+        a = await nodes.start("a", feed=True)
         await write(a, 2, deletions(2, 3))
         first, second = (tmp_path / "a" / shard_name(half, 3) for half in HALVES)
         in_the_way = second.with_name(f"{second.name}.partial")
         in_the_way.mkdir()
         (in_the_way / "mine").touch()
-        nodes.assign((0, 1, *HALVES))
+        nodes.assign({}, (0, 1, *HALVES))
         await a.reports(lambda report: first.exists() and bool(report.faults))
-        nodes.assign()
+        nodes.assign({})
         await a.reports(lambda _: not first.exists())
 
 
@@ -289,17 +245,17 @@ async def test_an_unfinished_half_is_not_shown_while_its_shard_cannot_be_loaded(
 ) -> None:
     """A front that changed to it would not go back to the shard, which has all writes."""
     async with AsyncExitStack() as stack:
-        nodes = Nodes(tmp_path, indexes[3], bundle)
+        nodes = Nodes(tmp_path, indexes[3], bundle, stack)
         async with AsyncExitStack() as before:
-            a = await nodes.start(before, "a")
+            a = await nodes.start("a", before, feed=True)
             await write(a, 2, deletions(2, 3))
-            nodes.assign()
+            nodes.assign({})
         parent, half = (tmp_path / "a" / shard_name(each, 3) for each in (2, HALVES[0]))
         half.mkdir()
         write_half(parent, parent, HALVES[0], half, following=True)
         (parent / "live" / CUSTODY_FILE).write_text("damaged")
         rounds = Rounds()
-        a = await nodes.start(stack, "a", sleep=rounds.sleep)
+        a = await nodes.start("a", sleep=rounds.sleep, feed=True)
         report = await rounds.pass_by(a)
         assert {info.shard for info in report.infos} == {0, 1}
 
@@ -310,9 +266,9 @@ async def test_a_shard_is_not_split_without_room_for_its_halves(
     """A full disk would stop the writes of the other shards, too."""
     usage = SimpleNamespace(free=1_000)
     async with AsyncExitStack() as stack:
-        nodes = Nodes(tmp_path, indexes[3], bundle)
-        a = await nodes.start(stack, "a")
+        nodes = Nodes(tmp_path, indexes[3], bundle, stack)
+        a = await nodes.start("a", feed=True)
         monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
-        nodes.assign((0, 1, *HALVES))
+        nodes.assign({}, (0, 1, *HALVES))
         report = await a.reports(lambda report: bool(report.faults))
         assert "the disk has 0 MB of room" in str(report.faults[0].error)

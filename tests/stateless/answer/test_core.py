@@ -110,12 +110,21 @@ async def test_a_question_is_counted_while_it_is_answered(scope: ReadScope, read
 async def test_a_question_waits_until_the_front_knows_of_a_split_that_its_caller_knows_of() -> None:
     """The shard as it was never gets the writes of its halves."""
     house = House()
+    looked = asyncio.Event()
+
+    class Unsplit(Echo):
+        @property
+        def partition(self) -> Partition:  # type: ignore[override]
+            looked.set()
+            return Partition.as_built(2)
+
+    house.echo = Unsplit(house.registry, house.load)
     house.core.set_answerer(house.echo)  # type: ignore[arg-type]
     later = Echo(house.registry, house.load)
-    later.partition = house.echo.partition.split(1)
+    later.partition = Partition.as_built(2).split(1)
     request = AnswerRequest(question="Who?", after=(Position(5, 7),))
     asking = asyncio.create_task(house.ask(request, left=60.0))
-    await asyncio.sleep(0)
+    await looked.wait()
     house.core.set_answerer(later)  # type: ignore[arg-type]
     await asking
     assert (house.echo.asked, later.asked) == (0, 1)

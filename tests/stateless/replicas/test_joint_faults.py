@@ -1,4 +1,7 @@
-"""Questions over nodes that fail, hang, refuse and lose shards at random, in virtual time."""
+"""Questions over nodes that fail, hang, refuse and lose shards at random.
+
+Time is virtual: sleeps take none of the real time, and order events exactly.
+"""
 
 import asyncio
 import random
@@ -68,7 +71,7 @@ class Node:
         self.fault, self.running, self._rng = "", 0, rng
 
     async def report(self, deadline: Deadline) -> NodeReport:
-        raise NotImplementedError
+        raise AssertionError("the front asks for no report here")
 
     def searcher(self, shard: int | None) -> Searcher:
         assert shard is not None

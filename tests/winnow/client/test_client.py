@@ -1,8 +1,11 @@
 """Both clients for programs, against a front node over real gRPC."""
 
 import asyncio
+import contextlib
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -302,6 +305,53 @@ async def test_a_cancelled_question_ends_at_the_front(front: ScriptedFront) -> N
         with pytest.raises(asyncio.CancelledError):
             await asking
         await front.cancelled.wait()
+
+
+ASKS_UNTIL_INTERRUPTED = """
+import signal, sys
+from winnow.client import Client
+signal.signal(signal.SIGINT, signal.default_int_handler)
+client = Client(sys.argv[1])
+try:
+    client.ask("?", timeout=300.0)
+except KeyboardInterrupt:
+    client.close()
+    print("interrupted and closed")
+"""
+
+
+async def test_a_question_that_ctrl_c_interrupts_ends_at_the_front(front: ScriptedFront) -> None:
+    front.hangs = True
+    asking = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", ASKS_UNTIL_INTERRUPTED, front.address, stdout=subprocess.PIPE
+    )
+    await front.asked.wait()
+    asking.send_signal(signal.SIGINT)
+    said, _ = await asking.communicate()
+    await front.cancelled.wait()
+    assert said == b"interrupted and closed\n"
+
+
+async def test_ctrl_c_at_the_start_of_a_call_leaves_a_client_that_can_be_closed(
+    front: ScriptedFront, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """gRPC serves calls that are started as futures by a thread, and its channels wait for it."""
+
+    def interrupted(_state: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("grpc._channel._run_channel_spin_thread", interrupted)
+    client = Client(front.address)
+
+    def ask_and_close() -> None:
+        with contextlib.suppress(KeyboardInterrupt):
+            client.ask("?")
+        client.close()
+
+    closing = threading.Thread(target=ask_and_close, daemon=True)
+    closing.start()
+    await asyncio.to_thread(closing.join, 60.0)
+    assert not closing.is_alive()
 
 
 @pytest.mark.parametrize("name", ["two words", "ü", "a" * 65])
