@@ -61,7 +61,7 @@ class NodeLoad:
         return self._load.reads_in_flight
 
     @contextmanager
-    def retrieving(self) -> Iterator[None]:
+    def admit_retrieval(self) -> Iterator[None]:
         """Admits a retrieval; raises OverloadedError if too many are running."""
         if self._retrieving >= self._max_reads:
             self._metrics.admission.labels("refused").inc()
@@ -75,7 +75,7 @@ class NodeLoad:
             self._retrieving -= 1
 
     @contextmanager
-    def reading(self, passages: int, deadline: Deadline, client: str) -> Iterator[None]:
+    def admit_read(self, passages: int, deadline: Deadline, client: str) -> Iterator[None]:
         """Admits passages to read; raises OverloadedError if there is no time for them."""
         if not self._load.reads_in_flight:
             self._pace.begin()
@@ -111,7 +111,7 @@ class AdmittedSearcher:
         self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
     ) -> Retrieved:
         """Retrieves; raises OverloadedError if too many retrievals are running."""
-        with self._load.retrieving():
+        with self._load.admit_retrieval():
             return await self._inner.retrieve(question, depth, deadline)
 
     async def prepare(
@@ -128,7 +128,7 @@ class AdmittedSearcher:
         deadline: Deadline,
     ) -> Read:
         """Reads hits of `retrieve`; raises OverloadedError if there is no time."""
-        with self._load.reading(len(hits), deadline, question.client):
+        with self._load.admit_read(len(hits), deadline, question.client):
             return await self._inner.read(question, hits, max_answer_tokens, deadline)
 
     async def search(
@@ -139,5 +139,5 @@ class AdmittedSearcher:
         deadline: Deadline,
     ) -> Read:
         """Retrieves and reads in one call; raises OverloadedError if there is no time."""
-        with self._load.reading(depth.passages, deadline, question.client):
+        with self._load.admit_read(depth.passages, deadline, question.client):
             return await self._inner.search(question, depth, max_answer_tokens, deadline)

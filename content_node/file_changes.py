@@ -56,7 +56,7 @@ class ServingStatus:
         await self._set_serving(change is None)
 
 
-async def watch(
+async def watch_changes(
     check: Callable[[], Change | None],
     report: Callable[[Change | None], Awaitable[None]],
     interval: float,

@@ -18,7 +18,7 @@ from winnow.searcher import Retrieved
 from winnow.telemetry.tracing.span import span
 
 
-def with_queue(found: Retrieved, queue_seconds: float, idle_readers: int) -> Retrieved:
+def with_queue_time(found: Retrieved, queue_seconds: float, idle_readers: int) -> Retrieved:
     """Returns the result of a `Retrieval` with its queue time and the idle readers."""
     timings = replace(found.timings, queue=queue_seconds)
     return replace(found, timings=timings, idle_readers=idle_readers)
@@ -46,7 +46,7 @@ class JointRetrieval:
             OverloadedError: too many retrievals are running.
 
         """
-        with self._load.retrieving():
+        with self._load.admit_retrieval():
             ready = [await _outcome_of(shard) for shard in shards]
             results = await self._run_ready(ready, deadline.before_reply(), client)
             if sum(isinstance(each, Retrieved) for each in results) > 1:
@@ -64,14 +64,16 @@ class JointRetrieval:
             each if isinstance(each, Exception) else late for each in ready
         ]
         with span("retrieve", {"winnow.shards": len(works)}) as step:
-            done = await self._pool.call_each(_run, list(works.items()), deadline, client)
+            done = await self._pool.call_each(_run_retrieval, list(works.items()), deadline, client)
             step.set("winnow.queue_ms", done.queue_seconds * 1e3)
         self._metrics.stage.labels("queue").observe(done.queue_seconds, step.exemplar)
         retrieve_seconds = self._metrics.stage.labels("retrieve")
         for number, found in done.results:
             if isinstance(found, Retrieved):
                 retrieve_seconds.observe(found.timings.retrieve, step.exemplar)
-                results[number] = with_queue(found, done.queue_seconds, self._pool.idle_threads)
+                results[number] = with_queue_time(
+                    found, done.queue_seconds, self._pool.idle_threads
+                )
             else:
                 results[number] = found
         return results
@@ -84,7 +86,7 @@ async def _outcome_of(prepare: Callable[[], Awaitable[Retrieval]]) -> Retrieval 
         return error
 
 
-def _run(item: tuple[int, Retrieval], stop: Stop) -> tuple[int, Retrieved | Exception]:
+def _run_retrieval(item: tuple[int, Retrieval], stop: Stop) -> tuple[int, Retrieved | Exception]:
     """Runs a retrieval in a thread; returns its error, so that the others continue."""
     number, retrieval = item
     try:

@@ -10,7 +10,7 @@ _ROOM_FACTOR = 1.1
 """Disk space that a shard needs, as a multiple of its size: the log grows meanwhile."""
 
 
-def check_room(directory: Path, size: int, otherwise: str) -> None:
+def check_disk_space(directory: Path, size: int, otherwise: str) -> None:
     """Raises ArtefactError if the disk has no room for a directory of `size` bytes.
 
     `otherwise` says what else can be done than making room.

@@ -8,7 +8,7 @@ from functools import partial
 
 from winnow.bundle import Bundle
 from winnow.content_node.identity import shard_info
-from winnow.content_node.joint_retrieval import with_queue
+from winnow.content_node.joint_retrieval import with_queue_time
 from winnow.content_node.live.custody import OWNED, Custody
 from winnow.content_node.live.sequence_waiter import SequenceWaiter
 from winnow.content_node.local_shard import Retrieval
@@ -119,7 +119,7 @@ class LocalSearcher:
         (found,) = done.results
         self._metrics.stage.labels("queue").observe(done.queue_seconds, step.exemplar)
         self._metrics.stage.labels("retrieve").observe(found.timings.retrieve, step.exemplar)
-        return with_queue(found, done.queue_seconds, self._pool.idle_threads)
+        return with_queue_time(found, done.queue_seconds, self._pool.idle_threads)
 
     async def prepare(
         self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline

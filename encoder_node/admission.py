@@ -52,7 +52,7 @@ class AdmittedEncoder:
                 encoding = await self._inner.encode(ids, client)
                 step.set("winnow.queue_ms", encoding.queue * 1e3)
             self._pace.done(1)
-        self._metrics.encoded(encoding.queue, encoding.encode)
+        self._metrics.record_encoding(encoding.queue, encoding.encode)
         return encoding
 
     @contextmanager

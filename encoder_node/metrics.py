@@ -37,7 +37,7 @@ class EncoderMetrics:
             "Seconds per text while encoding, over all threads",
         )
 
-    def encoded(self, queue: float, encode: float) -> None:
+    def record_encoding(self, queue: float, encode: float) -> None:
         """Records the seconds that a text waited and was encoded."""
         self._stage.labels("queue").observe(queue)
         self._stage.labels("encode").observe(encode)

@@ -56,9 +56,11 @@ class HeadNodeServicer(head_node_pb2_grpc.HeadNodeServiceServicer):
         deadline = deadline_of(context, self._default_deadline)
         client = client_key.of_metadata(context.invocation_metadata())
         with self._admission.enter(1, client), span("heads", {"winnow.heads": len(heads)}):
-            applied = await self._group.heads.apply(states, heads, _for_heads(deadline), client)
+            applied = await self._group.heads.apply(
+                states, heads, _deadline_of_heads(deadline), client
+            )
         return head_node_pb2.ApplyResponse(heads=map(convert.applied_to_message, applied))
 
 
-def _for_heads(deadline: Deadline) -> Deadline:
+def _deadline_of_heads(deadline: Deadline) -> Deadline:
     return deadline.earlier(max(min(_MAX_REPLY_SECONDS, deadline.left() * _REPLY_SHARE), 0.0))

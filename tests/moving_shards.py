@@ -21,7 +21,7 @@ from winnow.content_node.served_shards import ServedShards
 from winnow.content_node.shard import StoredSegment, open_shard
 from winnow.content_node.snapshots.contents import open_shard_files
 from winnow.content_node.transfer.copies import OpenCopies
-from winnow.content_node.transfer.remote import ShardMoves
+from winnow.content_node.transfer.remote import PeerNodes
 from winnow.content_node.transfer.servicer import TRANSFER_SERVICE, ShardTransferServicer
 from winnow.content_node.transfer.source import TransferSource
 from winnow.deadline import Deadline
@@ -112,6 +112,6 @@ async def holding(directory: Path) -> AsyncIterator[Holder]:
         await holder.shard.close()
 
 
-def moves(name: str, **addresses: str) -> ShardMoves:
+def moves(name: str, **addresses: str) -> PeerNodes:
     """The nodes with these addresses, for the node with this name."""
-    return ShardMoves(name, lambda node: addresses.get(node, ""))
+    return PeerNodes(name, lambda node: addresses.get(node, ""))

@@ -34,11 +34,11 @@ class OpenedShard(Protocol):
     def is_unfinished_half(self) -> bool:
         """Whether this is a half whose writes its parent still takes."""
 
-    async def may_close(self) -> bool:
+    async def prepare_close(self) -> bool:
         """Returns whether the node may close the shard, once other nodes serve it."""
 
-    def keep(self) -> None:
-        """Keeps a shard that `may_close` allowed to be closed, and that was not closed."""
+    def cancel_close(self) -> None:
+        """Keeps a shard that `prepare_close` allowed to be closed, and that was not closed."""
 
     async def make_half(self, half: int, directory: Path) -> None:
         """Writes a half of this shard to a new directory."""
@@ -47,7 +47,7 @@ class OpenedShard(Protocol):
 Shard = TypeVar("Shard", bound=OpenedShard)
 
 
-class OpenedShards(Protocol[Shard]):
+class ShardHost(Protocol[Shard]):
     """The shards of this process."""
 
     @property

@@ -16,7 +16,7 @@ from winnow.content_node.assigned.directories import (
     prepare_data,
     shards_in,
 )
-from winnow.content_node.assigned.running import OpenedShard, OpenedShards, Shard
+from winnow.content_node.assigned.running import OpenedShard, Shard, ShardHost
 from winnow.content_node.assigned.steps import HeldShard, Steps, next_steps, nodes_with, other_nodes
 from winnow.content_node.daemon_work import DaemonWork
 from winnow.content_node.live.locks import DirectoryLock
@@ -24,7 +24,7 @@ from winnow.content_node.pulling import LoggedProgress, pull_shard
 from winnow.content_node.settings import NodeSettings
 from winnow.content_node.supervision import keep_running
 from winnow.content_node.transfer.receiving import receive_shard
-from winnow.content_node.transfer.remote import ShardMoves
+from winnow.content_node.transfer.remote import PeerNodes
 from winnow.deadline import Deadline
 from winnow.domain.assignment import Assignment
 from winnow.domain.partition import ancestors_of, halves_of, parent_of
@@ -48,8 +48,8 @@ class AssignedShards(Generic[Shard]):
     def __init__(
         self,
         settings: NodeSettings,
-        shards: OpenedShards[Shard],
-        moves: ShardMoves,
+        shards: ShardHost[Shard],
+        peer_nodes: PeerNodes,
         file: AssignmentFile,
         *,
         addresses: dict[str, str],
@@ -61,16 +61,16 @@ class AssignedShards(Generic[Shard]):
         Args:
             settings: settings of the node.
             shards: serves the shards; has none yet.
-            moves: calls the other nodes.
+            peer_nodes: calls the other nodes.
             file: the file of the assignment.
-            addresses: gets the addresses of the nodes by name, for `moves`.
+            addresses: gets the addresses of the nodes by name, for `peer_nodes`.
             watch_files: rereads the certificates of calls to other nodes; None without any.
             sleep: waits for a number of seconds.
 
         """
         assert settings.data is not None
         self._settings, self._data = settings, settings.data
-        self._shards, self._moves, self._file, self._sleep = shards, moves, file, sleep
+        self._shards, self._peer_nodes, self._file, self._sleep = shards, peer_nodes, file, sleep
         self._addresses, self._watch_files = addresses, watch_files
         self.served = shards.served
         self._assignment: Assignment | None = None
@@ -176,7 +176,7 @@ class AssignedShards(Generic[Shard]):
         if address in ("", self._settings.peer_address):
             return
         try:
-            report = await self._moves.report(name)
+            report = await self._peer_nodes.report(name)
         except WinnowError:
             return
         if report.node == name:
@@ -214,12 +214,12 @@ class AssignedShards(Generic[Shard]):
         reports = await self._reports(assignment)
         held = await self._describe_held()  # a shard may have been opened meanwhile
         steps = next_steps(assignment, self._settings.name, held, reports)
-        for shard in steps.show:
+        for shard in steps.to_show:
             self._hidden.remove(shard)
             self._shards.served.show(self._held[shard].served)
             _log.info("half of a shard is served", shard=shard)
-        for shard in steps.close:
-            if not self._is_half_changing(shard) and await self._may_close(shard):
+        for shard in steps.to_close:
+            if not self._is_half_changing(shard) and await self._prepare_close(shard):
                 self._start(shard, self._close(shard))
         await self._open_next(assignment, steps, reports)
 
@@ -248,12 +248,12 @@ class AssignedShards(Generic[Shard]):
         now = asyncio.get_running_loop().time()
         if any(shard not in self._held for shard in self._changing):
             return
-        for shard in (*steps.make, *steps.open):
+        for shard in (*steps.to_make, *steps.to_open):
             is_here = shard in self._changing or shard in self._held
             if is_here or now < self._not_before.get(shard, 0.0):
                 continue
             directory = self._data / shard_name(shard, assignment.shards)
-            if shard in steps.make:
+            if shard in steps.to_make:
                 parent = parent_of(shard, assignment.shards)
                 assert parent is not None
                 make = partial(self._held[parent].make_half, shard, directory)
@@ -317,7 +317,7 @@ class AssignedShards(Generic[Shard]):
     async def _reports(self, assignment: Assignment) -> dict[str, NodeReport]:
         """The reports of the other nodes that reply."""
         names = other_nodes(assignment, self._settings.name)
-        replies = await asyncio.gather(*map(self._moves.report, names), return_exceptions=True)
+        replies = await asyncio.gather(*map(self._peer_nodes.report, names), return_exceptions=True)
         return {
             name: reply
             for name, reply in zip(names, replies, strict=True)
@@ -336,11 +336,11 @@ class AssignedShards(Generic[Shard]):
             return False
         held = {**await self._describe_held(), shard: await self._describe(self._held[shard])}
         reports = await self._reports(assignment)
-        return shard in next_steps(assignment, self._settings.name, held, reports).close
+        return shard in next_steps(assignment, self._settings.name, held, reports).to_close
 
-    async def _may_close(self, shard: int) -> bool:
+    async def _prepare_close(self, shard: int) -> bool:
         try:
-            return await self._held[shard].may_close()
+            return await self._held[shard].prepare_close()
         except WinnowError as error:
             _log.warning("shard is not closed yet", shard=shard, reason=str(error))
             return False
@@ -415,7 +415,7 @@ class AssignedShards(Generic[Shard]):
         # the nodes share the work of copying
         source = sources[shard % len(sources)]
         try:
-            async with self._moves.open(source, assignment.index_id, shard) as peer:
+            async with self._peer_nodes.open_shard(source, assignment.index_id, shard) as peer:
                 await receive_shard(
                     peer,
                     source,
@@ -452,7 +452,7 @@ class AssignedShards(Generic[Shard]):
         running = self._held[shard]
         await self._sleep(_POLLED_SECONDS)  # fronts find the other nodes first
         if not await self._may_still_close(shard):
-            running.keep()
+            running.cancel_close()
             return
         was_hidden = shard in self._hidden
         if not was_hidden:
@@ -461,7 +461,7 @@ class AssignedShards(Generic[Shard]):
         if not await self._may_still_close(shard):
             if not was_hidden:
                 self._shards.served.show(running.served)
-            running.keep()
+            running.cancel_close()
             return
         del self._held[shard]
         self._hidden.discard(shard)

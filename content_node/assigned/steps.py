@@ -29,13 +29,13 @@ class HeldShard:
 class Steps:
     """What a node does next."""
 
-    open: tuple[int, ...] = ()
+    to_open: tuple[int, ...] = ()
     """Shards that the node should serve and does not have."""
-    make: tuple[int, ...] = ()
+    to_make: tuple[int, ...] = ()
     """Halves that the node makes of shards that it has."""
-    show: tuple[int, ...] = ()
+    to_show: tuple[int, ...] = ()
     """Hidden shards that fronts may use. Both halves of a shard appear at once."""
-    close: tuple[int, ...] = ()
+    to_close: tuple[int, ...] = ()
     """Shards that the node may close, because other nodes or their halves serve instead."""
 
 
@@ -80,10 +80,10 @@ class _Planning:
         own = self._assignment.of_node(self._name)
         lacking = sorted(own - self._all_held.keys())
         return Steps(
-            open=tuple(shard for shard in lacking if self._may_open(shard)),
-            make=tuple(half for shard in self._held for half in self._halves_to_make(shard)),
-            show=tuple(shard for shard in self._held if self._may_show(shard)),
-            close=tuple(shard for shard in self._held if self._may_close(shard, own)),
+            to_open=tuple(shard for shard in lacking if self._may_open(shard)),
+            to_make=tuple(half for shard in self._held for half in self._halves_to_make(shard)),
+            to_show=tuple(shard for shard in self._held if self._may_show(shard)),
+            to_close=tuple(shard for shard in self._held if self._may_close(shard, own)),
         )
 
     def _is_of(self, shard: int, copy: HeldShard) -> bool:

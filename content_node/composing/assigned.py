@@ -13,7 +13,7 @@ from winnow.content_node.composing.shard import RunningShard
 from winnow.content_node.composing.shards import RunningShards
 from winnow.content_node.served_shards import ServedShards
 from winnow.content_node.settings import NodeSettings
-from winnow.content_node.transfer.remote import ShardMoves
+from winnow.content_node.transfer.remote import PeerNodes
 from winnow.security.peers import PeerChannels
 from winnow.telemetry.runtimes import RuntimeMetrics
 
@@ -33,14 +33,14 @@ def open_assigned(
     Raises UnavailableError if fsspec does not support the URL of the assignment.
     """
     addresses: dict[str, str] = {}
-    moves = ShardMoves(settings.name, lambda node: addresses.get(node, ""), peers)
-    parts = open_node_parts(settings, bundle, registry, runtimes, shards=1, moves=moves)
+    peer_nodes = PeerNodes(settings.name, lambda node: addresses.get(node, ""), peers)
+    parts = open_node_parts(settings, bundle, registry, runtimes, shards=1, peer_nodes=peer_nodes)
     served = ServedShards(joint=parts.joint, node=settings.name, address=settings.peer_address)
     shards = RunningShards({}, parts, registry, set_serving, served=served)
     assigned = AssignedShards(
         settings,
         shards,
-        moves,
+        peer_nodes,
         AssignmentFile(settings.assignment),
         addresses=addresses,
         watch_files=peers.watch_files if settings.peer_ca is not None else None,

@@ -10,7 +10,7 @@ from winnow.domain.shard import number_of
 from winnow.errors import ArtefactError
 
 
-class OneIndex:
+class SameIndexCheck:
     """Refuses shards of another index, and a shard that is already there.
 
     Safe to use from several threads.
@@ -48,7 +48,7 @@ class OneIndex:
             }
 
 
-def index_of_most(directories: Sequence[Path]) -> str:
+def most_common_index(directories: Sequence[Path]) -> str:
     """The id of the index that most of these shards belong to; empty if no manifest can be read.
 
     Ties are settled by the order of the directories.

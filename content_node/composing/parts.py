@@ -15,7 +15,7 @@ from winnow.content_node.metrics import NodeMetrics
 from winnow.content_node.reader import Reader, open_reader
 from winnow.content_node.reader.pool import ReaderPool
 from winnow.content_node.settings import NodeSettings
-from winnow.content_node.transfer.remote import ShardMoves
+from winnow.content_node.transfer.remote import PeerNodes
 from winnow.content_node.warmup import warm_up
 from winnow.heap import HeapTrimmer, trim_function
 from winnow.inference.options import InferenceOptions
@@ -79,7 +79,7 @@ class NodeParts:
     """Returns freed memory to the system after a generation was dropped."""
     merging: asyncio.Lock
     """Held while a shard is merged, so that one is merged at a time."""
-    moves: ShardMoves | None = None
+    peer_nodes: PeerNodes | None = None
     """The nodes that shards move to and from; None if shards do not move."""
 
 
@@ -89,11 +89,11 @@ def open_node_parts(
     registry: CollectorRegistry,
     runtimes: RuntimeMetrics,
     shards: int,
-    moves: ShardMoves | None = None,
+    peer_nodes: PeerNodes | None = None,
 ) -> NodeParts:
     """Opens the objects that `shards` shards share; the caller closes the pool.
 
-    Each shard gets an equal part of the unmerged writes that may be in memory. `moves` has the
+    Each shard gets an equal part of the unmerged writes that may be in memory. `peer_nodes` has the
     nodes that shards move to and from; None if they do not move.
     """
     max_unmerged = max(settings.max_unmerged // shards, 1)
@@ -117,5 +117,5 @@ def open_node_parts(
         joint=JointRetrieval(pool, load, metrics),
         trimmer=HeapTrimmer(trim_function()),
         merging=asyncio.Lock(),
-        moves=moves,
+        peer_nodes=peer_nodes,
     )

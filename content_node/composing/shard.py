@@ -11,9 +11,9 @@ from prometheus_client import CollectorRegistry
 from winnow.content_node.admission import AdmittedSearcher
 from winnow.content_node.composing.parts import NodeParts
 from winnow.content_node.daemon_work import DaemonWork
-from winnow.content_node.file_changes import ServingStatus, watch
+from winnow.content_node.file_changes import ServingStatus, watch_changes
 from winnow.content_node.identity import shard_info
-from winnow.content_node.journal.composing import FedShard
+from winnow.content_node.journal.composing import ShardWritePath
 from winnow.content_node.live.custody import OWNED, Custody, Role
 from winnow.content_node.live.disk_metrics import DiskMetrics
 from winnow.content_node.live.half_log import resume_following
@@ -56,7 +56,7 @@ _FILE_CHECK_INTERVAL = 2.0
 """Seconds between checks of the shard's files, which take two system calls for each file."""
 
 
-def _abandon(loaded: tuple[LiveShard, AdmittedSearcher]) -> None:
+def _release(loaded: tuple[LiveShard, AdmittedSearcher]) -> None:
     """Releases the directory of a shard whose loading was cancelled."""
     live, _ = loaded
     live.abandon()
@@ -95,10 +95,10 @@ class RunningShard:
         self._shard_metrics = ShardMetrics(registry)
         self._write_metrics, self._merge_metrics = WriteMetrics(registry), MergeMetrics(registry)
         self._status = ServingStatus(self.served, set_serving, self._shard_metrics)
-        self.loading = DaemonWork(self._load, _abandon)
+        self.loading = DaemonWork(self._load, _release)
         self._tasks: list[asyncio.Task[None]] = []
         self._merger: Merger[StoredSegment] | None = None
-        self._fed: FedShard | None = None
+        self._write_path: ShardWritePath | None = None
         self._live: LiveShard | None = None
         self._follower: LogFollower | None = None
         self._cannot_follow = False
@@ -119,7 +119,7 @@ class RunningShard:
         self.served.serve(searcher)
         info = shard_info(live.view, self._parts.bundle)
         try:
-            self._fed = FedShard(
+            self._write_path = ShardWritePath(
                 journal=self._parts.settings.journal,
                 shard=live,
                 info=info,
@@ -130,7 +130,7 @@ class RunningShard:
         except BaseException:
             live.abandon()
             raise
-        writer = self._fed.start(self._status.stopped_following)
+        writer = self._write_path.start(self._status.stopped_following)
         encoding = self._parts.bundle.manifest.encoding_fingerprint
         self.served.accept_writes(WritableShard(writer, info, encoding))
         takes_writes = self._parts.settings.feed and not self._parts.settings.journal
@@ -147,7 +147,9 @@ class RunningShard:
         self._shard_metrics.ready.set(1)
         DiskMetrics(self._registry, self.directory)
         SnapshotMetrics(self._registry, self.directory)
-        checks = partial(watch, live.change, self._status.files_changed, _FILE_CHECK_INTERVAL)
+        checks = partial(
+            watch_changes, live.change, self._status.files_changed, _FILE_CHECK_INTERVAL
+        )
         self._start_task("checking the shard's files", checks)
         if self._parts.settings.feed:
             self._merger = self._open_merger(live)
@@ -180,8 +182,8 @@ class RunningShard:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        if self._fed is not None:
-            await self._fed.close()
+        if self._write_path is not None:
+            await self._write_path.close()
 
     @property
     def must_be_replaced(self) -> bool:
@@ -189,7 +191,7 @@ class RunningShard:
         was_owner = self._live is not None and self._live.custody.role is Role.FORMER_OWNER
         return was_owner or self._cannot_follow
 
-    async def may_close(self) -> bool:
+    async def prepare_close(self) -> bool:
         """Whether the node may close the shard, once other nodes serve it: they get all writes.
 
         Raises a WinnowError if the owner of a copy does not say whether it takes the writes.
@@ -200,7 +202,7 @@ class RunningShard:
         if self.must_be_replaced:
             return True
         if self._follower is not None and live.custody.role is Role.FOLLOWER:
-            return await self._follower.may_drop()
+            return await self._follower.prepare_drop()
         return False
 
     @property
@@ -230,19 +232,21 @@ class RunningShard:
             one_at_a_time=self._parts.merging,
         )
 
-    def keep(self) -> None:
-        """Keeps a shard that `may_close` allowed to be closed, and that was not closed."""
+    def cancel_close(self) -> None:
+        """Keeps a shard that `prepare_close` allowed to be closed, and that was not closed."""
         if self._follower is not None:
-            self._follower.keep()
+            self._follower.cancel_drop()
 
     def _follow(self, live: LiveShard, info: ShardInfo) -> None:
         """Starts to follow the owner of this copy."""
         if live.custody.parent is not None:
             follower = follow_parent(live, info, self._live_shard)
         else:
-            moves = self._parts.moves
-            assert moves is not None  # checked when it was loaded
-            follower = LogFollower(live, lambda node: moves.open(node, info.index_id, info.shard))
+            peer_nodes = self._parts.peer_nodes
+            assert peer_nodes is not None  # checked when it was loaded
+            follower = LogFollower(
+                live, lambda node: peer_nodes.open_shard(node, info.index_id, info.shard)
+            )
         self._follower = follower
         self._tasks.append(asyncio.create_task(self._run_follower(follower)))
 
@@ -265,7 +269,7 @@ class RunningShard:
         lower_priority(settings.reader_nice)
         if self._pull:
             pull_shard(self._pull, self.directory)
-        if settings.feed and not settings.journal and parts.moves is not None:
+        if settings.feed and not settings.journal and parts.peer_nodes is not None:
             resume_following(self.directory)
         live = open_live(
             self.directory,
@@ -284,7 +288,7 @@ class RunningShard:
 
     def _check_custody(self, custody: Custody) -> None:
         """Raises ArtefactError for a copy in a move, unless this node follows an assignment."""
-        if custody.takes_writes or self._parts.moves is not None:
+        if custody.takes_writes or self._parts.peer_nodes is not None:
             return
         if not custody.node:
             raise ArtefactError(

@@ -10,7 +10,7 @@ from pathlib import Path
 import structlog
 from prometheus_client import CollectorRegistry
 
-from winnow.content_node.composing.one_index import OneIndex, index_of_most
+from winnow.content_node.composing.one_index import SameIndexCheck, most_common_index
 from winnow.content_node.composing.parts import NodeParts
 from winnow.content_node.composing.shard import RunningShard
 from winnow.content_node.daemon_work import DaemonWork
@@ -50,7 +50,7 @@ class RunningShards:
 
         """
         self._parts, self._registry, self._set_serving = parts, registry, set_serving
-        self._one_index = OneIndex(index_id)
+        self._index_check = SameIndexCheck(index_id)
         self._finds_index = not index_id and len(directories) > 1
         self._labelled = LabelledRegistries(registry, "shard") if len(directories) != 1 else None
         self._labels = _labels(directories)
@@ -70,8 +70,8 @@ class RunningShards:
         """
         if self._finds_index:
             directories = [shard.directory for shard in self.all]
-            index_id = await DaemonWork(partial(index_of_most, directories)).result()
-            self._one_index = OneIndex(index_id)
+            index_id = await DaemonWork(partial(most_common_index, directories)).result()
+            self._index_check = SameIndexCheck(index_id)
         loaded = await asyncio.gather(*map(self._load, self.all), return_exceptions=True)
         errors = {
             shard.directory: error
@@ -90,7 +90,7 @@ class RunningShards:
 
     def set_index(self, index_id: str) -> None:
         """Sets the index of the shards that are added later."""
-        self._one_index = OneIndex(index_id)
+        self._index_check = SameIndexCheck(index_id)
 
     def add(
         self,
@@ -127,7 +127,7 @@ class RunningShards:
         self._serving.pop(shard.directory, None)
         shard.leave()
         await shard.close()
-        self._one_index.forget(shard.directory)
+        self._index_check.forget(shard.directory)
         if self._labelled is not None:
             self._labelled.drop(self._labels[shard.directory])
         self._parts.load.set_shards(len(self.all))
@@ -172,7 +172,7 @@ class RunningShards:
 
     def _check(self, manifest: ShardManifest, directory: Path) -> None:
         # the index is known only when the shards are loaded
-        self._one_index.check(manifest, directory)
+        self._index_check.check(manifest, directory)
 
     async def _load(self, shard: RunningShard) -> None:
         try:

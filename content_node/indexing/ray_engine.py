@@ -48,7 +48,7 @@ _OBJECT_STORE_BYTES = 128 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recipe:
+class WorkerModel:
     """The model and the sample that a worker needs to encode like this process."""
 
     build: str
@@ -87,8 +87,8 @@ class RayEngine:
         sample = next(staging.pending(_SAMPLE_PASSAGES), None)
         if sample is None:
             return
-        recipe = make_recipe(bundle, sample)
-        memory = _OBJECT_STORE_BYTES + 2 * recipe.model.nbytes
+        worker_model = make_worker_model(bundle, sample)
+        memory = _OBJECT_STORE_BYTES + 2 * worker_model.model.nbytes
         with open_cluster(self._address, self._workers or cores(), memory) as ray:
             progress.advance(1)
             progress.start(ENCODING, *staging.counts())
@@ -97,15 +97,15 @@ class RayEngine:
             workers = self._workers or max(int(ray.cluster_resources().get("CPU", 0)), 1)
             max_tasks = workers if shared else _TASKS_PER_CORE * workers
             batches = staging.pending(_TASK_PASSAGES)
-            for batch, vectors in encode_batches(ray, recipe, batches, max_tasks):
+            for batch, vectors in encode_batches(ray, worker_model, batches, max_tasks):
                 rows = [row for row, _, _ in batch]
                 staging.store_vectors(list(zip(rows, vectors, strict=True)))
                 progress.advance(len(batch))
 
 
-def make_recipe(bundle: Bundle, sample: Batch) -> Recipe:
-    """Makes the recipe of a build; of the bundle's files it has only the passage encoder."""
-    return Recipe(
+def make_worker_model(bundle: Bundle, sample: Batch) -> WorkerModel:
+    """Makes the worker_model of a build; of the bundle's files it has only the passage encoder."""
+    return WorkerModel(
         build=uuid4().hex,
         manifest=bundle.manifest,
         special=Tokenizer(bundle.tokenizer).special,
@@ -116,7 +116,7 @@ def make_recipe(bundle: Bundle, sample: Batch) -> Recipe:
 
 
 def encode_batches(
-    ray: Any, recipe: Recipe, batches: Iterator[Batch], max_tasks: int
+    ray: Any, worker_model: WorkerModel, batches: Iterator[Batch], max_tasks: int
 ) -> Iterator[tuple[Batch, Vectors]]:
     """Yields each batch with its vectors, in the order of completion.
 
@@ -130,11 +130,11 @@ def encode_batches(
 
     """
     task = ray.remote(num_cpus=1, max_retries=_MAX_RETRIES)(encode_batch)
-    sent_recipe = ray.put(recipe)
+    sent_model = ray.put(worker_model)
     in_flight: dict[Any, Batch] = {}
     while True:
         for batch in islice(batches, max_tasks - len(in_flight)):
-            in_flight[task.remote(sent_recipe, batch)] = batch
+            in_flight[task.remote(sent_model, batch)] = batch
         if not in_flight:
             return
         (done, *_), _ = ray.wait(list(in_flight), num_returns=1)
@@ -154,7 +154,7 @@ def _result(ray: Any, task: Any) -> Vectors:
     return vectors
 
 
-def encode_batch(recipe: Recipe, batch: Batch) -> Vectors:
+def encode_batch(worker_model: WorkerModel, batch: Batch) -> Vectors:
     """Encodes a batch in a worker.
 
     Raises:
@@ -162,23 +162,23 @@ def encode_batch(recipe: Recipe, batch: Batch) -> Vectors:
         IdentityError: the vectors of the worker differ from those of the build's machine.
 
     """
-    return _vectors(_open_encoder(recipe), batch)
+    return _vectors(_open_encoder(worker_model), batch)
 
 
 @lru_cache(maxsize=1)
-def _open_encoder(recipe: Recipe) -> PassageEncoder:
+def _open_encoder(worker_model: WorkerModel) -> PassageEncoder:
     """Opens the encoder of a build in the first task of a worker, and checks its vectors."""
-    manifest = recipe.manifest
+    manifest = worker_model.manifest
     with tempfile.TemporaryDirectory(prefix="winnow-") as directory:
         bundle = Bundle(Path(directory), manifest)
         # a model is opened from a file, which is not needed afterwards
         bundle.passage_encoder.parent.mkdir(parents=True, exist_ok=True)
-        recipe.model.tofile(bundle.passage_encoder)
+        worker_model.model.tofile(bundle.passage_encoder)
         entry = manifest.files[manifest.encoder.passage]
         verify(bundle.passage_encoder, entry.sha256, entry.bytes)
-        model = open_passage_encoder(bundle, recipe.special)
+        model = open_passage_encoder(bundle, worker_model.special)
     encoder = PassageEncoder(model, manifest.encoder)
-    if not np.array_equal(_vectors(encoder, recipe.sample), recipe.expected):
+    if not np.array_equal(_vectors(encoder, worker_model.sample), worker_model.expected):
         raise IdentityError(
             f"a worker on {socket.gethostname()} encodes differently from this machine: use "
             "machines with the same kind of processor, onnxruntime and OpenVINO"

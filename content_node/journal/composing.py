@@ -25,7 +25,7 @@ _CANCEL_INTERVAL = 0.25
 OnChange = Callable[[Change], Awaitable[None]]
 
 
-class FedShard:
+class ShardWritePath:
     """A served shard and its writer: the shard itself, or a `JournaledShard` in front of it."""
 
     def __init__(

@@ -29,7 +29,7 @@ class ReadJob(Generic[Item, Result]):
         on_item_done: Callable[[], object] | None = None,
         item_context: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
-        """Expects `threads` threads, which call `turn` until it returns False.
+        """Expects `threads` threads, which call `process_next` until it returns False.
 
         `on_item_done` is called on the event loop after every item. Every item is processed in an
         `item_context`.
@@ -45,7 +45,7 @@ class ReadJob(Generic[Item, Result]):
         self._loop = asyncio.get_running_loop()
         self._finished: asyncio.Future[None] = self._loop.create_future()
 
-    def turn(self) -> bool:
+    def process_next(self) -> bool:
         """Processes one item; returns whether to call again."""
         index = self._take_item()
         if index is not None and self._process(index):

@@ -156,9 +156,9 @@ async def _run_job(
     """Runs a job until its deadline; returns the seconds until the first thread was free."""
     submitted_at = time.perf_counter()
     for _ in range(threads):
-        pool.add(client, job.turn)
+        pool.add(client, job.process_next)
     try:
         await job.wait()
     finally:
-        pool.remove(client, job.turn)  # turns that have not begun are cancelled
+        pool.remove(client, job.process_next)  # turns that have not begun are cancelled
     return (job.started_at or submitted_at) - submitted_at

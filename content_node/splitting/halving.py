@@ -104,13 +104,13 @@ def write_half(
         sync_directory(directory)
         verified = open_shard(directory, _EF, exact_up_to=0).manifest
         without_states = carry_or_explain(carry, base, directory) if carry is not None else ""
-        tally = words_of_half(base, shard, half, manifest)
+        tally = word_changes_of_half(base, shard, half, manifest)
         parent_number = manifest.shard if following else None
         begin_half_log(directory, parent_number, written.log_id, manifest.sequence, tally)
         return verified, without_states
 
 
-def words_of_half(base: Path, shard: Path, half: int, manifest: ShardManifest) -> WordTally:
+def word_changes_of_half(base: Path, shard: Path, half: int, manifest: ShardManifest) -> WordTally:
     """By how much the writes to a half changed the counts of words; `manifest` is that of `base`.
 
     The log of the shard has these changes for both halves. The second half gets what its passages

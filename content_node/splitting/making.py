@@ -10,7 +10,7 @@ import structlog
 from winnow.content_node.daemon_work import DaemonWork
 from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.merging.child import WritingChild
-from winnow.content_node.room import check_room
+from winnow.content_node.room import check_disk_space
 from winnow.errors import ArtefactError
 from winnow.storage.partial import restored_directory
 
@@ -49,21 +49,21 @@ async def make_half(
             "with --feed to split it"
         )
     async with one_at_a_time:  # a merge would remove the files of the base
-        making = _HalfMaking(parent, half, directory, bundle=bundle, feeding=feeding)
+        writer = _HalfWriter(parent, half, directory, bundle=bundle, feeding=feeding)
         try:
-            await DaemonWork(making.run).result()
+            await DaemonWork(writer.run).result()
         finally:
-            making.stop()
+            writer.stop()
         parent.hold_log(f"half {half}", parent.merged)  # until the half follows
 
 
-class _HalfMaking:
+class _HalfWriter:
     def __init__(
         self, parent: LiveShard, half: int, directory: Path, *, bundle: Path, feeding: bool
     ) -> None:
         self._number, self._half, self._directory = parent.base.manifest.shard, half, directory
         self._base = parent.directory
-        self._open_child = partial(_child, parent, half, bundle, feeding)
+        self._open_child = partial(_writing_child, parent, half, bundle, feeding)
         self._child: WritingChild | None = None
         self._is_stopped = False
 
@@ -72,7 +72,7 @@ class _HalfMaking:
             for leftover in content.iterdir():  # an interrupted attempt may be of an older base
                 shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
             # a full disk would stop the writes of all shards
-            check_room(self._directory, self._size(), "move another shard to another node")
+            check_disk_space(self._directory, self._size(), "move another shard to another node")
             self._child = child = self._open_child(content)
             if self._is_stopped:
                 child.stop()
@@ -98,7 +98,7 @@ class _HalfMaking:
             self._child.stop()
 
 
-def _child(
+def _writing_child(
     parent: LiveShard, half: int, bundle: Path, feeding: bool, content: Path
 ) -> WritingChild:
     following = "following" if feeding else "fixed"

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.transfer.batches import next_batch, wait_for_write
-from winnow.content_node.transfer.following import HandedOver, LogBatch, LogFollower
+from winnow.content_node.transfer.following import Handover, LogBatch, LogFollower
 from winnow.domain.partition import halves_of
 from winnow.domain.shard import ShardInfo
 from winnow.errors import UnavailableError, WinnowError
@@ -26,7 +26,7 @@ class LocalParent:
         """`half` is the number of the half that follows it."""
         self._shard, self._half = shard, half
 
-    async def hand_over(self) -> HandedOver:
+    async def hand_over(self) -> Handover:
         """Makes the shard take no more writes, because its halves take them.
 
         Raises as `LiveShard.hand_over`, but UnavailableError if the disk cannot be written.
@@ -35,7 +35,7 @@ class LocalParent:
             sequence = await self._shard.hand_over("")
         except OSError as error:
             raise UnavailableError(f"cannot record the split: {error.strerror}") from error
-        return HandedOver(sequence, self._shard.log_id)
+        return Handover(sequence, self._shard.log_id)
 
     async def follow(self, after: int) -> AsyncGenerator[LogBatch, None]:
         """Yields the writes after a sequence number in batches, without end; some are empty."""
@@ -71,4 +71,4 @@ def follow_parent(
             return False
         return sibling.sequence >= half.sequence - _MAX_LAG
 
-    return LogFollower(half, open_parent, may_ask=other_is_ready)
+    return LogFollower(half, open_parent, may_request_handover=other_is_ready)

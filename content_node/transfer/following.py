@@ -40,7 +40,7 @@ class LogBatch:
 
 
 @dataclass(frozen=True, slots=True)
-class HandedOver:
+class Handover:
     """The end of the log of a shard that its owner has handed over."""
 
     sequence: int
@@ -50,14 +50,14 @@ class HandedOver:
 class Owner(Protocol):
     """The shard of the node that takes its writes; see `content_node.transfer.remote`."""
 
-    async def hand_over(self) -> HandedOver:
+    async def hand_over(self) -> Handover:
         """Makes the owner stop taking writes."""
 
     def follow(self, after: int) -> AsyncGenerator[LogBatch, None]:
         """Yields the writes after a sequence number, without end."""
 
 
-class Copy(Protocol):
+class FollowerCopy(Protocol):
     """The copy that follows; see `content_node.live.shard`."""
 
     @property
@@ -84,19 +84,19 @@ class LogFollower:
 
     def __init__(
         self,
-        copy: Copy,
+        copy: FollowerCopy,
         open_owner: OpenOwner,
         sleep: Sleep = asyncio.sleep,
         *,
-        may_ask: Callable[[], bool] = lambda: True,
+        may_request_handover: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`may_ask` returns whether the owner may be asked to hand the shard over now."""
+        """`may_request_handover` returns whether the owner may be asked to hand the shard over now."""
         self._copy, self._open_owner, self._sleep = copy, open_owner, sleep
-        self._may_ask = may_ask
-        self._asking = asyncio.Lock()
+        self._may_ask = may_request_handover
+        self._request_lock = asyncio.Lock()
         """Lock that is held while the owner is asked to hand over, or asked whether it has done so.
         """
-        self._wanted = True
+        self._will_take_over = True
         """Whether the copy is to become the owner."""
 
     async def run(self) -> None:
@@ -116,7 +116,7 @@ class LogFollower:
                 failures += 1
                 await self._sleep(_RETRY_INTERVAL)
 
-    async def may_drop(self) -> bool:
+    async def prepare_drop(self) -> bool:
         """Whether the copy may be removed, because its owner takes the writes.
 
         If so, it never takes over.
@@ -124,16 +124,16 @@ class LogFollower:
         Raises a WinnowError if the owner does not say.
         """
         async with (
-            self._asking,
+            self._request_lock,
             self._open_owner(self._copy.custody.node) as owner,
             aclosing(owner.follow(self._copy.sequence)) as batches,
         ):
-            self._wanted = not (await anext(batches)).takes_writes
-        return not self._wanted
+            self._will_take_over = not (await anext(batches)).takes_writes
+        return not self._will_take_over
 
-    def keep(self) -> None:
-        """Lets the copy take over again, after `may_drop` was true and the copy was not dropped."""
-        self._wanted = True
+    def cancel_drop(self) -> None:
+        """Lets the copy take over again, after `prepare_drop` was true and the copy was not dropped."""
+        self._will_take_over = True
 
     async def _follow(self) -> None:
         node, end = self._copy.custody.node, None
@@ -149,17 +149,17 @@ class LogFollower:
                     )
                 await self._copy.store_followed(batch.writes, batch.log_id)
                 if end is None and self._copy.sequence >= batch.last:
-                    end = await self._ask(owner)
+                    end = await self._request_handover(owner)
                 if end is not None and self._copy.sequence >= end.sequence:
                     await self._take_over(end, node)
                     return
 
-    async def _ask(self, owner: Owner) -> HandedOver | None:
+    async def _request_handover(self, owner: Owner) -> Handover | None:
         """Asks the owner to hand over; returns None if the copy is not to become the owner."""
-        async with self._asking:
-            return await owner.hand_over() if self._wanted and self._may_ask() else None
+        async with self._request_lock:
+            return await owner.hand_over() if self._will_take_over and self._may_ask() else None
 
-    async def _take_over(self, end: HandedOver, node: str) -> None:
+    async def _take_over(self, end: Handover, node: str) -> None:
         if self._copy.sequence > end.sequence:
             raise IdentityError(
                 f"node {node} handed the shard over at write {end.sequence}, but this copy has "

@@ -6,7 +6,7 @@ from pathlib import Path
 import structlog
 
 from winnow.content_node.live.custody import Custody, Role, write_custody
-from winnow.content_node.room import check_room
+from winnow.content_node.room import check_disk_space
 from winnow.content_node.transfer.remote import PeerCopy, PeerShard
 from winnow.errors import ArtefactError
 from winnow.storage.partial import restored_directory
@@ -42,7 +42,7 @@ async def receive_shard(
     fails.
 
     """
-    copy = await peer.copy()
+    copy = await peer.open_copy()
     if copy.takes_writes and not feeding:
         raise ArtefactError(
             f"shard {peer.shard} takes writes at node {owner}: start this node with --feed"
@@ -53,7 +53,7 @@ async def receive_shard(
             "assign it to one node, or have it follow a journal (--journal)"
         )
     size = sum(file.bytes for file in copy.files.values())
-    await asyncio.to_thread(check_room, directory, size, "move the shard to another node")
+    await asyncio.to_thread(check_disk_space, directory, size, "move the shard to another node")
     # if this is cancelled, the channel is closed, and the next read ends the thread
     await asyncio.to_thread(_pull, copy, owner, directory, progress)
     _log.info(

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import grpc
 
-from winnow.content_node.transfer.following import HandedOver, LogBatch
+from winnow.content_node.transfer.following import Handover, LogBatch
 from winnow.content_node.transfer.messages import batch_of_message
 from winnow.convert.shard import report_of_message
 from winnow.deadline import Deadline
@@ -45,11 +45,11 @@ class PeerShard:
         self.address, self.shard = address, shard
         self._transfer = shard_transfer_pb2.Transfer(index_id=index_id, shard=shard, node=node)
 
-    async def hand_over(self) -> HandedOver:
+    async def hand_over(self) -> Handover:
         """Makes the other node stop taking writes, because this node takes them."""
         request = shard_transfer_pb2.HandOverRequest(transfer=self._transfer)
         reply = await self._call(self._stub.HandOver(request, **_options()))
-        return HandedOver(reply.sequence, reply.log_id)
+        return Handover(reply.sequence, reply.log_id)
 
     async def follow(self, after: int) -> AsyncGenerator[LogBatch, None]:
         """Yields the writes after a sequence number in batches, without end; some are empty."""
@@ -62,13 +62,13 @@ class PeerShard:
             yield batch
             after += len(batch.writes)
 
-    async def copy(self) -> "PeerCopy":
+    async def open_copy(self) -> "PeerCopy":
         """Opens a consistent copy of the shard's files."""
         request = shard_transfer_pb2.OpenCopyRequest(transfer=self._transfer)
         call = self._stub.OpenCopy(request, **_options(_OPEN_SECONDS))
         return PeerCopy(self, await self._call(call))
 
-    async def read(self, copy: str, path: str, start: int) -> bytes:
+    async def read_file(self, copy: str, path: str, start: int) -> bytes:
         """Reads the next part of a file of an open copy; empty at its end."""
         request = shard_transfer_pb2.ReadFileRequest(copy=copy, path=path, start=start)
         reply = await self._call(self._stub.ReadFile(request, **_options()))
@@ -115,7 +115,7 @@ class PeerCopy:
                 start += len(data)
 
     def _read(self, path: str, start: int) -> bytes:
-        reading = self._peer.read(self._id, path, start)
+        reading = self._peer.read_file(self._id, path, start)
         return asyncio.run_coroutine_threadsafe(reading, self._loop).result()
 
 
@@ -127,7 +127,7 @@ def _checked_path(path: str, peer: PeerShard) -> str:
     return path
 
 
-class ShardMoves:
+class PeerNodes:
     """Calls other nodes by their names, with separate connections: copies delay no other calls."""
 
     def __init__(
@@ -143,7 +143,7 @@ class ShardMoves:
         self.name, self._address_of, self._peers = name, address_of, peers
 
     @asynccontextmanager
-    async def open(self, node: str, index_id: str, shard: int) -> AsyncIterator[PeerShard]:
+    async def open_shard(self, node: str, index_id: str, shard: int) -> AsyncIterator[PeerShard]:
         """Opens a shard on the node with a name; raises UnavailableError for an unknown name."""
         async with self._channel(node) as channel:
             yield PeerShard(

@@ -17,7 +17,7 @@ from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 
 from winnow.bundle import Bundle
-from winnow.content_node.file_changes import ServingStatus, watch
+from winnow.content_node.file_changes import ServingStatus, watch_changes
 from winnow.content_node.metrics import NodeMetrics, ShardMetrics
 from winnow.content_node.reader import open_reader
 from winnow.content_node.reader.pool import ReaderPool
@@ -111,7 +111,9 @@ async def node(indexes: dict[int, Path], bundle: Bundle, tmp_path: Path) -> Asyn
         looked = True
 
     status = ServingStatus(served, server.set_serving, ShardMetrics(registry))
-    watching = asyncio.create_task(watch(shard.file_change, status.files_changed, 2.0, sleep))
+    watching = asyncio.create_task(
+        watch_changes(shard.file_change, status.files_changed, 2.0, sleep)
+    )
     vector = shard.store.vectors(shard.manifest.dimension)[0]
     words = tuple(Tokenizer(bundle.tokenizer).tokenise("who won the tour").ids)
     question = EncodedQuestion(
@@ -244,7 +246,7 @@ async def test_unreadable_files_are_reported_as_a_change() -> None:
     async def sleep(seconds: float) -> None:
         await asyncio.sleep(0)
 
-    watching = asyncio.create_task(watch(look, tell, 2.0, sleep))
+    watching = asyncio.create_task(watch_changes(look, tell, 2.0, sleep))
     await asyncio.wait_for(ended.wait(), 60)
     watching.cancel()
     assert [change.reason for change in told if change] == [

@@ -7,7 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 from tenacious import happens
 
-from winnow.content_node.file_changes import watch
+from winnow.content_node.file_changes import watch_changes
 from winnow.content_node.shard.changes import Change
 from winnow.content_node.supervision import keep_running
 
@@ -80,7 +80,7 @@ async def test_a_change_that_could_not_be_reported_is_reported_after_the_next_lo
     async def sleep(_: float) -> None:
         await turns.acquire()
 
-    task = asyncio.create_task(watch(lambda: next(changes), tell, 1.0, sleep))
+    task = asyncio.create_task(watch_changes(lambda: next(changes), tell, 1.0, sleep))
     await happens(lambda: len(told) == 4)
     assert [each and each.reason for each in told] == ["a file is gone"] * 2 + [None] * 2
     task.cancel()

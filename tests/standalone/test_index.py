@@ -254,7 +254,7 @@ async def test_a_cancelled_closing_still_releases_the_directory(directory: Path)
     index = AsyncIndex.open(directory, writable=True)
     await index.__aenter__()
     await index.put(WON)
-    shards_closing = [begins(shard._fed, "close") for shard in index._opened()._shards]
+    shards_closing = [begins(shard._write_path, "close") for shard in index._opened()._shards]
     closing = asyncio.create_task(index.__aexit__())
     for begun in reversed(shards_closing):
         await asyncio.wait_for(begun.acquire(), 60)

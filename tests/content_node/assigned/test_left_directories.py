@@ -38,7 +38,7 @@ async def test_what_was_copied_of_a_shard_is_deleted_once_its_move_is_cancelled(
         error = UnavailableError("a:1: failed to connect; last error: ipv4:127.0.0.1:1: refused")
         raise error.with_public("a node could not be reached")
 
-    monkeypatch.setattr(PeerShard, "copy", fail)
+    monkeypatch.setattr(PeerShard, "open_copy", fail)
     first, second = (tmp_path / "b" / f"{shard_name(n, 3)}.partial" for n in (1, 2))
     async with AsyncExitStack() as stack:
         nodes = Nodes(tmp_path, indexes[3], bundle, stack)

@@ -38,7 +38,7 @@ def serving(**values: object) -> NodeReport:
 
 
 def test_a_node_opens_the_shards_that_it_lacks() -> None:
-    assert next_steps(assignment(), "a", {0: HELD}, {}) == Steps(open=(1,))
+    assert next_steps(assignment(), "a", {0: HELD}, {}) == Steps(to_open=(1,))
     assert next_steps(assignment(s1="b"), "c", {}, {}) == Steps()
 
 
@@ -47,7 +47,7 @@ def test_a_shard_is_closed_only_once_all_its_nodes_serve_it() -> None:
     held = {0: HELD, 1: HELD}
     for reports in ({}, {"b": serving()}, {"c": serving(), "b": NodeReport()}):
         assert next_steps(moved, "a", held, reports) == Steps()
-    assert next_steps(moved, "a", held, {"b": serving(), "c": serving()}) == Steps(close=(0,))
+    assert next_steps(moved, "a", held, {"b": serving(), "c": serving()}) == Steps(to_close=(0,))
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_another_copy_does_not_count_unless_it_has_all_writes_and_takes_the_next
 def test_a_copy_that_is_out_of_date_for_good_is_replaced_while_another_node_serves() -> None:
     held = {0: HeldShard(INFO, must_be_replaced=True), 1: HELD}
     assert next_steps(assignment(), "a", held, {}) == Steps()
-    assert next_steps(assignment(), "a", held, {"c": serving()}) == Steps(close=(0,))
+    assert next_steps(assignment(), "a", held, {"c": serving()}) == Steps(to_close=(0,))
 
 
 def test_a_copy_whose_index_is_unknown_is_kept_unless_it_is_out_of_date() -> None:
@@ -72,7 +72,7 @@ def test_a_copy_whose_index_is_unknown_is_kept_unless_it_is_out_of_date() -> Non
     moved = assignment(s0="b")
     assert next_steps(moved, "a", {0: HeldShard(None), 1: HELD}, reports) == Steps()
     held = {0: HeldShard(None, must_be_replaced=True), 1: HELD}
-    assert next_steps(moved, "a", held, reports) == Steps(close=(0,))
+    assert next_steps(moved, "a", held, reports) == Steps(to_close=(0,))
 
 
 @pytest.mark.parametrize("other", [{"index_id": "another"}, {"shards": 9}])

@@ -27,7 +27,12 @@ from winnow.content_node.indexing.builder import build_index
 from winnow.content_node.indexing.cli import app
 from winnow.content_node.indexing.plan import BuildPlan
 from winnow.content_node.indexing.ray_cluster import check_ray, open_cluster
-from winnow.content_node.indexing.ray_engine import Batch, RayEngine, encode_batches, make_recipe
+from winnow.content_node.indexing.ray_engine import (
+    Batch,
+    RayEngine,
+    encode_batches,
+    make_worker_model,
+)
 from winnow.domain.shard import shard_name
 from winnow.errors import IdentityError, UnavailableError, WinnowError
 
@@ -149,7 +154,9 @@ def test_the_work_of_a_worker_that_is_killed_is_done_again(ray: Any, bundle: Bun
     earlier = set(workers())  # those of other tests may be about to end
     killed = False
     batches = map(batch, range(200))
-    for done, vectors in encode_batches(ray, make_recipe(bundle, batch(0)), batches, max_tasks=4):
+    for done, vectors in encode_batches(
+        ray, make_worker_model(bundle, batch(0)), batches, max_tasks=4
+    ):
         rows += [row for row, *_ in done]
         assert len(vectors) == len(done)
         if not killed and (own := set(workers()) - earlier):
@@ -177,8 +184,8 @@ def named(pid: int) -> bytes:
 def test_a_worker_that_encodes_otherwise_than_this_machine_is_refused_by_name(
     ray: Any, bundle: Bundle
 ) -> None:
-    recipe = make_recipe(bundle, batch(0))
-    other = replace(recipe, expected=np.nextafter(recipe.expected, 1))
+    worker_model = make_worker_model(bundle, batch(0))
+    other = replace(worker_model, expected=np.nextafter(worker_model.expected, 1))
     with pytest.raises(
         IdentityError, match=f"a worker on {os.uname().nodename} encodes differently"
     ):
@@ -186,10 +193,10 @@ def test_a_worker_that_encodes_otherwise_than_this_machine_is_refused_by_name(
 
 
 def test_the_error_of_a_worker_is_the_builds(ray: Any, bundle: Bundle) -> None:
-    recipe = make_recipe(bundle, batch(0))
-    recipe.model[1000] ^= 1
+    worker_model = make_worker_model(bundle, batch(0))
+    worker_model.model[1000] ^= 1
     with pytest.raises(WinnowError, match=r"encoder.onnx") as raised:
-        list(encode_batches(ray, recipe, iter([batch(1)]), max_tasks=1))
+        list(encode_batches(ray, worker_model, iter([batch(1)]), max_tasks=1))
     assert "Traceback" not in str(raised.value)
 
 

@@ -16,7 +16,7 @@ from nats_server import NatsServer, needs_nats
 from prometheus_client import CollectorRegistry
 from tenacious import available, happens
 
-from winnow.content_node.journal.composing import FedShard
+from winnow.content_node.journal.composing import ShardWritePath
 from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.live.limits import WriteLimits
 from winnow.content_node.live.loading import open_live
@@ -50,7 +50,7 @@ LONG = 30.0
 class Replica:
     """A shard on disk, served and following."""
 
-    def __init__(self, directory: Path, live: LiveShard, fed: FedShard) -> None:
+    def __init__(self, directory: Path, live: LiveShard, fed: ShardWritePath) -> None:
         self.directory, self.live = directory, live
         self.changes: list[Change | None] = []
         self.writer = fed.start(self.tell)
@@ -76,7 +76,7 @@ async def served(directory: Path, url: str) -> AsyncIterator[Replica]:
         WriteMetrics(CollectorRegistry()),
         feeding=True,
     )
-    fed = FedShard(
+    fed = ShardWritePath(
         journal=url,
         shard=live,
         info=INFO,

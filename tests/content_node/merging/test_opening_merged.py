@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from winnow.bundle import load_bundle
 from winnow.content_node.composing import shard as composing
-from winnow.content_node.composing.one_index import OneIndex
+from winnow.content_node.composing.one_index import SameIndexCheck
 from winnow.content_node.composing.parts import open_node_parts
 from winnow.content_node.composing.shard import RunningShard
 from winnow.content_node.live.shard import LiveShard
@@ -65,7 +65,7 @@ async def test_a_graph_is_loaded_by_a_thread_that_gives_way_to_nobody(
         raise AssertionError
 
     running = RunningShard(
-        tmp_path, parts, registry, AsyncMock(), check=OneIndex().check, live_shard=no_shard
+        tmp_path, parts, registry, AsyncMock(), check=SameIndexCheck().check, live_shard=no_shard
     )
     await running._open_merger(live).merge(MergeReason.WRITES)
     parts.pool.close()

@@ -20,7 +20,7 @@ from winnow.content_node.splitting import parent as splitting
 from winnow.content_node.splitting.halving import write_half
 from winnow.content_node.splitting.parent import LocalParent, follow_parent
 from winnow.content_node.transfer.batches import next_batch
-from winnow.content_node.transfer.following import HandedOver, LogBatch
+from winnow.content_node.transfer.following import Handover, LogBatch
 from winnow.deadline import Deadline
 from winnow.domain.partition import holds
 from winnow.domain.shard import ShardInfo
@@ -139,7 +139,7 @@ def cut_parent(calls: int, rng: random.Random) -> Callable[[LiveShard, int], Loc
             raise UnavailableError("the process has ended")
 
     class Cut(LocalParent):
-        async def hand_over(self) -> HandedOver:
+        async def hand_over(self) -> Handover:
             count()
             handed_over = await super().hand_over()
             count()

@@ -13,7 +13,7 @@ from moving_shards import opened, store
 
 from winnow.content_node.live.custody import Custody, Role, write_custody
 from winnow.content_node.live.shard import LiveShard
-from winnow.content_node.transfer.following import HandedOver, LogBatch, LogFollower
+from winnow.content_node.transfer.following import Handover, LogBatch, LogFollower
 from winnow.deadline import Deadline
 from winnow.errors import UnavailableError
 
@@ -37,11 +37,11 @@ class CutLink:
             yield LogBatch(self._shard.log_id, writes, self._shard.sequence)
             after += len(writes)
 
-    async def hand_over(self) -> HandedOver:
+    async def hand_over(self) -> Handover:
         self._count_call()
         sequence = await self._shard.hand_over("new")
         self._count_call()  # the reply may be lost
-        return HandedOver(sequence, self._shard.log_id)
+        return Handover(sequence, self._shard.log_id)
 
     def _count_call(self) -> None:
         self._calls -= 1

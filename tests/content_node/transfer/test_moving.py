@@ -38,7 +38,7 @@ async def owner(tmp_path: Path) -> AsyncIterator[Holder]:
 
 @asynccontextmanager
 async def peer(owner: Holder, name: str = "new") -> AsyncIterator[PeerShard]:
-    async with moves(name, old=owner.address).open("old", INDEX, 0) as shard:
+    async with moves(name, old=owner.address).open_shard("old", INDEX, 0) as shard:
         yield shard
 
 
@@ -50,7 +50,7 @@ async def copied(owner: Holder, directory: Path, feeding: bool = True) -> Path:
 
 def follower(copy: LiveShard, owner: Holder) -> LogFollower:
     nodes = moves("new", old=owner.address)
-    return LogFollower(copy, lambda node: nodes.open(node, INDEX, 0))
+    return LogFollower(copy, lambda node: nodes.open_shard(node, INDEX, 0))
 
 
 async def test_a_shard_that_takes_no_writes_is_only_copied(owner: Holder, tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ async def test_reading_a_copy_keeps_the_writes_after_it(owner: Holder, tmp_path:
     await store(owner.shard, put("d"))
     held: list[int] = []
     async with peer(owner) as shard:
-        copy = await shard.copy()
+        copy = await shard.open_copy()
 
         def hold_log(node: str, after: int) -> None:
             assert node == "new"
@@ -179,8 +179,8 @@ async def test_a_copy_that_was_not_dropped_takes_over_after_all(
 ) -> None:
     copy = opened(await copied(owner, tmp_path / "copy"))
     following = follower(copy, owner)
-    assert await following.may_drop()
-    following.keep()
+    assert await following.prepare_drop()
+    following.cancel_drop()
     await following.run()
     assert copy.custody.takes_writes
     await copy.close()
@@ -223,13 +223,13 @@ async def test_both_nodes_remember_after_a_crash_who_takes_the_writes(
 async def test_a_copy_may_be_dropped_unless_the_owner_has_handed_over(
     owner: Holder, tmp_path: Path
 ) -> None:
-    """`may_drop` asks the owner, so that the shard never has no owner."""
+    """`prepare_drop` asks the owner, so that the shard never has no owner."""
     copy = opened(await copied(owner, tmp_path / "copy"))
     for handed_over in (False, True):
         if handed_over:
             await owner.shard.hand_over("new")
         following = follower(copy, owner)
-        assert await following.may_drop() is not handed_over
+        assert await following.prepare_drop() is not handed_over
     await copy.close()
 
 
@@ -238,7 +238,7 @@ async def test_a_copy_that_may_be_dropped_never_becomes_the_owner(
 ) -> None:
     copy = opened(await copied(owner, tmp_path / "copy"))
     following = follower(copy, owner)
-    assert await following.may_drop()
+    assert await following.prepare_drop()
     running = asyncio.create_task(following.run())
     await store(owner.shard, put("d"))
     await copy.wait_for_write(1, Deadline.after(60))
@@ -260,7 +260,7 @@ async def test_a_node_without_feeding_receives_no_shard_that_takes_writes(
 
 async def test_an_interrupted_copy_is_resumed(owner: Holder, tmp_path: Path) -> None:
     async with peer(owner) as shard:
-        copy = await shard.copy()
+        copy = await shard.open_copy()
         (first, file), *_ = copy.files.items()
         target = tmp_path / "copy.partial" / "content" / first
         target.parent.mkdir(parents=True)
@@ -282,15 +282,15 @@ async def test_a_file_that_is_damaged_on_its_way_is_refused(owner: Holder, tmp_p
 
 async def test_an_unknown_node_and_a_silent_one_are_named(owner: Holder) -> None:
     with pytest.raises(UnavailableError, match="node gone is not in the assignment"):
-        async with moves("new").open("gone", INDEX, 0):
+        async with moves("new").open_shard("gone", INDEX, 0):
             raise AssertionError
-    async with moves("new", old="127.0.0.1:1").open("old", INDEX, 0) as shard:
+    async with moves("new", old="127.0.0.1:1").open_shard("old", INDEX, 0) as shard:
         with pytest.raises(UnavailableError, match=r"127\.0\.0\.1:1"):
             await shard.hand_over()
 
 
 async def test_a_shard_of_another_index_is_not_sent(owner: Holder) -> None:
-    async with moves("new", old=owner.address).open("old", "another", 0) as shard:
+    async with moves("new", old=owner.address).open_shard("old", "another", 0) as shard:
         with pytest.raises(IdentityError, match="this node serves index index"):
             await shard.hand_over()
 
