@@ -1,1 +1,1 @@
-"""A content node, which serves shards of passages with a reader. Also builds shards."""
+"""The content node: retrieves from shards and reads passages. Also builds and copies shards."""

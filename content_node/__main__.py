@@ -75,7 +75,7 @@ def _open_shards(
     server: Server,
     certificates: CertificateMetrics,
 ) -> tuple[RunningShards | AssignedShards[RunningShard], NodeParts]:
-    """The shards that the settings name, or those that are assigned to the node."""
+    """Opens the shards that the settings name, or those that are assigned to the node."""
     runtimes = RuntimeMetrics(registry)
     if settings.assignment:
         return open_assigned(

@@ -1,8 +1,9 @@
-"""A `Searcher` around another one that admits only calls which can be done in time.
+"""Admission control of a content node: refuses calls that would miss their deadline.
 
-Work is counted in passages that wait to be read or are being read. Nothing waits here: a call that
-cannot meet its deadline, with clients taking turns, is refused at once, so that the caller has time
-to ask elsewhere. Retrieval is cheap and goes first, so only the number of retrievals is limited.
+The load is the number of passages that wait to be read or are being read. Clients take turns, which
+the expected time of a call includes. A call is refused at once, so that the front node has time to
+call another replica. Retrieval is cheap and never waits for reading, so only the number of
+concurrent retrievals is limited.
 """
 
 import math
@@ -24,14 +25,17 @@ from winnow.searcher import Read, Retrieved
 
 
 class NodeLoad:
-    """The work of a process for all its shards, which share one pool of reader threads."""
+    """The load of all shards of a process, which share one pool of reader threads."""
 
     def __init__(
         self, max_reads: int, *, pace: Pace, clock: Clock, metrics: NodeMetrics, shards: int = 1
     ) -> None:
-        """`max_reads` limits the queue of reads, and the retrievals. Searchers report to `pace`."""
-        # a node reads all hits or none: fronts choose how much is read, keep room for larger
-        # questions, and leave a margin for a shard that gets more than its share of a question
+        """`max_reads` limits the queued reads and the running retrievals.
+
+        `pace` measures the reading speed.
+        """
+        # a node reads all hits of a call or none: front nodes read fewer passages under load, keep
+        # capacity for larger questions, and allow for shards that get more hits than others
         settings = LoadSettings(
             max_reads=max_reads,
             horizon=math.inf,
@@ -43,7 +47,7 @@ class NodeLoad:
         self._load = ReadLoad(settings, clock, lambda: pace.seconds)
         self._pace, self._metrics, self._shards = pace, metrics, shards
         self._max_reads, self._retrieving = max_reads, 0
-        # a shard may be loaded, and its pace estimated, after this
+        # read at each scrape, since the pace is estimated only when a shard is loaded
         metrics.seconds_per_read.set_function(lambda: pace.seconds or 0.0)
 
     def set_shards(self, shards: int) -> None:
@@ -117,7 +121,7 @@ class AdmittedSearcher:
     async def prepare(
         self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
     ) -> Retrieval:
-        """Prepares a retrieval. It is admitted with those of other shards, by `JointRetrieval`."""
+        """Prepares a retrieval; `JointRetrieval` admits the call once for all its shards."""
         return await self._inner.prepare(question, depth, deadline)
 
     async def read(

@@ -1,7 +1,7 @@
 """Runs work that does not delay the exit of the process, such as loading a large shard.
 
-The event loop and the interpreter join the threads of a pool when they end. Daemon threads are not
-joined, so their work must be safe to interrupt.
+At exit, the event loop and the interpreter join the threads of pools, but no daemon threads. So the
+work of a daemon thread must be safe to interrupt.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ class DaemonWork(Generic[Result]):
     def __init__(
         self, work: Callable[[], Result], discard: Callable[[Result], None] = lambda _: None
     ) -> None:
-        """The exit may interrupt `work` anywhere, so it should only read.
+        """`work` should only read, since the exit may interrupt it anywhere.
 
         `discard` releases a result that nobody waits for any more.
         """
@@ -35,9 +35,9 @@ class DaemonWork(Generic[Result]):
         return self._thread is not None and self._thread.is_alive()
 
     async def result(self) -> Result:
-        """Begins the work, and returns its result or raises its error; to be called once.
+        """Starts the work and waits for its result; raises its error. To be called once.
 
-        A cancellation ends only the waiting; the thread continues, and its result is discarded.
+        A cancellation ends only the wait. The thread continues, and its result is discarded.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Result] = loop.create_future()
@@ -59,7 +59,7 @@ class DaemonWork(Generic[Result]):
     def finish_before_exit(self) -> None:
         """Makes a normal exit of the interpreter wait for the thread, if the work is not done.
 
-        For programs that Winnow does not end itself: such an exit would abort the process.
+        Programs that embed Winnow exit normally, which would abort the process in native code.
         """
         if self._thread is not None and self._thread.is_alive():
             atexit.register(self._thread.join)

@@ -29,9 +29,10 @@ class ServingStatus:
         self._permanent_change: Change | None = None
 
     async def files_changed(self, change: Change | None) -> None:
-        """Handles a change of the files; None if they are restored.
+        """Handles a change of the files; `change` is None once they are restored.
 
-        Fronts send no new calls. Running calls read the open files, unless they were overwritten.
+        Fronts send no new calls to a changed shard. Running calls still read the open files, unless
+        these were overwritten.
         """
         if change is None:
             _log.info("shard files restored")
@@ -41,7 +42,7 @@ class ServingStatus:
         await self._update()
 
     async def stopped_following(self, change: Change) -> None:
-        """Handles the permanent end of following a journal."""
+        """Withdraws the shard for good, because it no longer follows its journal or its owner."""
         _log.error("shard no longer follows its journal", reason=change.reason)
         self._permanent_change = change
         await self._update()
@@ -62,11 +63,11 @@ async def watch_changes(
     interval: float,
     sleep: Sleep = asyncio.sleep,
 ) -> None:
-    """Reports every change, and None when the files are restored; runs until it is cancelled.
+    """Checks files periodically and reports every change; runs until it is cancelled.
 
-    `check` runs every `interval` seconds in its own thread, so a file system that hangs blocks
-    neither the event loop nor the exit. Its errors are reported as changes. A failed report is
-    repeated after the next check.
+    `check` runs every `interval` seconds in a separate thread, so a file system that hangs blocks
+    neither the event loop nor the exit. An error of `check` is reported as a change. `report` gets
+    None when the files are restored. A failed report is repeated after the next check.
     """
     reported: Change | None = None
     while True:

@@ -1,4 +1,4 @@
-"""Describes a served shard, and checks that its bundle is the right one. Pure."""
+"""Describes a served shard, and checks that the bundle matches the shard. Pure."""
 
 from winnow.bundle import Bundle
 from winnow.content_node.shard.view import ShardView
@@ -18,16 +18,16 @@ def shard_info(view: ShardView, bundle: Bundle) -> ShardInfo:
     if manifest.encoding_fingerprint != served.encoding_fingerprint:
         raise IdentityError(
             f"shard {manifest.shard} was encoded by bundle {manifest.bundle_name} "
-            f"({manifest.encoding_fingerprint}), this node has {served.name} "
-            f"({served.encoding_fingerprint}): serve the bundle that it was built with, or build "
-            "the index again"
+            f"({manifest.encoding_fingerprint}), but this node has {served.name} "
+            f"({served.encoding_fingerprint}): start the node with the bundle of the shard, or "
+            "build the index again"
         )
     if manifest.dimension != served.encoder.dimension:
         # hnswlib does not check it, and would read beyond the vectors
         raise IdentityError(
-            f"the vectors of shard {manifest.shard} have {manifest.dimension} values by its "
-            f"manifest, those of bundle {served.name} have {served.encoder.dimension}: copy the "
-            "shard again, or build the index again"
+            f"the manifest of shard {manifest.shard} says vectors of {manifest.dimension} values, "
+            f"but bundle {served.name} makes vectors of {served.encoder.dimension}: copy the shard "
+            "again, or build the index again"
         )
     return ShardInfo(
         shard=manifest.shard,

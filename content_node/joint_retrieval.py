@@ -25,7 +25,7 @@ def with_queue_time(found: Retrieved, queue_seconds: float, idle_readers: int) -
 
 
 class JointRetrieval:
-    """Retrieves from several shards of a process, which count as one retrieval in its load."""
+    """Retrieves from several shards for one call, which counts as one retrieval in the load."""
 
     def __init__(self, pool: ReaderPool, load: NodeLoad, metrics: NodeMetrics) -> None:
         self._pool, self._load, self._metrics = pool, load, metrics
@@ -37,10 +37,10 @@ class JointRetrieval:
         deadline: Deadline,
         client: str,
     ) -> list[Retrieved | Exception]:
-        """Returns a result for each shard; hits that other results outrank are left out.
+        """Returns the hits of each shard, without hits that other shards' hits outrank.
 
-        `shards` prepare the retrievals, one after the other. A shard that fails, or is late, has
-        its error as its result.
+        `shards` are functions that prepare the retrievals; they are called one after the other. The
+        result of a shard that fails or is late is its error.
 
         Raises:
             OverloadedError: too many retrievals are running.
@@ -82,7 +82,7 @@ class JointRetrieval:
 async def _outcome_of(prepare: Callable[[], Awaitable[Retrieval]]) -> Retrieval | Exception:
     try:
         return await prepare()
-    except Exception as error:  # noqa: BLE001 (the other shards are answered)
+    except Exception as error:  # noqa: BLE001 (the other shards still answer)
         return error
 
 
@@ -93,7 +93,7 @@ def _run_retrieval(item: tuple[int, Retrieval], stop: Stop) -> tuple[int, Retrie
         return number, retrieval(stop)
     except StoppedError:
         raise
-    except Exception as error:  # noqa: BLE001 (the other shards are answered)
+    except Exception as error:  # noqa: BLE001 (the other shards still answer)
         return number, error
 
 

@@ -13,12 +13,12 @@ Retrieval = Callable[[Stop], Retrieved]
 
 
 class LocalShard(Searcher, Protocol):
-    """A shard in this process."""
+    """A `Searcher` in this process, with retrievals that run in any thread."""
 
     async def prepare(
         self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
     ) -> Retrieval:
-        """Returns a retrieval from the newest view, once it has the write `depth.after`.
+        """Waits for the write `depth.after`; returns a retrieval from the newest view.
 
-        Errors are those of `retrieve`.
+        Raises the errors of `retrieve`.
         """

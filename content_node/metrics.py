@@ -11,7 +11,7 @@ NODE_STAGES = ("queue", "retrieve", "read")
 
 
 class NodeMetrics:
-    """Metrics of retrieving and reading."""
+    """Metrics of retrieval and reading, which all shards of a process share."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         make = MetricFactory(registry)
@@ -28,7 +28,7 @@ class NodeMetrics:
         )
         self.seconds_per_read = make.gauge(
             "winnow_node_seconds_per_read",
-            "Seconds per passage while reading, over all threads; an estimate at first",
+            "Seconds per passage while all threads read; estimated until passages were read",
         )
         self.admission = make.counter(
             "winnow_node_admission",
@@ -45,7 +45,7 @@ class NodeMetrics:
 
 
 class ShardMetrics:
-    """Metrics of whether a shard is served."""
+    """Metrics that tell whether a shard is served, and whether its files changed."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         make = MetricFactory(registry)
@@ -107,7 +107,7 @@ class WriteMetrics:
 
 
 class MergeMetrics:
-    """Metrics of merges."""
+    """Metrics of the merges of a shard."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         make = MetricFactory(registry)

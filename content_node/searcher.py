@@ -42,8 +42,10 @@ from winnow.telemetry.tracing.span import Span, span
 
 
 class LocalSearcher:
-    """A `Searcher` that retrieves from the newest view of a shard, and reads hits in their
-    generation with a pool of threads.
+    """A `Searcher` of one shard in this process.
+
+    It retrieves from the newest view of the shard. It reads hits from the generation that returned
+    them, in a pool of threads.
     """
 
     def __init__(
@@ -85,8 +87,8 @@ class LocalSearcher:
         info = shard_info(view, self._bundle)
         if (info.index_id, info.shard) != (self._info.index_id, self._info.shard):
             raise IdentityError(
-                f"the new view is of shard {info.shard} of index {info.index_id}, this node serves "
-                f"shard {self._info.shard} of index {self._info.index_id}"
+                f"the new view is of shard {info.shard} of index {info.index_id}, but this node "
+                f"serves shard {self._info.shard} of index {self._info.index_id}"
             )
         self._generations.set_newest(view)
         self._sequence_waiter.advance(view.sequence)
@@ -94,7 +96,7 @@ class LocalSearcher:
         self._report_passages()
 
     async def info(self, deadline: Deadline) -> ShardInfo:
-        """Returns which shard this is, in its newest generation."""
+        """Returns the description of the shard in its newest generation."""
         deadline.check("the shard was described")
         self._generations.drop_expired()
         custody = self._custody()
@@ -108,7 +110,7 @@ class LocalSearcher:
     async def retrieve(
         self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
     ) -> Retrieved:
-        """Retrieves the passages that the front may choose to read, regardless of other shards.
+        """Retrieves the shard's passages that may be among the best of the cluster.
 
         Waits until the write `depth.after` is served.
         """
@@ -236,12 +238,12 @@ class LocalSearcher:
         if encoded_by != self._info.bundle_fingerprint:
             raise IdentityError(
                 f"the question was encoded by bundle {shortened(encoded_by or '(none)')}, "
-                f"shard {self._info.shard} serves {self._info.bundle_fingerprint}: start both "
-                "with the same bundle"
+                f"but shard {self._info.shard} serves {self._info.bundle_fingerprint}: start the "
+                "front node and this node with the same bundle"
             )
         if len(question.vector) != self._info.dimension:
             raise IdentityError(
-                f"the question's vector has {len(question.vector)} values, shard "
+                f"the question's vector has {len(question.vector)} values, but shard "
                 f"{self._info.shard} holds vectors of {self._info.dimension}"
             )
 
@@ -273,7 +275,7 @@ def _check_row(view: ShardView, hit: Hit, index: int) -> None:
     if 0 <= hit.row < view.rows:
         return
     if view.log_id:
-        # the replica that returned the hit has read more of the log
+        # the replica that returned the hit has applied more of the log
         raise GenerationGoneError(f"row {hit.row} is not written yet: retrieve again")
     raise InvalidRequestError(
         Violation(f"hits[{index}].row", f"{hit.row} is not a row of this shard")
@@ -281,7 +283,7 @@ def _check_row(view: ShardView, hit: Hit, index: int) -> None:
 
 
 def _relocate_hits(view: ShardView, hits: Sequence[Hit], _: Stop) -> Sequence[Hit]:
-    """Returns hits of another generation with their rows in this view.
+    """Returns hits of another generation, with the rows that they have in this view.
 
     Raises:
         GenerationGoneError: a passage was removed, or is not written yet.

@@ -14,7 +14,7 @@ from winnow.shard_writer import WritableShard
 
 
 class ServedShard:
-    """A `LocalShard` that refuses calls while there is no shard to answer from."""
+    """A `LocalShard` that refuses calls before its shard is loaded and after it failed."""
 
     def __init__(self, number: int | None = None) -> None:
         self.number = number
@@ -23,28 +23,28 @@ class ServedShard:
         self._writing: WritableShard | None = None
         self._transfer: TransferSource | None = None
         self.fault = ""
-        """Why there is no shard; every call is refused with it. Empty while there is one."""
+        """Why the shard is not served, which is the error of every call. Empty without a fault."""
         self._is_temporary = False
         self._withdrawal_reason = ""
         self._is_leaving = False
 
     def serve(self, searcher: LocalShard) -> None:
-        """Sends calls to `searcher`."""
+        """Answers calls by `searcher` from now on."""
         self._searcher = searcher
 
     def accept_writes(self, writing: WritableShard) -> None:
-        """Sends writes to a shard."""
+        """Sends writes to `writing` from now on."""
         self._writing = writing
 
     def allow_transfer(self, source: TransferSource) -> None:
-        """Lets other nodes copy the shard."""
+        """Lets other nodes copy the shard from `source`."""
         self._transfer = source
 
     @property
     def transfer(self) -> TransferSource:
-        """The shard for other nodes that copy it.
+        """The shard as other nodes copy it.
 
-        Raises NotLoadedError or UnavailableError while there is none.
+        Raises NotLoadedError or UnavailableError if the shard is not served.
         """
         if self.fault:
             raise self.fault_error
@@ -54,9 +54,9 @@ class ServedShard:
 
     @property
     def writing(self) -> WritableShard:
-        """The shard that takes writes.
+        """The shard as it takes writes.
 
-        Raises NotLoadedError or UnavailableError while there is none.
+        Raises NotLoadedError or UnavailableError if the shard is not served.
         """
         if self.fault:
             raise self.fault_error
@@ -65,21 +65,21 @@ class ServedShard:
         return self._writing
 
     def fail(self, fault: str, *, is_temporary: bool = False) -> None:
-        """Refuses every call with `fault`, the reason why there is no shard.
+        """Makes every call fail with the reason `fault`.
 
-        `is_temporary`: whether the node tries again, so that a retry may help.
+        `is_temporary` means that the node tries to load the shard again, so callers may retry.
         """
         self.fault, self._is_temporary = fault, is_temporary
 
     def withdraw(self, reason: str) -> None:
-        """Makes `info` fail with a reason not to use the shard; other calls continue.
+        """Makes `info` fail with `reason`, so that fronts stop using the shard.
 
-        An empty reason ends the withdrawal.
+        All other calls still work. An empty reason ends the withdrawal.
         """
         self._withdrawal_reason = reason
 
     def leave(self) -> None:
-        """Makes `info` report that the node is leaving; other calls continue."""
+        """Makes `info` report that the node is leaving; all other calls still work."""
         self._is_leaving = True
 
     async def info(self, deadline: Deadline) -> ShardInfo:
@@ -124,7 +124,7 @@ class ServedShard:
 
     @property
     def fault_error(self) -> UnavailableError:
-        """The error of calls while there is a fault."""
+        """The error of every call after `fail`."""
         return UnavailableError(self.fault) if self._is_temporary else NotLoadedError(self.fault)
 
     def _available_searcher(self) -> LocalShard:

@@ -26,9 +26,10 @@ class ServedShards:
         node: str = "",
         address: str = "",
     ) -> None:
-        """`joint` retrieves from several shards.
+        """`joint` retrieves from several shards for one call.
 
-        `node` and `address` are those of a node that follows an assignment, else empty.
+        `node` and `address` are the name and the address of a node that follows an assignment.
+        Other nodes leave them empty.
         """
         self._joint = joint
         self._shards, self._node, self._address = list(shards), node, address
@@ -36,13 +37,13 @@ class ServedShards:
         """Shards that are not reported but still answer calls."""
 
     def add(self, shard: ServedShard, *, hidden: bool = False) -> None:
-        """Reports a shard, unless it is `hidden`, and sends it calls."""
+        """Adds a shard that answers calls; reports it to front nodes unless it is `hidden`."""
         (self._hidden if hidden else self._shards).append(shard)
 
     def hide(self, shard: ServedShard) -> None:
-        """Stops reporting a shard, unless it fails, so that fronts send it no new calls.
+        """Stops reporting a shard, so that fronts send it no new calls.
 
-        The shard still answers calls.
+        The shard still answers calls. If it fails, its fault is reported.
         """
         self._shards.remove(shard)
         self._hidden.append(shard)
@@ -53,13 +54,13 @@ class ServedShards:
         self._shards.append(shard)
 
     def remove(self, shard: ServedShard) -> None:
-        """Sends no more calls to a shard."""
+        """Removes a shard: calls for it fail from now on."""
         for shards in (self._shards, self._hidden):
             if shard in shards:
                 shards.remove(shard)
 
     async def report(self, deadline: Deadline) -> NodeReport:
-        """Returns the served shards, and the errors of the others."""
+        """Returns the descriptions of the served shards, and the faults of the other shards."""
         infos, faults = [], []
         for each in self._shards:
             try:
@@ -72,10 +73,10 @@ class ServedShards:
         return NodeReport(tuple(infos), tuple(faults), self._node, self._address)
 
     def searcher(self, shard: int | None) -> ServedShard:
-        """Returns a shard; None stands for the only one of the node.
+        """Returns the shard with a number, or the node's only shard for None.
 
         Raises:
-            IdentityError: the node has several shards, and the call names none.
+            IdentityError: `shard` is None, and the node serves no shard or several.
             UnavailableError: the node does not have the shard.
 
         """
@@ -83,7 +84,7 @@ class ServedShards:
             return self._only()
         shards = [*self._shards, *self._hidden]
         if own := [each for each in shards if each.number == shard]:
-            # a shard of another index may have the same number: it was refused
+            # a refused shard of another index may have the same number
             return min(own, key=lambda each: bool(each.fault))
         # a shard whose files cannot be read has no number; its fault is the reason
         unknown = [each for each in shards if each.number is None]
@@ -108,7 +109,7 @@ class ServedShards:
         return await self._joint.run(work, depth, deadline, question.client)
 
     def writing(self, shard: int | None) -> WritableShard:
-        """Returns a shard that takes writes. Raises as `searcher`, or if it is not served."""
+        """Returns a shard as it takes writes; raises UnavailableError if it is not served."""
         return self.searcher(shard).writing
 
     def _only(self) -> ServedShard:

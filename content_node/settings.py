@@ -40,8 +40,8 @@ class NodeSettings(PeerSettings, ServiceSettings):
     pull: str = Field(
         "",
         description="URL of a shard's snapshots, such as s3://bucket/index/shard-00000-of-00003. "
-        "If --shard does not exist, the newest snapshot is restored to it. With several shards "
-        "give the URL of the index.",
+        "If the directory of --shard does not exist, the newest snapshot is restored to it. With "
+        "several shards, give the URL of the index.",
     )
     assignment: str = Field(
         "",
@@ -60,7 +60,7 @@ class NodeSettings(PeerSettings, ServiceSettings):
     address: str = Field(
         "",
         description="HOST:PORT at which other nodes reach this one to copy its shards. By default "
-        "that of --listen, or NAME:PORT if it listens on all networks.",
+        "the address of --listen, or NAME:PORT if the node listens on all networks.",
     )
     listen: ListenAddress = Field(
         "127.0.0.1:9000", description="HOST:PORT to serve gRPC on; port 0 for any free one."
@@ -86,7 +86,7 @@ class NodeSettings(PeerSettings, ServiceSettings):
         ge=0,
         le=512,
         description="Maximum input length of the reader, in tokens; 0 for the length in the "
-        "bundle. Split readers, such as the default bundle's, refuse it.",
+        "bundle. Split readers, such as the default bundle's, refuse shorter lengths.",
     )
     ef: int = Field(
         256,
@@ -122,8 +122,8 @@ class NodeSettings(PeerSettings, ServiceSettings):
     max_unmerged: Count = Field(
         200_000,
         description="Maximum number of unmerged writes of the node, which are kept in memory. "
-        "Further writes are refused. Each shard gets an equal part, and is merged at half of its "
-        "part.",
+        "Further writes are refused. Each shard gets an equal part of the limit, and is merged at "
+        "half of its part.",
     )
     exact: bool = Field(
         False,

@@ -25,14 +25,14 @@ def check_reader(settings: NodeSettings, bundle: Bundle) -> None:
 
 
 def shards_to_serve(settings: NodeSettings) -> dict[Path, str]:
-    """The directories of the shards, each with the URL of snapshots to restore it from.
+    """Returns the directories of the shards, each with the URL of snapshots to restore it from.
 
-    The URL is empty without --pull. Checks the names of files, not their content: a damaged shard
-    may be repaired while the node runs.
+    The URL is empty without --pull. The names of files are checked, but not their content: a
+    damaged shard may be repaired while the node runs.
 
     Raises:
         SettingsError: neither --shard nor --shards is given.
-        ArtefactError: there is no shard.
+        ArtefactError: none of the directories holds a shard.
 
     """
     directories = list(settings.shard)
@@ -41,8 +41,8 @@ def shards_to_serve(settings: NodeSettings) -> dict[Path, str]:
     if not directories:
         raise SettingsError("name the shards to serve: --shard DIRECTORY or --shards DIRECTORY")
     if not settings.pull:
-        # the others are served without a shard that is missing
-        problems = list(map(_missing, directories))
+        # a missing shard does not stop the node from serving the others
+        problems = list(map(_problem, directories))
         if all(problems):
             raise ArtefactError(problems[0])
         return dict.fromkeys(directories, "")
@@ -52,7 +52,7 @@ def shards_to_serve(settings: NodeSettings) -> dict[Path, str]:
 
 
 def _shards_in(index: Path) -> list[Path]:
-    """The shards in a directory, by name."""
+    """Lists the directories of the shards in an index, sorted."""
     try:
         found = [each for each in index.iterdir() if number_of(each.name) is not None]
     except OSError as error:
@@ -65,8 +65,8 @@ def _shards_in(index: Path) -> list[Path]:
     return sorted(found)
 
 
-def _missing(directory: Path) -> str:
-    """Why a directory holds no shard; empty if it holds one."""
+def _problem(directory: Path) -> str:
+    """Returns why a directory holds no shard; empty if it may hold one."""
     if not directory.is_dir():
         return f"there is no directory {directory} to serve"
     if (directory / INDEX_FILE).exists() and not (directory / SHARD_FILE).exists():
@@ -79,23 +79,23 @@ def _missing(directory: Path) -> str:
 
 
 def shard_advice(base: StoredSegment, shard: Path, bundle: Bundle) -> Iterator[str]:
-    """Yields improvements of a shard as sentences, each with a command."""
+    """Yields advice on a shard: what could be better, and which command does it."""
     rebuild = "`winnow index build --passages INDEX --out NEW --shards N` converts it"
     if not base.manifest.has_checksum:
         yield (
-            "the shard is of an older version: changed values in its manifest are not detected; "
+            "the shard was built by an older version, so damage of its manifest is not detected: "
             f"{rebuild}"
         )
     if base.manifest.words is None:
         yield (
-            "the shard is of an older version without words: they were counted in this shard "
-            "alone, which took time and memory, and scores of several such shards cannot be "
+            "the shard was built by an older version, without word counts: they were computed at "
+            "startup, which took time and memory, and the scores of several such shards cannot be "
             f"compared; {rebuild}"
         )
     elif not base.manifest.words.posting_files:
         yield (
-            "the shard is of an older version without postings: they were computed, which took "
-            f"time and memory; {rebuild}"
+            "the shard was built by an older version, without postings: they were computed at "
+            f"startup, which took time and memory; {rebuild}"
         )
     # damaged states and those of another reader are logged when they are opened
     has_states = any((file.path.parent / STATES_FILE).exists() for file in base.files[:1])
@@ -103,16 +103,16 @@ def shard_advice(base: StoredSegment, shard: Path, bundle: Bundle) -> Iterator[s
     if bundle.manifest.lower_fingerprint:
         if missing:
             yield (
-                f"{missing} of {base.manifest.passages} passages have no states yet: merges make "
-                f"some each time, {states_command(shard, bundle.directory)} makes all"
+                f"{missing} of {base.manifest.passages} passages have no precomputed states yet: "
+                f"each merge computes some, {states_command(shard, bundle.directory)} computes all"
             )
         if base.manifest.passages and not has_states:
             yield (
-                "the shard has no states: half of the reading is done again for every question; "
-                f"{states_command(shard, bundle.directory)} does it once"
+                "the shard has no precomputed states, so half of the reading is repeated for every "
+                f"question: {states_command(shard, bundle.directory)} does it once"
             )
     elif has_states:
         yield (
-            "the shard has states, which this bundle's reader cannot use: it sees question and "
-            "passage together in every layer"
+            "the shard has precomputed states, but the reader of this bundle cannot use them, "
+            "because it is a full cross-encoder"
         )

@@ -1,4 +1,4 @@
-"""Restarts background tasks of a node, which should never end: an end is a bug, and is logged.
+"""Restarts background tasks of a node. They should never end: an end is a bug, and is logged.
 
 These tasks have their state on disk, so a restart loses nothing, and the node keeps serving.
 """
@@ -14,7 +14,7 @@ from winnow.deadline import Clock
 
 _log = structlog.get_logger("content_node")
 _STABLE_SECONDS = 600.0
-"""A task that ran this long is restarted after the shortest pause again."""
+"""Seconds of running after which a task counts as stable: its next pause is the shortest."""
 Sleep = Callable[[float], Awaitable[None]]
 
 

@@ -13,7 +13,7 @@ from winnow.text.tokenizer import Tokenizer
 _SPECIAL_TOKENS = 2
 """Tokens that the encoder adds to a question."""
 _MAX_RARITY = 100.0
-"""A word in one passage of the largest possible index has a rarity of 37."""
+"""Maximum rarity of a word. A word in one passage of the largest possible index has 37."""
 _MAX_NORM_ERROR = 0.05
 """Maximum difference of a vector's norm from one: more than low precision causes."""
 
@@ -38,7 +38,7 @@ class QuestionLimits:
         if (max_id := max(ids)) >= self.vocabulary:
             raise _invalid(
                 "question.token_ids",
-                f"{max_id} is not a token of the bundle, which has {self.vocabulary}",
+                f"{max_id} is not a token id: the bundle has {self.vocabulary} tokens",
             )
         if (max_rarity := max(question.rarities, default=0.0)) > _MAX_RARITY:
             raise _invalid("question.rarities", f"{max_rarity:g} is more than {_MAX_RARITY:g}")

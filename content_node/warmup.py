@@ -12,11 +12,11 @@ from winnow.domain.passage import Hit, Passage
 from winnow.text.tokenizer import Tokens
 
 _LENGTHS = (16, 64, 128, 192, 256, 300)
-"""Lengths in tokens."""
+"""Lengths of the passages that are read once, in tokens."""
 _TIMED_LENGTHS = (128, 192)
-"""Lengths in tokens of the timed passages.
+"""Lengths of the timed passages, in tokens.
 
-Their mean is that of passages of 100 words with a title.
+Their mean is the mean length of passages of 100 words with a title.
 """
 _QUESTION_TOKENS = 8
 TOKEN = 1000

@@ -27,7 +27,7 @@ class AdmittedEncoder:
     def __init__(
         self, inner: TextEncoder, max_texts: int, clock: Clock, metrics: EncoderMetrics
     ) -> None:
-        """`max_texts` limits the texts that wait."""
+        """`max_texts` limits the number of texts that wait."""
         # all or nothing: a text is one piece of work
         settings = LoadSettings(
             max_reads=max_texts,

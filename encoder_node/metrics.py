@@ -38,6 +38,6 @@ class EncoderMetrics:
         )
 
     def record_encoding(self, queue: float, encode: float) -> None:
-        """Records the seconds that a text waited and was encoded."""
+        """Records the seconds that a text waited, and the seconds that its encoding took."""
         self._stage.labels("queue").observe(queue)
         self._stage.labels("encode").observe(encode)

@@ -17,7 +17,7 @@ SERVICE = "winnow.v1.EncoderService"
 
 
 class EncoderServicer(encoder_pb2_grpc.EncoderServiceServicer):
-    """Serves an encoder, and refuses calls until it is set."""
+    """Serves an encoder; refuses calls until `set_encoder`."""
 
     def __init__(self, info: EncoderInfo, vocabulary: int, default_deadline: float) -> None:
         """`vocabulary`: number of token ids; `default_deadline`: seconds, for calls without one."""

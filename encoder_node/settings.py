@@ -17,7 +17,7 @@ _DEFAULT_LIMITS = BatchLimits()
 class EncoderSettings(ServiceSettings):
     """Serve the question encoder of a bundle to front nodes.
 
-    It keeps no encodings: each front node keeps its own.
+    An encoder node caches no encodings. Each front node has a cache.
 
     Example: winnow encoder --bundle bundles/default --listen 127.0.0.1:9100
     """

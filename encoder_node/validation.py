@@ -11,8 +11,9 @@ def check_fingerprint(expected: str, info: EncoderInfo) -> None:
     """Raises IdentityError if the caller expects another encoder."""
     if expected != info.fingerprint:
         raise IdentityError(
-            f"the caller expects the encoder {quoted(expected)}, this server has "
-            f"{info.fingerprint} of bundle {info.bundle}: give both the same bundle"
+            f"the caller expects the encoder {quoted(expected)}, but this server has "
+            f"{info.fingerprint} of bundle {info.bundle}: start the front node and this server "
+            "with the same bundle"
         )
 
 
@@ -28,9 +29,9 @@ def check_ids(ids: Sequence[int], max_tokens: int, vocabulary: int) -> None:
     """Raises InvalidRequestError if there are too many token ids, or one is out of range."""
     if len(ids) > max_tokens:
         raise InvalidRequestError(
-            Violation("token_ids", f"{len(ids)} tokens, the encoder takes at most {max_tokens}")
+            Violation("token_ids", f"{len(ids)} tokens, but the encoder takes at most {max_tokens}")
         )
     if ids and (greatest := max(ids)) >= vocabulary:
         raise InvalidRequestError(
-            Violation("token_ids", f"{greatest} is not a token id: the vocabulary has {vocabulary}")
+            Violation("token_ids", f"{greatest} is not a token id: there are {vocabulary} tokens")
         )

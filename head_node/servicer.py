@@ -35,7 +35,7 @@ class EncoderHeads:
 
 
 class HeadNodeServicer(head_node_pb2_grpc.HeadNodeServiceServicer):
-    """Serves heads, and refuses calls until they are set."""
+    """Serves heads; refuses calls until `set_heads`."""
 
     def __init__(self, admission: TextAdmission, default_deadline: float) -> None:
         self._admission, self._default_deadline = admission, default_deadline

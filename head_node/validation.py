@@ -13,9 +13,9 @@ def check_encoder(fingerprint: str, encoder: EncoderEntry) -> None:
     """Raises IdentityError if the states were made by another encoder."""
     if fingerprint != encoder.fingerprint:
         raise IdentityError(
-            f"the states are of encoder {quoted(fingerprint)}, the heads of this server are of "
-            f"{encoder.fingerprint} ({encoder.name}): call a server of that encoder group, or "
-            "train the heads for this encoder"
+            f"the token states are of encoder {quoted(fingerprint)}, but the heads of this server "
+            f"were trained on {encoder.fingerprint} ({encoder.name}): call a server with heads of "
+            f"the former encoder, or train heads on it"
         )
 
 

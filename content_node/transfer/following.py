@@ -90,9 +90,9 @@ class LogFollower:
         *,
         may_request_handover: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`may_request_handover` returns whether the owner may be asked to hand the shard over now."""
+        """`may_request_handover` returns whether to ask the owner to hand over the shard now."""
         self._copy, self._open_owner, self._sleep = copy, open_owner, sleep
-        self._may_ask = may_request_handover
+        self._may_request_handover = may_request_handover
         self._request_lock = asyncio.Lock()
         """Lock that is held while the owner is asked to hand over, or asked whether it has done so.
         """
@@ -132,7 +132,7 @@ class LogFollower:
         return not self._will_take_over
 
     def cancel_drop(self) -> None:
-        """Lets the copy take over again, after `prepare_drop` was true and the copy was not dropped."""
+        """Lets a copy take over that was not dropped, although `prepare_drop` returned True."""
         self._will_take_over = True
 
     async def _follow(self) -> None:
@@ -157,7 +157,9 @@ class LogFollower:
     async def _request_handover(self, owner: Owner) -> Handover | None:
         """Asks the owner to hand over; returns None if the copy is not to become the owner."""
         async with self._request_lock:
-            return await owner.hand_over() if self._will_take_over and self._may_ask() else None
+            if self._will_take_over and self._may_request_handover():
+                return await owner.hand_over()
+            return None
 
     async def _take_over(self, end: Handover, node: str) -> None:
         if self._copy.sequence > end.sequence:

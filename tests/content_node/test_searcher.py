@@ -164,7 +164,7 @@ async def test_a_question_of_another_bundle_or_dimension_is_refused(
     ("altered", "said"),
     [
         ({"encoding_fingerprint": "other"}, r"was encoded by bundle .*other"),
-        ({"dimension": 4_096}, "the vectors of shard .* have 4096 values"),
+        ({"dimension": 4_096}, "the manifest of shard .* says vectors of 4096 values"),
     ],
 )
 def test_a_shard_that_this_encoder_did_not_make_is_refused(

@@ -81,7 +81,7 @@ async def test_texts_of_every_length_it_takes_are_encoded(
         (
             encoder_pb2.EncodeRequest(token_ids=[1] * 9, fingerprint=INFO.fingerprint),
             grpc.StatusCode.INVALID_ARGUMENT,
-            "token_ids: 9 tokens, the encoder takes at most 8",
+            "token_ids: 9 tokens, but the encoder takes at most 8",
         ),
         (
             encoder_pb2.EncodeRequest(fingerprint=INFO.fingerprint, states_format=9),  # type: ignore[arg-type]
@@ -96,7 +96,7 @@ async def test_texts_of_every_length_it_takes_are_encoded(
         (
             encoder_pb2.EncodeRequest(token_ids=[1]),
             grpc.StatusCode.FAILED_PRECONDITION,
-            "give both the same bundle",
+            "with the same bundle",
         ),
     ],
 )

@@ -114,8 +114,8 @@ INVALID, PRECONDITION = grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.FAILED
         (asking("a", "a"), INVALID, "a head is named twice"),
         (asking("../etc"), INVALID, "is not a head id"),
         (asking("x" * 9_000), INVALID, "is not a head id"),
-        (asking("a", fingerprint="other"), PRECONDITION, "the states are of encoder"),
-        (asking("a", fingerprint="y" * 9_000), PRECONDITION, "the states are of encoder"),
+        (asking("a", fingerprint="other"), PRECONDITION, "the token states are of encoder"),
+        (asking("a", fingerprint="y" * 9_000), PRECONDITION, "the token states are of encoder"),
         (
             head_node_pb2.ApplyRequest(encoder_fingerprint=ENCODER.fingerprint, head_ids=["a"]),
             INVALID,

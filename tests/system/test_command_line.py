@@ -536,7 +536,7 @@ def test_up_precomputes_states_on_request(
     assert here("index", "verify", str(index)).stdout.count(checked) == 2
     inspect = ("index", "inspect", str(index))
     assert "states are of the default bundle's reader" in here(*inspect).stdout
-    useless = "the shard has states, which this"
+    useless = "the shard has precomputed states, but the reader"
     up = Up(index, bundle=WHOLE)
     try:
         up.wait_ready()

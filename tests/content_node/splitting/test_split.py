@@ -271,4 +271,4 @@ async def test_a_shard_is_not_split_without_room_for_its_halves(
         monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
         nodes.assign({}, (0, 1, *HALVES))
         report = await a.reports(lambda report: bool(report.faults))
-        assert "the disk has 0 MB of room" in str(report.faults[0].error)
+        assert "the disk has 0 MB of free space" in str(report.faults[0].error)
