@@ -1,4 +1,4 @@
-"""`winnow shards init`: the assignment of an index that nodes restore from a snapshot."""
+"""`winnow shards init`: assigns the shards of a snapshot to nodes that restore them."""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -20,7 +20,7 @@ def init(
         str,
         typer.Option(
             envvar="WINNOW_ASSIGNMENT",
-            help="File or URL of the assignment to create, the --assignment of the nodes.",
+            help="File or URL of the assignment to create: the --assignment of the nodes.",
         ),
     ],
     snapshot: Annotated[
@@ -28,7 +28,7 @@ def init(
         typer.Option(
             parser=parse_directory_or_url,
             metavar="URL",
-            help="Directory or URL of snapshots of the index, the --pull of the nodes.",
+            help="Directory or URL of snapshots of the index: the --pull of the nodes.",
         ),
     ],
     node: Annotated[
@@ -38,26 +38,26 @@ def init(
             help="The --name and the --address of a node. Give it once for each node.",
         ),
     ],
-    replicas: Annotated[int, typer.Option(min=1, help="Nodes that have each shard.")] = 1,
+    replicas: Annotated[int, typer.Option(min=1, help="Number of nodes that hold each shard.")] = 1,
 ) -> None:
     """Assign the shards of a snapshot to nodes that have no shards yet.
 
     Example: winnow shards init --snapshot s3://bucket/index --node node-0=host-0:9000
     --node node-1=host-1:9000 --assignment s3://bucket/index/assignment.json
 
-    The nodes restore the shards by their --pull, before or after this command. An assignment that
-    exists stays as it is. Then the command checks only that its nodes are among those given.
+    The nodes restore the shards from their --pull. Start them before or after this command. An
+    existing assignment is not changed. Then the command only checks that --node names its nodes.
     """
-    nodes = _parsed(node)
+    nodes = _parse_nodes(node)
     if replicas > len(nodes):
         raise typer.BadParameter(
-            f"{replicas} needs as many nodes, and --node gives {len(nodes)}",
+            f"{replicas} replicas need {replicas} nodes, but --node names {len(nodes)}",
             param_hint="--replicas",
         )
     file = AssignmentFile(assignment)
     if (stored := file.read()) is not None:
         _check_nodes(stored, nodes)
-        typer.echo(f"assignment {stored.version} exists and stays as it is")
+        typer.echo(f"assignment {stored.version} exists already and is not changed")
         return
     found = find_snapshot(snapshot).snapshot
     first = Assignment(
@@ -67,7 +67,7 @@ def init(
         nodes=nodes,
         holders=spread(range(found.shards), nodes, replicas),
     )
-    # else somebody has created it meanwhile
+    # another process may have created it meanwhile
     created = file.change(lambda before: first if before is None else before)
     _check_nodes(created, nodes)
     typer.echo(
@@ -76,8 +76,8 @@ def init(
     )
 
 
-def _parsed(given: list[str]) -> dict[str, str]:
-    """The addresses by name of `NAME=HOST:PORT`; raises BadParameter for another form."""
+def _parse_nodes(given: list[str]) -> dict[str, str]:
+    """Parses `NAME=HOST:PORT` to addresses by name; raises BadParameter for other forms."""
     nodes: dict[str, str] = {}
     for each in given:
         name, _, address = each.partition("=")
@@ -95,11 +95,11 @@ def _parsed(given: list[str]) -> dict[str, str]:
 
 
 def _check_nodes(assignment: Assignment, nodes: Mapping[str, str]) -> None:
-    """Raises UnavailableError if another node has a shard: nobody would start that node."""
+    """Raises UnavailableError if a shard is assigned to a node that --node does not name."""
     for shard, names in sorted(assignment.holders.items()):
         if others := sorted(set(names) - nodes.keys()):
             raise UnavailableError(
-                f"shard {shard} is assigned to {others[0]}, which --node does not give: start that "
-                "node, and move its shards away by `winnow shards spread --without`; if it is "
-                "lost, delete the assignment, and run this again"
+                f"shard {shard} is assigned to {others[0]}, which --node does not name: start that "
+                "node, and move its shards away by `winnow shards spread --without`; if the node "
+                "is lost, delete the assignment, and run this command again"
             )

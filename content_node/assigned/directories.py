@@ -1,4 +1,4 @@
-"""The directories of shards in the data directory of a node. Blocks: use a thread."""
+"""Manages the directories of shards below --data of a node. Blocks: use a thread."""
 
 import shutil
 from collections.abc import Collection
@@ -19,7 +19,7 @@ _REMOVED = ".removed"
 
 
 def shards_in(data: Path) -> list[Path]:
-    """The directories of shards, sorted; raises ArtefactError if they cannot be listed."""
+    """Lists the directories of shards, sorted; raises ArtefactError if that fails."""
     try:
         return sorted(each for each in data.iterdir() if number_of(each.name) is not None)
     except OSError as error:
@@ -29,7 +29,7 @@ def shards_in(data: Path) -> list[Path]:
 def lock_data(data: Path) -> DirectoryLock:
     """Locks a data directory until the process ends.
 
-    Raises ArtefactError if another node has locked it, or it cannot be written.
+    Raises ArtefactError if another node has locked it, or the lock cannot be written.
     """
     try:
         return DirectoryLock(data / _LOCK)
@@ -42,7 +42,7 @@ def lock_data(data: Path) -> DirectoryLock:
 
 
 def prepare_data(data: Path) -> None:
-    """Creates a data directory; deletes the shards in it that a killed node was deleting."""
+    """Creates a data directory; finishes the deletions that a killed node began."""
     try:
         data.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -52,7 +52,7 @@ def prepare_data(data: Path) -> None:
 
 
 def delete_shard(directory: Path) -> None:
-    """Deletes the directory of a shard. After a kill it is either whole or has another name."""
+    """Deletes the directory of a shard. After a kill it is either complete or renamed."""
     removed = directory.with_name(directory.name + _REMOVED)
     shutil.rmtree(removed, ignore_errors=True)  # a directory cannot replace one with files
     try:
@@ -65,7 +65,7 @@ def delete_shard(directory: Path) -> None:
 
 
 def delete_partial_copies(data: Path, wanted: Collection[int]) -> None:
-    """Deletes what interrupted copies have left of shards that are not `wanted` any more."""
+    """Deletes the files of interrupted copies, except for shards in `wanted`."""
     for each in data.glob(f"*{PARTIAL}"):
         target = each.with_name(each.name.removesuffix(PARTIAL))
         number = number_of(target.name)

@@ -1,4 +1,4 @@
-"""The interfaces of the shards of this process, as a node that follows an assignment uses them.
+"""The interfaces by which a node that follows an assignment opens and closes shards.
 
 Implementations are in `content_node.composing`.
 """
@@ -12,7 +12,7 @@ from winnow.content_node.served_shards import ServedShards
 
 
 class OpenedShard(Protocol):
-    """A shard of this process. The methods raise a WinnowError if it is not served."""
+    """A shard that this process opened. Methods raise a WinnowError if it is not served."""
 
     @property
     def directory(self) -> Path:
@@ -28,17 +28,20 @@ class OpenedShard(Protocol):
 
     @property
     def can_split(self) -> bool:
-        """Whether this copy takes the writes of the shard, or its halves do already."""
+        """Whether this copy, or a half of it, takes the writes of the shard."""
 
     @property
     def is_unfinished_half(self) -> bool:
         """Whether this is a half whose writes its parent still takes."""
 
     async def prepare_close(self) -> bool:
-        """Returns whether the node may close the shard, once other nodes serve it."""
+        """Returns whether the node may close the shard, once other nodes serve it.
+
+        If so, the shard takes no writes over until `cancel_close`.
+        """
 
     def cancel_close(self) -> None:
-        """Keeps a shard that `prepare_close` allowed to be closed, and that was not closed."""
+        """Keeps a shard open, although `prepare_close` returned True."""
 
     async def make_half(self, half: int, directory: Path) -> None:
         """Writes a half of this shard to a new directory."""
@@ -48,7 +51,7 @@ Shard = TypeVar("Shard", bound=OpenedShard)
 
 
 class ShardHost(Protocol[Shard]):
-    """The shards of this process."""
+    """Opens, serves and closes the shards of this process."""
 
     @property
     def served(self) -> ServedShards:
@@ -59,7 +62,7 @@ class ShardHost(Protocol[Shard]):
         """All shards, loaded or not."""
 
     def set_index(self, index_id: str) -> None:
-        """Sets the index of the shards that are added later."""
+        """Sets the id of the index that all shards added from now on must belong to."""
 
     def add(
         self,
@@ -69,13 +72,13 @@ class ShardHost(Protocol[Shard]):
         *,
         hidden: bool = False,
     ) -> Shard:
-        """Adds a shard that is not loaded yet: calls for it fail until then."""
+        """Adds a shard without loading it: calls for it fail until `load_added`."""
 
     async def load_added(self, shard: Shard) -> None:
         """Loads a shard that was added. Raises a WinnowError if it cannot be loaded."""
 
     async def remove(self, shard: Shard) -> None:
-        """Stores waiting writes of a shard, releases its directory, and forgets it."""
+        """Removes a shard: stores its waiting writes, and releases its directory."""
 
     def leave(self) -> None:
         """Reports to callers that the node is leaving."""

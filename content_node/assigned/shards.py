@@ -1,4 +1,4 @@
-"""Opens, receives and closes the shards of a node as the assignment says."""
+"""Opens, receives, splits and closes the shards of a node as an assignment says."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -17,7 +17,13 @@ from winnow.content_node.assigned.directories import (
     shards_in,
 )
 from winnow.content_node.assigned.running import OpenedShard, Shard, ShardHost
-from winnow.content_node.assigned.steps import HeldShard, Steps, next_steps, nodes_with, other_nodes
+from winnow.content_node.assigned.steps import (
+    HeldShard,
+    Steps,
+    next_steps,
+    nodes_serving,
+    other_nodes,
+)
 from winnow.content_node.daemon_work import DaemonWork
 from winnow.content_node.live.locks import DirectoryLock
 from winnow.content_node.pulling import LoggedProgress, pull_shard
@@ -43,7 +49,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class AssignedShards(Generic[Shard]):
-    """Opens the shards that are assigned to this node, and closes those that others serve."""
+    """Opens the shards that are assigned to this node, and closes shards that moved away."""
 
     def __init__(
         self,
@@ -64,7 +70,7 @@ class AssignedShards(Generic[Shard]):
             peer_nodes: calls the other nodes.
             file: the file of the assignment.
             addresses: gets the addresses of the nodes by name, for `peer_nodes`.
-            watch_files: rereads the certificates of calls to other nodes; None without any.
+            watch_files: rereads the certificates for calls to other nodes; None without any.
             sleep: waits for a number of seconds.
 
         """
@@ -75,7 +81,7 @@ class AssignedShards(Generic[Shard]):
         self.served = shards.served
         self._assignment: Assignment | None = None
         self._ignored: Assignment | None = None
-        """The last assignment of another index."""
+        """The last assignment that was ignored, because it is of another index."""
         self._fault = ""
         """Why the assignment cannot be read; empty if it can."""
         self._held: dict[int, Shard] = {}
@@ -100,15 +106,17 @@ class AssignedShards(Generic[Shard]):
         """Loads the shards in the data directory, and begins to follow the assignment."""
         await DaemonWork(partial(prepare_data, self._data)).result()
         self._lock = await DaemonWork(partial(lock_data, self._data)).result()
-        await self._read()
+        await self._read_assignment()
         await self._check_name()
         await self._delete_partial_copies()
         found = await DaemonWork(partial(shards_in, self._data)).result()
         for directory in reversed(found):  # halves before their shard, which lacks later writes
             number = number_of(directory.name)
             if number is not None and self._is_known(directory):
-                await self._open(number, directory)
-        self._tasks.append(asyncio.create_task(keep_running("following the assignment", self._run)))
+                await self._open_shard(number, directory)
+        self._tasks.append(
+            asyncio.create_task(keep_running("following the assignment", self._follow_assignment))
+        )
         if self._watch_files is not None:
             watching = keep_running("certificates of other nodes", self._watch_files)
             self._tasks.append(asyncio.create_task(watching))
@@ -129,14 +137,14 @@ class AssignedShards(Generic[Shard]):
         if self._lock is not None:
             self._lock.release()
 
-    async def _run(self) -> None:
+    async def _follow_assignment(self) -> None:
         while True:
-            await self._read()
+            await self._read_assignment()
             if self._assignment is not None:
-                await self._follow(self._assignment)
+                await self._apply_assignment(self._assignment)
             await self._sleep(_INTERVAL)
 
-    async def _read(self) -> None:
+    async def _read_assignment(self) -> None:
         """Reads the assignment. If it cannot be read, the last one stays."""
         try:
             assignment = await DaemonWork(self._file.read).result()
@@ -194,12 +202,12 @@ class AssignedShards(Generic[Shard]):
         return bool(assignment.partition.parts_of(number))
 
     async def _delete_partial_copies(self) -> None:
-        """Deletes what interrupted copies have left of shards that this node does not get."""
+        """Deletes the files of interrupted copies of shards that this node does not need."""
         if self._assignment is not None:
             wanted = self._assignment.of_node(self._settings.name) | self._changing.keys()
             await DaemonWork(partial(delete_partial_copies, self._data, wanted)).result()
 
-    async def _follow(self, assignment: Assignment) -> None:
+    async def _apply_assignment(self, assignment: Assignment) -> None:
         own = assignment.of_node(self._settings.name)
         failed = self._failed.keys() - own - self._changing.keys()
         if cancelled := [each for each in failed if not self._is_half_to_make(each, assignment)]:
@@ -210,7 +218,7 @@ class AssignedShards(Generic[Shard]):
         held = await self._describe_held()
         is_settled = held.keys() == own and not self._hidden
         if is_settled and not any(copy.must_be_replaced for copy in held.values()):
-            return  # then the other nodes need not be asked
+            return  # nothing to do, so the other nodes need not be asked
         reports = await self._reports(assignment)
         held = await self._describe_held()  # a shard may have been opened meanwhile
         steps = next_steps(assignment, self._settings.name, held, reports)
@@ -220,18 +228,18 @@ class AssignedShards(Generic[Shard]):
             _log.info("half of a shard is served", shard=shard)
         for shard in steps.to_close:
             if not self._is_half_changing(shard) and await self._prepare_close(shard):
-                self._start(shard, self._close(shard))
+                self._start_change(shard, self._close_shard(shard))
         await self._open_next(assignment, steps, reports)
 
     def _is_half_to_make(self, shard: int, assignment: Assignment) -> bool:
-        """Whether this is a half of a shard of this node, which is split. The half may be for
+        """Whether this is a half of a shard that this node splits. The half may be assigned to
         another node.
         """
         parent = parent_of(shard, assignment.shards)
         return parent in self._held and parent not in assignment.partition
 
     def _is_half_changing(self, shard: int) -> bool:
-        """Whether the other half of a shard is being opened or closed: then this one stays."""
+        """Whether the other half is being opened or closed. If so, this half is not closed."""
         assert self._assignment is not None
         built = self._assignment.shards
         parent = parent_of(shard, built)
@@ -257,20 +265,22 @@ class AssignedShards(Generic[Shard]):
                 parent = parent_of(shard, assignment.shards)
                 assert parent is not None
                 make = partial(self._held[parent].make_half, shard, directory)
-                self._start(shard, self._open(shard, directory, prepare=make))
+                self._start_change(shard, self._open_shard(shard, directory, prepare=make))
                 return
-            sources = nodes_with(assignment.index_id, shard, None, reports)
-            if not sources and await self._waits_for_first(assignment, shard, directory):
+            sources = nodes_serving(assignment.index_id, shard, None, reports)
+            if not sources and await self._waits_for_first_node(assignment, shard, directory):
                 continue
-            receive = partial(self._receive, shard, directory, sources)
-            self._start(shard, self._open(shard, directory, prepare=receive))
+            receive = partial(self._receive_shard, shard, directory, sources)
+            self._start_change(shard, self._open_shard(shard, directory, prepare=receive))
             return
 
-    async def _waits_for_first(self, assignment: Assignment, shard: int, directory: Path) -> bool:
-        """Whether another node restores a shard from a snapshot, and this one copies it then.
+    async def _waits_for_first_node(
+        self, assignment: Assignment, shard: int, directory: Path
+    ) -> bool:
+        """Whether to wait until the first node of a shard has restored it from a snapshot.
 
-        Else all nodes of the shard would try at the same time, and refuse to, because others may
-        have it.
+        This node then copies the shard from the first one. If all nodes restored it at the same
+        time, each would refuse, because another node might have it already.
         """
         if assignment.holders[shard][0] == self._settings.name:
             return False
@@ -281,16 +291,16 @@ class AssignedShards(Generic[Shard]):
             self._hidden.discard(shard)
         return True
 
-    def _start(self, shard: int, work: "asyncio._CoroutineLike[None]") -> None:
+    def _start_change(self, shard: int, work: "asyncio._CoroutineLike[None]") -> None:
         task = asyncio.create_task(work)
         self._changing[shard] = task
 
-        def end(task: "asyncio.Task[None]") -> None:
+        def on_done(task: "asyncio.Task[None]") -> None:
             del self._changing[shard]
             if not task.cancelled() and (error := task.exception()) is not None:
                 _log.error("following the assignment failed", shard=shard, exc_info=error)
 
-        task.add_done_callback(end)
+        task.add_done_callback(on_done)
 
     async def _describe_held(self) -> dict[int, HeldShard]:
         """The shards that are served, without those that are being opened or closed."""
@@ -325,11 +335,11 @@ class AssignedShards(Generic[Shard]):
         }
 
     async def _may_still_close(self, shard: int) -> bool:
-        """Whether a shard that is being closed may still be.
+        """Checks once more whether a shard may be closed.
 
-        The assignment may have changed meanwhile, and the other nodes may be closing it, too.
+        The assignment may have changed meanwhile, and other nodes may be closing their copies.
         """
-        await self._read()
+        await self._read_assignment()
         assignment = self._assignment
         assert assignment is not None
         if self._is_half_changing(shard):
@@ -345,10 +355,10 @@ class AssignedShards(Generic[Shard]):
             _log.warning("shard is not closed yet", shard=shard, reason=str(error))
             return False
 
-    async def _open(
+    async def _open_shard(
         self, shard: int, directory: Path, prepare: Callable[[], Awaitable[None]] | None = None
     ) -> None:
-        """Serves a shard. `prepare` writes it if it is not there.
+        """Opens and serves a shard. If its directory does not exist, `prepare` writes it.
 
         A failure is reported as the shard's fault.
         """
@@ -385,7 +395,7 @@ class AssignedShards(Generic[Shard]):
             self._held[shard] = running
 
     async def _is_half_of_held(self, shard: int) -> bool:
-        """Whether a shard is a half of one that is here, which serves until both are ready."""
+        """Whether a shard is a half of a shard of this node, which serves until both halves can."""
         if self._assignment is None:
             return False
         built = self._assignment.shards
@@ -395,11 +405,11 @@ class AssignedShards(Generic[Shard]):
         return await DaemonWork((self._data / shard_name(parent, built)).exists).result()
 
     def _max_unmerged(self) -> int:
-        """An equal part of the unmerged writes that may be in memory, for each assigned shard."""
+        """Returns a shard's limit of unmerged writes: its equal part of the node's limit."""
         own = self._assignment.of_node(self._settings.name) if self._assignment is not None else ()
         return max(self._settings.max_unmerged // max(len(own), 1), 1)
 
-    async def _receive(self, shard: int, directory: Path, sources: Sequence[str]) -> None:
+    async def _receive_shard(self, shard: int, directory: Path, sources: Sequence[str]) -> None:
         """Copies a shard from a node that serves it, or from a snapshot."""
         assignment, settings = self._assignment, self._settings
         assert assignment is not None
@@ -407,7 +417,8 @@ class AssignedShards(Generic[Shard]):
             await self._check_absent(assignment, shard)
             if not settings.pull:
                 raise UnavailableError(
-                    f"no node serves shard {shard}, and there is no --pull to restore it from"
+                    f"no node serves shard {shard}: start the node that has it, or add --pull to "
+                    "restore it from a snapshot"
                 )
             url = f"{settings.pull.rstrip('/')}/{directory.name}"
             await DaemonWork(partial(pull_shard, url, directory)).result()
@@ -430,24 +441,24 @@ class AssignedShards(Generic[Shard]):
             raise
 
     async def _check_absent(self, assignment: Assignment, shard: int) -> None:
-        """Raises UnavailableError unless all other nodes reply, and none of them has the shard.
+        """Raises UnavailableError if another node has the shard, or does not reply.
 
-        Else a snapshot would be restored beside a newer copy, and both would take writes.
+        Otherwise a snapshot could be restored beside a newer copy, and both would take writes.
         """
         reports = await self._reports(assignment)
         for name in other_nodes(assignment, self._settings.name):
             report = reports.get(name)
             if report is None:
                 raise UnavailableError(
-                    f"node {name} does not reply, and may have shard {shard}: it is not restored "
-                    "from a snapshot"
+                    f"shard {shard} is not restored from a snapshot, because node {name} does not "
+                    "reply and may have a newer copy: start that node"
                 )
             numbers = {*(info.shard for info in report.infos), *(f.shard for f in report.faults)}
             for each in (shard, *ancestors_of(shard, assignment.shards)):
                 if each in numbers:
                     raise UnavailableError(f"node {name} has shard {each}, but cannot send it now")
 
-    async def _close(self, shard: int) -> None:
+    async def _close_shard(self, shard: int) -> None:
         """Ends the service of a shard that other nodes serve, and deletes its directory."""
         running = self._held[shard]
         await self._sleep(_POLLED_SECONDS)  # fronts find the other nodes first

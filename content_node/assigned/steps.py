@@ -32,11 +32,11 @@ class Steps:
     to_open: tuple[int, ...] = ()
     """Shards that the node should serve and does not have."""
     to_make: tuple[int, ...] = ()
-    """Halves that the node makes of shards that it has."""
+    """Halves that the node makes from its shards."""
     to_show: tuple[int, ...] = ()
-    """Hidden shards that fronts may use. Both halves of a shard appear at once."""
+    """Hidden shards that fronts may use from now on. Both halves of a shard appear at once."""
     to_close: tuple[int, ...] = ()
-    """Shards that the node may close, because other nodes or their halves serve instead."""
+    """Shards that the node may close, because other copies or their halves serve instead."""
 
 
 def next_steps(
@@ -45,11 +45,10 @@ def next_steps(
     held: Mapping[int, HeldShard],
     reports: Mapping[str, NodeReport],
 ) -> Steps:
-    """The next steps of a node.
+    """Returns the next steps of a node.
 
-    A shard is closed only once all nodes that it, or its parts, are assigned to serve it with all
-    its writes. A copy that is permanently out of date is closed once any other node serves the
-    shard.
+    A shard is closed only once every node to which it, or a part of it, is assigned serves all its
+    writes. A copy that is permanently out of date is closed once any other node serves the shard.
 
     Args:
         assignment: the assignment.
@@ -58,10 +57,10 @@ def next_steps(
         reports: the last reports of the other nodes by name.
 
     """
-    return _Planning(assignment, name, held, reports).steps()
+    return _StepPlanner(assignment, name, held, reports).steps()
 
 
-class _Planning:
+class _StepPlanner:
     def __init__(
         self,
         assignment: Assignment,
@@ -73,7 +72,9 @@ class _Planning:
         self._partition = assignment.partition
         self._all_held = held
         self._held = {
-            shard: copy for shard, copy in sorted(held.items()) if self._is_of(shard, copy)
+            shard: copy
+            for shard, copy in sorted(held.items())
+            if self._belongs_to_index(shard, copy)
         }
 
     def steps(self) -> Steps:
@@ -86,7 +87,7 @@ class _Planning:
             to_close=tuple(shard for shard in self._held if self._may_close(shard, own)),
         )
 
-    def _is_of(self, shard: int, copy: HeldShard) -> bool:
+    def _belongs_to_index(self, shard: int, copy: HeldShard) -> bool:
         """Whether a shard belongs to the index of the assignment. Other shards are kept."""
         if not self._partition.parts_of(shard):
             return False
@@ -99,20 +100,20 @@ class _Planning:
         parts = self._partition.parts_of(shard)
         return shard not in self._partition and all(part > shard for part in parts)
 
-    def _serving(self, shard: int, info: ShardInfo | None = None) -> set[str]:
-        """The nodes that serve a shard and take its writes, with all writes of `info`."""
-        serving = set(nodes_with(self._assignment.index_id, shard, info, self._reports))
+    def _serving_nodes(self, shard: int, info: ShardInfo | None = None) -> set[str]:
+        """Returns the nodes that serve a shard, take its writes and have all writes of `info`."""
+        serving = set(nodes_serving(self._assignment.index_id, shard, info, self._reports))
         own = self._held.get(shard)
         if own is not None and not (own.is_hidden or own.must_be_replaced or own.info is None):
             serving.add(self._name)
         return serving
 
     def _halves_to_make(self, shard: int) -> list[int]:
-        """The halves of a shard of this node that nobody has.
+        """Returns the halves that this node makes from its shard, because no node has them.
 
-        Of several nodes with a copy of the shard the first makes them, and the others copy them.
+        If several nodes have the shard, the first one makes the halves and the others copy them.
         """
-        others = nodes_with(self._assignment.index_id, shard, None, self._reports)
+        others = nodes_serving(self._assignment.index_id, shard, None, self._reports)
         is_first = all(self._name < other for other in others)
         if not self._was_split(shard) or not self._held[shard].can_split or not is_first:
             return []
@@ -120,12 +121,12 @@ class _Planning:
             half
             for half in halves_of(shard, self._assignment.shards)
             if half not in self._all_held
-            and not all(map(self._serving, self._partition.parts_of(half)))
+            and not all(map(self._serving_nodes, self._partition.parts_of(half)))
         ]
 
     def _may_open(self, shard: int) -> bool:
-        """Whether to open or receive a shard now: a part exists only once its shard was split."""
-        if self._serving(shard):
+        """Whether to open or receive a shard now. A part exists only once its shard was split."""
+        if self._serving_nodes(shard):
             return True
         reported = {info.shard for report in self._reports.values() for info in report.infos}
         known = reported | self._all_held.keys()
@@ -136,7 +137,7 @@ class _Planning:
             return False
         parent = parent_of(shard, self._assignment.shards)
         if parent is None or parent not in self._all_held:
-            # a parent that cannot be loaded may have more writes
+            # an unfinished half may lack writes of a parent that could not be loaded
             return not self._held[shard].is_unfinished_half
         return all(
             not self._held[half].is_unfinished_half
@@ -146,32 +147,34 @@ class _Planning:
         )
 
     def _is_served_elsewhere(self, half: int) -> bool:
-        return all(self._serving(part) - {self._name} for part in self._partition.parts_of(half))
+        return all(
+            self._serving_nodes(part) - {self._name} for part in self._partition.parts_of(half)
+        )
 
     def _may_close(self, shard: int, own: Collection[int]) -> bool:
         copy = self._held[shard]
         parent = parent_of(shard, self._assignment.shards)
         if parent is not None and parent in self._all_held:
-            # the parent goes first; a half that cannot follow it any more is made again
+            # the parent is closed first; a half that can no longer follow is closed and made again
             return copy.is_unfinished_half and (
                 copy.must_be_replaced or self._is_split_cancelled(parent)
             )
         if self._was_split(shard):
             return all(
-                set(self._assignment.holders[part]) <= self._serving(part, copy.info)
+                set(self._assignment.holders[part]) <= self._serving_nodes(part, copy.info)
                 for part in self._partition.parts_of(shard)
             )
         if shard not in self._partition or (shard in own and not copy.must_be_replaced):
             return False
-        serving = self._serving(shard, copy.info) - {self._name}
+        serving = self._serving_nodes(shard, copy.info) - {self._name}
         return (
             set(self._assignment.holders[shard]) <= serving if shard not in own else bool(serving)
         )
 
     def _is_split_cancelled(self, parent: int) -> bool:
-        """Whether the assignment has the shard again, which takes its writes and lacks a half.
+        """Whether the assignment has the whole shard again before both halves were made.
 
-        Once both halves are there, the split is finished.
+        Once this node has both halves, it finishes the split instead.
         """
         halves = halves_of(parent, self._assignment.shards)
         lacks_half = not self._all_held.keys() >= set(halves)
@@ -180,10 +183,13 @@ class _Planning:
         )
 
 
-def nodes_with(
+def nodes_serving(
     index_id: str, shard: int, info: ShardInfo | None, reports: Mapping[str, NodeReport]
 ) -> list[str]:
-    """The names of nodes that serve a shard and take its writes, with all writes of `info`."""
+    """Returns the names of the nodes that serve a shard and take its writes.
+
+    They have all writes of `info`.
+    """
     return [
         name
         for name, report in sorted(reports.items())
@@ -200,5 +206,5 @@ def _serves(other: ShardInfo, index_id: str, shard: int, info: ShardInfo | None)
 
 
 def other_nodes(assignment: Assignment, name: str) -> Collection[str]:
-    """The names of all other nodes."""
+    """Returns the names of all other nodes, sorted."""
     return sorted(assignment.nodes.keys() - {name})

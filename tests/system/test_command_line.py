@@ -37,7 +37,7 @@ from winnow.v1 import answer_pb2
 
 pytestmark = pytest.mark.timeout(300)
 BUNDLE = default_bundle()
-NO_STATES = "the shard has no states"
+NO_STATES = "the shard has no precomputed states"
 
 
 def winnow(*arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:

@@ -260,11 +260,11 @@ async def test_a_shard_without_writes_can_be_on_several_nodes(
 async def _until_followed(node: AssignedNode) -> None:
     """Waits until a node has looked at the assignment and at the other nodes again."""
     reads = AwaitedCount()
-    read = node.shards._read
+    read = node.shards._read_assignment
 
     async def counted() -> None:
         await read()
         reads.add()
 
-    node.shards._read = counted  # type: ignore[method-assign]
+    node.shards._read_assignment = counted  # type: ignore[method-assign]
     await reads.reaches(3)

@@ -45,7 +45,7 @@ def test_an_assignment_that_exists_stays_although_nodes_are_added(run: Run, tmp_
     run(A, B)
     stored = (tmp_path / "assignment.json").read_bytes()
     code, out, _ = run(A, B, C, snapshot=tmp_path / "gone")
-    assert (code, out) == (0, "assignment 1 exists and stays as it is\n")
+    assert (code, out) == (0, "assignment 1 exists already and is not changed\n")
     assert (tmp_path / "assignment.json").read_bytes() == stored
 
 
@@ -53,7 +53,7 @@ def test_a_node_that_has_shards_must_be_given(run: Run) -> None:
     run(A, B)
     code, _, err = run(A)
     assert code == 1
-    assert "is assigned to b, which --node does not give: start that node" in err
+    assert "is assigned to b, which --node does not name: start that node" in err
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_node_that_has_shards_must_be_given(run: Run) -> None:
         (["a"], 1, "'a' is not NAME=HOST:PORT"),
         (["=host:9000"], 1, "'=host:9000' has no name"),
         ([A, "a=other:9000"], 1, "gives a twice"),
-        ([A], 2, "2 needs as many nodes, and --node gives 1"),
+        ([A], 2, "2 replicas need 2 nodes, but --node names 1"),
     ],
 )
 def test_nodes_that_cannot_work_are_refused(

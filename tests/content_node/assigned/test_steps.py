@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from winnow.content_node.assigned.steps import HeldShard, Steps, next_steps, nodes_with
+from winnow.content_node.assigned.steps import HeldShard, Steps, next_steps, nodes_serving
 from winnow.domain.assignment import Assignment
 from winnow.domain.shard import NodeReport, ShardInfo
 
@@ -85,4 +85,4 @@ def test_shards_of_another_index_or_numbering_are_kept(other: dict[str, object])
 
 def test_shards_are_copied_from_nodes_that_take_their_writes() -> None:
     reports = {"c": serving(), "b": serving(writes_elsewhere=True), "a": serving(sequence=0)}
-    assert nodes_with("index", 0, None, reports) == ["a", "c"]
+    assert nodes_serving("index", 0, None, reports) == ["a", "c"]
