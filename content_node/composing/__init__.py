@@ -1,1 +1,1 @@
-"""Composes the shards of a process: those of a content node, or all shards of an index."""
+"""Composes the shards of a content node, or all shards of an index in one process."""

@@ -28,7 +28,9 @@ def open_assigned(
     peers: PeerChannels,
     sleep: Sleep = asyncio.sleep,
 ) -> tuple[AssignedShards[RunningShard], NodeParts]:
-    """The shards of a node that follows an assignment, and what they share; the caller closes both.
+    """Returns the shards of a node that follows an assignment, and the parts that they share.
+
+    The caller closes the shards, and the pool of the parts.
 
     Raises UnavailableError if fsspec does not support the URL of the assignment.
     """

@@ -1,4 +1,4 @@
-"""Lets a node serve the shards of one index, each once."""
+"""Checks that the shards of a node belong to one index, and that none is there twice."""
 
 import threading
 from collections import Counter
@@ -11,7 +11,7 @@ from winnow.errors import ArtefactError
 
 
 class SameIndexCheck:
-    """Refuses shards of another index, and a shard that is already there.
+    """Refuses shards of another index, and second copies of a shard.
 
     Safe to use from several threads.
     """
@@ -49,9 +49,11 @@ class SameIndexCheck:
 
 
 def most_common_index(directories: Sequence[Path]) -> str:
-    """The id of the index that most of these shards belong to; empty if no manifest can be read.
+    """Returns the id of the index that most of these shards belong to.
 
-    Ties are settled by the order of the directories.
+    It is empty if no manifest can be read.
+
+    Of indexes with equally many shards, the first one counts.
     """
     ids = []
     for directory in directories:

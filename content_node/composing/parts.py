@@ -25,8 +25,8 @@ from winnow.telemetry.runtimes import RuntimeMetrics
 from winnow.text.tokenizer import Tokenizer
 
 _HALF_LIFE = 2.0
-"""Seconds after which a measured reading speed counts half: long compared with a call, short
-compared with changes of the machine's load.
+"""Seconds after which a measured reading speed counts half. A call is shorter, and changes of the
+machine's load take longer.
 """
 
 
@@ -44,7 +44,7 @@ class SharedReader:
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
-        """The bundle's tokenizer, opened by the first use. Raises ArtefactError if it cannot be."""
+        """The bundle's tokenizer, opened by the first use. Raises ArtefactError if that fails."""
         return Tokenizer(self._bundle.tokenizer)
 
     def open_warm(self) -> Reader:
@@ -56,7 +56,7 @@ class SharedReader:
             if self._reader is None:
                 settings, special = self._settings, self.tokenizer.special
                 reader = open_reader(self._bundle, special, self._options, settings.max_tokens)
-                # here one thread reads, under load every core
+                # measured with one thread; under load every core reads
                 self._pace.assume(warm_up(reader) / min(settings.threads, cores()))
                 self._reader = reader
             return self._reader
@@ -78,9 +78,9 @@ class NodeParts:
     trimmer: HeapTrimmer
     """Returns freed memory to the system after a generation was dropped."""
     merging: asyncio.Lock
-    """Held while a shard is merged, so that one is merged at a time."""
+    """Held while a shard is merged, so that only one shard is merged at a time."""
     peer_nodes: PeerNodes | None = None
-    """The nodes that shards move to and from; None if shards do not move."""
+    """Calls the nodes that shards move to and from; None if shards do not move."""
 
 
 def open_node_parts(
@@ -93,8 +93,8 @@ def open_node_parts(
 ) -> NodeParts:
     """Opens the objects that `shards` shards share; the caller closes the pool.
 
-    Each shard gets an equal part of the unmerged writes that may be in memory. `peer_nodes` has the
-    nodes that shards move to and from; None if they do not move.
+    Each shard gets an equal part of the limit of unmerged writes. `peer_nodes` calls the nodes that
+    shards move to and from; None if shards do not move.
     """
     max_unmerged = max(settings.max_unmerged // shards, 1)
     settings = settings.model_copy(update={"max_unmerged": max_unmerged})

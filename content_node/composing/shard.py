@@ -63,7 +63,7 @@ def _release(loaded: tuple[LiveShard, AdmittedSearcher]) -> None:
 
 
 class RunningShard:
-    """Loads a shard in a thread, then serves it, checks its files, and stores and merges writes."""
+    """Loads a shard in a thread, serves it, checks its files, and stores and merges its writes."""
 
     def __init__(
         self,
@@ -80,12 +80,12 @@ class RunningShard:
 
         Args:
             directory: the shard.
-            parts: shared with the other shards of the process.
+            parts: the objects that all shards of the process share.
             registry: gets the metrics of this shard.
             set_serving: sets the health of the process for this shard.
             check: raises ArtefactError if the node may not serve the shard; runs in any thread.
             live_shard: returns a shard of this process by its number, or raises UnavailableError.
-            pull: URL of snapshots to restore the shard from, unless it is there; empty for none.
+            pull: URL of snapshots from which a missing shard is restored; empty for none.
 
         """
         self.directory, self._parts, self._registry = directory, parts, registry
@@ -192,9 +192,10 @@ class RunningShard:
         return was_owner or self._cannot_follow
 
     async def prepare_close(self) -> bool:
-        """Whether the node may close the shard, once other nodes serve it: they get all writes.
+        """Returns whether the node may close the shard, once other nodes serve it.
 
-        Raises a WinnowError if the owner of a copy does not say whether it takes the writes.
+        If so, a copy does not become the owner until `cancel_close`. Raises a WinnowError if the
+        owner of a copy does not reply.
         """
         live, settings = self._live, self._parts.settings
         if live is None or not settings.feed or settings.journal:
@@ -207,7 +208,7 @@ class RunningShard:
 
     @property
     def can_split(self) -> bool:
-        """Whether this copy takes the writes of the shard, or its halves do already."""
+        """Whether this copy, or a half of it, takes the writes of the shard."""
         custody = self._live.custody if self._live is not None else OWNED
         return custody.takes_writes or (custody.role is Role.FORMER_OWNER and not custody.node)
 
@@ -218,8 +219,10 @@ class RunningShard:
         return custody.role is Role.FOLLOWER and custody.parent is not None
 
     async def make_half(self, half: int, directory: Path) -> None:
-        """Writes a half of this shard to a new directory. Raises as `splitting.making.make_half`,
-        and UnavailableError unless the shard is served.
+        """Writes a half of this shard to a new directory.
+
+        Raises UnavailableError if the shard is still loading, and the errors of
+        `splitting.making.make_half`.
         """
         if self._live is None:
             raise UnavailableError("the shard is still loading")
@@ -233,7 +236,7 @@ class RunningShard:
         )
 
     def cancel_close(self) -> None:
-        """Keeps a shard that `prepare_close` allowed to be closed, and that was not closed."""
+        """Keeps a shard open, although `prepare_close` returned True."""
         if self._follower is not None:
             self._follower.cancel_drop()
 
@@ -287,12 +290,12 @@ class RunningShard:
             raise
 
     def _check_custody(self, custody: Custody) -> None:
-        """Raises ArtefactError for a copy in a move, unless this node follows an assignment."""
+        """Raises ArtefactError for a shard in a move or split, unless nodes move shards here."""
         if custody.takes_writes or self._parts.peer_nodes is not None:
             return
         if not custody.node:
             raise ArtefactError(
-                f"{self.directory} is a shard that is being split, or a half of it: start this "
+                f"{self.directory} is a shard that is being split, or a half of one: start this "
                 "node with --assignment"
             )
         unfinished = "is the copy of an unfinished move"

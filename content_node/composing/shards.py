@@ -1,4 +1,4 @@
-"""The shards of a process, which share one reader, one pool of threads and one admission."""
+"""The shards of a process, which share a reader, a pool of threads and admission control."""
 
 import asyncio
 from collections import Counter
@@ -25,7 +25,7 @@ _log = structlog.get_logger("content_node")
 
 
 class RunningShards:
-    """Loads and serves shards; one that cannot be loaded leaves the others serving."""
+    """Loads and serves shards. A shard that cannot be loaded does not affect the others."""
 
     def __init__(
         self,
@@ -40,18 +40,18 @@ class RunningShards:
         """Loads nothing yet.
 
         Args:
-            directories: the shards, each with the URL of snapshots to restore it from if it is not
-                there; an empty URL for none. Without any, shards are added later.
-            parts: shared by the shards.
-            registry: gets the metrics of the shards; several have the label `shard`.
-            set_serving: called with whether any shard is served, after files of one changed.
+            directories: the shards, each with the URL of snapshots from which it is restored if it
+                is missing; the URL may be empty. Without directories, shards are added later.
+            parts: the objects that the shards share.
+            registry: gets the metrics of the shards, with a label `shard` unless there is only one.
+            set_serving: called after the files of a shard changed, with whether any is served.
             index_id: the index of the shards; empty for the index of most of them.
-            served: gets the shards; None for a new one.
+            served: gets the shards; None for a new `ServedShards`.
 
         """
         self._parts, self._registry, self._set_serving = parts, registry, set_serving
         self._index_check = SameIndexCheck(index_id)
-        self._finds_index = not index_id and len(directories) > 1
+        self._infers_index = not index_id and len(directories) > 1
         self._labelled = LabelledRegistries(registry, "shard") if len(directories) != 1 else None
         self._labels = _labels(directories)
         self._serving: dict[Path, bool] = {}
@@ -65,10 +65,10 @@ class RunningShards:
     async def load(self) -> None:
         """Loads all shards.
 
-        If none can be loaded, it raises NotLoadedError, or the error of a shard that a restart may
-        load.
+        If none can be loaded, this raises NotLoadedError. If a restart might load one of them, it
+        raises the error of that shard instead.
         """
-        if self._finds_index:
+        if self._infers_index:
             directories = [shard.directory for shard in self.all]
             index_id = await DaemonWork(partial(most_common_index, directories)).result()
             self._index_check = SameIndexCheck(index_id)
@@ -79,9 +79,9 @@ class RunningShards:
             if isinstance(error, BaseException)
         }
         none_is_loaded = len(errors) == len(self.all)
-        survived = NotLoadedError if none_is_loaded else WinnowError
+        tolerated = NotLoadedError if none_is_loaded else WinnowError
         for error in errors.values():
-            if not isinstance(error, survived):
+            if not isinstance(error, tolerated):
                 raise error
         if none_is_loaded:
             raise NotLoadedError("; ".join(map(str, errors.values())))
@@ -89,7 +89,7 @@ class RunningShards:
             _log.error("shard could not be loaded", directory=str(directory), reason=str(error))
 
     def set_index(self, index_id: str) -> None:
-        """Sets the index of the shards that are added later."""
+        """Sets the id of the index that all shards added from now on must belong to."""
         self._index_check = SameIndexCheck(index_id)
 
     def add(
@@ -100,13 +100,13 @@ class RunningShards:
         *,
         hidden: bool = False,
     ) -> RunningShard:
-        """Adds a shard that is not loaded yet: calls for it fail until then.
+        """Adds a shard without loading it: calls for it fail until `load_added`.
 
         Args:
             directory: the shard.
-            pull: URL of snapshots to restore it from if it is not there; empty for none.
-            max_unmerged: maximum number of unmerged writes of the shard; None for those of `parts`.
-            hidden: whether it is not reported to front nodes.
+            pull: URL of snapshots from which a missing shard is restored; empty for none.
+            max_unmerged: limit of unmerged writes of the shard; None for the limit of `parts`.
+            hidden: whether the shard is not reported to front nodes.
 
         """
         self._labels.setdefault(directory, *_labels([directory]).values())
@@ -121,7 +121,7 @@ class RunningShards:
         await self._load(shard)
 
     async def remove(self, shard: RunningShard) -> None:
-        """Stores waiting writes of a shard, releases its directory, and forgets it."""
+        """Removes a shard: stores its waiting writes, and releases its directory."""
         self.all.remove(shard)
         self.served.remove(shard.served)
         self._serving.pop(shard.directory, None)
@@ -171,7 +171,7 @@ class RunningShards:
         return self.served.searcher(number).transfer.shard
 
     def _check(self, manifest: ShardManifest, directory: Path) -> None:
-        # the index is known only when the shards are loaded
+        # looked up here, since `load` and `set_index` may replace it
         self._index_check.check(manifest, directory)
 
     async def _load(self, shard: RunningShard) -> None:
@@ -185,7 +185,7 @@ class RunningShards:
     async def _update_health(self, directory: Path, serving: bool) -> None:
         self._serving[directory] = serving
         if self._is_leaving:
-            return  # the process is NOT_SERVING, although shards are served
+            return  # a leaving process stays NOT_SERVING, although shards are still served
         # a node that waits for its first shard is healthy
         await self._set_serving(any(self._serving.values()) or not self._serving)
 

@@ -1,4 +1,4 @@
-"""Composes a shard that takes writes, directly or through the journal that it follows."""
+"""Composes the write path of a shard: direct, or through a journal that the shard follows."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -26,7 +26,10 @@ OnChange = Callable[[Change], Awaitable[None]]
 
 
 class ShardWritePath:
-    """A served shard and its writer: the shard itself, or a `JournaledShard` in front of it."""
+    """The write path of a served shard.
+
+    The writer is the shard itself, or a `JournaledShard` that publishes writes to a journal first.
+    """
 
     def __init__(
         self,
@@ -62,8 +65,8 @@ class ShardWritePath:
     def start(self, on_change: OnChange) -> CountingShardWriter:
         """Starts to follow the journal, if there is one; returns the writer.
 
-        If following ends for good, `on_change` is called with the reason as a change of the shard.
-        The shard then stays stale until an operator repairs it.
+        If the shard can no longer follow the journal, `on_change` is called with the reason. The
+        shard then stays stale until an operator repairs it.
         """
         if self._writer is not None:
             self._task = asyncio.create_task(self._follow(self._writer, on_change))

@@ -1,7 +1,7 @@
-"""Follows a journal: applies the writes of its entries to this shard, in order, each once.
+"""Follows a journal: applies the writes of its entries to a shard, in order, each once.
 
 The position of the last entry is stored in the same transaction as its writes. So no entry is
-applied twice or left out, even if this process ends at any moment. Of an expired entry only the
+applied twice or left out, even if this process ends at any moment. For an expired entry, only the
 position is stored.
 """
 
@@ -44,7 +44,7 @@ OnFault = Callable[[str], None]
 
 
 class JournalReplica(Protocol):
-    """A shard that stores the writes of a journal; see `content_node.live.shard`."""
+    """The interface of a shard that stores the writes of a journal: a `LiveShard`."""
 
     @property
     def journal_position(self) -> str:
@@ -57,9 +57,9 @@ class JournalReplica(Protocol):
     async def store_from_journal(
         self, writes: Sequence[Write], journal_position: str, log_id: str = ""
     ) -> list[Written]:
-        """Stores writes and the position of their last entry, both or neither.
+        """Stores writes and the position of their last entry in one transaction.
 
-        A log that does not exist yet is created with the id `log_id`.
+        If the shard has no log yet, a log with the id `log_id` is created.
 
         Raises InvalidRequestError if a write is not for this shard. Raises OverloadedError if the
         shard cannot take the writes now.
@@ -140,7 +140,7 @@ class JournalFollower:
         return int(number), key
 
     async def _apply(self, delivered: EntryBatch) -> None:
-        """Stores entries, several in a transaction, since each transaction waits for the disk."""
+        """Stores entries, several in a transaction, because each transaction waits for the disk."""
         remaining = len(delivered.entries)
         for batch in _batches(delivered.entries):
             await self._store(batch)
@@ -189,7 +189,7 @@ class JournalFollower:
             )
 
     async def _skip(self, entry: JournalEntry, error: InvalidRequestError) -> None:
-        """Skips an invalid entry; all replicas do so."""
+        """Skips an invalid entry, as all replicas do."""
         _log.error(
             "invalid journal entry skipped",
             journal=self._journal.name,

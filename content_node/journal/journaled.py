@@ -1,7 +1,7 @@
 """A shard whose writes go through a journal: published first, then applied by every replica.
 
-A call returns the outcome and the number of each write, once this replica has applied them. All
-replicas apply the same entries in the same order, so they number writes alike.
+A call returns the outcome and the number of each write, once this replica has applied the writes.
+All replicas apply the same entries in the same order, so a write has the same number in each.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from winnow.passages.canonical import PassageDigest
 
 
 class FollowingShard(Protocol):
-    """A shard that follows a journal; see `content_node.live.shard`."""
+    """The interface of a shard that follows a journal: a `LiveShard`."""
 
     async def check_writes(self, writes: Sequence[Write]) -> None:
         """Raises an error for writes that the shard cannot take."""
@@ -46,10 +46,9 @@ class JournaledShard:
     """A `ShardWriter` that publishes writes to a journal, which its shard follows."""
 
     def __init__(self, journal: Journal, shard: FollowingShard, messages: JournalMessages) -> None:
-        """Only stores its arguments.
+        """`shard` is the local replica, which applies the entries of `journal`.
 
-        `shard` is the local replica that applies the entries of `journal`; `messages` encodes
-        writes as entries.
+        `messages` encodes writes as entries.
         """
         self._journal, self._shard, self._messages = journal, shard, messages
         self._calls: dict[str, asyncio.Future[list[Written]]] = {}
@@ -86,8 +85,8 @@ class JournaledShard:
     ) -> list[Written | None]:
         """Finds the puts that would change nothing.
 
-        Another replica may have acknowledged writes that this one has not applied yet. So before it
-        reports a put as unchanged, this replica applies the journal up to now.
+        Another replica may have acknowledged writes that this one has not applied yet. So this
+        replica catches up with the journal before it reports a put as unchanged.
         """
         unchanged = await self._shard.find_unchanged_locally(puts, deadline)
         if not any(unchanged):

@@ -14,7 +14,7 @@ from winnow.errors import InvalidRequestError, Violation
 from winnow.v1.shard_feed_pb2 import WriteRequest
 
 _MAX_FRAME_BYTES = 16
-"""Maximum bytes that a message adds to an encoded write."""
+"""Maximum number of bytes that a message needs for a write, in addition to the write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class JournalMessages:
                 raise InvalidRequestError(
                     Violation(
                         f"writes[{index}]",
-                        f"it has {size} bytes, but the journal takes {max_writes_bytes}",
+                        f"it has {size} bytes, but a journal entry takes {max_writes_bytes}",
                     )
                 )
             if writes_bytes + size > max_writes_bytes:
@@ -72,7 +72,8 @@ class JournalMessages:
                 Violation(
                     "entry",
                     f"it is for shard {request.shard} of index {request.index_id}, encoded by "
-                    f"{request.encoding_fingerprint}",
+                    f"{request.encoding_fingerprint}; this is shard {self.shard} of index "
+                    f"{self.index_id}, encoded by {self.encoding_fingerprint}",
                 )
             )
         return list(writes_of_messages(request.writes))

@@ -6,7 +6,7 @@ from winnow.telemetry.metrics import MetricFactory
 
 
 class JournalMetrics:
-    """Metrics of how far a replica has followed its journal."""
+    """Metrics of a replica's progress in its journal."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         make = MetricFactory(registry)
@@ -45,7 +45,7 @@ class JournalMetrics:
         self._behind.set(behind)
 
     def record_expired(self, count: int) -> None:
-        """Records that expired entries were skipped; they count as stored, too."""
+        """Records that expired entries were skipped. They also count as stored."""
         self._expired.inc(count)
 
     def record_lost(self) -> None:

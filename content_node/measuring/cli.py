@@ -26,7 +26,7 @@ def measure(
         typer.Option(
             min=2_000,
             max=10_000_000,
-            help="Passages of a synthetic shard to measure; give at least two sizes.",
+            help="Number of passages of a synthetic shard to measure. Give at least two sizes.",
             show_default=" ".join(map(str, PASSAGES)),
         ),
     ] = None,
@@ -39,8 +39,8 @@ def measure(
 ) -> None:
     """Measure the costs of a content node on this machine: reading, retrieval, memory and disk.
 
-    The shards have demo passages and random vectors, and are removed afterwards. Prints JSON, which
-    is a part of the file that `winnow bench units` writes.
+    The shards have demo passages and random vectors, and are removed afterwards. Prints JSON, as
+    in the file that `winnow bench units` writes.
     """
     sizes = sorted(set(passages or PASSAGES))
     bundle, threads = load_bundle(default_bundle()), threads or cores()

@@ -45,7 +45,7 @@ class MeasuredShard:
     cost: ShardCost
     graph: GraphCost
     spread: tuple[float, ...]
-    """Quantiles of retrieval times, divided by their median."""
+    """Quantiles of the retrieval times, each divided by the median."""
 
 
 def measure_graph(

@@ -26,12 +26,16 @@ _REPETITIONS = 60
 
 @dataclass(frozen=True, slots=True)
 class ReadCosts:
-    """Costs of reading a passage; see `NodeUnits`."""
+    """Costs of reading a passage, in the units of `NodeUnits`."""
 
     by_length: tuple[LengthCost, ...]
+    """Time of a read, for each of `LENGTHS`."""
     spread: tuple[float, ...]
+    """Spread of the times of reads of the same length."""
     together: float
+    """Speed of a core while all cores read, divided by its speed while the others are idle."""
     states: StatesUnits | None
+    """Costs with precomputed states; None if the reader is not a split reader."""
 
 
 def measure(bundle: Bundle, threads: int, repetitions: int = _REPETITIONS) -> ReadCosts:

@@ -20,7 +20,7 @@ from winnow.domain.write import Put
 from winnow.passages.encoding import TokenisedPut
 
 DIRECTIONS = 32
-"""Directions in which vectors differ most; estimates for encoders are between 20 and 40."""
+"""Number of directions in which vectors differ most: an estimated 20 to 40 for encoders."""
 _NOISE = 0.3
 """Standard deviation in all other directions."""
 _BATCH = 4_096

@@ -346,7 +346,9 @@ async def test_many_writes_are_cut_into_entries_that_the_journal_takes() -> None
     async with following(journal, replica) as node:
         written = await node.shard.write([put(f"id-{n}") for n in range(50)], LATER)
         assert [each.sequence for each in written] == list(range(1, 51))
-        with pytest.raises(InvalidRequestError, match=r"writes\[1\]: it has .* the journal takes"):
+        with pytest.raises(
+            InvalidRequestError, match=r"writes\[1\]: it has .* a journal entry takes"
+        ):
             await node.shard.write([put("a"), put("b", "long " * 500)], LATER)
     assert max(len(entry.content) for entry in journal.entries) <= 1_000
     assert 5 < len(journal.entries) < 50
