@@ -34,7 +34,7 @@ from winnow.files.opened import sha256
 from winnow.passages.encoding import SPECIAL
 
 _PROGRESS_STEP = 1_000
-"""Counted passages between two reports of progress."""
+"""Number of passages that are counted between two reports of progress."""
 _FLAGS = {
     "source": "--passages",
     "shards": "--shards",
@@ -42,13 +42,13 @@ _FLAGS = {
     "skip_bad_rows": "--skip-bad-rows",
     "documents": "--cut",
 }
-"""The flag of each value that must be the same when a build is resumed."""
+"""The command-line flag of each value that must be the same when a build is resumed."""
 
 
 def build_index(
     plan: BuildPlan, bundle: Bundle, progress: BuildListener, engine: Engine | None = None
 ) -> IndexManifest:
-    """Builds an index and renames it into place; encodes by threads without an `engine`.
+    """Builds an index and renames it into place. Without an `engine`, threads encode passages.
 
     Raises:
         BadRowsError: the source has bad rows, and the plan does not skip them.
@@ -101,7 +101,7 @@ def _resume_key(plan: BuildPlan, bundle: Bundle) -> dict[str, object]:
 
 
 def _is_staged(staging: Staging, resume_key: dict[str, object], directory: Path) -> bool:
-    """Whether all passages of the build are staged; raises ArtefactError for another build."""
+    """Whether all passages are staged; raises ArtefactError if another build staged them."""
     if not staging.get("staged"):
         return False
     staged_key = staging.get("plan")

@@ -55,8 +55,8 @@ def build(
         Path,
         typer.Option(
             help="File of passages: TSV (id, text, title) or JSON lines (id, title, text, "
-            "metadata), plain, .gz or .zst. An index, with all its writes, is cut into other "
-            "shards or upgraded without encoding it again."
+            "metadata), plain, .gz or .zst. Or the directory of an index: its passages and writes "
+            "are copied to other shards or the newest format without encoding them again."
         ),
     ],
     out: Annotated[Path, typer.Option(help="Directory of the new index; must not exist.")],
@@ -82,8 +82,8 @@ def build(
     engine: Annotated[
         EngineName,
         typer.Option(
-            help="Engine that encodes passages: local, threads of this process; ray, workers of a "
-            "Ray cluster. The index is the same."
+            help="Engine that encodes passages: local (threads of this process) or ray (workers of "
+            "a Ray cluster). The index is the same."
         ),
     ] = EngineName.LOCAL,
     workers: Annotated[
@@ -91,7 +91,7 @@ def build(
         typer.Option(
             min=1,
             max=_MAX_WORKERS,
-            help="With --engine ray: workers, each on one core.",
+            help="With --engine ray: number of workers, each on one core.",
             show_default="all cores of the cluster",
         ),
     ] = None,
@@ -115,17 +115,18 @@ def build(
         ),
     ] = False,
     m: Annotated[
-        int, typer.Option(min=4, max=128, help="Links of each passage in the HNSW graph.")
+        int, typer.Option(min=4, max=128, help="Number of links of each passage in the HNSW graph.")
     ] = 16,
     ef_construction: Annotated[
-        int, typer.Option(min=16, max=4096, help="Candidates for the links of each passage.")
+        int,
+        typer.Option(min=16, max=4096, help="Number of candidates for the links of each passage."),
     ] = 200,
     states: Annotated[
         bool,
         typer.Option(
             "--states",
             help="Precompute reader states, too: up to 1.7 times as many questions a second, for "
-            "about 60 KB a passage. `winnow index states` does it later.",
+            "about 60 KB a passage. `winnow index states` adds them later.",
         ),
     ] = False,
     as_json: AsJson = False,
@@ -133,14 +134,14 @@ def build(
     """Encode passages and write the shards of an index.
 
     The index appears only when it is complete. Until then the work is in OUT.partial: run the same
-    command again to resume an interrupted build. States are computed after it: run `winnow index
-    states OUT` to resume those.
+    command again to resume an interrupted build. States are computed after the index is complete:
+    run `winnow index states OUT` to resume them.
     """
     loaded = load_bundle(bundle or default_bundle())
     if states and loaded.manifest.reader.apart is None:
         raise typer.BadParameter(
             f"the reader of {loaded.directory} is not a split reader, so it has no states: omit "
-            "--states, or give a bundle with a split reader, as the default bundle",
+            "--states, or give a bundle with a split reader, such as the default bundle",
             param_hint="--states",
         )
     if states and (out / INDEX_FILE).exists():
@@ -175,7 +176,7 @@ def build(
         max_tokens = loaded.manifest.encoder.max_passage_tokens
         typer.echo(
             f"{many(manifest.truncated_passages, 'passage')} of more than {max_tokens} tokens: "
-            f"retrieved by the first {max_tokens} tokens, and read whole"
+            f"they are retrieved by their first {max_tokens} tokens, and read completely"
         )
 
 
@@ -215,7 +216,7 @@ def add_states(
     """Precompute the reader states of every passage of an index, or of one shard.
 
     Writes states.bin beside every shard, about 60 KB a passage. Run the same command again to
-    resume an interrupted one. Nodes use the states after a restart. Answers are the same with or
+    resume after an interruption. Nodes use the states after a restart. Answers are the same with or
     without states.
     """
     loaded = load_bundle(bundle or default_bundle())
@@ -268,7 +269,9 @@ def inspect(directory: _Directory, as_json: AsJson = False) -> None:
 @app.command()
 def verify(
     directory: _Directory,
-    sample: Annotated[int, typer.Option(min=1, help="Vectors to search for in each shard.")] = 200,
+    sample: Annotated[
+        int, typer.Option(min=1, help="Number of vectors to search for in each shard.")
+    ] = 200,
     min_recall: Annotated[
         float, typer.Option(min=0, max=1, help=f"Lowest recall@{K} that passes, 0 to 1.")
     ] = 0.95,
@@ -276,7 +279,7 @@ def verify(
 ) -> None:
     """Check checksums, counts, vectors, logs and the recall of every graph; exit 1 on any fault.
 
-    Precomputed states are checked, too. Nodes may serve the index and write to it meanwhile.
+    The command also checks precomputed states. Nodes may serve the index and write to it meanwhile.
     """
     reports = verify_index(directory, sample, min_recall)
     faulty = any(report.faults for report in reports)

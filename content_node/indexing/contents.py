@@ -17,14 +17,14 @@ from winnow.files.opened import OpenFile, verify
 from winnow.quoting import are
 
 K = 10
-"""Nearest passages that are searched for each vector."""
+"""Number of nearest passages that are searched for each vector."""
 _EF = 128
 """Search width of the graph."""
 
 
 @dataclass(frozen=True, slots=True)
 class GraphTarget:
-    """The recall that a graph has to reach."""
+    """How a graph is tested, and the recall that it must reach."""
 
     sample: int
     """Number of vectors that are searched for."""
@@ -72,7 +72,7 @@ def check_contents(
         vectors, rows = store.vectors(manifest.dimension), store.row_numbers()
         faults = [*_vector_faults(vectors), *_word_faults(directory, manifest, store)]
         if not store.fields_match_metadata():
-            faults.append("its fields are not those of its metadata")
+            faults.append("its field tables do not match the metadata of its passages")
     finally:
         store.close()
     recall = _recall(directory, manifest, vectors, rows, target.sample)
@@ -97,12 +97,12 @@ def _word_faults(directory: Path, manifest: ShardManifest, store: PassageStore) 
     tokens, ends = store.tokens(vocabulary, manifest.rows)
     faults = []
     if not all(map(np.array_equal, stored, (tokens, ends))):
-        faults.append("its words are not those of its passages")
+        faults.append("its words do not match the tokens of its passages")
     postings = invert(tokens, ends)
     stored_postings = [np.load(directory / name) for name in manifest.words.posting_files]
     expected: list[NDArray[np.generic]] = [postings.rows, postings.starts, postings.counts]
     if stored_postings and not all(map(np.array_equal, stored_postings, expected)):
-        faults.append("its postings are not those of its words")
+        faults.append("its postings do not match its words")
     return faults
 
 
@@ -122,9 +122,9 @@ def _recall(
     graph = load_graph(file, manifest.dimension, manifest.rows, _EF, source, live_rows)
     exact = ExactIndex(vectors, rows)
     sampled = np.linspace(0, len(vectors) - 1, min(sample, len(vectors))).astype(int)
-    # midpoints of two passages: like questions, they are near vectors of passages, not equal
+    # midpoints of two passages are near vectors of passages, but not equal, as are questions
     queries = vectors[sampled] + vectors[(sampled * 7919 + 1) % len(vectors)]
     queries /= np.maximum(np.linalg.norm(queries, axis=1, keepdims=True), 1e-6)
-    # `search_graph` uses the graph alone: `search` would make up for passages it misses
+    # not `search`, which also finds passages that the graph misses
     by_graph = [graph.search_graph(vector, K) or [] for vector in queries]
     return recall_at(by_graph, [exact.search(vector, K) for vector in queries])

@@ -1,4 +1,4 @@
-"""Counts the words of a whole index, so that every shard gives a word the same weight. Pure."""
+"""Counts the words of an index, so that a word has the same weight in every shard. Pure."""
 
 from collections.abc import Iterable
 

@@ -31,7 +31,7 @@ class CurrentShard:
 
     @property
     def states(self) -> StatesManifest | None:
-        """The manifest of the base's precomputed states; None without usable states."""
+        """The manifest of the precomputed states of the base; None without usable states."""
         if not (self.base / STATES_FILE).exists():
             return None
         try:
@@ -58,7 +58,7 @@ class CurrentShard:
 
     @property
     def unmerged(self) -> int:
-        """The number of writes that the base lacks."""
+        """The number of writes that are in the log, but not in the base."""
         return self.sequence - self.manifest.sequence
 
     @property

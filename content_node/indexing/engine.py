@@ -25,7 +25,8 @@ ENCODING = "encoding passages"
 COMMIT_CHUNK = 1024
 """Maximum number of passages between two commits."""
 COMMIT_SECONDS = 2.0
-"""Maximum seconds of work between two commits, which a kill may lose. An exception loses nothing.
+"""Maximum seconds between two commits. A kill loses the work since the last one; an exception loses
+nothing.
 """
 Vector = tuple[int, NDArray[np.float32]]
 """The sequence number of a passage, and its vector."""
@@ -65,7 +66,7 @@ def encode_pending(
     advance: Callable[[int], None],
     clock: Clock = time.monotonic,
 ) -> None:
-    """Encodes passages without a vector; calls `advance` with numbers of stored passages."""
+    """Encodes passages without a vector; calls `advance` with the number of each stored batch."""
     with ThreadPoolExecutor(threads, thread_name_prefix="encode") as pool:
         for chunk in staging.pending(COMMIT_CHUNK):
             futures = [pool.submit(encoder.encode, title, text) for _, title, text in chunk]

@@ -95,7 +95,7 @@ def _copy_index(
     shards = verified_shards(plan.source, bundle.manifest)
     index = read_index_manifest(plan.source)
     steps = sum(shard.manifest.passages + shard.unmerged for _, shard in shards)
-    progress.start("taking over passages", steps)
+    progress.start("copying passages", steps)
     for directory, shard in shards:
         staging.copy_shard(shard.base / shard.manifest.store, progress.advance)
         replay_unmerged(directory, shard, apply)
@@ -121,7 +121,7 @@ def _stage_file(staging: Staging, plan: BuildPlan, bundle: Bundle, progress: Bui
 
 
 def _stage_rows(staging: Staging, rows: list[Row], tokenizer: Tokenizer) -> Iterator[BadRow]:
-    """Stages rows; yields those whose id was staged before as bad rows."""
+    """Stages rows; yields a bad row for each id that was staged before."""
     for row, encoded in zip(rows, tokenise(tokenizer, [row.put for row in rows]), strict=True):
         if not staging.add(encoded.write()):
             yield BadRow(row.line, f"duplicate id {row.passage.id}")

@@ -20,9 +20,9 @@ class BuildPlan:
     target: Path
     threads: int
     shards: int | None = None
-    """Number of shards; None for one that suits the number of passages."""
+    """Number of shards; None to choose it by the number of passages."""
     passages_per_shard: int = PASSAGES_PER_SHARD
-    """Maximum number of passages of a shard, on average, if `shards` is None."""
+    """Maximum average number of passages of a shard, if `shards` is None."""
     skip_bad_rows: bool = False
     graph: GraphPlan = field(default_factory=GraphPlan)
     cut_documents: bool = False
@@ -36,7 +36,7 @@ class BuildListener(Protocol):
         """Begins a stage; `done` of its `total` steps were done in an earlier run."""
 
     def advance(self, steps: int) -> None:
-        """Adds `steps` finished steps to the present stage."""
+        """Adds `steps` finished steps to the current stage."""
 
     def bad_row(self, row: BadRow) -> None:
         """Reports a row that is not a passage."""
@@ -55,4 +55,7 @@ class BuildProgress(RowProgress):
         self.say(f"the index gets {many(shards, 'shard')}; --shards sets another number")
 
     def workspace_kept(self, directory: Path) -> None:
-        self.say(f"{directory} keeps the work: run the same command again to resume, or remove it")
+        self.say(
+            f"{directory} keeps the finished work: run the same command again to resume, or remove "
+            "the directory"
+        )

@@ -1,4 +1,4 @@
-"""Connects a build to a Ray cluster, which is running already or started for this build.
+"""Connects a build to a running Ray cluster, or starts a cluster for the build.
 
 A started cluster listens only on this machine and leaves no files behind.
 """
@@ -29,31 +29,30 @@ _RAY_ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",  # else Ray sends statistics to its makers
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # else Ray warns that this default will change
 }
-"""Variables of every cluster, set before Ray is imported."""
+"""Environment variables for every cluster, set before Ray is imported."""
 _STARTED_ENVIRONMENT = {
-    # else the processes of Ray listen on all addresses of the machine; the name of the variable has
-    # the systems on which this is the default
+    # with 0, Ray listens only on localhost, as it does by default on Windows and macOS
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     "RAY_AUTH_MODE": "token",
     # seconds for Ray's server to start: on a busy machine the default of 30 can be too few
     "RAY_gcs_server_port_wait_time_s": "90",
 }
-"""More variables of a cluster that is started."""
+"""Further environment variables for a cluster that is started for the build."""
 _TOKEN_VARIABLE = "RAY_AUTH_TOKEN"  # noqa: S105 (the name of a variable)
-"""The variable with Ray's token. Without it Ray leaves a token in the user's home."""
+"""The variable with Ray's token. Without it, Ray writes a token to the home directory."""
 
 
 def check_ray(address: str) -> None:
     """Checks that Ray can be used, before a build begins; `address` as for `open_cluster`.
 
     Raises:
-        WinnowError: Ray or a package that it needs is not installed, or the address is not that of
-            a cluster.
+        WinnowError: Ray or a package that Ray needs is not installed, or there is no cluster at the
+            address.
 
     """
     if find_spec("ray") is None:
         raise WinnowError(f"Ray is not installed: {extra('ray')}")
-    # Ray's agent imports the SDK, but `ray` does not require it; a running cluster has its own
+    # Ray's agent imports the SDK, but `ray` does not require it; a running cluster has it
     if not address and not _importable("opentelemetry.sdk"):
         raise WinnowError(f"Ray cannot start without the SDK of OpenTelemetry: {extra('ray')}")
     if address.startswith(_CLIENT_PREFIX):
@@ -76,7 +75,7 @@ def _check_reachable(address: str) -> None:
     try:
         parsed = Address.parse(address)
     except ValueError as error:
-        raise WinnowError(f"--ray-address: {error}; or {AUTO}") from error
+        raise WinnowError(f"--ray-address: {error}, or give {AUTO}") from error
     try:
         socket.create_connection((parsed.host, parsed.port), _CONNECT_TIMEOUT).close()
     except OSError as error:
@@ -132,7 +131,8 @@ def _connect(ray: Any, options: dict[str, Any]) -> None:
         raise KeyboardInterrupt from error
     except ConnectionError as error:
         raise UnavailableError(
-            f"no Ray cluster at {options['address']}: is this machine in one? (ray status)"
+            f"no Ray cluster at {options['address']}: `ray status` shows whether this machine is "
+            "in a cluster"
         ) from error
     except Exception as error:  # Ray raises several unrelated types
         first = next(iter(str(error).splitlines()), type(error).__name__)

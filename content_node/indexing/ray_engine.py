@@ -32,38 +32,39 @@ from winnow.text.tokenizer import SpecialTokens, Tokenizer
 
 TokenIds = tuple[int, ...]
 Batch = Sequence[tuple[int, TokenIds, TokenIds]]
-"""Passages of a task: for each its sequence number, and the token ids of title and text."""
+"""The passages of a task: sequence number, token ids of the title, token ids of the text."""
 Vectors = NDArray[np.float32]
 """[passages, dimension]"""
 _TASK_PASSAGES = 32
-"""Passages of a task: some tenths of a second of work."""
+"""Number of passages of a task: some tenths of a second of work."""
 _TASKS_PER_CORE = 2
-"""Tasks in flight for each core, so that no core waits for its next task."""
+"""Number of tasks in flight for each core, so that no core waits for its next task."""
 _MAX_RETRIES = 3
 """How often Ray repeats a task whose worker was lost."""
 _SAMPLE_PASSAGES = 2
-"""Passages that every worker first encodes, to compare their vectors with this machine's."""
+"""Number of passages that every worker first encodes, to compare the vectors with this machine's.
+"""
 _OBJECT_STORE_BYTES = 128 << 20
 """Memory for objects sent to workers, in addition to the model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerModel:
-    """The model and the sample that a worker needs to encode like this process."""
+    """The passage encoder that is sent to workers, with a sample that checks their vectors."""
 
     build: str
-    """A random id of the build, by which recipes are compared."""
+    """A random id of the build. Values with the same id are equal."""
     manifest: Manifest = field(compare=False)
     special: SpecialTokens = field(compare=False)
     model: NDArray[np.uint8] = field(compare=False)
     """The bytes of the passage encoder's file."""
     sample: Batch = field(compare=False)
     expected: Vectors = field(compare=False)
-    """The vectors of the sample, encoded by this machine."""
+    """The vectors of the sample, as this machine encodes it."""
 
 
 class RayEngine:
-    """Encodes by a running Ray cluster, or by one that is started for the build."""
+    """Encodes passages in a running Ray cluster, or in a cluster that is started for the build."""
 
     def __init__(self, workers: int | None = None, address: str = "") -> None:
         """`workers`: None for one per core. `address`: empty to start Ray on this machine.
@@ -104,7 +105,7 @@ class RayEngine:
 
 
 def make_worker_model(bundle: Bundle, sample: Batch) -> WorkerModel:
-    """Makes the worker_model of a build; of the bundle's files it has only the passage encoder."""
+    """Returns the model that is sent to workers. Of the bundle's files it has only the encoder."""
     return WorkerModel(
         build=uuid4().hex,
         manifest=bundle.manifest,
@@ -120,9 +121,9 @@ def encode_batches(
 ) -> Iterator[tuple[Batch, Vectors]]:
     """Yields each batch with its vectors, in the order of completion.
 
-    At most `max_tasks` tasks are in flight. Those that are in flight at an error end with the
-    connection to Ray. They are not cancelled: `ray.cancel` aborts this process if a task ends at
-    the same moment (ray 2.60, "Tried to complete task that was not pending").
+    At most `max_tasks` tasks are in flight. After an error, these tasks end with the connection to
+    Ray. They are not cancelled: `ray.cancel` aborts this process if a task ends at the same moment
+    (ray 2.60, "Tried to complete task that was not pending").
 
     Raises:
         UnavailableError: workers were lost repeatedly.
@@ -146,11 +147,11 @@ def _result(ray: Any, task: Any) -> Vectors:
     try:
         vectors: Vectors = ray.get(task)
     except ray.exceptions.RayTaskError as error:
-        # the text of Ray's own error has the stack of the worker
+        # the text of RayTaskError has the stack trace of the worker
         raise error.cause if isinstance(error.cause, WinnowError) else error from error
     except ray.exceptions.RayError as error:
         reason = next(reversed(str(error).strip().splitlines()), "").strip()
-        raise UnavailableError(f"workers of Ray were lost repeatedly, at last: {reason}") from error
+        raise UnavailableError(f"Ray lost workers repeatedly; the last time: {reason}") from error
     return vectors
 
 
@@ -158,7 +159,7 @@ def encode_batch(worker_model: WorkerModel, batch: Batch) -> Vectors:
     """Encodes a batch in a worker.
 
     Raises:
-        ArtefactError: the model cannot be opened there, or was damaged in transfer.
+        ArtefactError: the worker cannot open the model, or the model was damaged in transfer.
         IdentityError: the vectors of the worker differ from those of the build's machine.
 
     """

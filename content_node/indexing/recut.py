@@ -1,7 +1,7 @@
-"""Reads an index as the source of another one: its passages, vectors and later writes are copied.
+"""Reads an index as the source of a build: copies its passages, vectors and later writes.
 
-A build from an index changes the number of shards or the graphs, or upgrades an older version. It
-does not encode the passages again, which would take by far the longest.
+Such a build changes the number of shards or the graphs, or upgrades an index of an older version.
+The passages are not encoded again, which is by far the longest step of other builds.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ def lock_writes(index: Path) -> Iterator[None]:
     """Locks an index against writes of nodes.
 
     Raises:
-        ArtefactError: a node is writing to the index, or began to do so meanwhile.
+        ArtefactError: a node is writing to the index, or wrote to it while it was locked.
         OSError: a shard cannot be locked.
 
     """
@@ -55,7 +55,7 @@ def lock_writes(index: Path) -> Iterator[None]:
 
 
 def source_fingerprint(index: Path) -> str:
-    """Returns a checksum of an index with its writes: of its manifest and the ends of its logs.
+    """Returns a checksum of the manifest of an index and of the last writes in its logs.
 
     Raises:
         ArtefactError: a manifest or the state of a log is damaged.
@@ -70,7 +70,7 @@ def source_fingerprint(index: Path) -> str:
 
 
 def verified_shards(index: Path, bundle: Manifest) -> list[tuple[Path, CurrentShard]]:
-    """Verifies the passages of every shard; returns its directory and current state.
+    """Verifies the passages of every shard; returns the shards' directories and current states.
 
     Raises:
         ArtefactError: a file is missing or damaged, or the index was encoded by another bundle.
@@ -81,7 +81,8 @@ def verified_shards(index: Path, bundle: Manifest) -> list[tuple[Path, CurrentSh
         raise ArtefactError(
             f"{index} was encoded by bundle {manifest.bundle_name} "
             f"({manifest.encoding_fingerprint}), not by {bundle.name} "
-            f"({bundle.encoding_fingerprint}): give that bundle, or build from the passages"
+            f"({bundle.encoding_fingerprint}): give the former bundle by --bundle, or build from "
+            "the passages"
         )
     shards, passages = [], 0
     for number, directory in enumerate(_shards(index)):
@@ -93,7 +94,7 @@ def verified_shards(index: Path, bundle: Manifest) -> list[tuple[Path, CurrentSh
         passages += built.passages
     if passages != manifest.passages:
         raise ArtefactError(
-            f"the shards of {index} hold {many(passages, 'passage')}, its manifest says "
+            f"the shards of {index} hold {many(passages, 'passage')}, but its manifest says "
             f"{manifest.passages}"
         )
     return shards
@@ -130,7 +131,7 @@ def _lock(path: Path) -> DirectoryLock:
     except ArtefactError as error:
         raise ArtefactError(
             f"a node is feeding {path.parent.parent}: stop it; or take a snapshot with `winnow "
-            "index snapshot`, restore it, and build from that"
+            "index snapshot`, restore it, and build from the restored index"
         ) from error
 
 

@@ -1,6 +1,6 @@
-"""The staging database of a build: its passages, and the progress of the build.
+"""The staging database of a build, which holds its passages and its progress.
 
-A passage that is encoded has a vector in its row.
+The row of an encoded passage has a vector.
 """
 
 import contextlib
@@ -87,7 +87,7 @@ class Staging:
         self._connection.commit()
 
     def add(self, write: Write) -> bool:
-        """Adds the passage of a put, whose vector may be empty; returns False for a known id."""
+        """Adds the passage of a put, whose vector may be empty; returns False if its id exists."""
         put = write.put
         assert put is not None
         passage = put.passage
@@ -102,7 +102,7 @@ class Staging:
         return added.rowcount == 1
 
     def copy_shard(self, store: Path, advance: Callable[[int], None]) -> None:
-        """Copies the passages of a shard's database, with their vectors, and its tombstones.
+        """Copies the passages, vectors and tombstones of a shard's database.
 
         Calls `advance` with the number of passages of each batch.
         """

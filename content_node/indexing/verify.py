@@ -25,11 +25,11 @@ class ShardReport:
 
     shard: int
     passages: int
-    """Number of passages with all writes."""
+    """Number of passages once all writes are applied."""
     recall: float
     """The recall of the newest graph."""
     faults: tuple[str, ...]
-    """Messages about faults; empty for a good shard."""
+    """Descriptions of the faults; empty for a valid shard."""
     sequence: int = 0
     """The number of the last write; 0 if there was none."""
     unmerged: int = 0
@@ -53,7 +53,8 @@ def verify_index(directory: Path, sample: int, min_recall: float) -> list[ShardR
     total = sum(report.passages for report in reports)
     if total != index.passages and not any(report.faults for report in reports):
         fault = (
-            f"the shards hold {many(total, 'passage')}, the index manifest says {index.passages}"
+            f"the shards hold {many(total, 'passage')}, but the index manifest says "
+            f"{index.passages}"
         )
         reports[0] = replace(reports[0], faults=(fault,))
     reports = [
@@ -124,14 +125,16 @@ def _describe(error: Exception) -> str:
 
 
 def identity_faults(manifest: ShardManifest, shard: int, index: IndexManifest) -> list[str]:
-    """Returns the reasons why a manifest is not that of the shard with this number."""
+    """Returns the reasons why `manifest` is not that of shard number `shard` of `index`."""
     faults = []
     if (manifest.shard, manifest.shards) != (shard, index.shards):
-        faults.append(f"it calls itself shard {manifest.shard} of {manifest.shards}")
+        faults.append(f"its manifest is of shard {manifest.shard} of {manifest.shards}")
     if manifest.index_id != index.index_id:
         faults.append(f"it belongs to index {manifest.index_id}, not {index.index_id}")
     if manifest.encoding_fingerprint != index.encoding_fingerprint:
-        faults.append(f"it was encoded by {manifest.encoding_fingerprint}")
+        faults.append(
+            f"it was encoded by {manifest.encoding_fingerprint}, not {index.encoding_fingerprint}"
+        )
     if not faults and index.manifests and manifest.checksum != index.manifests[shard]:
         faults.append("it is not the shard that was built for the index: copy that shard again")
     return faults

@@ -19,10 +19,9 @@ from winnow.errors import ArtefactError, UnavailableError
 from winnow.files.opened import OpenFile
 
 _MAX_ATTEMPTS = 5
-"""Maximum number of attempts. A merge may disturb an attempt, which takes less time than a merge.
-"""
+"""Maximum number of attempts. A merge may disturb an attempt, but takes longer than an attempt."""
 _MAX_REPORTED = 3
-"""Reported faults of one log: after a wrong write later ones may be wrong, too."""
+"""Maximum number of reported faults of a log: one wrong write may make later ones wrong."""
 _FLOAT_BYTES = 4
 
 
@@ -37,7 +36,7 @@ class WriteFindings:
     unmerged: int
     """Number of writes that the newest generation lacks."""
     recall: float | None
-    """The recall of the newest graph; None if that is the graph of the built shard."""
+    """The recall of the newest graph; None if the shard was never merged."""
     faults: tuple[str, ...]
 
 
@@ -89,25 +88,25 @@ def _check(shard: Path, target: GraphTarget) -> WriteFindings | None:
 def _check_generation(
     directory: Path, shard: Path, target: GraphTarget
 ) -> GenerationFindings | None:
-    """Checks a merged generation; returns None for the built one, which was checked before."""
+    """Checks a merged generation; returns None for the built shard, which was checked before."""
     if directory == shard:
         return None
     return check_contents(directory, read_shard_manifest(directory), target)
 
 
 class _Replay:
-    """Counts the passages of a base with the writes of a log, and checks that they fit."""
+    """Applies the writes of a log to a base: counts passages, and checks that the writes fit."""
 
     def __init__(self, store: PassageStore, base: ShardManifest) -> None:
         self._store, self._base = store, base
         self._exists: dict[str, bool] = {}
-        """Whether each id that was written has a passage."""
+        """Whether there is a passage, for each id that was written."""
         self.passages = base.passages
         self.faults: list[str] = []
-        """Messages about writes that do not fit the base."""
+        """Descriptions of writes that do not fit the base."""
 
     def add(self, write: LoggedWrite) -> None:
-        """Adds a write, unless the base holds it."""
+        """Applies a write, unless the base holds it already."""
         if write.sequence <= self._base.sequence:
             return
         existed = self._exists.get(write.id)
@@ -116,13 +115,13 @@ class _Replay:
         put = write.put
         if existed != (write.removed_words is not None):
             self.faults.append(
-                f"write {write.sequence} and its base do not agree whether there was a passage "
-                f"{write.id}: copy the shard again"
+                f"write {write.sequence} and its base disagree on whether passage {write.id} "
+                "existed before: copy the shard again"
             )
         if put is not None and len(put.vector) != self._base.dimension * _FLOAT_BYTES:
             self.faults.append(
                 f"write {write.sequence} has a vector of {len(put.vector) / _FLOAT_BYTES:g} "
-                f"values, its base has {self._base.dimension}"
+                f"values, but its base has {self._base.dimension}"
             )
         self._exists[write.id] = put is not None
         self.passages += (put is not None) - existed

@@ -26,10 +26,10 @@ class OnFailure(enum.Enum):
 
 
 class Workspace:
-    """The directory of one build. Only files of builds are ever removed from it."""
+    """The directory of one build, from which only files of builds are ever removed."""
 
     def __init__(self, target: Path, directory: Path, reused: bool) -> None:
-        """`reused`: an earlier build created `directory`."""
+        """`reused` means that an earlier build created `directory`."""
         self.target, self._reused = target, reused
         self.directory = directory
         self.staging = directory / _STAGING
@@ -58,7 +58,7 @@ def staging_path(target: Path) -> Path:
     """Returns the path of the staging database of a build of `target`.
 
     Raises:
-        ArtefactError: the target has no name, as `.` and `/`, which always exist.
+        ArtefactError: the target has no name, such as `.` or `/`, which always exist.
 
     """
     if not target.name:

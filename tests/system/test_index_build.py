@@ -97,7 +97,7 @@ def test_a_build_in_the_background_ends_on_a_signal_and_resumes_later(
         running.kill()
         running.wait()
     assert running.returncode == 130
-    assert "index.partial keeps the work: run the same command again" in said
+    assert "index.partial keeps the finished work: run the same command again" in said
     assert not out.exists()
     again = build(many, out)
     assert again.returncode == 0, again.stderr

@@ -133,7 +133,7 @@ def test_ctrl_c_ends_ray_too_and_another_engine_goes_on_to_the_same_index(
         running.wait()
     assert running.returncode == 130, said
     assert "Traceback" not in said
-    assert "index.partial keeps the work: run the same command again" in said
+    assert "index.partial keeps the finished work: run the same command again" in said
     until(lambda: not processes_of(mark), 60)
     done = encoded_passages(out)
     assert 0 < done < PASSAGES

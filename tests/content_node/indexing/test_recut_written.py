@@ -145,7 +145,7 @@ def test_a_build_is_resumed_from_an_index_without_new_writes(
     fed.close()
     build_index(plan, bundle, recorder)
     assert held(plan.target) == fed.held
-    assert "taking over passages" not in [stage for stage, *_ in recorder.stages]
+    assert "copying passages" not in [stage for stage, *_ in recorder.stages]
 
 
 class WritesMeanwhile(Recorder):

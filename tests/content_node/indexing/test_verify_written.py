@@ -99,7 +99,7 @@ def test_a_log_that_does_not_go_on_from_the_base_is_a_fault(fed: FedIndex) -> No
     log.acknowledge()
     fed.close()
     there, vector = verified(fed).faults
-    assert "do not agree whether there was a passage not there" in there
+    assert "disagree on whether passage not there existed" in there
     assert "has a vector of 8 values" in vector
 
 

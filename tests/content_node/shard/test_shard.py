@@ -54,7 +54,7 @@ def test_a_shard_of_another_index_is_a_fault(index: Path, indexes: dict[int, Pat
     shutil.rmtree(target)
     shutil.copytree(indexes[3] / shard_name(1, 3), target)
     faults = verify_index(index, 10, 0.9)[1].faults
-    assert any("calls itself shard 1 of 3" in fault for fault in faults)
+    assert any("manifest is of shard 1 of 3" in fault for fault in faults)
     assert any("belongs to index" in fault for fault in faults)
 
 

@@ -247,7 +247,7 @@ def test_a_shard_of_another_build_is_not_copied(indexes: dict[int, Path], tmp_pa
     shutil.rmtree(shard)
     shutil.copytree(index / shard_name(0, 2), shard)
     with pytest.raises(
-        ArtefactError, match=f"{shard} is not of its index: it calls itself shard 0"
+        ArtefactError, match=f"{shard} is not of its index: its manifest is of shard 0"
     ):
         taken(index, tmp_path / "snapshots")
     assert manifest.exists()
