@@ -19,7 +19,7 @@ from winnow.passages.encoding import MAX_TITLE_TOKENS
 from winnow.text.tokenizer import SpecialTokens
 
 _TYPICAL_TOKENS, _TYPICAL_QUESTION_TOKENS = 160, 12
-"""Number of tokens of a typical input, and of the question in it with special tokens."""
+"""Tokens of a typical input, and tokens of the question in it including special tokens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class Window:
     offset: int
     """Index in `ids` of the first passage token."""
     first: int
-    """Index in the passage of this token."""
+    """Index in the passage of the token at `offset`."""
     length: int
     """Number of passage tokens in this window."""
 
@@ -62,7 +62,7 @@ def build_windows(
     special: SpecialTokens,
     reader: ReaderEntry,
 ) -> list[Window]:
-    """Returns the windows that cover all of `text`. Parameters have no special tokens."""
+    """Returns the windows that cover all of `text`, from token ids without special tokens."""
     question_part = [special.cls, *question, special.sep]
     question_type, passage_type = reader.token_types
     # a long question truncates the title, so that the passage has room

@@ -1,7 +1,7 @@
 """Decodes logits to spans. Pure.
 
 The best span has the highest sum of start and end logit (DPR: Karpukhin et al. 2020, section 6.1).
-It is in the passage and has a limited length.
+It lies in the passage and has a limited length.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class ScoredSpan:
 def best_span(start: Logits, end: Logits, max_tokens: int) -> ScoredSpan | None:
     """Returns the best span of at most `max_tokens` tokens for float32 [tokens] logits.
 
-    Among equal scores it is the earliest span, then the shortest. None without finite logits.
+    Of spans with equal scores, the earliest wins, then the shortest. None without finite logits.
     """
     tokens = len(start)
     if tokens == 0:

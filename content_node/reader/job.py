@@ -1,4 +1,4 @@
-"""Runs the items of one request in several threads, which take turns with other requests."""
+"""Runs the items of one request in several threads, which other requests use in turn."""
 
 import asyncio
 import threading
@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 
 
 class ReadJob(Generic[Item, Result]):
-    """Processes items until a deadline, one per turn. Created on the event loop."""
+    """Processes items one by one until a deadline. Created on the event loop."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class ReadJob(Generic[Item, Result]):
         return False
 
     async def wait(self) -> None:
-        """Waits until all items are done or the deadline is over; raises the error of an item."""
+        """Waits until all items are done or the deadline passes; raises the error of an item."""
         await asyncio.wait([self._finished], timeout=max(self._deadline.left(), 0))
         if self._finished.done():
             self._finished.result()

@@ -30,13 +30,13 @@ class PassageWindow:
     offset: int
     """Index in `ids` of the first passage token."""
     first: int
-    """Index in the passage of this token."""
+    """Index in the passage of the token at `offset`."""
     length: int
     """Number of passage tokens in this window."""
 
 
 class LowerLayers:
-    """The network of the lower layers. Safe to use from several threads."""
+    """Runs the network of the lower layers. Safe to use from several threads."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class LowerLayers:
         return concatenate([self.window_states(window) for window in self.windows(stored)])
 
     def count_tokens(self, stored: StoredPassage) -> int:
-        """Counts the tokens of all windows of a passage; each has a state."""
+        """Counts the tokens of all windows of a passage, each of which has a state."""
         return sum(len(window.ids) for window in self.windows(stored))
 
     def windows(self, stored: StoredPassage) -> list[PassageWindow]:

@@ -33,12 +33,12 @@ class WindowLogits:
 
 
 class ReadingModel(Protocol):
-    """Networks that read passages. Safe to use from several threads."""
+    """Computes the logits of a question and a passage. Safe to use from several threads."""
 
     def run_windows(
         self, question: Sequence[int], stored: StoredPassage, stop: Stop | None = None
     ) -> Iterator[WindowLogits]:
-        """Runs each window of a passage; `question` are token ids without special tokens.
+        """Runs each window of a passage; `question` has token ids without special tokens.
 
         Raises:
             StoppedError: `stop` was set before all windows were read.

@@ -1,8 +1,8 @@
 """The reader threads of a node, and separate threads for brief work.
 
-One pool of fixed size serves the whole node; a request uses a limited number of its threads.
-Clients take turns after each passage, for any number of waiting passages. Brief work has its own
-threads, so it never waits for reading.
+A node has one pool of reader threads. A request uses a limited number of them. Clients take turns
+after each passage, no matter how many passages of a client wait. Brief work, such as retrieval, has
+separate threads, so it never waits for reading.
 """
 
 import time
@@ -39,10 +39,9 @@ class ReaderPool:
     """A pool of threads of fixed size, which clients share fairly item by item."""
 
     def __init__(self, threads: int, per_request: int, metrics: NodeMetrics, nice: int = 0) -> None:
-        """`nice` is the niceness of reader threads, relative to the threads that serve and
-        retrieve.
+        """`nice` is the niceness of the reader threads, relative to all other threads.
 
-        Without it a busy node is late with quick work, such as refusing calls and health checks.
+        With 0, a busy node is late with quick work, such as refusals and health checks.
         """
         self._readers = FairThreads(threads, "reader", partial(lower_priority, nice))
         self._brief = FairThreads(threads, "brief")
@@ -66,7 +65,7 @@ class ReaderPool:
         """Applies `work` to every item until the deadline; returns the results so far.
 
         The deadline or a cancellation stops the items in progress. `on_item_done` is called on the
-        event loop after every finished item. Clients, named by their keys, share the threads.
+        event loop after every finished item. Clients, identified by `client`, share the threads.
 
         Raises:
             DeadlineExceededError: time ran out before any item was done.
@@ -99,7 +98,7 @@ class ReaderPool:
     async def call(
         self, work: Callable[[Stop], Result], deadline: Deadline, client: str = ""
     ) -> PoolResult[Result]:
-        """Runs brief work, which does not wait for reading; `results` has its one result.
+        """Runs brief work, which does not wait for reading; returns its one result in `results`.
 
         Raises:
             DeadlineExceededError: time ran out before the work was done.
@@ -123,7 +122,7 @@ class ReaderPool:
     ) -> PoolResult[Result]:
         """Runs brief work for every item, in as many threads as `map` uses.
 
-        Items that were not done before the deadline have no result. It never raises for them.
+        Items that are not done by the deadline have no result, and raise no error.
         """
         if not items:
             return PoolResult([], 0.0)

@@ -23,7 +23,7 @@ from winnow.text.words import whole_words
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """The best span of a window, in passage tokens; `last` is before `first` for no span."""
+    """The best span of a window, in passage tokens; `last` is before `first` without a span."""
 
     first: int
     last: int
@@ -47,7 +47,7 @@ class Reader:
     ) -> Reading:
         """Returns the best span of the passage of a hit.
 
-        `question` are token ids without special tokens. A passage without tokens gets an empty span
+        `question` has token ids without special tokens. A passage without tokens gets an empty span
         at 0 and a score of minus infinity.
 
         Raises:
@@ -98,8 +98,8 @@ def combine_scores(
 ) -> float:
     """Returns the score by which the answers of all shards are ranked.
 
-    Without a span it is minus infinity, and is not computed from the weights: if the weight of the
-    span is 0, the product would be NaN.
+    Without a span, the score is minus infinity. The weights are not applied then, because a span
+    weight of 0 would make the score NaN.
     """
     if span_score == float("-inf"):
         return span_score
@@ -114,7 +114,7 @@ def open_reader(
 ) -> Reader:
     """Opens the bundle's reader; raises ArtefactError if that fails.
 
-    `max_tokens` cuts passages into shorter windows than the bundle does.
+    `max_tokens` limits the length of windows; 0 or None for the length in the bundle.
     """
     entry, weights = bundle.manifest.reader, bundle.manifest.score
     check_lengths(bundle, options, max_tokens)

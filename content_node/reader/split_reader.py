@@ -16,13 +16,13 @@ from winnow.inference.session import Inputs, Session
 from winnow.inference.stop import Stop
 
 _CACHED_QUESTIONS = 64
-"""Questions whose states are cached: each is read in several calls, and the threads alternate
-between questions.
+"""Number of questions whose states are cached: threads alternate between questions, and a question
+needs its states in several calls.
 """
 
 
 class SplitReader:
-    """Lower layers, run separately for question and passage, and upper layers; a `ReadingModel`."""
+    """A `ReadingModel` whose lower layers run separately for question and passage."""
 
     def __init__(self, lower: LowerLayers, upper: Session) -> None:
         self._lower, self._upper = lower, upper

@@ -1,1 +1,1 @@
-"""Snapshots of an index: taken while it is served, restored anywhere, at any fsspec URL."""
+"""Copies a served index to a directory or fsspec URL as a snapshot, and restores snapshots."""

@@ -23,7 +23,7 @@ from winnow.telemetry.progress import StageProgress
 _MB = 1e6
 _SHOWN = 8
 _SECONDS = len("2026-01-31T12:00:00")
-"""Length of a time up to the seconds. A snapshot's name also has the fraction of a second."""
+"""Length of a time without fractions of a second, which only the name of a snapshot has."""
 _Url = Annotated[
     str,
     typer.Argument(
@@ -53,8 +53,8 @@ def snapshot(
 ) -> None:
     """Copy an index to a directory or URL, while it is served and takes writes.
 
-    Each shard is copied as it was after one of its writes, whose number is shown. Files that an
-    earlier snapshot has copied are not copied again. An interrupted command leaves no snapshot; run
+    Each shard is copied as it was after one of its writes; the number of this write is shown. Files
+    of earlier snapshots are not copied again. An interrupted command leaves no snapshot; run
     it again to resume.
     """
     with StageProgress() as progress:
@@ -88,10 +88,10 @@ def pull(
     directory: Annotated[Path, typer.Argument(help="Directory of the shard.")],
     name: _Name = "",
 ) -> None:
-    """Restore a snapshot of a shard, unless the shard is in the directory already.
+    """Restore a snapshot of a shard, unless the directory has the shard already.
 
     `winnow node --pull URL` does the same when it starts; use this command for a separate init
-    step. A shard that is in the directory already stays unchanged, with all its writes.
+    step. An existing shard stays unchanged, with all its writes.
     """
     with StageProgress() as progress:
         pulled = pull_shard(url, directory, progress, name)
@@ -100,11 +100,9 @@ def pull(
             f"{directory}: snapshot {restored.snapshot.name}; {_last_writes(restored.parts)}"
         )
     elif pulled.unreachable:
-        typer.echo(
-            f"{directory}: has the shard already, which was not compared: {pulled.unreachable}"
-        )
+        typer.echo(f"{directory} has the shard already; it was not compared: {pulled.unreachable}")
     else:
-        typer.echo(f"{directory}: is there already")
+        typer.echo(f"{directory} has the shard already")
 
 
 def snapshots(url: _Url, as_json: AsJson = False) -> None:
@@ -119,7 +117,7 @@ def snapshots(url: _Url, as_json: AsJson = False) -> None:
     table = Table("snapshot", "taken", "index", "shards", "last writes", "MB")
     for column in table.columns:
         column.overflow = "fold"
-    table.columns[0].no_wrap = True  # it is what --snapshot takes
+    table.columns[0].no_wrap = True  # the name is what --snapshot takes
     for each in found:
         held = f"{len(each.parts)} of {each.shards}"
         writes = _abbreviated_list(each.parts, lambda part: f"{part.sequence:,}")
@@ -134,6 +132,6 @@ def _last_writes(parts: Sequence[SnapshotShard]) -> str:
 
 
 def _abbreviated_list(parts: Sequence[SnapshotShard], shown: Callable[[SnapshotShard], str]) -> str:
-    """Formats at most some of the parts, and the number of the others."""
+    """Formats the first parts; an ellipsis stands for the others."""
     rest = ["…"] if len(parts) > _SHOWN else []
     return ", ".join([*map(shown, parts[:_SHOWN]), *rest])

@@ -2,7 +2,7 @@
 
 A node may write and merge meanwhile. Open files stay readable even if a merge removes them. After
 the files of a generation are opened, the log is copied. The copy has every later write, unless the
-log was trimmed in between; then both are opened again.
+log was trimmed in between. In this case, both are opened again.
 """
 
 import contextlib
@@ -45,7 +45,7 @@ class SnapshotFile:
     entry: FileEntry
     """The checksum and the size of the file."""
     verified: bool = False
-    """Whether `entry` was computed from the file; otherwise a manifest claims it."""
+    """Whether `entry` was computed from the file; otherwise it was copied from a manifest."""
 
     def within(self, directory: str) -> "SnapshotFile":
         """Returns the same file with its path relative to the parent of `directory`."""
@@ -139,8 +139,7 @@ def copy_log(shard: Path, directory: Path) -> LogCopy | None:
 
 
 _MAX_ATTEMPTS = 5
-"""Maximum number of attempts. A merge may disturb an attempt, which takes less time than a merge.
-"""
+"""Maximum number of attempts. A merge may disturb an attempt, but takes longer than an attempt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +154,7 @@ class ShardFiles:
     passages: int
     """Number of passages in the newest generation."""
     states: tuple[SnapshotFile, ...] = ()
-    """Precomputed states of the newest generation, without which it is complete, too."""
+    """Precomputed states of the newest generation. They are optional."""
 
 
 @contextlib.contextmanager
@@ -181,7 +180,8 @@ def open_shard_files(directory: Path) -> Iterator[ShardFiles]:
                 )
                 return
     raise UnavailableError(
-        f"{directory} was merged again and again while it was copied: take the snapshot later"
+        f"{directory} was merged in each of {_MAX_ATTEMPTS} attempts to copy it: take the snapshot "
+        "later"
     )
 
 
@@ -205,7 +205,8 @@ def _open_newest(
 ) -> tuple[_Generation | None, LogCopy | None] | None:
     """Opens the newest generation and copies the log; returns None if a merge disturbed this.
 
-    Raises ArtefactError if a node would refuse the files: nobody could use the snapshot.
+    Raises ArtefactError if the log does not continue the generation, so that no node could serve
+    the snapshot.
     """
     name = newest_name(directory)
     try:

@@ -38,7 +38,7 @@ class FoundSnapshot:
 
     @property
     def parts(self) -> tuple[SnapshotShard, ...]:
-        """The shards that are restored."""
+        """The shards that a restore copies."""
         return tuple(
             part
             for part in self.snapshot.parts
@@ -47,18 +47,20 @@ class FoundSnapshot:
 
 
 def open_snapshots(url: str) -> Storage:
-    """Opens the storage of snapshots at `url`; raises UnavailableError if that is not possible."""
+    """Opens the storage of snapshots at `url`; raises UnavailableError if that fails."""
     return open_storage(url, "snapshots")
 
 
 def split_url(url: str) -> tuple[str, str]:
-    """Splits a URL into that of the snapshots and the shard; empty for the whole index."""
+    """Splits a URL into the URL of snapshots and the shard, which is empty for an index."""
     root, slash, last = url.rstrip("/").rpartition("/")
     return (root, last) if slash and _SHARD.fullmatch(last) else (url, "")
 
 
 def find_snapshot(url: str, name: str = "") -> FoundSnapshot:
-    """Finds a snapshot at `url`, or that of a shard; the newest if `name` is empty.
+    """Finds the snapshot called `name` at `url`; the newest one if `name` is empty.
+
+    If the URL ends with the name of a shard, the snapshot must have this shard.
 
     Raises NotFoundError if there is no such snapshot. Raises ArtefactError if the snapshot, or a
     newer one, is damaged. Raises UnavailableError if the storage cannot be reached.
@@ -99,7 +101,7 @@ def read_snapshot(storage: Storage, name: str) -> Snapshot:
 
 
 def newest_snapshot(storage: Storage, shard: str) -> Snapshot:
-    """Finds the newest snapshot that has this shard; with an empty `shard`, the whole index.
+    """Finds the newest snapshot that has `shard`; if `shard` is empty, one of the whole index.
 
     Raises NotFoundError if there is none. Raises ArtefactError if a newer snapshot is damaged.
     """

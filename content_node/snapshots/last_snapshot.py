@@ -1,6 +1,6 @@
 """Records the last snapshot of a shard in a file beside its log, for metrics.
 
-Only metrics use the file. A shard without writes has no file, nor has a restored shard. A file that
+Only metrics use the file. A shard without writes and a restored shard have no file. A file that
 cannot be written or read is ignored.
 """
 

@@ -23,7 +23,7 @@ FORMAT = 1
 
 
 def _check_path(path: str) -> str:
-    """Checks that a restore may write to a path: it must be below the restored directory."""
+    """Checks that a path is below the restored directory, so that a restore may write to it."""
     if any(part in ("", ".", "..") or "\\" in part or "\0" in part for part in path.split("/")):
         raise ValueError(f"{path!r} is not a path below the index")
     return path

@@ -1,8 +1,8 @@
 """Restores a snapshot of an index or of one shard into a new directory.
 
-A restored shard takes other writes than its source, so its log gets a new id. Shards with one log
-id count as replicas: writes would reach only one of them, and a front node would wait for writes
-that the other one lacks. A log that follows a journal keeps its id, since all replicas apply the
+A restored shard takes other writes than its source, so its log gets a new id. Shards with the same
+log id count as replicas: a front node would send a write to one of them, and wait until the other
+one has it. A log that follows a journal keeps its id, since all replicas apply the
 same entries.
 """
 
@@ -57,7 +57,7 @@ def restore(url: str, target: Path, progress: CopyProgress, name: str = "") -> F
     except sqlite3.Error as error:
         raise ArtefactError(
             f"the log in {target.name}.partial cannot be written: {error}: make room, and run the "
-            "same command again to go on"
+            "same command again to resume"
         ) from error
     return found
 
@@ -90,7 +90,7 @@ def rename_logs(directory: Path) -> None:
 
 
 def _rename_log(shard: Path, log_id: str) -> None:
-    """Changes the id of a log, and in the manifests of the generations that follow it."""
+    """Changes the id of a log, also in the manifests of generations merged from this log."""
     with contextlib.closing(connect(log_path(shard))) as connection:
         state = get_state(connection)
         if state.log_id.startswith(JOURNAL):
@@ -133,8 +133,8 @@ def pull(url: str, target: Path, progress: CopyProgress, name: str = "") -> Pull
     """Restores the shard that `url` names into `target`, unless it exists there already.
 
     An existing shard is never replaced, not even by a newer snapshot, so that no write is lost.
-    With an existing shard, the storage need not be reachable. `name` is that of the snapshot; empty
-    for the newest.
+    If the shard exists, the storage may be unreachable. `name` is the name of the snapshot;
+    empty for the newest.
 
     Raises NotFoundError if `url` names no shard. Raises ArtefactError if `target` has another
     shard, or another build of the shard. Other errors are those of `restore`.
@@ -147,7 +147,7 @@ def pull(url: str, target: Path, progress: CopyProgress, name: str = "") -> Pull
         )
     if not target.exists():
         return PulledShard(restore(url, target, progress, name))
-    read_shard_manifest(target)  # raises an error if this is not a shard
+    read_shard_manifest(target)  # raises ArtefactError if this is not a shard
     try:
         found = find_snapshot(url, name)
     except (UnavailableError, NotFoundError, ArtefactError) as error:

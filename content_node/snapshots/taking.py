@@ -74,9 +74,9 @@ def take_snapshot(
 ) -> Snapshot:
     """Copies an index, or one shard, to `url`; a file that is there already is not copied again.
 
-    Each shard is copied as it was after one of its writes, whose number the snapshot has. The
-    manifest is written last: an interrupted call leaves no snapshot, and the next one reuses the
-    copied files.
+    Each shard is copied as it was after one of its writes; the snapshot has the number of this
+    write. The manifest is written last. So an interrupted call leaves no snapshot, and the next
+    call reuses the copied files.
 
     Raises ArtefactError if the source is damaged, or is neither an index nor a shard; or if `url`
     is the directory of an index or shard. Raises UnavailableError if the storage cannot be reached
@@ -85,7 +85,7 @@ def take_snapshot(
     storage = open_snapshots(url)
     if any((Path(storage.name) / name).exists() for name in (INDEX_FILE, SHARD_FILE)):
         raise ArtefactError(
-            f"{storage.name} is an index, or a shard of one: give a directory only for snapshots"
+            f"{storage.name} is an index or a shard: give another directory, only for snapshots"
         )
     builder = _SnapshotBuilder(SnapshotUploader(storage, progress))
     if (source / INDEX_FILE).exists():
@@ -136,7 +136,7 @@ class _SnapshotBuilder:
         self._manifest = manifest
 
     def _upload_states(self, directory: Path, opened: ShardFiles) -> tuple[SnapshotFile, ...]:
-        """Copies and returns the states; omits them if they are damaged or just being rewritten."""
+        """Copies and returns the states; omits states that are damaged or being rewritten."""
         if not opened.states:
             return ()
         shard = opened.manifest

@@ -344,7 +344,7 @@ def test_a_directory_that_is_no_index_is_refused(tmp_path: Path) -> None:
 
 def test_snapshots_are_not_put_into_an_index(index: Path, tmp_path: Path) -> None:
     for place in (index, index / shard_name(0, 2)):
-        with pytest.raises(ArtefactError, match="give a directory only for snapshots"):
+        with pytest.raises(ArtefactError, match="give another directory, only for snapshots"):
             taken(index, place)
     assert not (index / "files").exists()
 
