@@ -2,7 +2,7 @@
 
     python -m content_node.splitting BASE SHARD HALF DIRECTORY following|fixed BUNDLE
 
-A node starts it and reads its result, as it does for a merge: `content_node.merging`.
+A node starts this process and reads its result, as for a merge: see `content_node.merging`.
 """
 
 from functools import partial
@@ -15,7 +15,7 @@ from winnow.content_node.splitting.halving import write_half
 
 
 def run(arguments: list[str]) -> Merged:
-    """Writes the half. Raises as `write_half`."""
+    """Writes the half. Raises the errors of `write_half`."""
     base, shard, half, directory, mode, bundle = arguments
     written, without_states = write_half(
         Path(base),

@@ -1,7 +1,7 @@
-"""Writes a half: the passages of a shard's base that belong to it, and a log that begins there.
+"""Writes a half of a shard: its passages of the shard's base, and a log that begins after the base.
 
 Rows are copied between databases; nothing is encoded again. The passages keep their order and the
-numbers of their writes, and rows are numbered from 0.
+numbers of their writes. Their rows are numbered from 0.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ from winnow.files.durable import sync_directory, sync_file
 from winnow.files.opened import OpenFile
 
 _EF = 128
-"""hnswlib's search width, which the verification needs but does not use."""
+"""Search width of the graph. Opening a shard needs one, but the verification does not search."""
 _COLUMNS = "id, title, text, metadata, title_tokens, text_tokens, text_offsets, vector"
 _COPY_PASSAGES = (
     f"INSERT INTO main.passages (row, {_COLUMNS}, sequence, version)"  # noqa: S608
@@ -44,8 +44,8 @@ _COPY_PASSAGES = (
 _COPY_TOMBSTONES = (
     "INSERT INTO main.tombstones SELECT id, version FROM base.tombstones WHERE belongs(id)"
 )
-_COUNT = "SELECT count(*) FROM main.passages"
-_WORDS = "SELECT id, title_tokens, text_tokens FROM passages"
+_COUNT_PASSAGES = "SELECT count(*) FROM main.passages"
+_SELECT_TOKENS = "SELECT id, title_tokens, text_tokens FROM passages"
 
 
 def write_half(
@@ -65,24 +65,24 @@ def write_half(
         half: number of the half.
         directory: gets the half; must be empty.
         following: whether the half then follows the log of the shard.
-        carry: copies precomputed states.
+        carry: copies precomputed states; None to leave them out.
 
-    Returns the manifest, and why passages are left without states; empty if none is.
+    Returns the manifest, and the reason why passages lack states; empty if there is none.
 
     Raises WinnowError if a file of the shard is damaged, or files cannot be written.
 
     """
-    with _writing(directory):
+    with _converted_errors(directory):
         parent = open_verified(base)
         manifest = parent.manifest
         if manifest.format < FORMAT:
             raise ArtefactError(
-                f"{base} is of an older version: `winnow index build --passages INDEX --out NEW` "
-                "converts the index"
+                f"{base} was built by an older version: `winnow index build --passages INDEX --out "
+                "NEW` converts the index"
             )
-        _copy(base / manifest.store, directory / STORE, manifest, half)
+        _copy_passages(base / manifest.store, directory / STORE, manifest, half)
         parent.files[manifest.store].check()
-        passages = _count(directory / STORE)
+        passages = _count_rows(directory / STORE)
         counts = parent.files[parent.words.frequencies]
         words = copy_words(counts, parent.words, directory / STORE, directory, passages)
         written = manifest.model_copy(
@@ -111,33 +111,33 @@ def write_half(
 
 
 def word_changes_of_half(base: Path, shard: Path, half: int, manifest: ShardManifest) -> WordTally:
-    """By how much the writes to a half changed the counts of words; `manifest` is that of `base`.
+    """Returns by how much writes to a half changed its word counts; `manifest` is that of `base`.
 
-    The log of the shard has these changes for both halves. The second half gets what its passages
-    have gained since the shard was built, and the first half the rest: so they are counted once,
-    whenever each half is made.
+    The log of the shard has only the changes of both halves together. The second half gets the
+    difference between its passages in `base` and in the shard as it was built. The first half gets
+    the rest. So each change is counted once, no matter when the halves are made.
     """
     first, second = halves_of(manifest.shard, manifest.shards)
     words, sign = WordTally(), 1
     if half == first:
         words, sign = read_word_tally(log_path(shard), manifest.sequence), -1
     if base != shard:
-        _count_passages(words, base / manifest.store, second, manifest, sign)
+        _add_words(words, base / manifest.store, second, manifest, sign)
         built = read_shard_manifest(shard)
-        _count_passages(words, shard / built.store, second, built, -sign)
+        _add_words(words, shard / built.store, second, built, -sign)
     return words
 
 
-def _count_passages(
+def _add_words(
     words: WordTally, store: Path, half: int, manifest: ShardManifest, sign: int
 ) -> None:
     with contextlib.closing(sqlite3.connect(_uri(store), uri=True)) as connection:
-        for each, title, text in connection.execute(_WORDS):
+        for each, title, text in connection.execute(_SELECT_TOKENS):
             if holds(half, manifest.shards, each):
                 words.count_passage(title + text, sign)
 
 
-def _copy(base: Path, target: Path, manifest: ShardManifest, half: int) -> None:
+def _copy_passages(base: Path, target: Path, manifest: ShardManifest, half: int) -> None:
     with contextlib.closing(sqlite3.connect(target.resolve().as_uri(), uri=True)) as connection:
         connection.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
         connection.execute("ATTACH ? AS base", (_uri(base),))
@@ -152,9 +152,9 @@ def _copy(base: Path, target: Path, manifest: ShardManifest, half: int) -> None:
     sync_file(target)
 
 
-def _count(store: Path) -> int:
+def _count_rows(store: Path) -> int:
     with contextlib.closing(sqlite3.connect(store)) as connection:
-        ((count,),) = connection.execute(_COUNT)
+        ((count,),) = connection.execute(_COUNT_PASSAGES)
         return int(count)
 
 
@@ -163,8 +163,8 @@ def _uri(store: Path) -> str:
 
 
 @contextlib.contextmanager
-def _writing(directory: Path) -> Iterator[None]:
-    """Converts errors of the operating system and of libraries to one that names the directory."""
+def _converted_errors(directory: Path) -> Iterator[None]:
+    """Converts errors of the system and of libraries to an error that names the directory."""
     try:
         yield
     except WinnowError:

@@ -1,4 +1,4 @@
-"""Makes the directory of a half while its parent is served."""
+"""Makes the directory of a half while the parent shard is served."""
 
 import asyncio
 import shutil
@@ -26,7 +26,7 @@ async def make_half(
     feeding: bool,
     one_at_a_time: asyncio.Lock,
 ) -> None:
-    """Writes a half of a served shard to `directory`, which appears once it is whole.
+    """Writes a half of a served shard to `directory`, which appears once it is complete.
 
     The half then follows the log of its parent, from the end of the parent's base.
 
@@ -34,9 +34,9 @@ async def make_half(
         parent: the shard.
         half: number of the half.
         directory: the directory of the half; must not exist.
-        bundle: its reader's precomputed states are carried on.
+        bundle: the bundle whose reader's precomputed states are copied.
         feeding: whether the node takes writes.
-        one_at_a_time: held while a shard of the node is merged.
+        one_at_a_time: a lock that is held while any shard of the node is merged.
 
     Raises WinnowError if the half cannot be written, or the shard cannot be split.
 
@@ -58,6 +58,8 @@ async def make_half(
 
 
 class _HalfWriter:
+    """Writes one half; runs once, in any thread."""
+
     def __init__(
         self, parent: LiveShard, half: int, directory: Path, *, bundle: Path, feeding: bool
     ) -> None:
@@ -68,6 +70,7 @@ class _HalfWriter:
         self._is_stopped = False
 
     def run(self) -> None:
+        """Writes the half, in a child process."""
         with restored_directory(self._directory) as content:
             for leftover in content.iterdir():  # an interrupted attempt may be of an older base
                 shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
@@ -88,7 +91,7 @@ class _HalfWriter:
             _log.warning("passages were left without states", reason=made.without_states)
 
     def _size(self) -> int:
-        """The expected bytes of the half; a hash shares the passages out evenly."""
+        """Returns the expected bytes of the half: a hash splits the passages evenly."""
         return sum(each.stat().st_size for each in self._base.iterdir() if each.is_file()) // 2
 
     def stop(self) -> None:

@@ -1,4 +1,4 @@
-"""The shard of this node that is split, as its halves follow it."""
+"""Lets a half follow its parent, a shard of the same process that is being split."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -17,19 +17,20 @@ _MAX_LAG = 1_000
 
 
 class LocalParent:
-    """The parent shard of a half, as an `Owner` in this process.
+    """The parent shard of a half: an `Owner` in this process.
 
-    Both halves get the same last write.
+    Both halves take over after the same last write.
     """
 
     def __init__(self, shard: LiveShard, half: int) -> None:
-        """`half` is the number of the half that follows it."""
+        """`half` is the number of the half that follows the parent."""
         self._shard, self._half = shard, half
 
     async def hand_over(self) -> Handover:
-        """Makes the shard take no more writes, because its halves take them.
+        """Makes the parent take no more writes, because its halves take them.
 
-        Raises as `LiveShard.hand_over`, but UnavailableError if the disk cannot be written.
+        Raises the errors of `LiveShard.hand_over`, and UnavailableError if the disk cannot be
+        written.
         """
         try:
             sequence = await self._shard.hand_over("")
@@ -51,7 +52,7 @@ class LocalParent:
 def follow_parent(
     half: LiveShard, info: ShardInfo, live_shard: Callable[[int], LiveShard]
 ) -> LogFollower:
-    """Opens the follower that keeps a half up to date with its parent, until both take the writes.
+    """Returns the follower that keeps a half up to date with its parent, until the half takes over.
 
     `live_shard` returns a shard of this process by its number, or raises UnavailableError.
     """
@@ -64,7 +65,7 @@ def follow_parent(
         yield LocalParent(live_shard(parent), info.shard)
 
     def other_is_ready() -> bool:
-        """Whether the other half takes the writes, or will soon have them all."""
+        """Whether the other half exists, and lacks few of the writes of this half."""
         try:
             sibling = live_shard(other)
         except WinnowError:

@@ -1,4 +1,4 @@
-"""Checks the states beside a shard, which another process may be replacing."""
+"""Checks the precomputed states beside a shard. Another process may be replacing them."""
 
 from pathlib import Path
 

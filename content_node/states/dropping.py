@@ -1,7 +1,7 @@
-"""Removes the states of a shard's first build, once a newer generation has its own.
+"""Removes the precomputed states of a built shard, once a merged generation has states.
 
-They are derived, and several times as large as all other files. A process that has them open can
-still read them.
+The states can be computed again, and are several times as large as all other files of the shard. A
+process that has them open can still read them.
 """
 
 from pathlib import Path

@@ -23,11 +23,11 @@ from winnow.files.stored_array import read_integers
 
 _log = structlog.get_logger("content_node")
 _MAX_LOGGED = 20
-"""Maximum number of damaged passages that are logged: a damaged file could fill the log."""
+"""Maximum number of damaged passages that are logged, so that a damaged file fills no log."""
 
 
 class StateFile:
-    """The states of each row. Safe to use from several threads.
+    """Reads the states of each row. Safe to use from several threads.
 
     The file is not mapped into memory: access to a truncated mapped file ends the process. The file
     is many times as large as the rest of the shard, so it is not verified when it is opened.
@@ -35,7 +35,7 @@ class StateFile:
     """
 
     def __init__(self, file: OpenFile, starts: NDArray[np.int64], width: int) -> None:
-        """`starts` are the byte offsets of each row's states, and the end of the last ones."""
+        """`starts` has the byte offset of each row's states, and the end of the last row's."""
         self._file, self._starts, self._width = file, starts, width
         self._logged: set[int] = set()
         self._lock = threading.Lock()
@@ -120,7 +120,7 @@ def open_states(directory: Path, generation: str, fingerprint: str) -> StateFile
             states = StateFile.open_beside(directory, manifest)
             if manifest_file.has_its_path:  # otherwise the files beside it may be of another reader
                 return states
-            raise ArtefactError("they were replaced just now: start the node again")
+            raise ArtefactError("they were replaced while they were opened: restart the node")
         difference = "reader" if manifest.fingerprint != fingerprint else "generation"
         reason = f"the states are of another {difference}"
     except Exception as error:  # noqa: BLE001 (invalid content may have a valid checksum)

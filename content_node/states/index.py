@@ -20,7 +20,7 @@ from winnow.text.tokenizer import Tokenizer
 
 STAGE = "states of shard {shard}"
 _MAX_ATTEMPTS = 5
-"""Attempts for a shard that is merged meanwhile; each copies the states of the previous one."""
+"""Maximum number of attempts: a merge ends one, and the next one copies its states."""
 
 
 def write_states(
@@ -33,8 +33,7 @@ def write_states(
     Raises:
         ArtefactError: the bundle's reader is not a split reader, a shard is damaged or was encoded
             by another bundle, or the states cannot be written.
-        UnavailableError: another process writes states, or the shard was merged too often
-            meanwhile.
+        UnavailableError: another process writes states, or merges interrupted every attempt.
 
     """
     special = Tokenizer(bundle.tokenizer).special
@@ -50,10 +49,10 @@ def _check_encoding(shard: Path, bundle: Manifest) -> None:
     manifest = read_shard_manifest(shard)
     if manifest.encoding_fingerprint != bundle.encoding_fingerprint:
         raise ArtefactError(
-            f"{shard} was encoded by bundle {manifest.bundle_name}, whose encoding fingerprint is "
-            f"{manifest.encoding_fingerprint}, that of {bundle.name} is "
-            f"{bundle.encoding_fingerprint}: use that bundle, or build the index again with this "
-            "one"
+            f"{shard} was encoded by bundle {manifest.bundle_name} "
+            f"({manifest.encoding_fingerprint}), not by {bundle.name} "
+            f"({bundle.encoding_fingerprint}): give the former bundle by --bundle, or build the "
+            "index again with the latter"
         )
 
 
@@ -93,10 +92,10 @@ def _write(
         if not writer.directory.exists():
             return None
         data = writer.directory / DATA
-        advice = f"; to free space, remove {data}, which is replaced" * data.exists()
+        advice = f"; to free space, remove {data}, which is replaced anyway" * data.exists()
         raise ArtefactError(
-            f"cannot write the states of {writer.directory}: {error.strerror or error}: fix this "
-            f"and try again; computed states are kept{advice}"
+            f"cannot write the states of {writer.directory}: {error.strerror or error}: correct "
+            f"this and try again; computed states are kept{advice}"
         ) from error
 
 

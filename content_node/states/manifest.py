@@ -1,6 +1,6 @@
-"""The manifest of the states beside a shard, `states.json`.
+"""The manifest of the precomputed states beside a shard, `states.json`.
 
-States are derived: a shard is complete without them, and its checksums do not cover them.
+States are optional: a shard is complete without them, and its checksums do not cover them.
 """
 
 from pathlib import Path
@@ -41,7 +41,7 @@ class StatesManifest(BaseModel):
     bytes: int = Field(ge=0)
     """Size of `DATA`."""
     sha256: str
-    """Checksum of `DATA`; each passage also has its own in it."""
+    """Checksum of `DATA`, which also has a checksum of each passage."""
     starts_bytes: int = Field(ge=0)
     """Size of `STARTS`, the byte offsets of each row's states in `DATA`."""
     starts_sha256: str

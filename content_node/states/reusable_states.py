@@ -29,7 +29,10 @@ class GenerationStates:
         return states.packed() if states is not None else b""
 
     def size(self, identifier: str, sequence: int) -> int:
-        """Returns the size of these states in bytes, damaged or not; 0 without states."""
+        """Returns the size of the result of `packed` in bytes; 0 without states.
+
+        Damaged states have a size, too.
+        """
         row = self._row(identifier, sequence)
         return 0 if row is None else self._states.size(row)
 
@@ -43,7 +46,7 @@ class GenerationStates:
 def open_reusable_states(
     directories: Iterable[Path], fingerprint: str
 ) -> Sequence[GenerationStates]:
-    """Opens the states of a reader beside generations; skips generations without such states.
+    """Opens the states of a reader beside generations; skips generations that have none.
 
     Raises:
         ArtefactError: a generation is damaged.

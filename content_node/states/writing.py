@@ -1,7 +1,7 @@
 """Computes the states of a shard's passages and writes them beside it.
 
-A call after an interruption resumes: complete passages on disk are kept. All states are computed
-again only if the machine goes down while the files are renamed.
+A call after an interruption resumes: it keeps the complete passages on disk. It computes all states
+again only if the machine went down while the files were renamed.
 """
 
 import contextlib
@@ -36,12 +36,12 @@ from winnow.files.opened import OpenFile, sha256
 
 LOCK = "states.lock"
 _PARTIAL, _PARTIAL_STARTS = "states-*.partial", "states-*.partial.npy"
-"""Unfinished states; the names contain the fingerprint of the reader and the generation."""
+"""Files of unfinished states, whose names contain the reader's fingerprint and the generation."""
 _CHUNK_PASSAGES = 256
-"""Passages per write to disk. An interruption may lose as many."""
+"""Number of passages per write to disk, which an interruption may lose."""
 _CONNECTIONS = 4
 OnStart = Callable[[int, int], None]
-"""Called once with the number of all passages and of finished ones."""
+"""Called once with the number of all passages, and the number of finished passages."""
 OnAdvance = Callable[[int], None]
 """Called with the number of passages finished since the last call."""
 
@@ -52,7 +52,10 @@ class StatesWriter:
     def __init__(
         self, directory: Path, lower: LowerLayers, reusable: Sequence[GenerationStates] = ()
     ) -> None:
-        """Copies states of passages in `reusable`. Raises ArtefactError without a shard."""
+        """`reusable` has states that are copied instead of computed.
+
+        Raises ArtefactError if the directory holds no shard.
+        """
         self.directory, self._lower, self._reusable = directory, lower, reusable
         self._manifest = read_shard_manifest(directory)
         self._store = PassageStore(OpenFile(directory / self._manifest.store), _CONNECTIONS)
@@ -86,8 +89,8 @@ class StatesWriter:
         unless these can be reused.
 
         Raises:
-            ArtefactError: a passage cannot be read, or the reader's states differ from its bundle's
-                description.
+            ArtefactError: a passage cannot be read, or the states are not as wide as the bundle
+                says.
             UnavailableError: another process is writing states.
             OSError: a file cannot be written, for example on a full disk; finished passages are
                 kept.
@@ -141,8 +144,8 @@ class StatesWriter:
             data = self._lower.passage_states(self._store.load([row])[0]).packed()
         if len(data) != size:
             raise ArtefactError(
-                f"the reader's lower layers do not return states of {self._lower.width} values, as "
-                "its bundle says: use another bundle"
+                f"the reader's lower layers do not return states of {self._lower.width} values, "
+                "although the bundle's manifest says so: use another bundle"
             )
         return data
 
@@ -172,8 +175,9 @@ class StatesWriter:
         return manifest
 
     def _open_existing(self) -> tuple[StatesManifest, StateFile] | None:
-        """Opens the states beside the shard; some may be damaged. None without such states of this
-        reader and generation.
+        """Opens the states beside the shard, of which some may be damaged.
+
+        Returns None without states of this reader and generation.
         """
         try:
             manifest = read_states_manifest(self.directory)

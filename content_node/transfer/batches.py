@@ -1,4 +1,4 @@
-"""Reads the log of a served shard in batches, for the copies that follow it."""
+"""Reads the log of a served shard in batches, for copies that follow the shard."""
 
 import asyncio
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from winnow.deadline import Deadline
 from winnow.errors import DeadlineExceededError
 
 _BATCH_WRITES = 32
-"""Writes of a batch: at most some 8 MB."""
+"""Maximum number of writes of a batch, which have some 8 MB at most."""
 
 
 async def next_batch(shard: LiveShard, after: int) -> LogBatch:
@@ -29,7 +29,7 @@ async def next_batch(shard: LiveShard, after: int) -> LogBatch:
 
 
 async def wait_for_write(shard: LiveShard, sequence: int, seconds: float) -> None:
-    """Returns when a write is served, or after some seconds."""
+    """Returns once a write is served, or after `seconds`."""
     try:
         await shard.wait_for_write(sequence, Deadline.after(seconds))
     except DeadlineExceededError:

@@ -1,4 +1,4 @@
-"""The copies of shards that other nodes are reading."""
+"""Keeps the files of shards open while other nodes copy them."""
 
 import asyncio
 from collections.abc import Callable
@@ -18,7 +18,7 @@ OpenFiles = Callable[[Path], AbstractContextManager[ShardFiles]]
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class OpenCopy:
-    """The open files of a shard."""
+    """The open files of a shard that another node copies."""
 
     id: str
     contents: ShardFiles
@@ -28,27 +28,27 @@ class OpenCopy:
     on_read: "Callable[[OpenCopy], None]"
     """Called with each read."""
     timer: asyncio.TimerHandle | None = None
-    """Timer that closes the copy when it was not read for a while."""
+    """Timer that closes the copy after `IDLE_SECONDS` without a read."""
 
 
 class OpenCopies:
-    """Opens copies, and closes a copy that was not read for a while. Used on the event loop."""
+    """Opens copies, and closes idle copies. Used on the event loop."""
 
     def __init__(self, open_files: OpenFiles, idle_seconds: float = IDLE_SECONDS) -> None:
         self._open_files, self._idle_seconds = open_files, idle_seconds
         self._copies: dict[str, OpenCopy] = {}
         self._copy_of: dict[tuple[Path, str], str] = {}
-        """The id of the last copy of a shard that a node has opened."""
+        """The id of the open copy, by the directory of the shard and the name of the node."""
         self._closing: set[asyncio.Task[None]] = set()
 
     async def open(
         self, shard: Path, node: str, on_read: Callable[[OpenCopy], None] = lambda _: None
     ) -> OpenCopy:
-        """Opens a copy of the shard in a directory for a node; closes its earlier one.
+        """Opens a copy of a shard for a node; closes the node's earlier copy of this shard.
 
         `on_read` is called with each read of the copy.
 
-        Raises ArtefactError or UnavailableError as `snapshots.contents.open_shard_files`.
+        Raises the errors of `snapshots.contents.open_shard_files`.
         """
         resources = ExitStack()
         contents = await asyncio.to_thread(resources.enter_context, self._open_files(shard))
@@ -62,9 +62,9 @@ class OpenCopies:
         return copy
 
     async def read(self, copy_id: str, path: str, start: int, count: int) -> bytes:
-        """Reads up to `count` bytes of a file; none at its end.
+        """Reads up to `count` bytes of a file; none at the end of the file.
 
-        Raises NotFoundError for an unknown copy or file, and ArtefactError if it cannot be read.
+        Raises NotFoundError for an unknown copy or file, and ArtefactError if the read fails.
         """
         copy = self._copies.get(copy_id)
         if copy is None:

@@ -1,6 +1,6 @@
 """Follows the log of a shard's owner, and takes the shard over once it has caught up.
 
-The owner is on another node if the shard moves. A half follows the shard that it is a part of.
+If the shard moves, the owner is on another node. A half follows its parent on the same node.
 """
 
 import asyncio
@@ -25,40 +25,41 @@ Sleep = Callable[[float], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class LogBatch:
-    """The next writes of a log that another node follows."""
+    """The next writes of the owner's log."""
 
     log_id: str
-    """Name of the log; empty before the first write."""
+    """Id of the log; empty before the first write."""
     writes: Sequence[LoggedWrite]
     last: int
-    """The number of the last write of the log's node."""
+    """The number of the owner's last write."""
     _: KW_ONLY
     is_trimmed: bool = False
     """Whether the log no longer has the next writes."""
     takes_writes: bool = True
-    """Whether that node takes the writes; false if it has handed the shard over."""
+    """Whether the owner takes the writes; false once it has handed the shard over."""
 
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """The end of the log of a shard that its owner has handed over."""
+    """The end of the owner's log, after which the copy takes over."""
 
     sequence: int
+    """The number of the owner's last write."""
     log_id: str
 
 
 class Owner(Protocol):
-    """The shard of the node that takes its writes; see `content_node.transfer.remote`."""
+    """The interface of the shard that takes the writes: a `PeerShard` or a `LocalParent`."""
 
     async def hand_over(self) -> Handover:
         """Makes the owner stop taking writes."""
 
     def follow(self, after: int) -> AsyncGenerator[LogBatch, None]:
-        """Yields the writes after a sequence number, without end."""
+        """Yields the writes after a sequence number in batches, without end."""
 
 
 class FollowerCopy(Protocol):
-    """The copy that follows; see `content_node.live.shard`."""
+    """The interface of the copy that follows: a `LiveShard`."""
 
     @property
     def custody(self) -> Custody:
@@ -69,14 +70,14 @@ class FollowerCopy(Protocol):
         """The number of the copy's last write."""
 
     async def store_followed(self, writes: Sequence[LoggedWrite], log_id: str) -> None:
-        """Stores writes of the owner's log as they are."""
+        """Stores writes of the owner's log, with their sequence numbers."""
 
     async def take_over(self) -> None:
         """Takes the writes of the shard from now on."""
 
 
 OpenOwner = Callable[[str], AbstractAsyncContextManager[Owner]]
-"""Opens the shard on the node with a name. Raises UnavailableError if its address is unknown."""
+"""Opens the shard on the node with this name; raises UnavailableError for an unknown address."""
 
 
 class LogFollower:
@@ -94,10 +95,9 @@ class LogFollower:
         self._copy, self._open_owner, self._sleep = copy, open_owner, sleep
         self._may_request_handover = may_request_handover
         self._request_lock = asyncio.Lock()
-        """Lock that is held while the owner is asked to hand over, or asked whether it has done so.
-        """
+        """Lock that is held while the owner is asked to hand over, or whether it has done so."""
         self._will_take_over = True
-        """Whether the copy is to become the owner."""
+        """Whether the copy takes over once it has caught up."""
 
     async def run(self) -> None:
         """Follows the owner until the copy has taken over.
@@ -117,11 +117,11 @@ class LogFollower:
                 await self._sleep(_RETRY_INTERVAL)
 
     async def prepare_drop(self) -> bool:
-        """Whether the copy may be removed, because its owner takes the writes.
+        """Returns whether the copy may be removed, because the owner still takes the writes.
 
-        If so, it never takes over.
+        If so, the copy does not take over until `cancel_drop`.
 
-        Raises a WinnowError if the owner does not say.
+        Raises a WinnowError if the owner does not reply.
         """
         async with (
             self._request_lock,
@@ -155,7 +155,7 @@ class LogFollower:
                     return
 
     async def _request_handover(self, owner: Owner) -> Handover | None:
-        """Asks the owner to hand over; returns None if the copy is not to become the owner."""
+        """Asks the owner to hand over; returns None if the copy must not take over now."""
         async with self._request_lock:
             if self._will_take_over and self._may_request_handover():
                 return await owner.hand_over()

@@ -27,13 +27,13 @@ async def receive_shard(
     """Copies a shard into `directory`, which appears once all files are copied and verified.
 
     The files that an interrupted call has copied are reused. If the other node takes writes, the
-    copy follows its log.
+    copy follows the log of that node.
 
     Args:
         peer: the shard on the other node.
         owner: the name of the other node.
         directory: the new directory; must not exist.
-        progress: observes copying.
+        progress: receives the progress of copying.
         feeding: whether this node takes writes.
         only_holder: whether the shard is assigned to this node alone.
 
@@ -50,7 +50,7 @@ async def receive_shard(
     if copy.takes_writes and not only_holder:
         raise ArtefactError(
             f"shard {peer.shard} takes writes without a journal, so only one node can have it: "
-            "assign it to one node, or have it follow a journal (--journal)"
+            "assign it to one node, or start its nodes with --journal"
         )
     size = sum(file.bytes for file in copy.files.values())
     await asyncio.to_thread(check_disk_space, directory, size, "move the shard to another node")

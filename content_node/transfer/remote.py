@@ -1,4 +1,4 @@
-"""Shards on other content nodes that move to this node."""
+"""Calls other content nodes whose shards move to this node."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
@@ -31,7 +31,7 @@ _REPORT_SECONDS = 3.0
 _OPEN_SECONDS = 600.0
 """Seconds that opening a copy may take: the node copies and checks its log."""
 _WAIT_MS = 2_000
-"""Milliseconds that the node waits for a write."""
+"""Milliseconds that the other node waits for a write before it replies."""
 
 
 class PeerShard:
@@ -46,7 +46,7 @@ class PeerShard:
         self._transfer = shard_transfer_pb2.Transfer(index_id=index_id, shard=shard, node=node)
 
     async def hand_over(self) -> Handover:
-        """Makes the other node stop taking writes, because this node takes them."""
+        """Makes the other node take no more writes, because this node takes them."""
         request = shard_transfer_pb2.HandOverRequest(transfer=self._transfer)
         reply = await self._call(self._stub.HandOver(request, **_options()))
         return Handover(reply.sequence, reply.log_id)
@@ -80,7 +80,7 @@ class PeerShard:
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.UNIMPLEMENTED:
                 raise UnavailableError(
-                    f"{self.address}: its version cannot move shards: update the node"
+                    f"{self.address}: the node's version cannot move shards: update the node"
                 ) from error
             raise error_of_node(error, self.address) from error
 
@@ -98,7 +98,7 @@ class PeerCopy:
         self.sequence = contents.sequence
         """The number of the last write that the files hold."""
         self.takes_writes = contents.takes_writes
-        """Whether the other node takes writes, which have to be followed."""
+        """Whether the other node takes writes, so that the copy must follow its log."""
         self.moves = contents.moves
         """Number of times that the shard was handed over so far."""
 
@@ -123,12 +123,14 @@ def _checked_path(path: str, peer: PeerShard) -> str:
     """Returns the path of a file within a shard; raises UnavailableError for any other."""
     parts = PurePosixPath(path).parts
     if not parts or path.startswith("/") or ".." in parts:
-        raise UnavailableError(f"{peer.address}: named the file {shortened(path)} of a shard")
+        raise UnavailableError(
+            f"{peer.address}: the node sent the invalid file path {shortened(path)}"
+        )
     return path
 
 
 class PeerNodes:
-    """Calls other nodes by their names, with separate connections: copies delay no other calls."""
+    """Calls other nodes by name. Each call has a separate connection: copies delay no calls."""
 
     def __init__(
         self,
@@ -136,7 +138,7 @@ class PeerNodes:
         address_of: Callable[[str], str],
         peers: PeerChannels = PLAIN_TEXT,
     ) -> None:
-        """`name` is that of this node.
+        """`name` is the name of this node.
 
         `address_of` returns the address of a node by its name; empty if the name is unknown.
         """
@@ -144,7 +146,7 @@ class PeerNodes:
 
     @asynccontextmanager
     async def open_shard(self, node: str, index_id: str, shard: int) -> AsyncIterator[PeerShard]:
-        """Opens a shard on the node with a name; raises UnavailableError for an unknown name."""
+        """Opens a shard on the node with this name; raises UnavailableError if it is unknown."""
         async with self._channel(node) as channel:
             yield PeerShard(
                 channel, self._address_of(node), index_id=index_id, shard=shard, node=self.name

@@ -16,11 +16,11 @@ from winnow.v1 import shard_transfer_pb2, shard_transfer_pb2_grpc
 TRANSFER_SERVICE = "winnow.v1.ShardTransferService"
 _READ_BYTES = 1024 * KIB
 _MAX_WAIT = 10.0
-"""Maximum seconds that a reply without writes takes."""
+"""Maximum seconds that a reply waits for writes."""
 
 
 class ShardTransferServicer(shard_transfer_pb2_grpc.ShardTransferServiceServicer):
-    """Serves the shards of a node to nodes that they move to."""
+    """Sends the shards of this node to the nodes that they move to."""
 
     def __init__(self, shards: ServedShards, copies: OpenCopies) -> None:
         self._shards, self._copies = shards, copies
@@ -83,7 +83,7 @@ class ShardTransferServicer(shard_transfer_pb2_grpc.ShardTransferServiceServicer
         if transfer.index_id != source.index_id:
             raise IdentityError(
                 f"shard {transfer.shard} of index {shortened(transfer.index_id or '(none)')} was "
-                f"requested, this node serves index {source.index_id}"
+                f"requested, but this node serves index {source.index_id}"
             )
         return source
 

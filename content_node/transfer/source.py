@@ -8,7 +8,7 @@ from winnow.content_node.live.shard import LiveShard
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferSource:
-    """A served shard with its files."""
+    """A served shard, and the directory of its files."""
 
     shard: LiveShard
     directory: Path

@@ -164,7 +164,7 @@ def test_a_reader_whose_states_are_of_another_width_is_refused(shard: Path) -> N
         def run(self, inputs, stop=None):  # type: ignore[no-untyped-def]
             return [super().run(inputs, stop)[0][..., :-1]]
 
-    with pytest.raises(ArtefactError, match="as its bundle says"):
+    with pytest.raises(ArtefactError, match="although the bundle's manifest says so"):
         write(shard, lower(Narrow()))
     assert not (shard / STATES_FILE).exists()
 

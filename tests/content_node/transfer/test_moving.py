@@ -170,7 +170,7 @@ async def test_reading_a_copy_keeps_the_writes_after_it(owner: Holder, tmp_path:
 async def test_a_file_outside_of_the_shard_is_refused(owner: Holder, path: str) -> None:
     reply = OpenCopyResponse(copy="id", files=[ShardFile(path=path, sha256="0", bytes=1)])
     async with peer(owner) as shard:
-        with pytest.raises(UnavailableError, match="named the file"):
+        with pytest.raises(UnavailableError, match="sent the invalid file path"):
             PeerCopy(shard, reply)
 
 
