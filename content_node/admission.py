@@ -1,9 +1,9 @@
 """Admission control of a content node: refuses calls that would miss their deadline.
 
-The load is the number of passages that wait to be read or are being read. Clients take turns, which
-the expected time of a call includes. A call is refused at once, so that the front node has time to
-call another replica. Retrieval is cheap and never waits for reading, so only the number of
-concurrent retrievals is limited.
+The load is the number of passages that wait to be read or are being read. Clients take turns,
+and the expected time of a call includes the turns of others. A call is refused at once, so that the
+front node has time to call another replica. Retrieval is cheap and never waits for reading, so only
+the number of concurrent retrievals is limited.
 """
 
 import math
@@ -70,7 +70,7 @@ class NodeLoad:
         if self._retrieving >= self._max_reads:
             self._metrics.admission.labels("refused").inc()
             raise OverloadedError(
-                f"{are(self._max_reads, 'question')} retrieving passages already: try again"
+                f"{are(self._max_reads, 'retrieval')} running, which is the limit: try again"
             )
         self._retrieving += 1
         try:

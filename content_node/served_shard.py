@@ -42,7 +42,7 @@ class ServedShard:
 
     @property
     def transfer(self) -> TransferSource:
-        """The shard as other nodes copy it.
+        """The shard and its files, for nodes that copy them.
 
         Raises NotLoadedError or UnavailableError if the shard is not served.
         """
@@ -54,7 +54,7 @@ class ServedShard:
 
     @property
     def writing(self) -> WritableShard:
-        """The shard as it takes writes.
+        """The writer of the shard, with the description of the shard.
 
         Raises NotLoadedError or UnavailableError if the shard is not served.
         """

@@ -109,7 +109,7 @@ class ServedShards:
         return await self._joint.run(work, depth, deadline, question.client)
 
     def writing(self, shard: int | None) -> WritableShard:
-        """Returns a shard as it takes writes; raises UnavailableError if it is not served."""
+        """Returns the writer of a shard; raises UnavailableError if the shard is not served."""
         return self.searcher(shard).writing
 
     def _only(self) -> ServedShard:

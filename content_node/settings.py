@@ -115,9 +115,9 @@ class NodeSettings(PeerSettings, ServiceSettings):
     )
     merge_after: Count = Field(
         2_000,
-        description="Minimum number of writes before they are merged into the files of the shard. "
-        "A large shard waits for a tenth of its passages. After ten minutes without writes, "
-        "fewer are merged.",
+        description="Minimum number of unmerged writes that start a merge into the files of a "
+        "shard. A large shard waits until they are a tenth of its passages. After ten minutes "
+        "without writes, fewer are merged.",
     )
     max_unmerged: Count = Field(
         200_000,

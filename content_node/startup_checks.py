@@ -79,7 +79,7 @@ def _problem(directory: Path) -> str:
 
 
 def shard_advice(base: StoredSegment, shard: Path, bundle: Bundle) -> Iterator[str]:
-    """Yields advice on a shard: what could be better, and which command does it."""
+    """Yields sentences of advice on a shard, most of them with a command to run."""
     rebuild = "`winnow index build --passages INDEX --out NEW --shards N` converts it"
     if not base.manifest.has_checksum:
         yield (

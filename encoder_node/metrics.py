@@ -34,7 +34,7 @@ class EncoderMetrics:
         )
         self.seconds_per_text = make.gauge(
             "winnow_encoder_seconds_per_text",
-            "Seconds per text while encoding, over all threads",
+            "Seconds per text while all threads encode",
         )
 
     def record_encoding(self, queue: float, encode: float) -> None:

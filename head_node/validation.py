@@ -14,8 +14,8 @@ def check_encoder(fingerprint: str, encoder: EncoderEntry) -> None:
     if fingerprint != encoder.fingerprint:
         raise IdentityError(
             f"the token states are of encoder {quoted(fingerprint)}, but the heads of this server "
-            f"were trained on {encoder.fingerprint} ({encoder.name}): call a server with heads of "
-            f"the former encoder, or train heads on it"
+            f"were trained on {encoder.fingerprint} ({encoder.name}): use the "
+            "same encoder in the front node and for the heads"
         )
 
 

@@ -37,7 +37,7 @@ class OpenedShard(Protocol):
     async def prepare_close(self) -> bool:
         """Returns whether the node may close the shard, once other nodes serve it.
 
-        If so, the shard takes no writes over until `cancel_close`.
+        If so, a copy does not become the owner until `cancel_close`.
         """
 
     def cancel_close(self) -> None:

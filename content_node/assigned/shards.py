@@ -178,7 +178,7 @@ class AssignedShards(Generic[Shard]):
         self._addresses.update(assignment.nodes)
 
     async def _check_name(self) -> None:
-        """Raises ArtefactError if another node has the name of this one."""
+        """Raises SettingsError if another node has the name of this one."""
         name, assignment = self._settings.name, self._assignment
         address = assignment.nodes.get(name, "") if assignment is not None else ""
         if address in ("", self._settings.peer_address):
@@ -189,7 +189,7 @@ class AssignedShards(Generic[Shard]):
             return
         if report.node == name:
             raise SettingsError(
-                f"the name {name} is taken by the node at {address}: give this one another --name"
+                f"the name {name} is taken by the node at {address}: give this node another --name"
             )
 
     def _is_known(self, directory: Path) -> bool:
@@ -395,7 +395,7 @@ class AssignedShards(Generic[Shard]):
             self._held[shard] = running
 
     async def _is_half_of_held(self, shard: int) -> bool:
-        """Whether a shard is a half of a shard of this node, which serves until both halves can."""
+        """Whether a shard is a half of a shard on this node, so that it stays hidden at first."""
         if self._assignment is None:
             return False
         built = self._assignment.shards

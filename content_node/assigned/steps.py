@@ -47,8 +47,9 @@ def next_steps(
 ) -> Steps:
     """Returns the next steps of a node.
 
-    A shard is closed only once every node to which it, or a part of it, is assigned serves all its
-    writes. A copy that is permanently out of date is closed once any other node serves the shard.
+    A shard is closed only once all nodes that it is assigned to serve it with all its writes. If it
+    was split, this holds for its parts. A copy that is permanently out of date is closed once any
+    other node serves the shard.
 
     Args:
         assignment: the assignment.
@@ -188,7 +189,7 @@ def nodes_serving(
 ) -> list[str]:
     """Returns the names of the nodes that serve a shard and take its writes.
 
-    They have all writes of `info`.
+    Nodes that lack writes of `info` are left out.
     """
     return [
         name

@@ -290,7 +290,7 @@ class RunningShard:
             raise
 
     def _check_custody(self, custody: Custody) -> None:
-        """Raises ArtefactError for a shard in a move or split, unless nodes move shards here."""
+        """Raises ArtefactError for a shard that moves or splits, unless there is an assignment."""
         if custody.takes_writes or self._parts.peer_nodes is not None:
             return
         if not custody.node:

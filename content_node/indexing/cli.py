@@ -1,4 +1,4 @@
-"""`winnow index`: build, inspect, verify."""
+"""`winnow index`: build, states, inspect, verify."""
 
 from enum import Enum
 from pathlib import Path

@@ -122,7 +122,7 @@ def _recall(
     graph = load_graph(file, manifest.dimension, manifest.rows, _EF, source, live_rows)
     exact = ExactIndex(vectors, rows)
     sampled = np.linspace(0, len(vectors) - 1, min(sample, len(vectors))).astype(int)
-    # midpoints of two passages are near vectors of passages, but not equal, as are questions
+    # like a question, a midpoint of two passages is near vectors of passages, but equals none
     queries = vectors[sampled] + vectors[(sampled * 7919 + 1) % len(vectors)]
     queries /= np.maximum(np.linalg.norm(queries, axis=1, keepdims=True), 1e-6)
     # not `search`, which also finds passages that the graph misses

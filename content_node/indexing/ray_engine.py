@@ -50,7 +50,7 @@ _OBJECT_STORE_BYTES = 128 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerModel:
-    """The passage encoder that is sent to workers, with a sample that checks their vectors."""
+    """The passage encoder that is sent to workers, and a sample to check their vectors."""
 
     build: str
     """A random id of the build. Values with the same id are equal."""
@@ -151,7 +151,7 @@ def _result(ray: Any, task: Any) -> Vectors:
         raise error.cause if isinstance(error.cause, WinnowError) else error from error
     except ray.exceptions.RayError as error:
         reason = next(reversed(str(error).strip().splitlines()), "").strip()
-        raise UnavailableError(f"Ray lost workers repeatedly; the last time: {reason}") from error
+        raise UnavailableError(f"Ray lost workers repeatedly; last reason: {reason}") from error
     return vectors
 
 

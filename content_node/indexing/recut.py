@@ -37,7 +37,7 @@ def lock_writes(index: Path) -> Iterator[None]:
     """Locks an index against writes of nodes.
 
     Raises:
-        ArtefactError: a node is writing to the index, or wrote to it while it was locked.
+        ArtefactError: a node is writing to the index, or began to write before the context ended.
         OSError: a shard cannot be locked.
 
     """
@@ -81,8 +81,8 @@ def verified_shards(index: Path, bundle: Manifest) -> list[tuple[Path, CurrentSh
         raise ArtefactError(
             f"{index} was encoded by bundle {manifest.bundle_name} "
             f"({manifest.encoding_fingerprint}), not by {bundle.name} "
-            f"({bundle.encoding_fingerprint}): give the former bundle by --bundle, or build from "
-            "the passages"
+            f"({bundle.encoding_fingerprint}): give {manifest.bundle_name} by --bundle, or build "
+            "from the passages"
         )
     shards, passages = [], 0
     for number, directory in enumerate(_shards(index)):

@@ -37,7 +37,7 @@ class ShardReport:
     states: bool = False
     """Whether the shard has precomputed states."""
     states_of: str = ""
-    """The fingerprint of the states' reader; empty if they cannot be used."""
+    """The fingerprint of the reader of the states; empty without usable states."""
 
 
 def verify_index(directory: Path, sample: int, min_recall: float) -> list[ShardReport]:
@@ -84,7 +84,7 @@ def _add_writes(report: ShardReport, directory: Path, target: GraphTarget) -> Sh
     """Checks the newest generation and the log; returns the report with the result."""
     try:
         findings = check_writes(directory, target)
-    except Exception as error:  # noqa: BLE001 (as above)
+    except Exception as error:  # noqa: BLE001 (even files with right checksums may be nonsense)
         return _add_fault(report, _describe(error))
     if findings is None:
         return report

@@ -1,1 +1,1 @@
-"""What a content node costs on this machine: finding passages, reading, memory, disk, building."""
+"""Measures what a content node costs on this machine: time, memory and disk space."""

@@ -39,8 +39,8 @@ def measure(
 ) -> None:
     """Measure the costs of a content node on this machine: reading, retrieval, memory and disk.
 
-    The shards have demo passages and random vectors, and are removed afterwards. Prints JSON, as
-    in the file that `winnow bench units` writes.
+    The shards have demo passages and random vectors, and are removed afterwards. Prints JSON,
+    which is a part of the file that `winnow bench units` writes.
     """
     sizes = sorted(set(passages or PASSAGES))
     bundle, threads = load_bundle(default_bundle()), threads or cores()

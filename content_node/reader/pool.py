@@ -159,5 +159,5 @@ async def _run_job(
     try:
         await job.wait()
     finally:
-        pool.remove(client, job.process_next)  # turns that have not begun are cancelled
+        pool.remove(client, job.process_next)  # calls that have not begun are cancelled
     return (job.started_at or submitted_at) - submitted_at

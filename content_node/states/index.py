@@ -51,8 +51,8 @@ def _check_encoding(shard: Path, bundle: Manifest) -> None:
         raise ArtefactError(
             f"{shard} was encoded by bundle {manifest.bundle_name} "
             f"({manifest.encoding_fingerprint}), not by {bundle.name} "
-            f"({bundle.encoding_fingerprint}): give the former bundle by --bundle, or build the "
-            "index again with the latter"
+            f"({bundle.encoding_fingerprint}): give {manifest.bundle_name} by --bundle, or build "
+            f"the index again with {bundle.name}"
         )
 
 

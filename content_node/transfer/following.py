@@ -95,7 +95,7 @@ class LogFollower:
         self._copy, self._open_owner, self._sleep = copy, open_owner, sleep
         self._may_request_handover = may_request_handover
         self._request_lock = asyncio.Lock()
-        """Lock that is held while the owner is asked to hand over, or whether it has done so."""
+        """Held while the owner is asked to hand over, or asked whether it still takes writes."""
         self._will_take_over = True
         """Whether the copy takes over once it has caught up."""
 

@@ -69,7 +69,7 @@ class PeerShard:
         return PeerCopy(self, await self._call(call))
 
     async def read_file(self, copy: str, path: str, start: int) -> bytes:
-        """Reads the next part of a file of an open copy; empty at its end."""
+        """Reads the next part of a file of an open copy; empty at the end of the file."""
         request = shard_transfer_pb2.ReadFileRequest(copy=copy, path=path, start=start)
         reply = await self._call(self._stub.ReadFile(request, **_options()))
         return bytes(reply.data)
@@ -130,7 +130,10 @@ def _checked_path(path: str, peer: PeerShard) -> str:
 
 
 class PeerNodes:
-    """Calls other nodes by name. Each call has a separate connection: copies delay no calls."""
+    """Calls other nodes by their names.
+
+    Each use has a separate connection, so that copies delay no other calls.
+    """
 
     def __init__(
         self,
