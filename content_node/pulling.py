@@ -5,7 +5,7 @@ from pathlib import Path
 
 import structlog
 
-from winnow.content_node.snapshots.restoring import pull
+from winnow.content_node.snapshots.restoring import restore_if_missing
 from winnow.quoting import shown
 from winnow.telemetry.stage import StageClock
 
@@ -15,11 +15,9 @@ _log = structlog.get_logger("content_node")
 def pull_shard(url: str, target: Path) -> None:
     """Restores the shard at `url` into `target`, unless it exists. Takes minutes: use a thread.
 
-    Raises:
-        NotFoundError, ArtefactError, UnavailableError: as `content_node.snapshots.restoring.pull`.
-
+    Raises the errors of `content_node.snapshots.restoring.restore_if_missing`.
     """
-    pulled = pull(url, target, LoggedProgress())
+    pulled = restore_if_missing(url, target, LoggedProgress())
     if pulled.restored is not None:
         (part,) = pulled.restored.parts
         name = pulled.restored.snapshot.name

@@ -77,7 +77,7 @@ class NodeParts:
     """Retrieves from several shards for one call."""
     trimmer: HeapTrimmer
     """Returns freed memory to the system after a generation was dropped."""
-    merging: asyncio.Lock
+    merge_lock: asyncio.Lock
     """Held while a shard is merged, so that only one shard is merged at a time."""
     peer_nodes: PeerNodes | None = None
     """Calls the nodes that shards move to and from; None if shards do not move."""
@@ -116,6 +116,6 @@ def open_node_parts(
         load=load,
         joint=JointRetrieval(pool, load, metrics),
         trimmer=HeapTrimmer(trim_function()),
-        merging=asyncio.Lock(),
+        merge_lock=asyncio.Lock(),
         peer_nodes=peer_nodes,
     )

@@ -232,7 +232,7 @@ class RunningShard:
             directory,
             bundle=self._parts.bundle.directory,
             feeding=self._parts.settings.feed,
-            one_at_a_time=self._parts.merging,
+            one_at_a_time=self._parts.merge_lock,
         )
 
     def cancel_close(self) -> None:
@@ -354,5 +354,5 @@ class RunningShard:
             open_base=self._open_segment,
             remove_obsolete=partial(remove_obsolete, self.directory),
             metrics=self._merge_metrics,
-            one_at_a_time=self._parts.merging,
+            one_at_a_time=self._parts.merge_lock,
         )

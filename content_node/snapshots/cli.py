@@ -10,11 +10,9 @@ import typer
 from rich.table import Table
 
 from winnow.cli.output import AsJson, console, print_json
-from winnow.content_node.snapshots.finding import open_snapshots
-from winnow.content_node.snapshots.finding import snapshots as found_snapshots
+from winnow.content_node.snapshots.finding import open_snapshots, read_snapshots
 from winnow.content_node.snapshots.manifest import SnapshotShard
-from winnow.content_node.snapshots.restoring import pull as pull_shard
-from winnow.content_node.snapshots.restoring import restore as restore_snapshot
+from winnow.content_node.snapshots.restoring import restore_if_missing, restore_snapshot
 from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.quoting import shown
 from winnow.settings.values import parse_directory_or_url
@@ -94,7 +92,7 @@ def pull(
     step. An existing shard stays unchanged, with all its writes.
     """
     with StageProgress() as progress:
-        pulled = pull_shard(url, directory, progress, name)
+        pulled = restore_if_missing(url, directory, progress, name)
     if (restored := pulled.restored) is not None:
         typer.echo(
             f"{directory}: snapshot {restored.snapshot.name}; {_last_writes(restored.parts)}"
@@ -107,7 +105,7 @@ def pull(
 
 def snapshots(url: _Url, as_json: AsJson = False) -> None:
     """List the snapshots at a directory or URL, the newest first."""
-    found = list(found_snapshots(open_snapshots(url)))
+    found = list(read_snapshots(open_snapshots(url)))
     if as_json:
         print_json(found)
         return

@@ -84,7 +84,7 @@ def snapshot_names(storage: Storage) -> list[str]:
     return sorted((name.removesuffix(_SUFFIX) for name in files), reverse=True)
 
 
-def snapshots(storage: Storage) -> Iterator[Snapshot]:
+def read_snapshots(storage: Storage) -> Iterator[Snapshot]:
     """Reads all snapshots, the newest first. Raises ArtefactError if one is damaged."""
     for name in snapshot_names(storage):
         if (snapshot := _read(storage, name)) is not None:
@@ -106,7 +106,7 @@ def newest_snapshot(storage: Storage, shard: str) -> Snapshot:
     Raises NotFoundError if there is none. Raises ArtefactError if a newer snapshot is damaged.
     """
     unsuitable: Snapshot | None = None
-    for snapshot in snapshots(storage):
+    for snapshot in read_snapshots(storage):
         if snapshot.whole if not shard else snapshot.files_below(shard):
             return snapshot
         unsuitable = unsuitable or snapshot

@@ -33,7 +33,9 @@ from winnow.storage.partial import restored_directory
 from winnow.storage.pull import CopyProgress, PulledFile, PullSource, pull_files
 
 
-def restore(url: str, target: Path, progress: CopyProgress, name: str = "") -> FoundSnapshot:
+def restore_snapshot(
+    url: str, target: Path, progress: CopyProgress, name: str = ""
+) -> FoundSnapshot:
     """Copies a snapshot into `target`, which appears once all files are copied and verified.
 
     Files that an interrupted restore has copied are reused.
@@ -129,7 +131,9 @@ class PulledShard:
     """Why the existing shard could not be compared with the snapshot."""
 
 
-def pull(url: str, target: Path, progress: CopyProgress, name: str = "") -> PulledShard:
+def restore_if_missing(
+    url: str, target: Path, progress: CopyProgress, name: str = ""
+) -> PulledShard:
     """Restores the shard that `url` names into `target`, unless it exists there already.
 
     An existing shard is never replaced, not even by a newer snapshot, so that no write is lost.
@@ -137,7 +141,7 @@ def pull(url: str, target: Path, progress: CopyProgress, name: str = "") -> Pull
     empty for the newest.
 
     Raises NotFoundError if `url` names no shard. Raises ArtefactError if `target` has another
-    shard, or another build of the shard. Other errors are those of `restore`.
+    shard, or another build of the shard. Other errors are those of `restore_snapshot`.
     """
     root, shard = split_url(url)
     if not shard:
@@ -146,7 +150,7 @@ def pull(url: str, target: Path, progress: CopyProgress, name: str = "") -> Pull
             f"{shown(root).rstrip('/')}/{shard_name(0, 3)}"
         )
     if not target.exists():
-        return PulledShard(restore(url, target, progress, name))
+        return PulledShard(restore_snapshot(url, target, progress, name))
     read_shard_manifest(target)  # raises ArtefactError if this is not a shard
     try:
         found = find_snapshot(url, name)

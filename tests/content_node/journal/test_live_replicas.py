@@ -25,7 +25,7 @@ from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.metrics import WriteMetrics
 from winnow.content_node.shard import open_shard
 from winnow.content_node.shard.changes import Change
-from winnow.content_node.snapshots.restoring import pull
+from winnow.content_node.snapshots.restoring import restore_if_missing
 from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.deadline import Deadline
 from winnow.domain.shard import ShardInfo, shard_name
@@ -105,7 +105,7 @@ def replica_of(directory: Path, name: str) -> Path:
     """A new one, from a snapshot of one that is served."""
     place = str(directory.with_name("snapshots"))
     take_snapshot(directory, place, Recorder(), lambda: datetime.now(UTC))
-    pull(f"{place}/{shard_name(0, 1)}", directory.with_name(name), Recorder())
+    restore_if_missing(f"{place}/{shard_name(0, 1)}", directory.with_name(name), Recorder())
     return directory.with_name(name)
 
 

@@ -26,7 +26,7 @@ from winnow.content_node.merging.newest import open_newest
 from winnow.content_node.metrics import WriteMetrics
 from winnow.content_node.shard import ShardView, StoredSegment, open_shard
 from winnow.content_node.shard.retrieving import retrieve
-from winnow.content_node.snapshots.restoring import restore
+from winnow.content_node.snapshots.restoring import restore_snapshot
 from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
@@ -154,7 +154,9 @@ class Histories(RuleBasedStateMachine):
     def restore_the_newest_snapshot(self) -> None:
         self.loop.run_until_complete(self.live.close())
         shutil.rmtree(self.directory)
-        restore(f"{self.aside.name}/snapshots/{shard_name(0, 1)}", self.directory, Recorder())
+        restore_snapshot(
+            f"{self.aside.name}/snapshots/{shard_name(0, 1)}", self.directory, Recorder()
+        )
         self.held = []
         self.live = self.open()
         self.model = deepcopy(self.copied[-1])

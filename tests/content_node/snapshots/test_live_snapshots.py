@@ -24,7 +24,7 @@ from winnow.content_node.snapshots import contents as of_shard
 from winnow.content_node.snapshots.contents import LogCopy, copy_log
 from winnow.content_node.snapshots.last_snapshot import SnapshotMetrics
 from winnow.content_node.snapshots.manifest import SnapshotShard
-from winnow.content_node.snapshots.restoring import restore
+from winnow.content_node.snapshots.restoring import restore_snapshot
 from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.content_node.splitting.halving import write_half
 from winnow.domain.partition import halves_of
@@ -50,7 +50,7 @@ def restored(shard: Path) -> Path:
     """What the newest snapshot holds."""
     target = shard.with_name("restored")
     shutil.rmtree(target, ignore_errors=True)
-    restore(str(shard.with_name("snapshots") / SHARD), target, Recorder())
+    restore_snapshot(str(shard.with_name("snapshots") / SHARD), target, Recorder())
     return target
 
 
@@ -350,7 +350,7 @@ def test_a_half_of_a_shard_is_taken_and_restored(shard: Path, depth: int) -> Non
     url = shard.with_name("snapshots")
     (part,) = take_snapshot(half, str(url), Recorder(), lambda: datetime.now(UTC)).parts
     target = shard.with_name("restored")
-    restore(str(url / half.name), target, Recorder())
+    restore_snapshot(str(url / half.name), target, Recorder())
     assert read_shard_manifest(target).shard == part.shard == number
 
 

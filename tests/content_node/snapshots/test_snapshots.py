@@ -16,12 +16,12 @@ from winnow.content_node.snapshots.finding import (
     FILES,
     SNAPSHOTS,
     open_snapshots,
+    read_snapshots,
     snapshot_names,
-    snapshots,
     split_url,
 )
 from winnow.content_node.snapshots.manifest import Snapshot
-from winnow.content_node.snapshots.restoring import restore
+from winnow.content_node.snapshots.restoring import restore_snapshot
 from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.domain.shard import shard_name
 from winnow.errors import ArtefactError, NotFoundError, UnavailableError
@@ -74,7 +74,7 @@ def test_a_restored_index_is_equal_byte_for_byte(index: Path, url: str, tmp_path
     snapshot = taken(index, url)
     assert snapshot.whole
     assert [part.sequence for part in snapshot.parts] == [0, 0]
-    restore(url, tmp_path / "restored", Recorder())
+    restore_snapshot(url, tmp_path / "restored", Recorder())
     assert content(tmp_path / "restored") == content(index)
     assert not any(report.faults for report in verify_index(tmp_path / "restored", 10, 0.9))
     assert not (tmp_path / "restored.partial").exists()
@@ -82,7 +82,7 @@ def test_a_restored_index_is_equal_byte_for_byte(index: Path, url: str, tmp_path
 
 def test_a_shard_of_an_index_is_restored_by_its_name(index: Path, url: str, tmp_path: Path) -> None:
     taken(index, url)
-    restore(f"{url}/{shard_name(1, 2)}", tmp_path / "one", Recorder())
+    restore_snapshot(f"{url}/{shard_name(1, 2)}", tmp_path / "one", Recorder())
     assert content(tmp_path / "one") == content(index / shard_name(1, 2))
 
 
@@ -90,10 +90,10 @@ def test_a_snapshot_of_one_shard_holds_that_shard(index: Path, url: str, tmp_pat
     snapshot = taken(index / shard_name(1, 2), url)
     assert not snapshot.whole
     with pytest.raises(NotFoundError, match=f"restore a shard of it, such as .*{shard_name(1, 2)}"):
-        restore(url, tmp_path / "whole", Recorder())
+        restore_snapshot(url, tmp_path / "whole", Recorder())
     with pytest.raises(NotFoundError, match=f"has {shard_name(0, 2)}"):
-        restore(f"{url}/{shard_name(0, 2)}", tmp_path / "other", Recorder())
-    restore(f"{url}/{shard_name(1, 2)}", tmp_path / "one", Recorder())
+        restore_snapshot(f"{url}/{shard_name(0, 2)}", tmp_path / "other", Recorder())
+    restore_snapshot(f"{url}/{shard_name(1, 2)}", tmp_path / "one", Recorder())
     assert content(tmp_path / "one") == content(index / shard_name(1, 2))
 
 
@@ -104,11 +104,11 @@ def test_the_newest_snapshot_with_the_wanted_shard_is_restored(
     first = taken(indexes[2], url)
     taken(indexes[3], url)
     last = taken(indexes[2] / shard_name(0, 2), url)
-    found = restore(url, tmp_path / "whole", Recorder())
+    found = restore_snapshot(url, tmp_path / "whole", Recorder())
     assert found.snapshot.shards == 3
-    found = restore(f"{url}/{shard_name(0, 2)}", tmp_path / "shard", Recorder())
+    found = restore_snapshot(f"{url}/{shard_name(0, 2)}", tmp_path / "shard", Recorder())
     assert found.snapshot == last
-    found = restore(url, tmp_path / "named", Recorder(), first.name)
+    found = restore_snapshot(url, tmp_path / "named", Recorder(), first.name)
     assert found.snapshot == first
 
 
@@ -128,7 +128,7 @@ def test_a_file_that_was_cut_off_is_copied_again(index: Path, url: str, tmp_path
     system, root = fsspec.url_to_fs(url)
     system.pipe_file(f"{root}/{FILES}/{entry.sha256}", b"cut off")
     taken(index, url)
-    restore(url, tmp_path / "restored", Recorder())
+    restore_snapshot(url, tmp_path / "restored", Recorder())
     assert content(tmp_path / "restored") == content(index)
 
 
@@ -157,12 +157,12 @@ def test_an_interrupted_snapshot_is_none_and_the_next_one_goes_on_from_it(
             taken(index, place)
     assert snapshot_names(open_snapshots(str(place))) == []
     with pytest.raises(NotFoundError, match="there is no snapshot at"):
-        restore(str(place), tmp_path / "restored", Recorder())
+        restore_snapshot(str(place), tmp_path / "restored", Recorder())
     copied = {each: each.stat().st_mtime_ns for each in (place / FILES).iterdir()}
     assert len(copied) == Full.room
     taken(index, place)
     assert copied.items() <= {e: e.stat().st_mtime_ns for e in (place / FILES).iterdir()}.items()
-    restore(str(place), tmp_path / "restored", Recorder())
+    restore_snapshot(str(place), tmp_path / "restored", Recorder())
     assert content(tmp_path / "restored") == content(index)
 
 
@@ -172,7 +172,7 @@ def test_a_damaged_file_is_named_and_nothing_appears(index: Path, url: str, tmp_
     system, root = fsspec.url_to_fs(url)
     system.pipe_file(f"{root}/{FILES}/{entry.sha256}", b"x" * entry.bytes)
     with pytest.raises(ArtefactError, match=f"{shard_name(1, 2)}/passages.sqlite.* is damaged"):
-        restore(url, tmp_path / "restored", Recorder())
+        restore_snapshot(url, tmp_path / "restored", Recorder())
     assert not (tmp_path / "restored").exists()
 
 
@@ -182,7 +182,7 @@ def test_a_missing_file_is_named(index: Path, url: str, tmp_path: Path) -> None:
     system, root = fsspec.url_to_fs(url)
     system.rm_file(f"{root}/{FILES}/{entry.sha256}")
     with pytest.raises(ArtefactError, match=rf"is missing \({FILES}/{entry.sha256}\)"):
-        restore(url, tmp_path / "restored", Recorder())
+        restore_snapshot(url, tmp_path / "restored", Recorder())
 
 
 @pytest.mark.parametrize("place", range(0, 4000, 97))
@@ -195,7 +195,7 @@ def test_no_byte_of_the_manifest_can_be_another(index: Path, tmp_path: Path, pla
     data[place % len(data)] ^= 1
     newest.write_bytes(data)
     with pytest.raises(ArtefactError, match=r"is damaged|cannot be used"):
-        restore(str(url), tmp_path / "restored", Recorder())
+        restore_snapshot(str(url), tmp_path / "restored", Recorder())
 
 
 @pytest.mark.parametrize("path", ["../out", "/etc/x", "shard-00000-of-00002/../../x", "a\\b", ""])
@@ -207,7 +207,7 @@ def test_no_snapshot_writes_outside_of_the_directory(
     bad = snapshot.model_copy(update={"name": "99", "files": {**snapshot.files, path: entry}})
     (tmp_path / "snapshots" / SNAPSHOTS / "99.json").write_bytes(bad.encode())
     with pytest.raises(ArtefactError, match="cannot be used"):
-        restore(str(tmp_path / "snapshots"), tmp_path / "restored", Recorder())
+        restore_snapshot(str(tmp_path / "snapshots"), tmp_path / "restored", Recorder())
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_no_snapshot_restores_other_files_than_shards(
     (tmp_path / "snapshots" / SNAPSHOTS / "99.json").write_bytes(bad.encode())
     for end in ("", "/shard-00001-of-00002"):
         with pytest.raises(ArtefactError, match="cannot be used"):
-            restore(f"{tmp_path}/snapshots{end}", tmp_path / "restored", Recorder())
+            restore_snapshot(f"{tmp_path}/snapshots{end}", tmp_path / "restored", Recorder())
     assert not (tmp_path / "restored").exists()
 
 
@@ -256,11 +256,11 @@ def test_a_shard_of_another_build_is_not_copied(indexes: dict[int, Path], tmp_pa
 def test_nothing_is_restored_over_existing_files(index: Path, tmp_path: Path) -> None:
     taken(index, tmp_path / "snapshots")
     with pytest.raises(ArtefactError, match="exists already"):
-        restore(str(tmp_path / "snapshots"), index, Recorder())
+        restore_snapshot(str(tmp_path / "snapshots"), index, Recorder())
     (tmp_path / "new.partial").mkdir()
     (tmp_path / "new.partial" / "thesis.txt").write_text("mine")
     with pytest.raises(ArtefactError, match=r"holds thesis.txt, which does not belong there"):
-        restore(str(tmp_path / "snapshots"), tmp_path / "new", Recorder())
+        restore_snapshot(str(tmp_path / "snapshots"), tmp_path / "new", Recorder())
 
 
 def test_two_restores_of_one_directory_are_kept_apart(index: Path, tmp_path: Path) -> None:
@@ -269,8 +269,8 @@ def test_two_restores_of_one_directory_are_kept_apart(index: Path, tmp_path: Pat
         open_partial(tmp_path / "restored"),
         pytest.raises(UnavailableError, match="another process is restoring"),
     ):
-        restore(str(tmp_path / "snapshots"), tmp_path / "restored", Recorder())
-    restore(str(tmp_path / "snapshots"), tmp_path / "restored", Recorder())
+        restore_snapshot(str(tmp_path / "snapshots"), tmp_path / "restored", Recorder())
+    restore_snapshot(str(tmp_path / "snapshots"), tmp_path / "restored", Recorder())
     assert content(tmp_path / "restored") == content(index)
 
 
@@ -298,13 +298,13 @@ def test_a_full_disk_is_one_line_and_the_same_restore_goes_on(
         with pytest.raises(
             ArtefactError, match=r"graph.hnsw: No space left on device: free disk space"
         ):
-            restore(url, target, Recorder())
+            restore_snapshot(url, target, Recorder())
     assert not target.exists()
     kept = {
         path: path.stat().st_ino for path in target.with_name("restored.partial").rglob("*.sqlite")
     }
     assert kept
-    restore(url, target, Recorder())
+    restore_snapshot(url, target, Recorder())
     assert content(target) == content(index)
     moved = {path.stat().st_ino for path in target.rglob("*.sqlite")}
     assert set(kept.values()) <= moved
@@ -318,7 +318,7 @@ def test_leftovers_of_another_restore_are_not_restored(
     left = tmp_path / "restored.partial" / "content"
     shutil.copytree(indexes[3], left)
     (left / "shard-00000-of-00002" / "live" / "generation-00000000000000000007").mkdir(parents=True)
-    restore(url, tmp_path / "restored", Recorder())
+    restore_snapshot(url, tmp_path / "restored", Recorder())
     assert content(tmp_path / "restored") == content(index)
     folders = [each for each in (tmp_path / "restored").rglob("*") if each.is_dir()]
     assert len(folders) == 2
@@ -333,7 +333,7 @@ def test_a_place_that_cannot_be_written_is_named(index: Path, tmp_path: Path) ->
 def test_an_unknown_name_is_an_error_that_lists_the_known_ones(index: Path, tmp_path: Path) -> None:
     snapshot = taken(index, tmp_path / "snapshots")
     with pytest.raises(NotFoundError, match=f"no snapshot 'x/../y' .*; there are {snapshot.name}"):
-        restore(str(tmp_path / "snapshots"), tmp_path / "restored", Recorder(), "x/../y")
+        restore_snapshot(str(tmp_path / "snapshots"), tmp_path / "restored", Recorder(), "x/../y")
 
 
 def test_a_directory_that_is_no_index_is_refused(tmp_path: Path) -> None:
@@ -374,5 +374,5 @@ def test_a_snapshot_is_written_as_it_is_read(index: Path, tmp_path: Path) -> Non
     written = json.loads((tmp_path / "snapshots" / SNAPSHOTS / f"{snapshot.name}.json").read_text())
     assert written["format"] == 1
     assert written["files"].keys() == content(index).keys()
-    (found,) = snapshots(open_snapshots(f"{tmp_path}/snapshots"))
+    (found,) = read_snapshots(open_snapshots(f"{tmp_path}/snapshots"))
     assert found == snapshot

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from winnow.content_node.indexing.current_shard import read_current_shard
 from winnow.content_node.merging.merge import merge
 from winnow.content_node.shard import StoredSegment, open_shard
-from winnow.content_node.snapshots.restoring import restore
+from winnow.content_node.snapshots.restoring import restore_snapshot
 from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.content_node.states.manifest import DATA, FILES, STARTS, STATES_FILE
 from winnow.content_node.states.writing import StatesWriter
@@ -33,7 +33,7 @@ def restored(shard: Path) -> Path:
     """What a snapshot of a shard, taken now, holds."""
     url, target = shard.parent / "snapshots", shard.parent / "restored"
     take_snapshot(shard, str(url), Recorder(), lambda: datetime.now(UTC))
-    restore(str(url / shard.name), target, Recorder())
+    restore_snapshot(str(url / shard.name), target, Recorder())
     return target
 
 
