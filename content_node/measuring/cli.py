@@ -52,7 +52,7 @@ def measure(
     graphs: list[GraphCost] = []
     with StageProgress() as progress:
         progress.start("reading passages of several lengths", 1)
-        reads = reading.measure(bundle, threads)
+        reads = reading.measure_reads(bundle, threads)
         progress.advance()
         for size in sizes:
             progress.start(f"writing and searching {size:,} passages", 1)

@@ -38,7 +38,7 @@ class ReadCosts:
     """Costs with precomputed states; None if the reader is not a split reader."""
 
 
-def measure(bundle: Bundle, threads: int, repetitions: int = _REPETITIONS) -> ReadCosts:
+def measure_reads(bundle: Bundle, threads: int, repetitions: int = _REPETITIONS) -> ReadCosts:
     """Measures reading synthetic passages, in one thread and in all threads."""
     special, options = Tokenizer(bundle.tokenizer).special, InferenceOptions(runs=threads)
     reader = open_reader(bundle, special, options)

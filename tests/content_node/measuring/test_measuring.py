@@ -72,11 +72,11 @@ def _timed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_reads_are_measured_with_states_and_without_where_the_reader_has_some(
     bundle: Bundle,
 ) -> None:
-    found = reading.measure(bundle, threads=1, repetitions=1)
+    found = reading.measure_reads(bundle, threads=1, repetitions=1)
     assert found.states is not None
     assert [each.tokens for each in found.states.read] == [each.tokens for each in found.by_length]
     assert found.states.bytes_a_token == 4 + 384
-    assert reading.measure(load_bundle(WHOLE), threads=1, repetitions=1).states is None
+    assert reading.measure_reads(load_bundle(WHOLE), threads=1, repetitions=1).states is None
 
 
 def test_the_command_is_listed_with_the_other_commands_of_an_index() -> None:
