@@ -1,4 +1,4 @@
-"""Converts writes of users and their results to messages of `feed.proto` and back."""
+"""Converts users' writes, and the results of writes, to messages of `feed.proto` and back."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -14,16 +14,16 @@ from winnow.v1 import answer_pb2, feed_pb2
 OUTCOMES = numbers_of(Outcome, feed_pb2.WriteOutcome, "WRITE_OUTCOME_")
 OUTCOME_BY_NUMBER = choices_of(OUTCOMES)
 _MAX_EXACT_INTEGER = 2**53
-"""Largest number up to which every integer is exact as a double, the number type of messages."""
+"""Messages hold numbers as doubles, which represent every integer up to this one exactly."""
 
 
 def passages_of_message(message: feed_pb2.PutRequest) -> Sequence[FedPassage]:
-    """Returns the passages, which are converted on first use: use them in a thread."""
+    """Returns a sequence that converts the passages on first use. Use it in a thread."""
     return LazySequence(len(message.passages), partial(_passages, message))
 
 
 def deletions_of_message(message: feed_pb2.DeleteRequest) -> Sequence[Deletion]:
-    """Returns the deletions, which are converted on first use: use them in a thread."""
+    """Returns a sequence that converts the deletions on first use. Use it in a thread."""
     return LazySequence(len(message.deletions), partial(_deletions, message))
 
 
@@ -38,7 +38,7 @@ def passage_to_message(passage: FedPassage) -> feed_pb2.FedPassage:
 
 
 def deletion_to_message(deletion: Deletion) -> feed_pb2.Deletion:
-    """Converts a deletion; raises as `passage_to_message` does."""
+    """Converts a deletion; raises ValueError or TypeError if a message cannot represent it."""
     return feed_pb2.Deletion(id=deletion.id, version=deletion.version)
 
 
@@ -57,8 +57,8 @@ def results_to_messages(results: Iterable[WriteResult]) -> list[feed_pb2.WriteRe
 def results_of_messages(messages: Iterable[feed_pb2.WriteResult]) -> tuple[WriteResult, ...]:
     """Converts the results of writes.
 
-    An outcome unknown to this version becomes UNCHANGED: every outcome means that the write is
-    durable.
+    An outcome unknown to this version becomes UNCHANGED, because the write is durable whatever its
+    outcome.
     """
     return tuple(
         WriteResult(
