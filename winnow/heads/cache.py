@@ -1,7 +1,7 @@
-"""Heads in memory, under a budget in bytes.
+"""The cache of heads in memory, under a budget in bytes.
 
-Tracks the memory and the users of each head; does not know how heads are loaded. Not thread-safe:
-use it on the event loop.
+Tracks which heads are in use and how much memory each takes; does not know how heads are loaded.
+Not thread-safe: use the cache on the event loop.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from winnow.policy.pinned_lru import PinnedLru
 
 @dataclass(slots=True)
 class HeadSlot:
-    """A head that is in memory or being loaded."""
+    """The cache entry of a head that is in memory or being loaded."""
 
     id: str
     _: KW_ONLY
@@ -60,7 +60,7 @@ class CachedHead:
 
 
 class HeadCache:
-    """Slots by the id of their head. A slot that is held is never removed."""
+    """The slots of heads, by head id. A held slot is never removed."""
 
     def __init__(self, budget_bytes: int, metrics: EncoderGroupMetrics) -> None:
         self._memory, self._metrics = PinnedLru(budget_bytes), metrics
@@ -85,7 +85,7 @@ class HeadCache:
         return list(self._slots.values())
 
     def count_unloaded(self) -> int:
-        """Returns how many slots take no memory yet."""
+        """Returns the number of slots whose heads take no memory yet."""
         return len(self._slots) - len(self._memory)
 
     def heads(self) -> list[CachedHead]:
@@ -102,11 +102,11 @@ class HeadCache:
         return self._memory.is_held(head)
 
     def hold(self, slot: HeadSlot) -> None:
-        """Marks a slot as in use. Each hold needs one release."""
+        """Marks a slot as in use, so that it stays. Call `release` once for each `hold`."""
         self._memory.hold(slot.id)
 
     def release(self, slot: HeadSlot) -> None:
-        """Ends one hold."""
+        """Ends one `hold`."""
         self._memory.release(slot.id)
         self.remove_if_empty(slot)
 
@@ -144,7 +144,7 @@ class HeadCache:
         self._report()
 
     def shrink(self, slot: HeadSlot, size: int) -> None:
-        """Reduces a slot's reservation to `size` bytes; 0 releases it."""
+        """Reduces a slot's reservation to `size` bytes; 0 drops the reservation."""
         if size:
             self._memory.take(slot.id, size)
         else:
