@@ -7,7 +7,7 @@ from typing import Any
 from winnow.caller import shows_details
 from winnow.convert import head
 from winnow.convert.by_name import (
-    Choice,
+    EnumType,
     choices_of,
     milliseconds,
     numbers_of,
@@ -116,8 +116,8 @@ def answered_to_message(answered: Answered, request_id: str) -> answer_pb2.Answe
 
 
 def _choice(
-    field: str, number: int, numbers: dict[Choice, Any], violations: list[Violation]
-) -> Choice | None:
+    field: str, number: int, numbers: dict[EnumType, Any], violations: list[Violation]
+) -> EnumType | None:
     """Returns the enum value of a number; None for 0. Adds a violation for an unknown number."""
     choice = next((choice for choice, each in numbers.items() if each == number), None)
     if number and choice is None:

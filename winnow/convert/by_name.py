@@ -10,7 +10,7 @@ from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message
 
 Value = TypeVar("Value")
-Choice = TypeVar("Choice", bound=Enum)
+EnumType = TypeVar("EnumType", bound=Enum)
 
 
 def value_of_message(kind: type[Value], message: Message, /, **other_fields: Any) -> Value:
@@ -54,11 +54,11 @@ def milliseconds(seconds: Any, *names: str) -> dict[str, float]:
     return {f"{name}_ms": getattr(seconds, name) * 1e3 for name in names}
 
 
-def numbers_of(kind: type[Choice], message_enum: Any, prefix: str) -> dict[Choice, Any]:
+def numbers_of(kind: type[EnumType], message_enum: Any, prefix: str) -> dict[EnumType, Any]:
     """Maps an enum to the numbers of a protobuf enum, whose names have `prefix`."""
     return {item: message_enum.Value(prefix + item.name) for item in kind}
 
 
-def choices_of(numbers: dict[Choice, Any]) -> dict[int, Choice]:
+def choices_of(numbers: dict[EnumType, Any]) -> dict[int, EnumType]:
     """Inverts the result of `numbers_of`."""
     return {number: choice for choice, number in numbers.items()}

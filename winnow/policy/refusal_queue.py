@@ -1,4 +1,4 @@
-"""The order of clients that were refused and have no work in flight.
+"""The order in which refused clients without work in flight are admitted.
 
 Knows keys, the amount that each requested, and a clock. The client that was refused first is
 admitted first, as long as it repeats its request.
@@ -19,7 +19,7 @@ class RefusalQueue:
         """Time of the last request of each key, the oldest first."""
 
     def wait(self, key: str, amount: int) -> None:
-        """Appends a key, unless it is in the queue already or the queue is full."""
+        """Appends a key if there is room, or updates the amount of a key in the queue."""
         self._forget()
         if key not in self._amounts and len(self._amounts) >= self._max_keys:
             return
@@ -35,7 +35,7 @@ class RefusalQueue:
     def ahead_of(self, key: str, max_amount: float) -> float:
         """The amount that the keys before `key` requested, at most `max_amount`.
 
-        A key that is not in the queue comes last.
+        A key that is not queued comes last.
         """
         self._forget()
         ahead = 0.0

@@ -18,7 +18,7 @@ from structlog.dev import ConsoleRenderer, plain_traceback
 from structlog.processors import JSONRenderer, TimeStamper, format_exc_info
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-from winnow.policy.sampling import Kind, Sampler
+from winnow.policy.sampling import Kind, LogSampler
 from winnow.telemetry import stderr
 from winnow.telemetry.logline import (
     add_process_name,
@@ -43,7 +43,7 @@ class Logs:
     """Samples the log lines of a process and writes them to standard error in a thread."""
 
     def __init__(self) -> None:
-        self._sampler = Sampler(time.monotonic)
+        self._sampler = LogSampler(time.monotonic)
         # a thread may enter twice: garbage collection in between may log, too
         self._sampling = threading.RLock()
         self._awake = False

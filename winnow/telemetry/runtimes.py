@@ -5,7 +5,7 @@ from functools import partial
 import structlog
 from prometheus_client import CollectorRegistry
 
-from winnow.inference.choosing import Choice, RuntimeChooser
+from winnow.inference.choosing import RuntimeChoice, RuntimeChooser
 from winnow.telemetry.metrics import MetricFactory
 
 _log = structlog.get_logger("winnow.runtimes")
@@ -30,7 +30,7 @@ class RuntimeMetrics:
         """Returns the chooser for the models of a bundle; its choices are recorded."""
         return RuntimeChooser(partial(self.record_choice, bundle))
 
-    def record_choice(self, bundle: str, choice: Choice) -> None:
+    def record_choice(self, bundle: str, choice: RuntimeChoice) -> None:
         """Records a choice for a model of a bundle."""
         self._info.labels(bundle, choice.model, choice.runtime, choice.by.value).set(1)
         if choice.why:
