@@ -72,7 +72,7 @@ class FairQueue(Generic[Entry]):
         return True
 
     def _favoured_client(self) -> str | None:
-        """Returns the client that the favour rule chooses. Its place in the round does not change."""
+        """Returns the client that the favour rule chooses, if any."""
         known = [client for client in self._lines if client in self._usage]
         if not known:
             return None
