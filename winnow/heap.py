@@ -88,13 +88,13 @@ class IdleTrimmer(HeapTrimmer):
         self._in_flight = self._peak = 0
         """Calls in flight, and their maximum since the last trim."""
 
-    def begin(self, context: Any) -> None:
+    def count_call(self, context: Any) -> None:
         """Counts a call until its context reports its end."""
         self._in_flight += 1
         self._peak = max(self._peak, self._in_flight)
-        context.add_done_callback(self._end)
+        context.add_done_callback(self._uncount_call)
 
-    def _end(self, _context: Any) -> None:
+    def _uncount_call(self, _context: Any) -> None:
         self._in_flight -= 1
         if self._peak - self._in_flight >= self._flood:
             self.schedule()

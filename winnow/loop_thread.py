@@ -55,7 +55,7 @@ class LoopThread:
                 return
             self.is_closed = True
         try:
-            asyncio.run_coroutine_threadsafe(self._end(last), self._loop).result()
+            asyncio.run_coroutine_threadsafe(self._shut_down(last), self._loop).result()
         finally:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
@@ -70,7 +70,7 @@ class LoopThread:
         finally:
             self._tasks.discard(task)
 
-    async def _end(self, last: Coroutine[Any, Any, None]) -> None:
+    async def _shut_down(self, last: Coroutine[Any, Any, None]) -> None:
         for task in self._tasks:
             if not task.cancelling():  # a second cancellation would interrupt the cleanup
                 task.cancel()

@@ -92,7 +92,7 @@ class SingleFlight(Generic[Key, Result]):
             while (step := waiter.next_step(flight.running)) is not NextStep.SETTLE:
                 attempt_ended.clear()
                 if step is NextStep.TRY:
-                    waiter.own_attempt = flight.begin(waiter.caller, work)
+                    waiter.own_attempt = flight.start_attempt(waiter.caller, work)
                 with nullcontext() if waiter.own_attempt else self._joining():
                     await attempt_ended.wait()
         finally:
@@ -127,24 +127,24 @@ class _Flight(Generic[Result]):
             self.cancel()
         return not self._askers
 
-    def begin(self, asker: FlightCaller, work: Work[Result]) -> FlightAttempt:
+    def start_attempt(self, asker: FlightCaller, work: Work[Result]) -> FlightAttempt:
         attempt = FlightAttempt(asker)
         self.running[attempt] = asyncio.create_task(_run(attempt, work))
-        self.running[attempt].add_done_callback(partial(self._done, attempt))
+        self.running[attempt].add_done_callback(partial(self._record_end, attempt))
         return attempt
 
     def cancel(self) -> None:
         for task in self.running.values():
             task.cancel()
 
-    def _done(self, attempt: FlightAttempt, task: "asyncio.Task[Result]") -> None:
+    def _record_end(self, attempt: FlightAttempt, task: "asyncio.Task[Result]") -> None:
         del self.running[attempt]
-        ended = self._attempt_ended(attempt, task)
+        ended = self._ended_attempt(attempt, task)
         for waiter, attempt_ended in self._askers.items():
             waiter.record_end(ended)
             attempt_ended.set()
 
-    def _attempt_ended(
+    def _ended_attempt(
         self, attempt: FlightAttempt, task: "asyncio.Task[Result]"
     ) -> EndedAttempt[Result]:
         if task.cancelled():

@@ -38,7 +38,7 @@ class BoundedReceive:
         self._waits: dict[asyncio.Future[WinnowError | None], float] = {}
         """The future of each awaited message, and its deadline; the oldest first."""
         self._timer: asyncio.TimerHandle | None = None
-        """The timer of the oldest wait. One timer per message would be more costly than the read."""
+        """The timer of the oldest wait. One timer per message would cost more than the read."""
         self._stream_waits: set[asyncio.Future[WinnowError | None]] = set()
         """The waits in `_waits` for messages of streams."""
         self._shutting_down = False

@@ -84,7 +84,7 @@ class InProcessServices:
         return invoke
 
     def stream_unary(self, method: str, *_: object, **__: object) -> Invoke:
-        """Returns a callable that raises NotServedError: stubs need it, but streams need a server."""
+        """Returns a callable that raises NotServedError, because streams need a server."""
 
         async def refuse(*_: object, **__: object) -> Any:
             raise NotServedError(f"{method} takes a stream, which needs a server")

@@ -68,7 +68,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         )
 
     def _traced(self, call: _Handler, method: str) -> _Handler:
-        """Wraps a handler in a span; `method` is, for example, `/winnow.v1.AnswerService/Answer`."""
+        """Wraps a handler in a span; `method` is, e.g., `/winnow.v1.AnswerService/Answer`."""
         name = method.removeprefix("/")
         if not self.tracer.may_trace(name.rpartition("/")[2]):
             return call

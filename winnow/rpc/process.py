@@ -65,7 +65,7 @@ async def load_configured_bundle(settings: ModelSettings, registry: CollectorReg
     """Loads the configured bundle in a thread, and exports its identity as a metric."""
     bundle = await asyncio.to_thread(load_bundle, settings.bundle)
     manifest = bundle.manifest
-    BundleMetrics(registry).loaded(manifest.name, manifest.version, manifest.fingerprint)
+    BundleMetrics(registry).record_loaded(manifest.name, manifest.version, manifest.fingerprint)
     return bundle
 
 

@@ -93,7 +93,7 @@ class Server:
         self._messages = MessageInterceptor(
             BoundedReceive(max_pending_bytes // max_message_bytes),
             reject,
-            IdleTrimmer(trim_function()).begin,
+            IdleTrimmer(trim_function()).count_call,
             PerAddressLimit(security.peer_calls),
         )
         self._certificates = security.certificates
