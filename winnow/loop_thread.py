@@ -1,4 +1,4 @@
-"""An event loop in a thread, for synchronous callers of asynchronous code."""
+"""An event loop in a thread, so that synchronous callers can run asynchronous code."""
 
 import asyncio
 import threading
@@ -12,10 +12,10 @@ Result = TypeVar("Result")
 
 
 class LoopThread:
-    """Runs coroutines of any number of threads on one event loop."""
+    """Runs coroutines on one event loop, for any number of threads."""
 
     def __init__(self, name: str) -> None:
-        """Starts the thread. `name` is the name of the thread; error messages use it, too."""
+        """Starts the thread. `name`: name of the thread, also used in error messages."""
         self._closed = f"the {name} was closed: open it again"
         self._loop = asyncio.new_event_loop()
         self._lock = threading.Lock()
@@ -27,9 +27,9 @@ class LoopThread:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """The result of `work`; Ctrl-C cancels it.
+        """Runs `work` and returns its result. Ctrl-C cancels the work.
 
-        Raises UnavailableError if the thread was closed before, or while it ran.
+        Raises UnavailableError if `close` was called before or during the work.
         """
         with self._lock:
             if self.is_closed:
@@ -47,7 +47,7 @@ class LoopThread:
     def close(self, last: Coroutine[Any, Any, None]) -> None:
         """Cancels all running work, waits until it has ended, runs `last`, and ends the thread.
 
-        Does nothing if it was called before.
+        Does nothing after the first call.
         """
         with self._lock:
             if self.is_closed:

@@ -96,7 +96,7 @@ def test_the_loser_of_two_writers_at_a_url_is_told(tmp_path: Path) -> None:
         other.change(lambda _: FIRST.with_move(0, "", "b", NODES))
 
     file._storage.write = overtaken  # type: ignore[method-assign]
-    with pytest.raises(UnavailableError, match="changed by somebody else"):
+    with pytest.raises(UnavailableError, match="changed by another writer"):
         file.change(lambda _: FIRST)
 
 
