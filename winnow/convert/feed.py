@@ -57,8 +57,8 @@ def results_to_messages(results: Iterable[WriteResult]) -> list[feed_pb2.WriteRe
 def results_of_messages(messages: Iterable[feed_pb2.WriteResult]) -> tuple[WriteResult, ...]:
     """Converts the results of writes.
 
-    An outcome unknown to this version becomes UNCHANGED, because the write is durable whatever its
-    outcome.
+    An outcome unknown to this version becomes UNCHANGED, because every outcome means that the write
+    is durable.
     """
     return tuple(
         WriteResult(

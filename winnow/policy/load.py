@@ -137,7 +137,7 @@ class ReadLoad:
         return self._grantable(requested, seconds_left, client, unit)[0] >= requested
 
     def is_closed_to(self, client: str, requested: int) -> bool:
-        """Whether `admit` would refuse `requested` reads of a client, whatever the deadline.
+        """Whether `admit` would refuse `requested` reads of a client with any deadline.
 
         Changes nothing, unlike a refusal by `admit`.
         """

@@ -1,7 +1,7 @@
 """Structured logs on standard error: JSON lines for programs, text for people.
 
-Logging neither blocks nor fails, whatever standard error is connected to. Lines that cannot be
-written are dropped and counted.
+Logging neither blocks nor fails, even if standard error is full, closed or not read. Lines that
+cannot be written are dropped and counted.
 """
 
 import contextlib
