@@ -19,7 +19,7 @@ Lookup = Callable[[str, int], Awaitable[Iterable[str]]]
 
 
 class Resolver(Protocol):
-    """A resolver of one target to addresses."""
+    """Finds the current addresses of one target."""
 
     target: str
 

@@ -83,7 +83,7 @@ def summary_to_message(summary: FeedSummary) -> feed_pb2.FeedSummary:
 
 def _passages(message: feed_pb2.PutRequest) -> list[FedPassage]:
     return [
-        value_of_message(FedPassage, item, metadata=_object(item.metadata))
+        value_of_message(FedPassage, item, metadata=_object_of_struct(item.metadata))
         for item in message.passages
     ]
 
@@ -96,18 +96,18 @@ def _position_to_message(position: Position) -> answer_pb2.Position:
     return answer_pb2.Position(shard=position.shard, sequence=position.sequence)
 
 
-def _object(message: struct_pb2.Struct) -> dict[str, Any]:
-    return {name: _value(value) for name, value in message.fields.items()}
+def _object_of_struct(message: struct_pb2.Struct) -> dict[str, Any]:
+    return {name: _json_value(value) for name, value in message.fields.items()}
 
 
-def _value(message: struct_pb2.Value) -> Any:
+def _json_value(message: struct_pb2.Value) -> Any:
     """Converts a JSON value. A number without a fraction becomes an integer again."""
     kind = message.WhichOneof("kind")
     if kind == "number_value":
         number = message.number_value
         return int(number) if number.is_integer() and abs(number) <= _MAX_EXACT_INTEGER else number
     if kind == "list_value":
-        return [_value(item) for item in message.list_value.values]
+        return [_json_value(item) for item in message.list_value.values]
     if kind == "struct_value":
-        return _object(message.struct_value)
+        return _object_of_struct(message.struct_value)
     return getattr(message, kind) if kind in ("string_value", "bool_value") else None

@@ -1,4 +1,4 @@
-"""A sequence of message values that the thread that uses them converts, not the event loop."""
+"""A sequence that converts values of a message on first use, so that a thread can do so."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar

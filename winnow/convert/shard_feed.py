@@ -32,7 +32,7 @@ _VALUE_BYTES = 4
 
 
 def writes_to_messages(writes: Iterable[Write]) -> list[shard_feed_pb2.EncodedWrite]:
-    return [_to_message(write) for write in writes]
+    return [_write_to_message(write) for write in writes]
 
 
 def writes_of_messages(messages: Sequence[shard_feed_pb2.EncodedWrite]) -> Sequence[Write]:
@@ -41,7 +41,8 @@ def writes_of_messages(messages: Sequence[shard_feed_pb2.EncodedWrite]) -> Seque
     Use it in a thread. Access raises InvalidRequestError if a write is invalid.
     """
     return LazySequence(
-        len(messages), lambda: [_write(each, f"writes[{n}]") for n, each in enumerate(messages)]
+        len(messages),
+        lambda: [_write_of_message(each, f"writes[{n}]") for n, each in enumerate(messages)],
     )
 
 
@@ -160,7 +161,7 @@ def _written_to_message(written: Written) -> shard_feed_pb2.Written:
     return shard_feed_pb2.Written(outcome=OUTCOMES[written.outcome], sequence=written.sequence)
 
 
-def _to_message(write: Write) -> shard_feed_pb2.EncodedWrite:
+def _write_to_message(write: Write) -> shard_feed_pb2.EncodedWrite:
     if write.put is None:
         return shard_feed_pb2.EncodedWrite(id=write.id, version=write.version, delete=True)
     put = _put_to_message(write.put)
@@ -180,11 +181,11 @@ def _put_to_message(put: EncodedPassage) -> shard_feed_pb2.EncodedPassage:
     )
 
 
-def _write(message: shard_feed_pb2.EncodedWrite, field: str) -> Write:
+def _write_of_message(message: shard_feed_pb2.EncodedWrite, field: str) -> Write:
     version = message.version if message.HasField("version") else None
     kind = message.WhichOneof("kind")
     if kind == "put":
-        put = _put(message.id, version, message.put, f"{field}.put")
+        put = _put_of_message(message.id, version, message.put, f"{field}.put")
         return Write(message.id, version, put)
     if kind != "delete" or not message.delete:
         raise _violation(field, "the write is neither a put nor a deletion")
@@ -192,7 +193,7 @@ def _write(message: shard_feed_pb2.EncodedWrite, field: str) -> Write:
     return Write(message.id, version)
 
 
-def _put(
+def _put_of_message(
     identifier: str, version: int | None, message: shard_feed_pb2.EncodedPassage, field: str
 ) -> EncodedPassage:
     metadata = "" if message.metadata == _EMPTY_OBJECT else message.metadata

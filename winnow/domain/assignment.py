@@ -14,7 +14,7 @@ _MAX_LISTED = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
-    """Which nodes serve each shard. Nodes open and close shards to follow the assignment."""
+    """Which nodes should serve each shard. Nodes open and close shards to follow the assignment."""
 
     index_id: str
     shards: int
@@ -24,7 +24,7 @@ class Assignment:
     nodes: Mapping[str, str]
     """Address of each node, by its name."""
     holders: Mapping[int, tuple[str, ...]]
-    """Names of the nodes that serve each shard, by shard number."""
+    """Names of the nodes that should serve each shard, by shard number."""
 
     def __post_init__(self) -> None:
         """Raises InvalidRequestError unless the shards form an index and have known nodes."""

@@ -14,7 +14,7 @@ class Interval:
     """Duration."""
 
     def later(self, seconds: float) -> "Interval":
-        """Converts the interval to a call or question that began `seconds` earlier."""
+        """The same interval, relative to a call or question that began `seconds` earlier."""
         return Interval(self.start + seconds, self.seconds)
 
 

@@ -74,7 +74,7 @@ class WatchedFiles(Generic[Content]):
             try:
                 content = self._read()
             except WinnowError as error:
-                self._report(error)
+                self._report_failure(error)
                 return False
             if self._stamps() != stamps:
                 return False
@@ -91,7 +91,7 @@ class WatchedFiles(Generic[Content]):
     def _mark_current(self) -> None:
         self._last_failure, self.current_at = "", time.time()
 
-    def _report(self, error: WinnowError) -> None:
+    def _report_failure(self, error: WinnowError) -> None:
         if str(error) != self._last_failure:
             self._last_failure = str(error)
             self._on_failure(error)

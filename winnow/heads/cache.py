@@ -65,7 +65,7 @@ class HeadCache:
     def __init__(self, budget_bytes: int, metrics: EncoderGroupMetrics) -> None:
         self._memory, self._metrics = PinnedLru(budget_bytes), metrics
         self._slots: dict[str, HeadSlot] = {}
-        self._report()
+        self._update_metrics()
 
     def __contains__(self, slot: HeadSlot) -> bool:
         """Returns whether this slot is still in the cache."""
@@ -119,7 +119,7 @@ class HeadCache:
     def set_record(self, slot: HeadSlot, record: HeadRecord) -> None:
         """Sets the record of a slot, and pins or unpins its head accordingly."""
         slot.record = record
-        self._pin(slot)
+        self._update_pin(slot)
 
     def reserved_bytes(self, slot: HeadSlot) -> int:
         """Returns the bytes that are reserved for a slot."""
@@ -141,7 +141,7 @@ class HeadCache:
             del self._slots[head]
         if evicted:
             self._metrics.count_evictions(len(evicted))
-        self._report()
+        self._update_metrics()
 
     def shrink(self, slot: HeadSlot, size: int) -> None:
         """Reduces a slot's reservation to `size` bytes; 0 drops the reservation."""
@@ -149,12 +149,12 @@ class HeadCache:
             self._memory.take(slot.id, size)
         else:
             self._memory.drop(slot.id)
-        self._pin(slot)
-        self._report()
+        self._update_pin(slot)
+        self._update_metrics()
 
-    def _pin(self, slot: HeadSlot) -> None:
+    def _update_pin(self, slot: HeadSlot) -> None:
         if slot in self and self._memory.bytes(slot.id):
             self._memory.pin(slot.id, slot.record is not None and slot.record.pinned)
 
-    def _report(self) -> None:
+    def _update_metrics(self) -> None:
         self._metrics.set_memory(len(self._memory), self._memory.used_bytes, self._memory.budget)

@@ -120,7 +120,7 @@ class BatchingTextEncoder:
         with self._filling, self._changed:
             while not self._closed:
                 if (first := self._take_text()) is not None:
-                    return self._fill(first)
+                    return self._fill_run(first)
                 self._changed.wait()
             return None
 
@@ -131,7 +131,7 @@ class BatchingTextEncoder:
         entry = self._queue.take()
         return entry[1] if entry else None
 
-    def _fill(self, first: _Text) -> list[_Text]:
+    def _fill_run(self, first: _Text) -> list[_Text]:
         """Returns the texts of a run that begins with `first`, after waiting for others."""
         batch, texts = EncoderBatch(self._limits), [first]
         batch.add(first.tokens)

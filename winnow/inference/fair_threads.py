@@ -98,11 +98,11 @@ class FairThreads:
     def _work(self) -> None:
         self._on_start()
         unfinished: tuple[str, Turn] | None = None
-        while (entry := self._next(unfinished)) is not None:
+        while (entry := self._next_entry(unfinished)) is not None:
             unfinished = entry if entry[1]() else None
             del entry  # otherwise the last work stays in memory while none arrives
 
-    def _next(self, unfinished: tuple[str, Turn] | None) -> tuple[str, Turn] | None:
+    def _next_entry(self, unfinished: tuple[str, Turn] | None) -> tuple[str, Turn] | None:
         with self._changed:
             if unfinished is not None:
                 self._queue.put_back(*unfinished)

@@ -67,7 +67,7 @@ class Gate:
         if the key lacks the scope. Raises OverloadedError, with the seconds to wait, if the calls
         exceed the key's rate.
         """
-        key = self._find(token)
+        key = self._find_key(token)
         if key is None:
             self._on_refusal(scope, RefusalReason.UNAUTHENTICATED)
             raise UnauthenticatedError(
@@ -110,7 +110,7 @@ class Gate:
         finally:
             del self._leases[lease]
 
-    def _find(self, token: str) -> Key | None:
+    def _find_key(self, token: str) -> Key | None:
         digest = digest_of(token)
         key = self._keys.get(key_id(digest))
         # compared in constant time, which discloses nothing about the stored digests

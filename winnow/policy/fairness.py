@@ -6,9 +6,9 @@ all clients that want more get equal amounts (max-min fairness: Bertsekas and Ga
 Networks", section 6.5.2). The demand of a client is unknown, so a recently refused client counts as
 wanting more.
 
-Workers serve clients in turn (`fair_queue`). So in the time in which they do all work of the limit,
-they do the share of each client. With many clients, a share is less than the smallest useful
-amount. Then clients without work in flight get that amount one after the other (`refusal_queue`).
+Workers serve clients in turn (`fair_queue`). So when work of the amount `limit` is done, the share
+of each client is done. With many clients, a share is less than the smallest useful amount. Then
+clients without work in flight get that amount one after the other (`refusal_queue`).
 """
 
 import math

@@ -56,7 +56,7 @@ class SlidingQuantile:
     def add(self, value: float) -> None:
         """Adds a sample, and forgets the oldest one if the window is full."""
         if len(self._samples) == self._window:
-            self._forget()
+            self._forget_oldest()
         self._samples.append((self._clock(), value))
         insort(self._sorted, value)
 
@@ -64,7 +64,7 @@ class SlidingQuantile:
         """Forgets old samples; returns the number of remaining samples."""
         horizon = self._clock() - self._seconds
         while len(self._samples) > self._min_samples and self._samples[0][0] < horizon:
-            self._forget()
+            self._forget_oldest()
         return len(self._sorted)
 
     def of(self, share: float) -> float:
@@ -74,7 +74,7 @@ class SlidingQuantile:
         """
         return self._sorted[max(at_least(share, self.count()), 1) - 1]
 
-    def _forget(self) -> None:
+    def _forget_oldest(self) -> None:
         _, value = self._samples.popleft()
         del self._sorted[bisect_left(self._sorted, value)]
 

@@ -20,7 +20,7 @@ class RefusalQueue:
 
     def wait(self, key: str, amount: int) -> None:
         """Appends a key if there is room, or updates the amount of a key in the queue."""
-        self._forget()
+        self._forget_expired()
         if key not in self._amounts and len(self._amounts) >= self._max_keys:
             return
         self._amounts[key] = amount
@@ -37,7 +37,7 @@ class RefusalQueue:
 
         A key that is not queued comes last.
         """
-        self._forget()
+        self._forget_expired()
         ahead = 0.0
         for waiting_key, amount in self._amounts.items():
             if waiting_key == key or ahead >= max_amount:
@@ -49,7 +49,7 @@ class RefusalQueue:
         """Number of waiting keys."""
         return len(self._amounts)
 
-    def _forget(self) -> None:
+    def _forget_expired(self) -> None:
         horizon = self._clock() - self._seconds
         while (
             self._last_request

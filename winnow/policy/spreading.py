@@ -34,7 +34,8 @@ def spread(
         for shard in shards
     }
     holders = {
-        shard: _kept((present or {}).get(shard, ()), own, replicas) for shard, own in ranks.items()
+        shard: _nodes_to_keep((present or {}).get(shard, ()), own, replicas)
+        for shard, own in ranks.items()
     }
     loads = {name: sum(name in names for names in holders.values()) for name in sorted(nodes)}
     for shard, names in holders.items():
@@ -47,7 +48,7 @@ def spread(
     return {shard: tuple(sorted(names)) for shard, names in holders.items()}
 
 
-def _kept(present: Collection[str], ranks: Mapping[str, int], replicas: int) -> set[str]:
+def _nodes_to_keep(present: Collection[str], ranks: Mapping[str, int], replicas: int) -> set[str]:
     """Returns the nodes that keep a shard: at most `replicas`, the best ranks first."""
     return set(sorted(ranks.keys() & set(present), key=ranks.__getitem__)[:replicas])
 

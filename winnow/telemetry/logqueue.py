@@ -73,7 +73,7 @@ class LogQueue:
     def _run(self) -> None:
         running = True
         while running:
-            lines = self._next()
+            lines = self._wait_for_lines()
             running = _END not in lines
             for batch in _batches(lines):
                 try:
@@ -81,7 +81,7 @@ class LogQueue:
                 except (OSError, ValueError):  # full or closed: the service continues
                     self.count_dropped(len(batch))
 
-    def _next(self) -> list[bytes | None]:
+    def _wait_for_lines(self) -> list[bytes | None]:
         """Waits for a line, and returns the waiting lines; empty if `tick` is due first."""
         lines: list[bytes | None] = []
         try:

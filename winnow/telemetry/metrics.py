@@ -65,7 +65,10 @@ class FunctionCounter(Collector):
     """
 
     def __init__(self, name: str, documentation: str, **values: Callable[[], float]) -> None:
-        """`values`: a function for each value of the label `result`; only `value`: no label."""
+        """Takes a function for each value of the label `result`.
+
+        A single function with the name `value` makes a counter without labels.
+        """
         self._name, self._documentation, self._values = name, documentation, values
 
     def collect(self) -> Iterator[CounterMetricFamily]:

@@ -112,7 +112,7 @@ class FileStore:
         return self._update_record(head, {"moved_to": group})
 
     def _check_encoder(self, manifest: HeadManifest) -> None:
-        """Raises IdentityError for another encoder than the store's, which the first head sets."""
+        """Raises IdentityError if the store has another encoder; the first head sets it."""
         encoder = self.encoder()
         if encoder is None:
             self._storage.write(STORE, StoreRecord(encoder=manifest.encoder).to_bytes())

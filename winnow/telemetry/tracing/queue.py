@@ -75,7 +75,7 @@ class SpanQueue:
         self._thread.join(_EXIT_SECONDS)
 
     def _run(self) -> None:
-        while batch := self._next():
+        while batch := self._next_batch():
             try:
                 accepted = self._exporter.export(batch)
             except Exception as error:  # noqa: BLE001 (the service continues)
@@ -83,7 +83,7 @@ class SpanQueue:
                 accepted = False
             self._count(sent=len(batch)) if accepted else self._count(dropped=len(batch))
 
-    def _next(self) -> list[RecordedSpan]:
+    def _next_batch(self) -> list[RecordedSpan]:
         """Waits for spans and returns a batch; an empty list after `close`."""
         first = self._spans.get()
         if first is None:
