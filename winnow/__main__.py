@@ -1,7 +1,7 @@
 """The entry point of the command `winnow`.
 
-Installs signal handlers before it imports large modules, which takes up to a second. Without them,
-Ctrl-C would print a traceback, and the first process of a container would ignore SIGTERM.
+Installs signal handlers before importing large modules, which takes up to a second. Without the
+handlers, Ctrl-C would print a traceback, and the first process of a container would ignore SIGTERM.
 """
 
 import os

@@ -17,13 +17,13 @@ class Address:
     """A host and a port."""
 
     host: str
-    """A name or an IP address; IPv6 without brackets."""
+    """A host name or an IP address; IPv6 without brackets."""
     port: int
     """A port number; 0 for any free port."""
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Parses HOST:PORT, with an IPv6 address in brackets; raises ValueError if invalid."""
+        """Parses HOST:PORT, where IPv6 addresses are in brackets; raises ValueError if invalid."""
         host, colon, port = text.rpartition(":")
         if not colon or (text.startswith("[") and text.endswith("]")):
             raise ValueError(f"{text!r} has no port: {_EXPECTED}")
@@ -35,7 +35,7 @@ class Address:
 
     @property
     def reachable(self) -> Self:
-        """The address at which a local client reaches a server that listens on this address."""
+        """The address for a local client of a server that listens on this address."""
         return replace(self, host=_LOOPBACK_OF.get(self.host, self.host))
 
     @property

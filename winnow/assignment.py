@@ -1,7 +1,7 @@
-"""Reads and publishes the assignment of an index: a small file at a path or fsspec URL.
+"""Reads and writes the assignment of an index: a small file at a path or fsspec URL.
 
-Local writers exclude each other by a lock. At a URL the last of two writers at the same moment
-wins. Nodes follow the file as it is, even if its version is lower than before.
+A lock excludes other writers of a local file. At a URL, the last of two concurrent writers wins.
+Nodes follow the current file, even if its version is lower than before.
 """
 
 import hashlib
@@ -15,14 +15,14 @@ from winnow.quoting import shown
 from winnow.storage import open_storage
 
 _FORMATS = (1, 2)
-"""Format 2 is for assignments with split shards. Older versions refuse it as an unknown format."""
+"""Supported formats. Format 2 marks split shards; versions that cannot split refuse it."""
 
 
 class AssignmentFile:
     """The file of an assignment. All methods block on files or on the network."""
 
     def __init__(self, url: str) -> None:
-        """`url` names the file, such as s3://bucket/my-index/assignment.json.
+        """`url`: path or URL of the file, such as s3://bucket/my-index/assignment.json.
 
         Raises UnavailableError if fsspec does not support the URL, or lacks the package for it.
         """
@@ -33,24 +33,23 @@ class AssignmentFile:
     def read(self) -> Assignment | None:
         """Reads the assignment; returns None if there is none yet.
 
-        Raises ArtefactError if it is damaged, and UnavailableError if it cannot be reached.
+        Raises ArtefactError if the file is damaged, and UnavailableError if it cannot be reached.
         """
         content = self._storage.read(self._name)
         return None if content is None else _decode(content, self.url)
 
     def change(self, change: Callable[[Assignment | None], Assignment]) -> Assignment:
-        """Replaces the assignment by the result of `change`, which gets the present one; returns
-        the result.
+        """Applies `change` to the current assignment, writes the result, and returns it.
 
-        Raises UnavailableError if somebody else has changed it at the same time. Raises the errors
-        of `read` and `change`; then nothing is written.
+        Raises UnavailableError if another writer changed the file at the same time. Raises the
+        errors of `read` and `change`; then nothing is written.
         """
         with self._storage.locked():
             changed = change(self.read())
             self._storage.write(self._name, _encode(changed))
             if self.read() != changed:
                 raise UnavailableError(
-                    f"{self.url} was changed by somebody else at the same time: run this again"
+                    f"{self.url} was changed by another writer at the same time: run this again"
                 )
         return changed
 
@@ -72,9 +71,11 @@ def _decode(data: bytes, url: str) -> Assignment:
         content = json.loads(data)
         checksum = content.pop("checksum")
         if checksum != _checksum(content):
-            raise ArtefactError("its checksum is wrong")
+            raise ArtefactError("its checksum does not match")
         if content["format"] not in _FORMATS:
-            raise ArtefactError(f"it has format {content['format']}, and this version reads 1 or 2")
+            raise ArtefactError(
+                f"it has format {content['format']}, but this version reads formats 1 and 2"
+            )
         return Assignment(
             index_id=content["index_id"],
             shards=content["shards"],

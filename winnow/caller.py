@@ -1,6 +1,6 @@
-"""The authenticated caller of the current task: its scopes, its streams, and the errors it may see.
+"""The authenticated caller of the current task: its scopes, leases, and visible error details.
 
-Knows nothing of keys. Without authentication, a task has no caller.
+Does not know keys. Without authentication, a task has no caller.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,22 +12,22 @@ from winnow.errors import InvalidRequestError, Violation, WinnowError
 
 
 class Lease:
-    """Permission of a stream to continue; it ends, for example, when the key is revoked."""
+    """Permission for a stream to continue. It ends, for example, when the key is revoked."""
 
     def __init__(self, pause: Callable[[], float] = lambda: 0.0) -> None:
-        """`pause` counts the next message and returns 0, or returns the seconds to wait first."""
+        """`pause` counts the next message and returns 0, or returns the seconds to wait."""
         self.pause = pause
         self.end_error: WinnowError | None = None
-        """Why the lease ended; None while it is valid."""
+        """The error with which the lease ended; None while it is valid."""
         self._on_end: Callable[[WinnowError], None] = lambda _error: None
 
     def end(self, error: WinnowError) -> None:
-        """Ends the lease and calls the callback."""
+        """Ends the lease, and calls the callback of `on_end` with the error."""
         self.end_error = error
         self._on_end(error)
 
     def on_end(self, callback: Callable[[WinnowError], None]) -> None:
-        """Sets the function that `end` calls with the error."""
+        """Sets the callback, which `end` calls with the error. Replaces an earlier callback."""
         self._on_end = callback
 
 
@@ -79,10 +79,10 @@ _ADMIN = "admin"
 
 
 def shows_details() -> bool:
-    """Returns whether errors show machines, files and checksums to the current caller.
+    """Returns whether the current caller may see machines, files and checksums in errors.
 
-    Only the scope `admin` allows it. Without authentication nobody may see them, because
-    administrators cannot be told from strangers.
+    Requires the scope `admin`. Without authentication, no caller may see them, because
+    administrators cannot be identified.
     """
     caller = current()
     return caller is not None and caller.has_scope(_ADMIN)
@@ -94,5 +94,5 @@ def message_of(error: WinnowError) -> str:
 
 
 def violations_of(error: InvalidRequestError) -> Sequence[Violation]:
-    """Returns the violations for the current caller; empty if it sees only a public message."""
+    """Returns the violations that the current caller may see; empty if only `public` is visible."""
     return error.violations if shows_details() or not error.public else ()

@@ -1,8 +1,9 @@
 """Reads the CPU quota of this process from Linux control groups.
 
 A container with a CPU limit (`docker run --cpus 2`, Kubernetes) still sees all cores of the
-machine. When it has used its quota of a period, all its threads are throttled until the next one.
-See https://docs.kernel.org/admin-guide/cgroup-v2.html, and scheduler/sched-bwc for version 1.
+machine. When it has used its quota for a period, all its threads are throttled until the next
+period. See https://docs.kernel.org/admin-guide/cgroup-v2.html for version 2, and
+https://docs.kernel.org/scheduler/sched-bwc.html for version 1.
 """
 
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ _UNLIMITED = "max"
 def cpu_quota(root: Path = Path("/")) -> float | None:
     """Returns the number of cores that this process may use; None if it is not limited.
 
-    The smallest quota of the process's groups and their ancestors applies. `root`: directory in
+    This is the smallest quota of the process's groups and their ancestors. `root`: directory in
     which `proc` and `sys` are mounted.
     """
     quotas = [each for group in _groups(root) if (each := _quota(group)) is not None]
@@ -26,7 +27,8 @@ def cpu_quota(root: Path = Path("/")) -> float | None:
 def _groups(root: Path) -> Iterator[Path]:
     """Yields the directories of the process's groups and their ancestors.
 
-    Some may not exist: a container may see the host's path, but only its own group is mounted.
+    Some may not exist: a container may see the host's paths, although only its own group is
+    mounted.
     """
     mount = root / _CGROUP_MOUNT
     for line in filter(None, _read(root / _OWN_GROUPS).split("\n")):
@@ -47,7 +49,7 @@ def _with_ancestors(mount: Path, path: str) -> Iterator[Path]:
 
 
 def _quota(group: Path) -> float | None:
-    """Returns the quota of one group in cores, from the files of either version."""
+    """Returns the quota of one group in cores, from the files of version 2 or version 1."""
     quota, _, period = _read(group / "cpu.max").strip().partition(" ")
     if not quota:
         quota = _read(group / "cpu.cfs_quota_us").strip()
@@ -59,6 +61,8 @@ def _quota(group: Path) -> float | None:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8", errors="surrogateescape")  # groups have any name
+        return path.read_text(
+            encoding="utf-8", errors="surrogateescape"
+        )  # group names are arbitrary bytes
     except OSError:
         return ""

@@ -8,10 +8,12 @@ from winnow.errors import DeadlineExceededError
 
 Clock = Callable[[], float]
 MAX_SECONDS = 3_600.0
-"""Limit of seconds of any call. gRPC mistakes deadlines in centuries for past ones."""
+"""Maximum seconds of any call. gRPC treats deadlines that are centuries away as past."""
 _MAX_REPLY_SECONDS, _REPLY_SHARE = 0.01, 0.1
-"""Limits of the time that a reply takes: seconds, and share of the remaining time. To serialise and
-send some hundred readings takes about a millisecond, on a busy event loop several.
+"""Limits of the time reserved for a reply: in seconds, and as a share of the remaining time.
+
+Serialising and sending a hundred readings takes about a millisecond, or several on a busy event
+loop.
 """
 
 
@@ -28,7 +30,7 @@ class Deadline:
         return cls(clock() + seconds, clock)
 
     def left(self) -> float:
-        """Returns the seconds left; negative after the deadline."""
+        """Returns the remaining seconds; negative after the deadline."""
         return self.at - self.clock()
 
     def expired(self) -> bool:
@@ -36,13 +38,14 @@ class Deadline:
         return self.left() <= 0
 
     def earlier(self, seconds: float) -> "Deadline":
-        """Returns a deadline that is `seconds` earlier, to leave the caller a reserve."""
+        """Returns a deadline that is `seconds` earlier, as a reserve for the caller."""
         return Deadline(self.at - seconds, self.clock)
 
     def before_reply(self) -> "Deadline":
-        """Returns the deadline of work whose results, even if only a part, must reach the caller.
+        """Returns an earlier deadline, which reserves time for sending the reply.
 
-        What arrives after the caller's deadline is lost.
+        For work whose partial results must reach the caller: a reply after the caller's deadline is
+        lost.
         """
         return self.earlier(max(min(_MAX_REPLY_SECONDS, self.left() * _REPLY_SHARE), 0.0))
 

@@ -1,6 +1,6 @@
-"""All errors that Winnow raises deliberately.
+"""The errors that Winnow raises deliberately.
 
-A message says what is wrong, with the value, and what to do. `winnow.rpc.status` maps errors to
+Messages say what is wrong, with the value, and what to do. `winnow.rpc.status` maps errors to
 gRPC statuses.
 """
 
@@ -18,7 +18,7 @@ NOT_WRITABLE = "SHARD_NOT_WRITABLE"
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A machine-readable cause of an error: `google.rpc.ErrorInfo` on the wire."""
+    """A machine-readable cause of an error, sent as `google.rpc.ErrorInfo`."""
 
     reason: str
     """Name of the cause, in capitals and underscores."""
@@ -29,14 +29,16 @@ class WinnowError(Exception):
     """An error that a user or an operator can act on."""
 
     public = ""
-    """Message for callers, if the full message names machines, files or checksums; else empty."""
+    """Message for callers without the scope `admin`, if the full message names machines, files or
+    checksums; empty if they may see the full message.
+    """
 
     def __init__(self, message: str = "", faults: Sequence[Fault] = ()) -> None:
         super().__init__(message)
         self.faults = tuple(faults)
 
     def with_public(self, message: str) -> Self:
-        """Sets the message for callers, and returns the error."""
+        """Sets `public`, and returns the error."""
         self.public = message
         return self
 
@@ -89,7 +91,7 @@ class UnavailableError(WinnowError):
 
 
 class NotLoadedError(UnavailableError):
-    """A node runs but could not load its data, and a retry does not help; the message says why."""
+    """A node runs but could not load its data. A retry does not help; the message says why."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, [Fault(NOT_LOADED)])
@@ -107,19 +109,19 @@ class NotServedError(UnavailableError):
 
 
 class StoppedError(WinnowError):
-    """Work was stopped because its caller has gone. No caller sees this error."""
+    """Work was stopped because its caller cancelled it. No caller sees this error."""
 
 
 class IdentityError(WinnowError):
-    """Two artefacts do not match: they differ in bundle, index or dimension."""
+    """Two artefacts do not match: they differ in encoder, bundle, index or dimension."""
 
 
 class GenerationGoneError(WinnowError):
-    """The shard no longer has the generation of a hit: retrieve again."""
+    """The shard no longer has the generation of a hit. Retrieve again."""
 
 
 class NotWritableError(WinnowError):
-    """The index accepts no writes in its configuration; the message says what to change."""
+    """The index is not configured to accept writes. The message says what to change."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, [Fault(NOT_WRITABLE)])

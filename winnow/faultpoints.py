@@ -1,7 +1,7 @@
-"""Fault points: named points of the program at which tests kill it, like kill -9.
+"""Fault points: named points in the code at which tests kill the process, as with kill -9.
 
-Tests and `bench/crashes` select a point by an environment variable of a child process. An
-installation from a wheel ignores the variable.
+Tests and `bench/crashes` select a point by an environment variable of a child process.
+Installations from a wheel ignore the variable.
 """
 
 import os
@@ -10,8 +10,9 @@ import signal
 from winnow.packaged import checkout
 
 VARIABLE = "WINNOW_TEST_KILL_AT"
-"""Environment variable, `POINT` or `POINT:N`: kills the process when it reaches POINT the N-th
-time."""
+"""Environment variable with `POINT` or `POINT:N`, which kills the process when it reaches POINT for
+the N-th time.
+"""
 POINTS = (
     "log.begun",
     "log.inserted",
@@ -41,12 +42,12 @@ class FaultPoints:
     """Kills the process at a selected fault point."""
 
     def __init__(self, setting: str) -> None:
-        """`setting` is the value of the variable; empty for no point."""
+        """`setting`: value of the environment variable; empty selects no point."""
         self._point, _, times = setting.partition(":")
         self._remaining = int(times or 1)
 
     def reach(self, point: str) -> None:
-        """Kills the process if `point` is selected and was reached often enough."""
+        """Kills the process if `point` is selected and this is the N-th time that it is reached."""
         if point != self._point:
             return
         self._remaining -= 1

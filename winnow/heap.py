@@ -1,8 +1,8 @@
-"""Returns free memory of the C library's heap to the system.
+"""Returns free memory of the C library's heap to the operating system.
 
-By itself, glibc returns only free memory at the end of its heap. After thousands of calls, freed
-blocks are between used ones: a front node kept 100 MB after 5,000 health watches. The same happens
-to a content node whose shard is merged repeatedly.
+By itself, glibc returns only free memory at the end of its heap. After thousands of calls, free
+blocks lie between used blocks: a front node kept 100 MB after 5,000 health watches. The same
+happens on a content node whose shard is merged repeatedly.
 """
 
 import asyncio
@@ -15,18 +15,18 @@ from typing import Any
 _M_ARENA_MAX = -8
 """Constant of glibc's malloc.h."""
 _ARENAS = 2
-"""Limit of arenas. Two suffice, as running a model takes only some hundred blocks per passage."""
+"""Maximum number of arenas. Two suffice: a model run takes only a hundred blocks per passage."""
 _ARENAS_VARIABLE = "MALLOC_ARENA_MAX"
 _PAUSE = 2.0
-"""Seconds between a release and the trim, in which more memory may be released."""
+"""Seconds between a release of memory and the trim. Meanwhile more memory may be released."""
 
 
 def bound_arenas() -> None:
     """Limits the process to two malloc arenas; call it before threads start.
 
-    By default, glibc creates eight per core. Successive generations of a shard are loaded by
-    different threads, in different arenas. Each arena would keep the memory of a generation,
-    because some used blocks prevent a trim. MALLOC_ARENA_MAX takes precedence. Does nothing
+    By default, glibc creates up to eight arenas per core. Different threads load successive
+    generations of a shard, in different arenas. Each arena would keep the memory of a generation,
+    because a few used blocks prevent its release. MALLOC_ARENA_MAX takes precedence. Does nothing
     without glibc.
     """
     if not os.environ.get(_ARENAS_VARIABLE):
@@ -37,7 +37,7 @@ def bound_arenas() -> None:
 def trim_function() -> Callable[[], object] | None:
     """Returns a function that trims the heap; None without glibc.
 
-    A trim of 100 MB takes 50 milliseconds, without the interpreter's lock.
+    A trim of 100 MB takes 50 milliseconds. It does not hold the interpreter lock.
     """
     try:
         trim = ctypes.CDLL(None).malloc_trim
@@ -47,22 +47,22 @@ def trim_function() -> Callable[[], object] | None:
 
 
 def trim_heap() -> None:
-    """Trims the heap now. It blocks for milliseconds, so do not call it on an event loop."""
+    """Trims the heap now. Blocks for milliseconds, so do not call it on an event loop."""
     trim = trim_function()
     if trim is not None:
         trim()
 
 
 class HeapTrimmer:
-    """Trims the heap in a thread, some time after a large release."""
+    """Trims the heap in a thread, some time after a large release of memory."""
 
     def __init__(self, trim: Callable[[], object] | None, pause: float = _PAUSE) -> None:
-        """`trim`: a result of `trim_function`; `pause`: seconds before a trim."""
+        """`trim`: the result of `trim_function`; `pause`: seconds before a trim."""
         self._trim, self._pause = trim, pause
         self._scheduled = False
 
     def schedule(self) -> None:
-        """Schedules a trim on the running event loop, unless one is scheduled already."""
+        """Schedules a trim on the running event loop, unless one is already scheduled."""
         if self._trim is not None and not self._scheduled:
             self._scheduled = True
             asyncio.get_running_loop().call_later(self._pause, self._start_trim, self._trim)
@@ -73,7 +73,7 @@ class HeapTrimmer:
 
 
 _FLOOD = 1_000
-"""Number of calls, of some 20 KB each, whose end is worth a trim."""
+"""Decrease in calls in flight, at about 20 KB each, that is worth a trim."""
 
 
 class IdleTrimmer(HeapTrimmer):
@@ -82,19 +82,19 @@ class IdleTrimmer(HeapTrimmer):
     def __init__(
         self, trim: Callable[[], object] | None, flood: int = _FLOOD, pause: float = _PAUSE
     ) -> None:
-        """`trim`: a result of `trim_function`; `pause`: seconds before a trim."""
+        """`trim`, `pause`: see `HeapTrimmer`; `flood`: decrease in calls that is worth a trim."""
         super().__init__(trim, pause)
         self._flood = flood
         self._in_flight = self._peak = 0
-        """Calls in flight, and their maximum since the last trim."""
+        """Number of calls in flight, and its maximum since the last trim."""
 
-    def begin(self, context: Any) -> None:
-        """Counts a call until its context reports its end."""
+    def count_call(self, context: Any) -> None:
+        """Counts a call as in flight until its context reports the end."""
         self._in_flight += 1
         self._peak = max(self._peak, self._in_flight)
-        context.add_done_callback(self._end)
+        context.add_done_callback(self._uncount_call)
 
-    def _end(self, _context: Any) -> None:
+    def _uncount_call(self, _context: Any) -> None:
         self._in_flight -= 1
         if self._peak - self._in_flight >= self._flood:
             self.schedule()

@@ -1,4 +1,4 @@
-"""The directory of an index: which shards it has."""
+"""Finds the shards in the directory of an index."""
 
 from pathlib import Path
 
@@ -14,9 +14,9 @@ from winnow.files.checksummed_json import (
 
 
 def shard_directories(index: Path) -> list[Path]:
-    """The shards of an index, in order.
+    """Returns the directories of the shards of an index, in order.
 
-    Raises ArtefactError if `index` is not an index, or as `built_shards`.
+    Raises ArtefactError if `index` is not an index, or a shard was split (see `built_shards`).
     """
     path = index / INDEX_FILE
     if not path.is_file() and index.is_dir() and (index.parent / INDEX_FILE).is_file():
@@ -28,7 +28,7 @@ def shard_directories(index: Path) -> list[Path]:
         )
     text, manifest = read_json_object(open_json(path, "an index"))
     if CHECKSUM_FIELD in manifest and not has_valid_checksum(text, manifest):
-        raise ArtefactError(f"{path} is damaged: its content has changed; copy it again")
+        raise ArtefactError(f"{path} is damaged: its checksum does not match; copy it again")
     shards = manifest.get("shards")
     if type(shards) is not int or not 1 <= shards <= MAX_SHARDS:
         raise ArtefactError(
@@ -39,9 +39,9 @@ def shard_directories(index: Path) -> list[Path]:
 
 
 def built_shards(index: Path, shards: int) -> list[Path]:
-    """The directories of the shards that an index was built with, in order.
+    """Returns the directories of the shards that an index was built with, in order.
 
-    Raises ArtefactError if a shard was split since, and only its halves are there.
+    Raises ArtefactError if a shard has been split, so that only its halves exist.
     """
     directories = [index / shard_name(shard, shards) for shard in range(shards)]
     for shard, directory in enumerate(directories):

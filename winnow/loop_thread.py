@@ -1,4 +1,4 @@
-"""An event loop in a thread, for synchronous callers of asynchronous code."""
+"""An event loop in a thread, so that synchronous callers can run asynchronous code."""
 
 import asyncio
 import threading
@@ -12,10 +12,10 @@ Result = TypeVar("Result")
 
 
 class LoopThread:
-    """Runs coroutines of any number of threads on one event loop."""
+    """Runs coroutines on one event loop, for any number of threads."""
 
     def __init__(self, name: str) -> None:
-        """Starts the thread. `name` is the name of the thread; error messages use it, too."""
+        """Starts the thread. `name`: name of the thread, also used in error messages."""
         self._closed = f"the {name} was closed: open it again"
         self._loop = asyncio.new_event_loop()
         self._lock = threading.Lock()
@@ -27,9 +27,9 @@ class LoopThread:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """The result of `work`; Ctrl-C cancels it.
+        """Runs `work` and returns its result. Ctrl-C cancels the work.
 
-        Raises UnavailableError if the thread was closed before, or while it ran.
+        Raises UnavailableError if `close` was called before or during the work.
         """
         with self._lock:
             if self.is_closed:
@@ -47,7 +47,7 @@ class LoopThread:
     def close(self, last: Coroutine[Any, Any, None]) -> None:
         """Cancels all running work, waits until it has ended, runs `last`, and ends the thread.
 
-        Does nothing if it was called before.
+        Does nothing after the first call.
         """
         with self._lock:
             if self.is_closed:
@@ -55,7 +55,7 @@ class LoopThread:
                 return
             self.is_closed = True
         try:
-            asyncio.run_coroutine_threadsafe(self._end(last), self._loop).result()
+            asyncio.run_coroutine_threadsafe(self._shut_down(last), self._loop).result()
         finally:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
@@ -70,7 +70,7 @@ class LoopThread:
         finally:
             self._tasks.discard(task)
 
-    async def _end(self, last: Coroutine[Any, Any, None]) -> None:
+    async def _shut_down(self, last: Coroutine[Any, Any, None]) -> None:
         for task in self._tasks:
             if not task.cancelling():  # a second cancellation would interrupt the cleanup
                 task.cancel()

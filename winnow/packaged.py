@@ -1,6 +1,6 @@
 """Paths of the files that ship with the code: a bundle, the heads of its encoder, the demo corpus.
 
-A wheel has them inside this package, a checkout beside it.
+A wheel has these files inside this package; a checkout has them next to it.
 """
 
 import os
@@ -16,7 +16,7 @@ _CORPUS = _PACKAGE / "demo_corpus"
 
 
 def checkout() -> Path | None:
-    """Returns the root of the checkout; None for an installation from a wheel."""
+    """Returns the root directory of the checkout; None for an installation from a wheel."""
     return None if _BUNDLE.is_dir() else _PACKAGE.parent
 
 
@@ -41,8 +41,8 @@ def demo_corpus() -> Path:
 def generated_files() -> Path:
     """Returns the directory of generated files, which commands can create again.
 
-    It is `var/` in a checkout, else `$XDG_CACHE_HOME/winnow` or `~/.cache/winnow`. It may not exist
-    yet.
+    In a checkout this is `var/`; otherwise `$XDG_CACHE_HOME/winnow`, by default `~/.cache/winnow`.
+    The directory may not exist yet.
     """
     if root := checkout():
         return root / "var"

@@ -12,10 +12,10 @@ _PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent() -> None:
-    """Makes the kernel send SIGTERM when the parent dies; call it first in a child.
+    """Makes the kernel send SIGTERM to this process when its parent dies; call it first in a child.
 
-    The signal is sent when the thread that started the child ends. Does nothing without the
-    variable, or on other systems than Linux.
+    The kernel sends the signal when the thread that started the child ends. Does nothing if
+    `PARENT_VARIABLE` is not set, or on systems other than Linux.
     """
     # removed, so that children of this process do not inherit it
     parent = os.environ.pop(PARENT_VARIABLE, None)
@@ -23,5 +23,5 @@ def die_with_parent() -> None:
         return
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    if str(os.getppid()) != parent:  # it died before the call of prctl
+    if str(os.getppid()) != parent:  # the parent died before the call of prctl
         sys.exit(1)

@@ -1,15 +1,15 @@
-"""Quotes texts of callers, and counts nouns, in messages.
+"""Formats quotes of callers' texts, and counted nouns, for messages.
 
-Quotes go into responses and logs. So they are short, and have no line breaks, which could forge log
-lines.
+Quotes appear in responses and logs. So they are short, and have no line breaks, which could forge
+log lines.
 """
 
 import re
 
 MAX_QUOTED = 100
-"""Limit of quoted characters of a text."""
+"""Maximum number of characters of a text that are quoted."""
 _MAX_BRIEF = 24
-"""Limit of quoted characters in a header."""
+"""Maximum number of characters of a text that are quoted in a header."""
 
 
 def shortened(text: str) -> str:
@@ -24,7 +24,7 @@ def quoted(text: str) -> str:
 
 
 def briefly(value: str) -> str:
-    """Returns a short ASCII quote, for headers, which encode other characters in three bytes."""
+    """Returns a short ASCII quote, because headers need three bytes for other characters."""
     return quoted("".join(each if each.isascii() else "?" for each in value[:_MAX_BRIEF]))
 
 

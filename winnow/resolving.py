@@ -1,4 +1,4 @@
-"""Resolves targets to addresses of servers.
+"""Resolves targets to the addresses of servers.
 
 gRPC could resolve names itself, but would hide the addresses from the policies that choose
 replicas.
@@ -15,11 +15,11 @@ from winnow.errors import UnavailableError
 
 _DNS_SCHEME = "dns:///"
 Lookup = Callable[[str, int], Awaitable[Iterable[str]]]
-"""Returns the IP addresses of a host, given its name and a port; raises OSError."""
+"""Returns the IP addresses of a host, given its name and a port; raises OSError on failure."""
 
 
 class Resolver(Protocol):
-    """Resolves one target to addresses."""
+    """Finds the current addresses of one target."""
 
     target: str
 
@@ -31,7 +31,7 @@ class Resolver(Protocol):
 
 
 class StaticTarget:
-    """A target that is a single address."""
+    """The resolver of a single address, HOST:PORT."""
 
     def __init__(self, target: str) -> None:
         """Raises ValueError unless `target` is HOST:PORT."""
@@ -44,7 +44,7 @@ class StaticTarget:
 
 
 class DnsTarget:
-    """A target that is a DNS name of any number of servers."""
+    """The resolver of a DNS name of any number of servers, dns:///HOST:PORT."""
 
     def __init__(self, target: str, lookup: Lookup | None = None) -> None:
         """Raises ValueError unless `target` is dns:///HOST:PORT."""
@@ -53,7 +53,7 @@ class DnsTarget:
         self._lookup = lookup or _look_up_host
 
     async def addresses(self) -> frozenset[str]:
-        """Returns all current addresses of the name."""
+        """Returns all current addresses of the DNS name."""
         try:
             ips = frozenset(await self._lookup(self._address.host, self._address.port))
         except OSError as error:

@@ -1,7 +1,7 @@
 """The interfaces of a shard and of a content node, whether local, remote or fake.
 
-The front node uses content nodes only through them. Implementations of a shard:
-`content_node.searcher` (in this process), `stateless.replicas.remote` (behind gRPC), `tests.fakes`
+The front node uses content nodes only through these interfaces. Implementations of a shard:
+`content_node.searcher` (in this process), `stateless.replicas.remote` (over gRPC), `tests.fakes`
 (scripted). Implementations of a node: `content_node.served_shards`, `stateless.replicas.remote`,
 `tests.fakes`.
 """
@@ -19,49 +19,51 @@ from winnow.domain.shard import NodeReport, ShardInfo
 from winnow.domain.shard_call import NEVER, Interval
 
 MAX_CALL_SHARDS = 64
-"""Limit of the shards of one call to a content node. The reply takes some 3 KB for each."""
+"""Maximum number of shards per call to a content node. The reply has about 3 KB per shard."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """The result of a retrieval on one shard, with its hits best first."""
+    """The result of a retrieval on one shard."""
 
     hits: tuple[Hit, ...]
+    """Hits, best first."""
     candidate_distances: tuple[float, ...]
-    """Distances of the shard's candidates, whether they became hits or not."""
+    """Distances of all candidates of the shard, including those that did not become hits."""
     timings: ShardTimings
     _: KW_ONLY
     idle_readers: int = 0
     """Number of idle readers of the shard."""
     candidate_words: tuple[float, ...] = ()
-    """BM25 scores of the shard's best passages by words, best first, whether hits or not."""
+    """BM25 scores of the shard's best passages by words, best first; not all become hits."""
     sequence: int = 0
     """Sequence number of the last write that the retrieval saw."""
     retrieved: Interval = NEVER
-    """When the shard retrieved, as a part of the call."""
+    """Time of the retrieval, relative to the start of the call."""
     passages: int | None = None
-    """Number of passages that the shard held after that write; None if it did not report it."""
+    """Number of passages that the shard held after write `sequence`; None if not reported."""
     log_id: str = ""
-    """Name of the log that `sequence` counts in; empty if there is none, or it has no name."""
+    """Name of the log that numbers the writes; empty if there is no log, or it has no name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The readings of one shard, in any order."""
+    """The result of reading passages on one shard."""
 
     readings: tuple[Reading, ...]
+    """Readings, in any order."""
     timings: ShardTimings
     unread: int = 0
     """Number of requested passages that were not read before the deadline."""
     _: KW_ONLY
     sequence: int = 0
-    """Sequence number of the last write that the retrieval of this call saw; 0 without one."""
+    """Sequence number of the last write that the retrieval saw; 0 if the call did not retrieve."""
     retrieved: Interval = NEVER
-    """When this call retrieved, as a part of the call; NEVER if it did not retrieve."""
+    """Time of the retrieval, relative to the start of the call; NEVER without a retrieval."""
     passages: int | None = None
-    """Number of passages that the shard held after that write; None if it did not report it."""
+    """Number of passages that the shard held after write `sequence`; None if not reported."""
     log_id: str = ""
-    """Name of the log that `sequence` counts in; empty if there is none, or it has no name."""
+    """Name of the log that numbers the writes; empty if there is no log, or it has no name."""
 
 
 class Searcher(Protocol):
@@ -78,7 +80,7 @@ class Searcher(Protocol):
     async def retrieve(
         self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
     ) -> Retrieved:
-        """Returns the shard's passages that may be among the best of the whole cluster."""
+        """Returns the passages of the shard that may be among the best of the whole index."""
 
     async def read(
         self,
@@ -100,18 +102,18 @@ class Searcher(Protocol):
 
 
 class RequestedShard(NamedTuple):
-    """A shard of a retrieval from several shards."""
+    """One of the shards of a call that retrieves from several shards."""
 
     shard: int
     after: int = 0
-    """Number of the write that the shard must have; 0 for none."""
+    """Sequence number of the last write that the shard must have; 0 for none."""
 
 
 class ContentNode(Protocol):
     """A content node, which serves any number of shards of an index."""
 
     async def report(self, deadline: Deadline) -> NodeReport:
-        """Returns the shards of the node.
+        """Returns the shards of the node, and why it does not serve others.
 
         Raises a `winnow.errors.WinnowError`: `LeavingError` while the node is shutting down,
         `DeadlineExceededError` or `UnavailableError` if it does not reply.
@@ -120,8 +122,8 @@ class ContentNode(Protocol):
     def searcher(self, shard: int | None) -> Searcher:
         """Returns a searcher of one shard; None stands for the only shard of the node.
 
-        Raises UnavailableError if the node does not have the shard; so do the calls of the searcher
-        while the node does not serve it.
+        Raises UnavailableError if the node does not have the shard. Calls of the searcher raise it,
+        too, while the node does not serve the shard.
         """
 
     async def retrieve(
@@ -131,9 +133,9 @@ class ContentNode(Protocol):
         shards: Sequence[RequestedShard],
         deadline: Deadline,
     ) -> Sequence[Retrieved | Exception]:
-        """Retrieves from up to `MAX_CALL_SHARDS` shards; returns a result for each, in their order.
+        """Retrieves from up to `MAX_CALL_SHARDS` shards; returns a result for each, in order.
 
-        `depth.after` is ignored. Hits and candidates may be left out as in
-        `winnow.candidates.joint`. A shard that fails has its error as its result. Raises a
-        WinnowError if the whole call fails.
+        The result of a failed shard is its error. Ignores `depth.after`. May leave out hits and
+        candidates that cannot matter, as `winnow.candidates.joint` does. Raises a WinnowError if
+        the whole call fails.
         """

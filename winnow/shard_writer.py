@@ -1,7 +1,7 @@
 """The interface of a shard that accepts writes, whether local, remote or fake.
 
-Implementations: `content_node.live` (a shard in this process), `stateless.feed.remote` (a node
-behind gRPC), `tests.fakes` (a scripted shard).
+Implementations: `content_node.live` (in this process), `stateless.feed.remote` (over gRPC),
+`tests.fakes` (scripted).
 """
 
 from collections.abc import Sequence
@@ -16,16 +16,16 @@ from winnow.passages.canonical import PassageDigest
 
 
 class WordSource(Protocol):
-    """A shard that counts the passages that contain each word.
+    """The passage counts of words: how many passages contain each word.
 
-    Both methods raise a `winnow.errors.WinnowError`.
+    Both methods raise a `winnow.errors.WinnowError` if they fail.
     """
 
     async def built_counts(self, deadline: Deadline) -> WordCounts:
-        """Returns the passage count of each word in the whole index, as it was built."""
+        """Returns the counts of the whole index when it was built."""
 
     async def changes(self, deadline: Deadline) -> WordChanges:
-        """Returns how writes to this shard have changed these counts."""
+        """Returns the changes of the counts by writes to this shard since the build."""
 
 
 class ShardWriter(Protocol):
@@ -39,39 +39,39 @@ class ShardWriter(Protocol):
     async def write(self, writes: Sequence[Write], deadline: Deadline) -> list[Written]:
         """Stores writes in order; returns a result for each once all are durable.
 
-        A cancelled call may or may not store its writes; sending them again is harmless. `writes`
-        may convert messages on access, so access it in a thread.
+        A cancelled call may or may not store its writes. Sending writes again is harmless.
+        `writes` may convert messages on access, so access it in a thread.
         """
 
     async def find_unchanged(
         self, puts: Sequence[PassageDigest], deadline: Deadline
     ) -> list[Written | None]:
-        """Returns, for each put, its outcome if it would change nothing, otherwise None.
+        """Returns the outcome of each put that would change nothing; None for the other puts.
 
-        The shard compares with all writes acknowledged before the call. None also means that it
-        cannot tell.
+        The shard compares the puts with all writes that were acknowledged before the call. None may
+        also mean that the shard cannot tell.
         """
 
 
 class CountingShardWriter(ShardWriter, WordSource, Protocol):
-    """A shard that stores passages, and counts their words."""
+    """A `ShardWriter` that is also a `WordSource`."""
 
 
 @dataclass(frozen=True, slots=True)
 class WritableShard:
-    """A shard that stores writes, and what they have to match."""
+    """A shard that accepts writes, and the identities that writes must match."""
 
     writer: CountingShardWriter
     info: ShardInfo
     encoding_fingerprint: str
-    """Fingerprint of the encoder of the vectors."""
+    """Fingerprint of the encoder that computed the shard's vectors."""
 
 
 class WritableShards(Protocol):
-    """The shards of a node that takes writes."""
+    """The shards of a node that accepts writes."""
 
     def writing(self, shard: int | None) -> WritableShard:
-        """Returns a shard; None stands for the only one of the node.
+        """Returns a shard to write to; None stands for the only shard of the node.
 
         Raises UnavailableError if the node does not serve the shard now.
         """

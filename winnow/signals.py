@@ -23,7 +23,8 @@ _WAKEUP_BYTES = 512
 def end_on_signals() -> None:
     """Makes SIGTERM and Ctrl-C raise KeyboardInterrupt in the main thread.
 
-    Ctrl-C needs it, because a background process of a script inherits SIGINT as ignored.
+    SIGINT needs a handler, too, because a background process of a script inherits SIGINT as
+    ignored.
     """
     for number in _END_SIGNALS:
         signal.signal(number, _interrupt)
@@ -31,10 +32,10 @@ def end_on_signals() -> None:
 
 @contextlib.contextmanager
 def importing() -> Iterator[None]:
-    """Makes SIGTERM and Ctrl-C end the process at once while the block imports native modules.
+    """Makes SIGTERM and Ctrl-C end the process immediately while the block imports native modules.
 
-    KeyboardInterrupt would break their import. Commands import what they run in such a block, so
-    that their help needs none of it.
+    KeyboardInterrupt would break such an import. Commands import their modules in this block when
+    they run, so that their help does not need these modules.
     """
     previous = {number: signal.getsignal(number) for number in _END_SIGNALS}
     for number in _END_SIGNALS:
@@ -49,9 +50,9 @@ def importing() -> Iterator[None]:
 def run(main: Coroutine[Any, Any, Result]) -> Result:
     """Runs a coroutine in the main thread, as `asyncio.run` does.
 
-    The first SIGTERM or Ctrl-C cancels `main`, and raises KeyboardInterrupt once `main` has cleaned
-    up. The second one raises KeyboardInterrupt immediately. The first one does not, because an
-    exception inside gRPC's code would crash it.
+    The first SIGTERM or Ctrl-C cancels `main`, and raises KeyboardInterrupt when `main` has cleaned
+    up. It does not raise immediately, because an exception inside gRPC's code would crash gRPC. The
+    second signal raises KeyboardInterrupt immediately.
     """
     import asyncio  # noqa: PLC0415 (every command imports this module)
 
@@ -77,13 +78,13 @@ class _SignalCanceller:
         self._task: asyncio.Task[Any] | None = None
 
     def install(self, stack: contextlib.ExitStack) -> None:
-        """Installs the handlers; closing `stack` restores the previous ones."""
+        """Installs the handlers. Closing `stack` restores the previous handlers."""
         for number in _END_SIGNALS:
             stack.callback(self._restore, number, signal.getsignal(number))
             signal.signal(number, self._handle)
 
     async def run(self, main: Coroutine[Any, Any, Result], stack: contextlib.ExitStack) -> Result:
-        """Awaits `main` in the current task, which signals cancel."""
+        """Awaits `main` in the current task, which the first signal cancels."""
         import asyncio  # noqa: PLC0415 (every command imports this module)
 
         self._task = asyncio.current_task()
@@ -106,10 +107,10 @@ class _SignalCanceller:
 
 
 def on_signals(loop: "asyncio.AbstractEventLoop", call: Callable[[], object]) -> None:
-    """Calls `call` on the loop at every SIGTERM and Ctrl-C; does nothing once the loop is closed.
+    """Calls `call` on the loop at every SIGTERM and Ctrl-C; does nothing after the loop is closed.
 
-    Unlike `loop.add_signal_handler`, the handlers outlive the loop, so a late signal does not kill
-    a process that is ending. Call this once per process.
+    Unlike those of `loop.add_signal_handler`, the handlers outlive the loop, so a late signal does
+    not kill a process that is ending. Call this once per process.
     """
 
     def handle(_number: int, _frame: FrameType | None) -> None:
@@ -126,10 +127,11 @@ def _call_soon(loop: "asyncio.AbstractEventLoop", call: Callable[[], object]) ->
 
 
 def _wake_on_signals(loop: "asyncio.AbstractEventLoop") -> Callable[[], None]:
-    """Makes every signal wake the loop; returns a function that undoes it.
+    """Makes every signal wake the loop; returns a function that undoes this.
 
-    Python runs handlers in the main thread, when that executes bytecode. Without a wakeup, a signal
-    that arrives just before the thread sleeps, or in another thread, could wait for ever.
+    Python runs signal handlers only while the main thread executes bytecode. Without a wakeup, a
+    signal that arrives in another thread, or just before the main thread sleeps, could wait for
+    ever.
     """
     read_end, write_end = os.pipe()
     for end in (read_end, write_end):
@@ -146,13 +148,13 @@ def _wake_on_signals(loop: "asyncio.AbstractEventLoop") -> Callable[[], None]:
 
 
 def restore_default_handlers() -> None:
-    """Makes the next signal kill the process, for an interrupted command that is ending."""
+    """Makes the next signal kill the process. For a command that is ending after an interrupt."""
     for number in _END_SIGNALS:
         signal.signal(number, signal.SIG_DFL)
 
 
 def ignore_signals() -> None:
-    """Ignores signals while the process exits, when the interpreter removes other handlers."""
+    """Ignores signals from now on, because the interpreter removes other handlers at exit."""
     for number in _END_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 

@@ -1,7 +1,7 @@
 """Shares the work of equal concurrent requests.
 
-Runs the tasks and wakes the askers that wait for them; `winnow.policy.attempts` decides who waits,
-tries or settles. Does not cache results.
+Runs attempts as tasks, and wakes the callers that wait for them. `winnow.policy.attempts` decides
+which callers wait, try or settle. Does not cache results.
 """
 
 import asyncio
@@ -24,22 +24,22 @@ Key = TypeVar("Key", bound=Hashable)
 Result = TypeVar("Result")
 Work = Callable[[], Coroutine[Any, Any, Result]]
 Judge = Callable[[Result], tuple[Lack, Any]]
-"""Returns what a result lacks, and its worth; higher is better."""
+"""Returns what a result lacks, and its quality; a larger value is better."""
 LackOfError = Callable[[BaseException], Lack]
 """Returns what a failed attempt lacked."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharedResult(Generic[Result]):
-    """A result that an asker receives."""
+    """A result that a caller receives."""
 
     result: Result
     own: bool
-    """Whether the result is from the asker's own attempt."""
+    """Whether the result is from the caller's own attempt."""
 
 
 class SingleFlight(Generic[Key, Result]):
-    """Flights by key. A flight is the shared work for one key, while askers wait for it."""
+    """The flights, by key. A flight is the shared work for one key, while callers wait for it."""
 
     def __init__(
         self,
@@ -47,21 +47,21 @@ class SingleFlight(Generic[Key, Result]):
         lack_of_error: LackOfError = lambda _: Lack.NOTHING,
         joining: Callable[[], AbstractContextManager[Any]] = nullcontext,
     ) -> None:
-        """Has no flights yet.
+        """Begins without flights.
 
         Args:
             judge: judges the result of an attempt.
-            lack_of_error: judges the error of an attempt.
-            joining: opens the context in which an asker without an own attempt waits.
+            lack_of_error: returns what a failed attempt lacked, given its error.
+            joining: opens a context in which a caller without an own attempt waits.
 
         """
         self._judge, self._lack_of_error, self._joining = judge, lack_of_error, joining
         self._flights: dict[Key, _Flight[Result]] = {}
         self.waiting = 0
-        """Number of waiting askers."""
+        """Number of waiting callers."""
 
     def __contains__(self, key: Key) -> bool:
-        """Returns whether an asker waits for this key."""
+        """Returns whether a caller waits for this key."""
         return key in self._flights
 
     async def ask(
@@ -71,17 +71,17 @@ class SingleFlight(Generic[Key, Result]):
         asker: FlightCaller | None = None,
         usable: Callable[[Result], bool] = lambda _: True,
     ) -> SharedResult[Result]:
-        """Returns the result of another asker's attempt, or of an own attempt.
+        """Returns the result of another caller's attempt, or of an own attempt.
 
-        Cancelling an asker does not affect the others. When the last asker is cancelled, all
-        attempts are. If there is no result, raises the error of the asker's own attempt, or else of
-        another one.
+        Cancelling a caller does not affect the others. When the last caller is cancelled, all
+        attempts are cancelled. Without a result, raises the error of the caller's own attempt, or
+        of another attempt if there was no own one.
 
         Args:
             key: identifies the work.
-            work: does the work, as an attempt of this asker.
-            asker: how long the asker waits, and for which client.
-            usable: returns whether another asker's result is acceptable.
+            work: does the work, in an attempt of this caller.
+            asker: the deadline and the client of this caller.
+            usable: returns whether this caller accepts another caller's result.
 
         """
         flight = self._flights.setdefault(key, _Flight(self._judge, self._lack_of_error))
@@ -92,7 +92,7 @@ class SingleFlight(Generic[Key, Result]):
             while (step := waiter.next_step(flight.running)) is not NextStep.SETTLE:
                 attempt_ended.clear()
                 if step is NextStep.TRY:
-                    waiter.own_attempt = flight.begin(waiter.caller, work)
+                    waiter.own_attempt = flight.start_attempt(waiter.caller, work)
                 with nullcontext() if waiter.own_attempt else self._joining():
                     await attempt_ended.wait()
         finally:
@@ -102,7 +102,7 @@ class SingleFlight(Generic[Key, Result]):
         return _shared_result(waiter)
 
     def cancel(self) -> None:
-        """Cancels all attempts and waiting askers."""
+        """Cancels all attempts, and so all waiting callers."""
         for flight in list(self._flights.values()):
             flight.cancel()
 
@@ -116,35 +116,35 @@ class _Flight(Generic[Result]):
         self._askers: dict[FlightWaiter[Result], asyncio.Event] = {}
 
     def join(self, waiter: FlightWaiter[Result]) -> asyncio.Event:
-        """Adds an asker; returns an event that is set when an attempt ends."""
+        """Adds a caller; returns an event that is set whenever an attempt ends."""
         self._askers[waiter] = asyncio.Event()
         return self._askers[waiter]
 
     def leave(self, waiter: FlightWaiter[Result]) -> bool:
-        """Removes an asker; cancels all attempts and returns True if it was the last one."""
+        """Removes a caller. If it was the last one, cancels all attempts and returns True."""
         del self._askers[waiter]
         if not self._askers:
             self.cancel()
         return not self._askers
 
-    def begin(self, asker: FlightCaller, work: Work[Result]) -> FlightAttempt:
+    def start_attempt(self, asker: FlightCaller, work: Work[Result]) -> FlightAttempt:
         attempt = FlightAttempt(asker)
         self.running[attempt] = asyncio.create_task(_run(attempt, work))
-        self.running[attempt].add_done_callback(partial(self._done, attempt))
+        self.running[attempt].add_done_callback(partial(self._record_end, attempt))
         return attempt
 
     def cancel(self) -> None:
         for task in self.running.values():
             task.cancel()
 
-    def _done(self, attempt: FlightAttempt, task: "asyncio.Task[Result]") -> None:
+    def _record_end(self, attempt: FlightAttempt, task: "asyncio.Task[Result]") -> None:
         del self.running[attempt]
-        ended = self._attempt_ended(attempt, task)
+        ended = self._ended_attempt(attempt, task)
         for waiter, attempt_ended in self._askers.items():
             waiter.record_end(ended)
             attempt_ended.set()
 
-    def _attempt_ended(
+    def _ended_attempt(
         self, attempt: FlightAttempt, task: "asyncio.Task[Result]"
     ) -> EndedAttempt[Result]:
         if task.cancelled():
@@ -166,7 +166,7 @@ async def _run(attempt: FlightAttempt, work: Work[Result]) -> Result:
 def _shared_result(waiter: FlightWaiter[Result]) -> SharedResult[Result]:
     outcome = waiter.outcome()
     if outcome.error is not None:
-        # or the traceback would grow by the frames of every asker
+        # otherwise every caller would add its frames to the traceback
         raise outcome.error.with_traceback(outcome.traceback)
     assert outcome.result is not None
     return SharedResult(outcome.result, outcome.attempt is waiter.own_attempt)

@@ -1,4 +1,4 @@
-"""Runs work to its end even if its caller is cancelled, such as closing."""
+"""Runs work, such as closing, to its end even if the caller is cancelled."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -8,9 +8,9 @@ Result = TypeVar("Result")
 
 
 async def to_the_end(work: Coroutine[Any, Any, Result]) -> Result:
-    """Completes `work` and returns its result.
+    """Runs `work` to its end and returns its result.
 
-    If the caller is cancelled, the cancellation is raised afterwards.
+    If the caller is cancelled, raises CancelledError after `work` has ended.
     """
     task = asyncio.create_task(work)
     interrupted = False

@@ -157,7 +157,7 @@ async def test_unchanged_passages_are_reported(shard: LiveShard, node: Stub) -> 
     assert found == [each and Written(each, 1) for each in outcomes]
     with pytest.raises(IdentityError, match="have the encoding fingerprint other"):
         await told(node.FindUnchanged(comparing(put("d"), encoding_fingerprint="other")))
-    with pytest.raises(UnavailableError, match="reported 0 passages for 1"):
+    with pytest.raises(UnavailableError, match="reported 0 outcomes for 1 passages"):
         convert.unchanged_of_message(shard_feed_pb2.FindUnchangedResponse(), 1)
 
 

@@ -45,8 +45,8 @@ def test_a_node_stays_until_it_has_no_shards_and_does_not_run() -> None:
     ("shard", "node", "to", "problem"),
     [
         (7, "", "c", "there is no shard 7: the index has 0, 1, 2"),
-        (0, "", "a", "node a has shard 0 already"),
-        (0, "", "d", "no node d runs; those that do: a, b, c"),
+        (0, "", "a", "node a already has shard 0"),
+        (0, "", "d", "there is no running node d: choose one of a, b, c"),
         (1, "", "c", "shard 1 is on nodes a, b: name one"),
         (0, "b", "c", "shard 0 is on a, not on b"),
     ],
@@ -60,9 +60,9 @@ def test_an_impossible_move_is_refused(shard: int, node: str, to: str, problem: 
     ("holders", "problem"),
     [
         ({0: ("a",), 1: ("a",)}, "it lacks shard 2"),
-        ({0: ("a",), 1: (), 2: ("a",)}, r"holders\[1\]: it names no node"),
+        ({0: ("a",), 1: (), 2: ("a",)}, r"holders\[1\]: no node is named"),
         ({0: ("a",), 1: ("x",), 2: ("a",)}, r"holders\[1\]: node x is not among the nodes"),
-        ({0: ("a",), 1: ("a", "a"), 2: ("a",)}, r"holders\[1\]: it names a node twice"),
+        ({0: ("a",), 1: ("a", "a"), 2: ("a",)}, r"holders\[1\]: a node is named twice"),
     ],
 )
 def test_an_assignment_that_names_nobody_is_refused(
@@ -96,7 +96,7 @@ def test_the_loser_of_two_writers_at_a_url_is_told(tmp_path: Path) -> None:
         other.change(lambda _: FIRST.with_move(0, "", "b", NODES))
 
     file._storage.write = overtaken  # type: ignore[method-assign]
-    with pytest.raises(UnavailableError, match="changed by somebody else"):
+    with pytest.raises(UnavailableError, match="changed by another writer"):
         file.change(lambda _: FIRST)
 
 

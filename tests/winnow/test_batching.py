@@ -29,7 +29,7 @@ class Model(Encoder):
         self.begun, self.go_on = threading.Semaphore(0), threading.Event()
         self.fails: Exception | None = None
 
-    def many(self, texts: Sequence[Sequence[int]]) -> list[tuple[Vector, States | None]]:
+    def encode_batch(self, texts: Sequence[Sequence[int]]) -> list[tuple[Vector, States | None]]:
         self.runs.append([tuple(ids) for ids in texts])
         self.begun.release()
         assert self.go_on.wait(LONG)
@@ -176,7 +176,7 @@ class Masked:
 def test_a_text_gets_its_own_vector_and_states_out_of_a_run() -> None:
     encoder = Encoder(Masked(), SpecialTokens(1, 2), 1)
     texts: list[list[int]] = [[4, 5], [], [9]]
-    for ids, (vector, states) in zip(texts, encoder.many(texts), strict=True):
+    for ids, (vector, states) in zip(texts, encoder.encode_batch(texts), strict=True):
         alone, alone_states = encoder.with_states(ids)
         assert vector == alone
         assert states is not None

@@ -18,7 +18,7 @@ from structlog.testing import capture_logs
 
 from winnow.errors import ArtefactError
 from winnow.inference import openvino
-from winnow.inference.choosing import Choice, ChosenBy, RuntimeChooser
+from winnow.inference.choosing import ChosenBy, RuntimeChoice, RuntimeChooser
 from winnow.inference.options import InferenceOptions, Runtime
 from winnow.inference.runtime import open_session
 from winnow.inference.runtime_timer import TimedSession, run_in_turns
@@ -71,7 +71,7 @@ class Chosen:
 
     def __init__(self) -> None:
         self.clock = Machine()
-        self.choices: list[Choice] = []
+        self.choices: list[RuntimeChoice] = []
         self.choosing = RuntimeChooser(
             self.choices.append, seconds=1.0, clock=self.clock, cpu=self.clock.cpu
         )
@@ -159,7 +159,7 @@ def test_a_runtime_that_hangs_ends_the_process_which_says_where() -> None:
     )
     assert ended.returncode == 1
     assert "in hang" in ended.stderr
-    assert "choose another one by --runtime" in ended.stdout + ended.stderr
+    assert "choose another one with --runtime" in ended.stdout + ended.stderr
 
 
 def test_what_cannot_be_opened_leaves_the_other_one_and_nothing_is_measured(
@@ -239,7 +239,7 @@ def test_choices_are_in_the_metrics_and_in_the_log_if_there_was_one() -> None:
     told = partial(RuntimeMetrics(registry).record_choice, "small")
     choosing = RuntimeChooser(told, clock=clock, cpu=clock.cpu)
     with capture_logs() as logged:
-        choosing.record("encoder.onnx", "onnxruntime", ChosenBy.ONLY)
+        choosing.report("encoder.onnx", "onnxruntime", ChosenBy.ONLY)
         assert logged == []
         slow, fast = Fake(clock, 0.02), Fake(clock, 0.01)
         ways = {"onnxruntime": lambda: slow, "openvino": lambda: fast}
@@ -264,7 +264,7 @@ needs_openvino = pytest.mark.skipif(not openvino.installed(), reason=needs.OPENV
 def test_a_float_model_is_tried_in_both_runtimes_and_runs_in_the_one_taken(
     doubling: Path,
 ) -> None:
-    choices: list[Choice] = []
+    choices: list[RuntimeChoice] = []
     options = InferenceOptions(chooser=RuntimeChooser(choices.append, seconds=0.05))
     session = open_session(doubling, ["doubled"], "fp32", options, sample_inputs=INPUTS)
     [choice] = choices
@@ -287,16 +287,16 @@ def test_what_was_named_or_is_the_only_one_is_not_measured(
     def clock() -> float:
         raise AssertionError("something was timed")
 
-    choices: list[Choice] = []
+    choices: list[RuntimeChoice] = []
     options = InferenceOptions(runtime=asked, chooser=RuntimeChooser(choices.append, clock=clock))
     open_session(doubling, ["doubled"], precision, options, sample_inputs=INPUTS)
-    assert choices == [Choice("model.onnx", "onnxruntime", by)]
+    assert choices == [RuntimeChoice("model.onnx", "onnxruntime", by)]
 
 
 @needs_openvino
 def test_without_a_usual_input_the_flags_decide(doubling: Path) -> None:
     """As for readers whose states are stored."""
-    choices: list[Choice] = []
+    choices: list[RuntimeChoice] = []
     options = InferenceOptions(chooser=RuntimeChooser(choices.append))
     open_session(doubling, ["doubled"], "fp32", options)
     assert [each.by for each in choices] == [ChosenBy.FLAGS]

@@ -41,7 +41,7 @@ def test_what_became_of_writes_survives_the_way() -> None:
     message = convert.written_to_message(written)
     back = convert.written_of_message(message, 3)
     assert (back, {each.log_id for each in back}) == (written, {"log"})
-    with pytest.raises(UnavailableError, match="reported 3 writes for 4"):
+    with pytest.raises(UnavailableError, match="reported 3 outcomes for 4 writes"):
         convert.written_of_message(message, 4)
     message.written[1].outcome = feed_pb2.WRITE_OUTCOME_UNSPECIFIED
     with pytest.raises(UnavailableError, match="unknown outcome"):

@@ -39,7 +39,7 @@ class Shore:
     def begin(self, calls: int) -> list[Call]:
         begun = [Call() for _ in range(calls)]
         for call in begun:
-            self.ebb.begin(call)
+            self.ebb.count_call(call)
         return begun
 
 
@@ -86,7 +86,7 @@ async def test_where_nothing_can_be_given_back_nothing_happens() -> None:
     ebb = IdleTrimmer(None, FLOOD, pause=0.0)
     calls = [Call() for _ in range(2 * FLOOD)]
     for call in calls:
-        ebb.begin(call)
+        ebb.count_call(call)
     end(calls)
     await settled()
 

@@ -85,7 +85,7 @@ def test_a_model_without_the_states_is_refused_by_name(tokenizer: Tokenizer) -> 
         open_question_encoder(other, tokenizer.special, states=True)
     none = entry.model_copy(update={"states": ""})
     other = type(bundle)(bundle.directory, bundle.manifest.model_copy(update={"encoder": none}))
-    with pytest.raises(ArtefactError, match="names no output for token states"):
+    with pytest.raises(ArtefactError, match="names no tensor for token states"):
         open_question_encoder(other, tokenizer.special, states=True)
 
 

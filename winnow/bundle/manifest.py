@@ -18,14 +18,17 @@ from winnow.files.checksummed_json import (
 )
 
 FORMAT_FULL, FORMAT_SPLIT = 1, 2
-"""Versions of the format: for full cross-encoders, which older releases read, and split readers."""
+"""Format versions of bundles with a full cross-encoder, and with a split reader.
+
+Older releases read only the former.
+"""
 FILE = "bundle.json"
 _HEADS_ONLY = {"states"}
-"""Fields of the encoder that only heads depend on."""
+"""Encoder fields that affect only heads."""
 _QUESTION_ONLY = {"question", "max_question_tokens", "question_precision"} | _HEADS_ONLY
-"""Fields of the encoder that the vectors of passages do not depend on."""
+"""Encoder fields that do not affect passage vectors."""
 _LIMIT = 2**16
-"""Limit of tokens and dimensions, above those of any supported model."""
+"""Maximum number of tokens or dimensions; every supported model has fewer."""
 _TokenType = Annotated[int, Field(ge=0, le=_LIMIT)]
 
 
@@ -43,8 +46,8 @@ class BundleFile(_ManifestModel):
 class BundleEncoder(_ManifestModel):
     """The sentence encoders. `question` and `passage` may name the same file.
 
-    The question encoder may have another size or precision, if it shares the vector space. Its own
-    fields do not affect the encoding of an index.
+    The question encoder may differ in size or precision, if both encode into the same vector space.
+    Fields of the question encoder do not affect the encoding of an index.
     """
 
     question: str
@@ -55,10 +58,10 @@ class BundleEncoder(_ManifestModel):
     passage_token_types: tuple[_TokenType, _TokenType]
     precision: str
     question_precision: str | None = None
-    """Precision of the question encoder; None if it is `precision`."""
+    """Precision of the question encoder; None means `precision`."""
     states: str = ""
-    """Name of the value in the question encoder's graph with the token states [1, tokens, width]
-    for heads; empty if there is none. Vectors and answers do not depend on it.
+    """Name of the tensor in the question encoder's graph that holds the token states for heads,
+    [1, tokens, width]; empty if the bundle supports no heads. Does not affect vectors or answers.
     """
 
     @property
@@ -71,21 +74,21 @@ class SplitReaderEntry(_ManifestModel):
     """The lower layers of a split reader, which process question and passage separately."""
 
     lower: str
-    """File of the lower layers; `ReaderEntry.file` has only the upper layers."""
+    """File with the lower layers; `ReaderEntry.file` then has only the upper layers."""
     width: int = Field(gt=0, le=_LIMIT)
-    """Values of a token state."""
+    """Number of values of a token state."""
     passage_tokens: int = Field(gt=34, le=_LIMIT)
-    """Limit of tokens of a passage with its title and special tokens.
+    """Maximum number of tokens of a passage, with its title and special tokens.
 
-    Longer passages are read in windows. The minimum leaves room beside the longest title and two
-    special tokens.
+    Longer passages are read in windows. Titles have at most 32 tokens, so with two special tokens
+    at least one token of text fits.
     """
     passage_position: int = Field(gt=2, le=_LIMIT)
-    """Position of the first token of a passage, for questions of any length."""
+    """Position of a passage's first token; it does not depend on the question's length."""
 
 
 class ReaderEntry(_ManifestModel):
-    """The reader, with the limits of its inputs and answers, in tokens."""
+    """The reader, and the limits of its inputs and answers in tokens."""
 
     file: str
     max_tokens: int = Field(gt=16, le=_LIMIT)
@@ -111,13 +114,13 @@ class ConfidenceEntry(_ManifestModel):
 
 
 class ScoreEntry(_ManifestModel):
-    """Weights of the final score, and the threshold of an answer's score."""
+    """Weights of the final score, and the score that an answer must reach."""
 
     relevance: float
     span: float
     distance: float
     no_answer_below: float
-    """Score below which the best candidate does not count as an answer."""
+    """Minimum score of an answer; if the best candidate scores less, there is no answer."""
     confidence: ConfidenceEntry | None = None
     """None in bundles of older versions."""
 
@@ -130,10 +133,10 @@ class RetrievalEntry(_ManifestModel):
 
 
 class StoppingEntry(_ManifestModel):
-    """A calibrated rule of early stopping; see `winnow.domain.stopping`."""
+    """A calibrated early-stopping rule; `winnow.domain.stopping.StoppingRule` has the fields."""
 
     max_loss: float = Field(gt=0)
-    """Limit of the accuracy lost on training questions, in points of exact match."""
+    """Maximum loss of accuracy on the training questions, in points of exact match."""
     nearness: float = Field(ge=0)
     gap: float = Field(ge=0)
     bar: float
@@ -141,7 +144,7 @@ class StoppingEntry(_ManifestModel):
 
 
 class Manifest(_ManifestModel):
-    """Everything that a service needs to know of a bundle before it opens a model."""
+    """The content of `bundle.json`: what a service must know before it opens a model."""
 
     format: int
     name: str
@@ -157,11 +160,11 @@ class Manifest(_ManifestModel):
     provenance: dict[str, Any] = {}
     accuracy: dict[str, Any] = {}
     untrained: bool = False
-    """Whether the reader's weights are random, so that it only serves for benchmarks."""
+    """Whether the reader's weights are random: such a bundle is useful only for benchmarks."""
 
     @property
     def encoding_fingerprint(self) -> str:
-        """Identifies how passages are encoded: vectors are comparable only where it is equal."""
+        """Identifies how passages are encoded. Vectors with different values are not comparable."""
         return _digest(
             self.files[self.encoder.passage].sha256,
             self.files[self.tokenizer].sha256,
@@ -170,7 +173,7 @@ class Manifest(_ManifestModel):
 
     @property
     def states_fingerprint(self) -> str:
-        """Identifies how texts become token states: heads fit one encoder only."""
+        """Identifies how texts become token states. Heads need the encoder they were trained on."""
         return _digest(
             self.files[self.encoder.question].sha256,
             self.files[self.tokenizer].sha256,
@@ -192,8 +195,8 @@ class Manifest(_ManifestModel):
 
     @property
     def fingerprint(self) -> str:
-        """Identifies everything that an answer depends on: encoding, retrieval, reader, score,
-        stopping.
+        """Identifies everything in the bundle that affects an answer: encoders, retrieval weights,
+        reader, score and early stopping.
         """
         return _digest(
             self.encoding_fingerprint,
@@ -213,7 +216,7 @@ class Manifest(_ManifestModel):
         return None if entry is None else Confidence(**entry.model_dump())
 
     def stopping_rule(self, max_loss: float) -> StoppingRule | None:
-        """Returns the rule with the greatest loss up to `max_loss`; None if there is none."""
+        """Returns the rule with the largest loss of at most `max_loss`; None if there is none."""
         allowed = [entry for entry in self.stopping if entry.max_loss <= max_loss]
         if not allowed:
             return None
@@ -222,9 +225,10 @@ class Manifest(_ManifestModel):
 
 
 def read_manifest(directory: Path) -> Manifest:
-    """Reads `bundle.json`. Manifests of older versions have no checksum of themselves.
+    """Reads `bundle.json`, and verifies its checksum if it has one. Older manifests have none.
 
-    Raises ArtefactError if it is missing or invalid, or its checksum or format does not match.
+    Raises ArtefactError if the file is missing or invalid, its checksum does not match, or its
+    format is not supported.
     """
     path = directory / FILE
     text, content = read_json_object(open_json(path, "a bundle"))
@@ -239,8 +243,8 @@ def read_manifest(directory: Path) -> Manifest:
         raise ArtefactError(f"{path} is not a bundle manifest: {first_violation(error)}") from error
     if manifest.format not in (FORMAT_FULL, FORMAT_SPLIT):
         raise ArtefactError(
-            f"{path} has format {manifest.format}; this version reads {FORMAT_FULL} and "
-            f"{FORMAT_SPLIT}"
+            f"{path} has format {manifest.format}; this version reads formats "
+            f"{FORMAT_FULL} and {FORMAT_SPLIT}"
         )
     _check_names(manifest, path)
     return manifest

@@ -1,4 +1,4 @@
-"""Bundles at a directory or URL, published for machines that pull and verify them."""
+"""Pushes bundles to a directory or URL, and pulls and verifies them on other machines."""
 
 import hashlib
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from winnow.storage.partial import restored_directory
 from winnow.storage.pull import NoProgress, PulledFile, PullSource, pull_files
 
 _PURPOSE = "bundles"
-"""What the storage holds, for error messages."""
+"""Names the content of the storage in error messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,28 +25,29 @@ class PulledBundle:
     copied: bool
     """Whether the pull copied the bundle; False if the target already held it."""
     unreachable: str = ""
-    """Why an existing bundle could not be compared with the published one; empty if it was."""
+    """Error if the published bundle could not be compared with the target; empty otherwise."""
 
 
 def push_bundle(directory: Path, url: str) -> Bundle:
-    """Verifies a bundle and copies it to `url`, with the manifest last.
+    """Verifies a bundle and uploads it to `url`, the manifest last.
 
-    Raises ArtefactError if the bundle is damaged, or if `url` holds another bundle or other files.
-    A published bundle never changes. Raises UnavailableError if `url` cannot be reached or written.
+    A published bundle never changes: raises ArtefactError if `url` holds another bundle or other
+    files. Also raises ArtefactError if the local bundle is damaged. Raises UnavailableError if
+    `url` cannot be reached or written.
     """
     bundle = load_bundle(directory)
     storage = open_storage(url, _PURPOSE)
     published = storage.read(FILE)
     if published is not None and published != (directory / FILE).read_bytes():
         raise ArtefactError(
-            f"another bundle is at {storage.name}: push this one to another URL, such as "
+            f"{storage.name} already holds another bundle: push this one to another URL, such as "
             f"{storage.name.rstrip('/')}-{bundle.manifest.version}"
         )
     files = (*bundle.manifest.files, FILE)
     entries = {*storage.sizes(), *storage.folders()}
     if published is None and (others := sorted(entries.difference(files))):
         raise ArtefactError(
-            f"{storage.name} already holds {shortened(others[0])}, which is not a part of this "
+            f"{storage.name} already holds {shortened(others[0])}, which is not part of this "
             "bundle: remove it, or push the bundle to another URL"
         )
     for name in files:
@@ -57,7 +58,8 @@ def push_bundle(directory: Path, url: str) -> Bundle:
 def pull_bundle(url: str, target: Path) -> PulledBundle:
     """Copies the bundle at `url` to `target`, unless `target` already holds it.
 
-    `target` appears once it is complete and verified; files of an interrupted pull are reused.
+    `target` appears only when complete and verified. A repeated pull reuses the files of an
+    interrupted one.
     Raises NotFoundError if there is no bundle at `url`. Raises ArtefactError if the bundle is
     damaged, or `target` holds another bundle or cannot be written. Raises UnavailableError if
     `url` cannot be reached, or another process pulls into `target`.

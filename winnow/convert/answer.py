@@ -1,4 +1,4 @@
-"""Converts questions of users and their answers to messages of `answer.proto` and back."""
+"""Converts users' questions, and the answers to them, to messages of `answer.proto` and back."""
 
 import json
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import Any
 from winnow.caller import shows_details
 from winnow.convert import head
 from winnow.convert.by_name import (
-    Choice,
+    EnumType,
     choices_of,
     milliseconds,
     numbers_of,
@@ -71,7 +71,7 @@ def read_scope_message(scope: ReadScope | None) -> answer_pb2.ReadScope.ValueTyp
 
 
 def read_scope_of_message(message: int) -> ReadScope | None:
-    """Converts the read scope of a reply; None if this version does not know it."""
+    """Converts the read scope of a reply; None for a value from a newer version."""
     return _SCOPE_BY_NUMBER.get(message)
 
 
@@ -89,20 +89,20 @@ def is_quick(answered: Answered) -> bool:
 
 
 def pack_answers(answered: Answered) -> PackedAnswers:
-    """Serialises the answers. It may take long: call it in a thread."""
+    """Serialises the answers. Call it in a thread: long metadata takes milliseconds."""
     answers = map(_answer_to_message, answered.answers)
     return PackedAnswers(answer_pb2.AnswerResponse(answers=answers).SerializeToString())
 
 
 def answered_to_bytes(answered: Answered, request_id: str) -> bytes:
-    """Serialises the reply to a user; copies the answers if they are serialised already."""
+    """Serialises the reply to a user. Answers that are already serialised are only copied."""
     rest = answered_to_message(answered, request_id).SerializeToString()
     # concatenated serialised messages are one message
     return answered.packed.wire + rest if answered.packed else rest
 
 
 def answered_to_message(answered: Answered, request_id: str) -> answer_pb2.AnswerResponse:
-    """Converts the reply to a user, without its answers if they are serialised already."""
+    """Converts the reply to a user. Leaves out answers that are already serialised."""
     converted_fields = {"answers", "coverage", "timings", "read_scope", "heads", "packed"}
     return answer_pb2.AnswerResponse(
         **same_fields(answered, converted_fields),
@@ -116,9 +116,9 @@ def answered_to_message(answered: Answered, request_id: str) -> answer_pb2.Answe
 
 
 def _choice(
-    field: str, number: int, numbers: dict[Choice, Any], violations: list[Violation]
-) -> Choice | None:
-    """The choice with a number; None for 0. An unknown number is a violation."""
+    field: str, number: int, numbers: dict[EnumType, Any], violations: list[Violation]
+) -> EnumType | None:
+    """Returns the enum value of a number; None for 0. Adds a violation for an unknown number."""
     choice = next((choice for choice, each in numbers.items() if each == number), None)
     if number and choice is None:
         violations.append(Violation(field, f"{number} is not a known value"))
@@ -128,7 +128,7 @@ def _choice(
 def _positions(
     messages: Sequence[answer_pb2.Position], violations: list[Violation]
 ) -> tuple[Position, ...]:
-    """Converts positions; a position without a shard is a violation, not shard 0."""
+    """Converts positions. Adds a violation for a position without a shard, instead of shard 0."""
     complete = [message for message in messages if message.HasField("shard")]
     if len(complete) < len(messages):
         violations.append(Violation("after", "a position has no shard"))
@@ -138,7 +138,7 @@ def _positions(
 def decimal(single: float) -> float:
     """Rounds a single-precision number to its decimal value: 0.55, not 0.550000011920929.
 
-    Otherwise 0.55 of 20 shards would be 12, not 11.
+    Without rounding, 0.55 of 20 shards would be rounded up to 12 instead of 11.
     """
     return round(single, _SINGLE_DIGITS)
 

@@ -1,4 +1,4 @@
-"""Converts fields and enums that values and messages have in common, by their names."""
+"""Converts between dataclasses and messages by matching the names of fields and enum values."""
 
 from collections.abc import Iterable
 from dataclasses import fields
@@ -10,13 +10,14 @@ from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message
 
 Value = TypeVar("Value")
-Choice = TypeVar("Choice", bound=Enum)
+EnumType = TypeVar("EnumType", bound=Enum)
 
 
 def value_of_message(kind: type[Value], message: Message, /, **other_fields: Any) -> Value:
-    """Makes a dataclass of type `kind` from `other_fields` and the fields of `message`.
+    """Creates a dataclass of type `kind` from `other_fields` and the fields of `message`.
 
-    Fields are matched by name. A field with presence that is not set becomes None.
+    Fields are matched by name. An unset field becomes None if protobuf tracks its presence, and the
+    default of its type otherwise.
     """
     for name, has_presence in _fields(kind, message.DESCRIPTOR):  # type: ignore[arg-type]
         if name not in other_fields:
@@ -27,7 +28,7 @@ def value_of_message(kind: type[Value], message: Message, /, **other_fields: Any
 
 @cache
 def _fields(kind: type[Any], descriptor: Descriptor) -> tuple[tuple[str, bool], ...]:
-    """The names of the fields of a dataclass, and whether they have presence in the message."""
+    """Returns each field name of a dataclass, and whether protobuf tracks the field's presence."""
     in_message = descriptor.fields_by_name
     return tuple(
         (item.name, item.name in in_message and in_message[item.name].has_presence)
@@ -36,14 +37,14 @@ def _fields(kind: type[Any], descriptor: Descriptor) -> tuple[tuple[str, bool], 
 
 
 def optional(message: Message, name: str) -> Any:
-    """A field of a message; None if the field has presence and is not set."""
+    """Returns a field of a message; None if it is unset and protobuf tracks its presence."""
     if message.DESCRIPTOR.fields_by_name[name].has_presence and not message.HasField(name):
         return None
     return getattr(message, name)
 
 
 def same_fields(value: Any, excluded: Iterable[str] = ()) -> dict[str, Any]:
-    """The fields of a dataclass, as keyword arguments for a message with the same names."""
+    """Returns the fields of a dataclass as keyword arguments for a message with equal names."""
     names = (item.name for item in fields(value) if item.name not in excluded)
     return {name: getattr(value, name) for name in names}
 
@@ -53,11 +54,11 @@ def milliseconds(seconds: Any, *names: str) -> dict[str, float]:
     return {f"{name}_ms": getattr(seconds, name) * 1e3 for name in names}
 
 
-def numbers_of(kind: type[Choice], message_enum: Any, prefix: str) -> dict[Choice, Any]:
+def numbers_of(kind: type[EnumType], message_enum: Any, prefix: str) -> dict[EnumType, Any]:
     """Maps an enum to the numbers of a protobuf enum, whose names have `prefix`."""
     return {item: message_enum.Value(prefix + item.name) for item in kind}
 
 
-def choices_of(numbers: dict[Choice, Any]) -> dict[int, Choice]:
+def choices_of(numbers: dict[EnumType, Any]) -> dict[int, EnumType]:
     """Inverts the result of `numbers_of`."""
     return {number: choice for choice, number in numbers.items()}

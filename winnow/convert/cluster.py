@@ -9,7 +9,7 @@ _STATES = numbers_of(NodeState, cluster_pb2.ReplicaState.State, "STATE_")
 
 
 def shown_to_message(shown: ClusterReport) -> cluster_pb2.GetClusterResponse:
-    """Converts the report of a front node about its cluster."""
+    """Converts a front node's report about itself and its cluster."""
     return cluster_pb2.GetClusterResponse(
         front=cluster_pb2.FrontState(**same_fields(shown.front)),
         index_id=shown.cluster.index_id,

@@ -1,8 +1,8 @@
 """Converts encodings of texts to messages of `encoder.proto` and back.
 
-Half-precision states are sent bit for bit. As INT8, a value x of a token whose largest absolute
-value is M is sent as q = round(x / s) with s = M / 127, and read as q s. The error is at most
-s / 2, less than 0.4 % of M, plus the rounding to half precision (2 ** -11 of the value).
+FLOAT16 states are sent bit for bit. INT8 states have a scale per token: s = M / 127, where M is the
+token's largest absolute value. A value x is sent as q = round(x / s), and read as q * s. The error
+is at most s / 2, less than 0.4 % of M, plus the rounding to half precision (2 ** -11 of x).
 """
 
 import numpy as np
@@ -27,7 +27,7 @@ _BYTES_PER_VALUE = {StatesFormat.FLOAT16: 2, StatesFormat.INT8: 1}
 
 
 def format_of_message(number: int, field: str = "states_format") -> StatesFormat:
-    """Converts a format; raises InvalidRequestError, which names `field`, if it is unknown."""
+    """Converts a format; raises InvalidRequestError for `field` if the number is unknown."""
     known_format = _FORMAT_BY_NUMBER.get(number)  # type: ignore[call-overload]
     if known_format is None:
         raise InvalidRequestError(Violation(field, f"{number} is not a known value"))
@@ -43,7 +43,7 @@ def states_to_message(states: States, states_format: StatesFormat) -> encoder_pb
         return message
     values = states.astype(np.float32)
     scales = np.abs(values).max(axis=1, keepdims=True) / _MAX_STEP
-    # a token of zeros has the scale 0, and stays zero
+    # a token of zeros has scale 0, and its values stay 0
     steps = np.divide(values, scales, out=np.zeros_like(values), where=scales > 0)
     message.values = np.rint(steps).clip(-_MAX_STEP, _MAX_STEP).astype(np.int8).tobytes()
     message.scales = scales.astype("<f4").tobytes()
@@ -80,8 +80,8 @@ def _check_sizes(message: encoder_pb2.TokenStates, states_format: StatesFormat) 
         raise InvalidRequestError(
             Violation(
                 "states.values",
-                f"{len(message.values)} bytes, but {message.tokens} tokens of {message.width} "
-                f"values are {expected} bytes as {states_format.value}",
+                f"{len(message.values)} bytes, but expected {expected}: {message.tokens} tokens of "
+                f"{message.width} values as {states_format.value}",
             )
         )
     scales = 4 * message.tokens if states_format is StatesFormat.INT8 else 0
@@ -92,7 +92,7 @@ def _check_sizes(message: encoder_pb2.TokenStates, states_format: StatesFormat) 
 
 
 _QUICK_VALUES = 1 << 16
-"""Maximum number of values that are converted from or to INT8 in less than half a millisecond."""
+"""Maximum number of values whose conversion from or to INT8 takes under half a millisecond."""
 
 
 def is_quick(states: States | None, states_format: StatesFormat) -> bool:

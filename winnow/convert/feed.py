@@ -1,4 +1,4 @@
-"""Converts writes of users and their results to messages of `feed.proto` and back."""
+"""Converts users' writes, and the results of writes, to messages of `feed.proto` and back."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -14,16 +14,16 @@ from winnow.v1 import answer_pb2, feed_pb2
 OUTCOMES = numbers_of(Outcome, feed_pb2.WriteOutcome, "WRITE_OUTCOME_")
 OUTCOME_BY_NUMBER = choices_of(OUTCOMES)
 _MAX_EXACT_INTEGER = 2**53
-"""Largest number up to which every integer is exact as a double, the number type of messages."""
+"""Messages hold numbers as doubles, which represent every integer up to this one exactly."""
 
 
 def passages_of_message(message: feed_pb2.PutRequest) -> Sequence[FedPassage]:
-    """Returns the passages, which are converted on first use: use them in a thread."""
+    """Returns a sequence that converts the passages on first use. Use it in a thread."""
     return LazySequence(len(message.passages), partial(_passages, message))
 
 
 def deletions_of_message(message: feed_pb2.DeleteRequest) -> Sequence[Deletion]:
-    """Returns the deletions, which are converted on first use: use them in a thread."""
+    """Returns a sequence that converts the deletions on first use. Use it in a thread."""
     return LazySequence(len(message.deletions), partial(_deletions, message))
 
 
@@ -38,7 +38,7 @@ def passage_to_message(passage: FedPassage) -> feed_pb2.FedPassage:
 
 
 def deletion_to_message(deletion: Deletion) -> feed_pb2.Deletion:
-    """Converts a deletion; raises as `passage_to_message` does."""
+    """Converts a deletion; raises ValueError or TypeError if a message cannot represent it."""
     return feed_pb2.Deletion(id=deletion.id, version=deletion.version)
 
 
@@ -57,8 +57,8 @@ def results_to_messages(results: Iterable[WriteResult]) -> list[feed_pb2.WriteRe
 def results_of_messages(messages: Iterable[feed_pb2.WriteResult]) -> tuple[WriteResult, ...]:
     """Converts the results of writes.
 
-    An outcome unknown to this version becomes UNCHANGED: every outcome means that the write is
-    durable.
+    An outcome unknown to this version becomes UNCHANGED, because every outcome means that the write
+    is durable.
     """
     return tuple(
         WriteResult(
@@ -83,7 +83,7 @@ def summary_to_message(summary: FeedSummary) -> feed_pb2.FeedSummary:
 
 def _passages(message: feed_pb2.PutRequest) -> list[FedPassage]:
     return [
-        value_of_message(FedPassage, item, metadata=_object(item.metadata))
+        value_of_message(FedPassage, item, metadata=_object_of_struct(item.metadata))
         for item in message.passages
     ]
 
@@ -96,18 +96,18 @@ def _position_to_message(position: Position) -> answer_pb2.Position:
     return answer_pb2.Position(shard=position.shard, sequence=position.sequence)
 
 
-def _object(message: struct_pb2.Struct) -> dict[str, Any]:
-    return {name: _value(value) for name, value in message.fields.items()}
+def _object_of_struct(message: struct_pb2.Struct) -> dict[str, Any]:
+    return {name: _json_value(value) for name, value in message.fields.items()}
 
 
-def _value(message: struct_pb2.Value) -> Any:
+def _json_value(message: struct_pb2.Value) -> Any:
     """Converts a JSON value. A number without a fraction becomes an integer again."""
     kind = message.WhichOneof("kind")
     if kind == "number_value":
         number = message.number_value
         return int(number) if number.is_integer() and abs(number) <= _MAX_EXACT_INTEGER else number
     if kind == "list_value":
-        return [_value(item) for item in message.list_value.values]
+        return [_json_value(item) for item in message.list_value.values]
     if kind == "struct_value":
-        return _object(message.struct_value)
+        return _object_of_struct(message.struct_value)
     return getattr(message, kind) if kind in ("string_value", "bool_value") else None

@@ -27,7 +27,7 @@ def predicted_to_message(predicted: PredictionReply, request_id: str) -> head_pb
 
 
 def head_to_message(prediction: HeadPrediction) -> head_pb2.HeadPrediction:
-    """Converts the prediction of one head, or the reason of its failure."""
+    """Converts the prediction of one head, or its failure."""
     return head_pb2.HeadPrediction(
         head_id=prediction.head_id,
         version=prediction.version,
@@ -51,7 +51,7 @@ def encoder_group_to_message(group: EncoderGroupInfo) -> head_pb2.Ring:
 def _reason(prediction: HeadPrediction) -> str:
     if prediction.failure is None:
         return ""
-    # never empty if there is a failure
+    # an empty string would mean that the head succeeded
     return message_of(prediction.failure) or type(prediction.failure).__name__
 
 

@@ -1,4 +1,4 @@
-"""Converts requests to head servers and results to messages of `head_node.proto` and back."""
+"""Converts calls to head servers, and their results, to messages of `head_node.proto` and back."""
 
 from collections.abc import Sequence
 
@@ -26,7 +26,7 @@ def request_to_message(
 ) -> head_node_pb2.ApplyRequest:
     """Converts a request to a head server.
 
-    States are sent as float16. Local heads use it, too, so that results are equal.
+    States are sent as float16. Local heads use float16, too, so that their results are equal.
     """
     return head_node_pb2.ApplyRequest(
         encoder_fingerprint=fingerprint,
@@ -72,7 +72,7 @@ def applied_of_message(message: head_node_pb2.AppliedHead) -> Applied:
 
 
 def _prediction(message: head_node_pb2.AppliedHead) -> Prediction:
-    """A sequence head always returns labels. Without labels, it is a token head without spans."""
+    """Converts a prediction. Only a token head without spans has neither labels nor spans."""
     if message.labels:
         labels = tuple(LabelScore(each.label, each.score, each.assigned) for each in message.labels)
         outside = message.out_of_scope if message.HasField("out_of_scope") else None

@@ -1,4 +1,4 @@
-"""Values of a message that are converted by the thread that uses them, not by the event loop."""
+"""A sequence that converts values of a message on first use, so that a thread can do so."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -9,7 +9,7 @@ Value = TypeVar("Value")
 class LazySequence(Sequence[Value]):
     """A sequence that converts all its values when the first one is accessed.
 
-    Access raises the errors of `convert`, every time. The length needs no conversion.
+    If `convert` raises an error, each access calls it again. The length needs no conversion.
     """
 
     def __init__(self, count: int, convert: Callable[[], Sequence[Value]]) -> None:

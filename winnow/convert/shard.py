@@ -24,7 +24,7 @@ from winnow.searcher import Read, Retrieved
 from winnow.v1 import shard_pb2
 
 _MAX_REASON = 600
-"""Limit of the characters of a reason why a shard is not served."""
+"""Maximum number of characters of the reason why a shard is not served."""
 
 
 def depth_of_message(
@@ -75,7 +75,7 @@ def question_of_message(message: shard_pb2.EncodedQuestion) -> EncodedQuestion:
 
 
 def _rarities(message: shard_pb2.EncodedQuestion) -> tuple[float, ...]:
-    """Checks the rarities: one finite number for each token, or none at all."""
+    """Returns the rarities; raises InvalidRequestError unless there is one per token, or none."""
     rarities = tuple(message.rarities)
     if rarities and len(rarities) != len(message.token_ids):
         raise InvalidRequestError(
@@ -106,7 +106,7 @@ def hits_to_messages(hits: Iterable[Hit]) -> list[shard_pb2.Hit]:
 
 
 def hits_of_messages(messages: Iterable[shard_pb2.Hit], generation: str) -> tuple[Hit, ...]:
-    """Converts hits; all are of one generation, which is another field of the message."""
+    """Converts the hits of a reply, whose own field has their common `generation`."""
     return tuple(
         Hit(
             row=m.row,
@@ -122,7 +122,7 @@ def hits_of_messages(messages: Iterable[shard_pb2.Hit], generation: str) -> tupl
 
 
 def generation_of(hits: Sequence[Hit]) -> str:
-    """The generation of hits of one shard; empty without hits."""
+    """Returns the generation of a shard's hits; empty without hits."""
     return hits[0].generation if hits else ""
 
 
@@ -143,7 +143,7 @@ def retrieved_to_message(retrieved: Retrieved) -> shard_pb2.RetrieveResponse:
 
 def retrieved_of_message(message: shard_pb2.RetrieveResponse) -> Retrieved:
     retrieve_seconds = message.retrieve_ms / 1e3
-    # a front converts the results of all shards for each question: hence no helpers
+    # called for every shard of every question: helper functions would be too slow
     return Retrieved(
         hits_of_messages(message.hits, message.generation) if message.hits else (),
         tuple(message.candidate_distances),
@@ -220,7 +220,7 @@ def info_of_message(message: shard_pb2.GetShardInfoResponse) -> ShardInfo:
 
 
 def report_to_message(report: NodeReport) -> shard_pb2.ListShardsResponse:
-    """Converts a report. Shards of one node mostly have the same fields, so they are sent once."""
+    """Converts a report. Shards mostly have equal metadata fields, so the names are sent once."""
     names = sorted({name for info in report.infos for name in info.fields})
     return shard_pb2.ListShardsResponse(
         shards=(
@@ -235,7 +235,7 @@ def report_to_message(report: NodeReport) -> shard_pb2.ListShardsResponse:
 
 
 def _fault_to_message(fault: ShardFault) -> shard_pb2.ShardFault:
-    # names of files need not be UTF-8
+    # the reason may name a file, whose name need not be UTF-8
     reason = str(fault.error).encode(errors="backslashreplace").decode()[:_MAX_REASON]
     is_loading = not isinstance(fault.error, NotLoadedError)
     return shard_pb2.ShardFault(
@@ -255,7 +255,9 @@ def _fault_of_message(message: shard_pb2.ShardFault, address: str) -> ShardFault
 
 
 def report_of_message(message: shard_pb2.ListShardsResponse, address: str) -> NodeReport:
-    """Converts the report of the node at an address. Each shard gets the fields of all shards.
+    """Converts the report of the node at an address.
+
+    Each shard gets the metadata fields of all shards of the node.
 
     Raises UnavailableError if the node reports more shards than an index can have.
     """

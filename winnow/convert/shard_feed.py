@@ -1,7 +1,7 @@
 """Converts writes to a shard to messages of `shard_feed.proto` and back.
 
-Received writes are validated as far as possible without the shard, so that they can be stored and
-read.
+Received writes are validated as far as possible without the shard, so that the shard can store
+them and read them back.
 """
 
 import json
@@ -26,24 +26,23 @@ from winnow.v1 import shard_feed_pb2
 _EMPTY_OBJECT = "{}"
 """Metadata without fields, as JSON."""
 _NORM_TOLERANCE = 0.05
-"""Maximum difference between a vector's norm and 1; rounding causes less."""
+"""Maximum difference between a vector's norm and 1. Rounding causes a smaller one."""
 _VALUE_BYTES = 4
-"""Bytes of a token id, and of a value of a vector."""
+"""Bytes of a token id, and of a vector's value."""
 
 
 def writes_to_messages(writes: Iterable[Write]) -> list[shard_feed_pb2.EncodedWrite]:
-    return [_to_message(write) for write in writes]
+    return [_write_to_message(write) for write in writes]
 
 
 def writes_of_messages(messages: Sequence[shard_feed_pb2.EncodedWrite]) -> Sequence[Write]:
-    """Returns writes, which are converted and validated on first use: use them in a thread.
+    """Returns a sequence that converts and validates the writes on first use.
 
-    Using them raises:
-        InvalidRequestError: a write is invalid.
-
+    Use it in a thread. Access raises InvalidRequestError if a write is invalid.
     """
     return LazySequence(
-        len(messages), lambda: [_write(each, f"writes[{n}]") for n, each in enumerate(messages)]
+        len(messages),
+        lambda: [_write_of_message(each, f"writes[{n}]") for n, each in enumerate(messages)],
     )
 
 
@@ -55,15 +54,15 @@ def written_to_message(written: Sequence[Written]) -> shard_feed_pb2.WriteRespon
 
 
 def written_of_message(message: shard_feed_pb2.WriteResponse, expected: int) -> list[Written]:
-    """Converts the outcomes of the `expected` writes of a call.
+    """Converts the outcomes of a call with `expected` writes.
 
-    Raises UnavailableError for a wrong number or an unknown outcome, as of another version.
+    Raises UnavailableError if their number differs, or an outcome is unknown to this version.
     """
     outcomes = [OUTCOME_BY_NUMBER.get(each.outcome) for each in message.written]
     if len(outcomes) != expected or None in outcomes:
         raise UnavailableError(
-            f"a shard reported {len(outcomes)} writes for {expected}, or an unknown outcome: does "
-            "it run another version?"
+            f"a shard reported {len(outcomes)} outcomes for {expected} writes, or an unknown "
+            "outcome: does it run another version?"
         )
     return [
         Written(outcome, each.sequence, message.log_id)
@@ -83,7 +82,7 @@ def digests_of_messages(messages: Iterable[shard_feed_pb2.PassageDigest]) -> lis
 def unchanged_to_message(
     unchanged: Sequence[Written | None],
 ) -> shard_feed_pb2.FindUnchangedResponse:
-    """Converts the outcomes of puts; None for a put that changes the shard."""
+    """Converts the outcomes of puts. None stands for a put that would change the shard."""
     no_outcome = shard_feed_pb2.Written()
     return shard_feed_pb2.FindUnchangedResponse(
         results=[no_outcome if each is None else _written_to_message(each) for each in unchanged],
@@ -94,14 +93,15 @@ def unchanged_to_message(
 def unchanged_of_message(
     message: shard_feed_pb2.FindUnchangedResponse, expected: int
 ) -> list[Written | None]:
-    """Converts the outcomes of the `expected` puts of a call; None for a put to be written.
+    """Converts the outcomes of a call with `expected` puts.
 
-    An unknown outcome also becomes None. Raises UnavailableError for a wrong number of outcomes.
+    None means that the put must be written; an unknown outcome also becomes None. Raises
+    UnavailableError if the number of outcomes differs.
     """
     if len(message.results) != expected:
         raise UnavailableError(
-            f"a shard reported {len(message.results)} passages for {expected}: does it run another "
-            "version?"
+            f"a shard reported {len(message.results)} outcomes for {expected} passages: does it "
+            "run another version?"
         )
     unchanged_outcomes = (Outcome.UNCHANGED, Outcome.OUTDATED)
     outcomes = [OUTCOME_BY_NUMBER.get(each.outcome) for each in message.results]
@@ -114,7 +114,7 @@ def unchanged_of_message(
 def counts_to_message(
     changes: WordChanges, built: WordCounts | None
 ) -> shard_feed_pb2.GetWordCountsResponse:
-    """Converts the changes by writes; and the counts of the build, unless they are None."""
+    """Converts the changes by writes, and the counts of the build if given."""
     message = shard_feed_pb2.GetWordCountsResponse(
         sequence=changes.sequence,
         changed_tokens=changes.ids.astype("<u4").tobytes(),
@@ -134,8 +134,8 @@ def changes_of_message(message: shard_feed_pb2.GetWordCountsResponse) -> WordCha
     ids, by = message.changed_tokens, message.changes
     if len(ids) % _VALUE_BYTES or len(ids) != len(by):
         raise UnavailableError(
-            f"a shard reported {len(ids)} bytes of tokens and {len(by)} of changes: does it run "
-            "another version?"
+            f"a shard reported {len(ids)} bytes of token ids and {len(by)} bytes of changes: does "
+            "it run another version?"
         )
     return WordChanges(
         sequence=message.sequence,
@@ -161,7 +161,7 @@ def _written_to_message(written: Written) -> shard_feed_pb2.Written:
     return shard_feed_pb2.Written(outcome=OUTCOMES[written.outcome], sequence=written.sequence)
 
 
-def _to_message(write: Write) -> shard_feed_pb2.EncodedWrite:
+def _write_to_message(write: Write) -> shard_feed_pb2.EncodedWrite:
     if write.put is None:
         return shard_feed_pb2.EncodedWrite(id=write.id, version=write.version, delete=True)
     put = _put_to_message(write.put)
@@ -181,19 +181,19 @@ def _put_to_message(put: EncodedPassage) -> shard_feed_pb2.EncodedPassage:
     )
 
 
-def _write(message: shard_feed_pb2.EncodedWrite, field: str) -> Write:
+def _write_of_message(message: shard_feed_pb2.EncodedWrite, field: str) -> Write:
     version = message.version if message.HasField("version") else None
     kind = message.WhichOneof("kind")
     if kind == "put":
-        put = _put(message.id, version, message.put, f"{field}.put")
+        put = _put_of_message(message.id, version, message.put, f"{field}.put")
         return Write(message.id, version, put)
     if kind != "delete" or not message.delete:
-        raise _violation(field, "it is neither a put nor a deletion")
+        raise _violation(field, "the write is neither a put nor a deletion")
     _raise_first(field, deletion_violations(Deletion(message.id, version)))
     return Write(message.id, version)
 
 
-def _put(
+def _put_of_message(
     identifier: str, version: int | None, message: shard_feed_pb2.EncodedPassage, field: str
 ) -> EncodedPassage:
     metadata = "" if message.metadata == _EMPTY_OBJECT else message.metadata
@@ -240,7 +240,7 @@ def _uint32_values(data: bytes, field: str) -> NDArray[np.uint32]:
 
 
 def _check_offsets(message: shard_feed_pb2.EncodedPassage, tokens: int, field: str) -> None:
-    """Raises InvalidRequestError if offsets do not ascend, or are beyond the text."""
+    """Raises InvalidRequestError if the offsets do not ascend, or are beyond the text."""
     values = _uint32_values(message.text_offsets, field)
     if len(values) != 2 * tokens:
         raise _violation(
@@ -253,7 +253,7 @@ def _check_offsets(message: shard_feed_pb2.EncodedPassage, tokens: int, field: s
 
 
 def _check_vector(data: bytes, field: str) -> None:
-    """Raises InvalidRequestError if the norm of a vector is not 1."""
+    """Raises InvalidRequestError if the vector's norm is not 1."""
     if len(data) % _VALUE_BYTES:
         raise _violation(
             field, f"{len(data)} bytes is not a multiple of 4: expected float32 values"

@@ -1,4 +1,4 @@
 """Plain values of the domain: questions, passages, readings, answers, coverage.
 
-They have no I/O, gRPC or protobuf.
+The package does no I/O, and uses neither gRPC nor protobuf.
 """

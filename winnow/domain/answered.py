@@ -1,4 +1,4 @@
-"""The result of a question."""
+"""The reply to a question: answers, coverage and timings."""
 
 from dataclasses import dataclass, field
 
@@ -11,16 +11,16 @@ from winnow.domain.shard_call import ShardCall
 
 @dataclass(slots=True, eq=False)
 class PackedAnswers:
-    """The serialised answers of a reply, computed once for all callers that get it."""
+    """The serialised answers of a reply, computed once for all callers that get the reply."""
 
     wire: bytes
-    """A serialised `AnswerResponse` with the answers alone."""
+    """A serialised `AnswerResponse` that has only the answers."""
     json: bytes = b""
     """The same answers as a JSON array; empty until the first caller needs it."""
 
     @property
     def weight(self) -> int:
-        """Estimated bytes of both forms; the size of the JSON is not known yet."""
+        """Estimated bytes of `wire` and `json` together, before `json` is computed."""
         return 3 * len(self.wire)
 
 
@@ -62,12 +62,12 @@ class Timings:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A reading, its shard, and its confidence."""
+    """An answer: a reading with its shard and its confidence."""
 
     reading: Reading
     shard: int
     confidence: float | None = None
-    """The probability that the answer is right, 0 to 1; None if the bundle has no estimate."""
+    """The probability that the answer is right, 0 to 1; None if the bundle cannot estimate it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,28 +77,31 @@ class Answered:
     answers: tuple[Answer, ...]
     """Answers, best first."""
     has_answer: bool
-    """Whether the best answer is likely enough to be shown as the answer."""
+    """Whether the best answer scores high enough to be shown as the answer."""
     coverage: Coverage
     timings: Timings
     passages_asked: int
-    """Passages that the caller requested to be read, over all shards."""
+    """Number of passages that the caller requested to be read, over all shards."""
     passages_granted: int
-    """Passages that the front node allowed to read, over all shards; fewer under load."""
+    """Number of passages that the front node allowed to be read, over all shards.
+
+    Less than `passages_asked` under load.
+    """
     passages_read: int
-    """Passages that were read, including those that turned out not to be needed."""
+    """Number of passages that were read, including unneeded speculative reads."""
     passages_needed: int
-    """Passages that the answers depend on, without unneeded speculative reads."""
+    """Number of passages that the answers depend on, without unneeded speculative reads."""
     read_scope: ReadScope
     question_truncated: bool
-    """Whether the question was longer than the encoder reads, and was cut."""
+    """Whether the question was cut because it was longer than the encoder's limit."""
     heads: tuple[HeadPrediction, ...] = ()
     """Predictions of the requested heads, in the order of the request."""
     cached: bool = False
-    """Whether no passage was read, because an equal question was answered before or meanwhile."""
+    """Whether the answers come from an equal question, answered before or at the same time."""
     max_loss: float = 0.0
     """Accuracy budget of early stopping, in points of exact match; 0 if it was disabled."""
     packed: PackedAnswers | None = field(default=None, compare=False)
-    """The serialised answers; None if they are short enough to serialise for each caller."""
+    """The serialised answers; None if they are so short that each caller serialises them."""
 
     @property
     def dimmed(self) -> bool:
@@ -110,7 +113,7 @@ class Answered:
 def dimmed(asked: int, granted: int, needed: int | None, max_loss: float | None) -> bool:
     """Whether the answer may be worse because fewer passages were granted than requested.
 
-    False if early stopping needed fewer than the granted passages anyway. `needed` and `max_loss`
+    False if early stopping ended before all granted passages were needed. `needed` and `max_loss`
     are None if the front node does not report them.
     """
     stopped = bool(max_loss) and needed is not None and needed < granted

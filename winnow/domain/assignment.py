@@ -1,4 +1,4 @@
-"""The assignment of the shards of an index to content nodes. Pure."""
+"""The assignment of an index's shards to content nodes. Pure."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ _MAX_LISTED = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
-    """The nodes that should serve each shard. Nodes open and close shards to follow it."""
+    """Which nodes should serve each shard. Nodes open and close shards to follow the assignment."""
 
     index_id: str
     shards: int
@@ -24,12 +24,10 @@ class Assignment:
     nodes: Mapping[str, str]
     """Address of each node, by its name."""
     holders: Mapping[int, tuple[str, ...]]
-    """Names of the nodes of each shard, by its number."""
+    """Names of the nodes that should serve each shard, by shard number."""
 
     def __post_init__(self) -> None:
-        """Raises InvalidRequestError unless the shards are those of an index, every shard has
-        nodes, and all of them are known.
-        """
+        """Raises InvalidRequestError unless the shards form an index and have known nodes."""
         if not 1 <= self.shards <= MAX_SHARDS:
             raise _invalid("shards", f"{self.shards} is not from 1 to {MAX_SHARDS:,}")
         try:
@@ -38,9 +36,9 @@ class Assignment:
             raise _invalid("holders", str(error)) from error
         for shard, names in self.holders.items():
             if not names:
-                raise _invalid(f"holders[{shard}]", "it names no node")
+                raise _invalid(f"holders[{shard}]", "no node is named")
             if len(set(names)) < len(names):
-                raise _invalid(f"holders[{shard}]", "it names a node twice")
+                raise _invalid(f"holders[{shard}]", "a node is named twice")
             if unknown := set(names) - set(self.nodes):
                 raise _invalid(f"holders[{shard}]", f"node {min(unknown)} is not among the nodes")
 
@@ -59,7 +57,7 @@ class Assignment:
         return {shard for shard, names in self.holders.items() if name in names}
 
     def loads(self) -> Counter[str]:
-        """Number of shards of each node."""
+        """Number of shards assigned to each node, by the node's name."""
         loads = Counter(dict.fromkeys(self.nodes, 0))
         loads.update(name for names in self.holders.values() for name in names)
         return loads
@@ -67,10 +65,10 @@ class Assignment:
     def changed(
         self, holders: Mapping[int, tuple[str, ...]], nodes: Mapping[str, str]
     ) -> "Assignment":
-        """The next version, with other holders of some shards.
+        """Returns the next version, in which some shards have the given `holders`.
 
-        `nodes` has the addresses of all nodes that run. Of the others, those without shards are
-        left out.
+        `nodes` has the addresses of all running nodes. Nodes that neither run nor hold a shard are
+        dropped.
         """
         holders = {**self.holders, **holders}
         used = {name for names in holders.values() for name in names}
@@ -78,16 +76,16 @@ class Assignment:
         return replace(self, version=self.version + 1, nodes={**others, **nodes}, holders=holders)
 
     def with_move(self, shard: int, node: str, to: str, nodes: Mapping[str, str]) -> "Assignment":
-        """The next version, in which a shard is on another node.
+        """Returns the next version, in which a shard is moved to another node.
 
         Args:
             shard: number of the shard.
-            node: name of the node that has it; empty for its only one.
-            to: name of the node that gets it.
-            nodes: addresses of all nodes that run, by name.
+            node: name of the node that holds the shard; may be empty if there is only one.
+            to: name of the node that receives the shard.
+            nodes: addresses of all running nodes, by name.
 
-        Raises InvalidRequestError if there is no such shard or node, `node` does not have the
-        shard, `to` has it already, or no node is named for a shard with several.
+        Raises InvalidRequestError if there is no such shard or node, `node` does not hold the
+        shard, `to` already holds it, or `node` is empty and several nodes hold the shard.
 
         """
         names = self.holders.get(shard)
@@ -95,9 +93,9 @@ class Assignment:
             raise self._unknown(shard)
         if to not in nodes:
             known = ", ".join(sorted(nodes)) or "none"
-            raise _invalid("to", f"no node {to} runs; those that do: {known}")
+            raise _invalid("to", f"there is no running node {to}: choose one of {known}")
         if to in names:
-            raise _invalid("to", f"node {to} has shard {shard} already")
+            raise _invalid("to", f"node {to} already has shard {shard}")
         if not node and len(names) > 1:
             raise _invalid("from", f"shard {shard} is on nodes {', '.join(names)}: name one")
         node = node or names[0]
@@ -107,10 +105,10 @@ class Assignment:
         return self.changed({shard: moved}, nodes)
 
     def with_split(self, shard: int, nodes: Mapping[str, str]) -> "Assignment":
-        """The next version, in which a shard is split in two, on the nodes that have it.
+        """Returns the next version, in which a shard is split in two on the nodes that hold it.
 
-        `nodes` has the addresses of all nodes that run. Raises InvalidRequestError if there is no
-        such shard, or it cannot be split any more.
+        `nodes` has the addresses of all running nodes. Raises InvalidRequestError if there is no
+        such shard, or it cannot be split further.
         """
         names = self.holders.get(shard)
         if names is None:
@@ -119,8 +117,8 @@ class Assignment:
         if not is_number(max(halves), self.shards) or len(self.holders) == MAX_SHARDS:
             raise _invalid(
                 "shard",
-                f"shard {shard} cannot be split: at most {MAX_SPLITS} times, and an index has at "
-                f"most {MAX_SHARDS:,} shards",
+                f"shard {shard} cannot be split: a shard can be split at most {MAX_SPLITS} times, "
+                f"and an index has at most {MAX_SHARDS:,} shards",
             )
         split = replace(self, holders={**_without(self.holders, shard), **halves})
         return split.changed({}, nodes)

@@ -1,4 +1,4 @@
-"""The state of a cluster as one front node sees it: plain values for its operators."""
+"""The state of a cluster as one front node sees it, for operators."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,26 +26,26 @@ class NodeState(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaState:
-    """The state of a content node, as of the last poll that it replied to."""
+    """The state of a content node at the last poll that it answered."""
 
     address: str
     state: NodeState
     reason: str = ""
     """Why the node is not serving; empty if it is."""
     calls_in_hand: int = 0
-    """Running calls of this front node."""
+    """Number of running calls from this front node."""
     reads_in_hand: int = 0
-    """Passages that wait to be read or are being read, for all front nodes."""
+    """Number of passages that wait to be read or are being read, for all front nodes."""
     seconds_per_read: float = 0.0
     sequence: int = 0
-    """Number of the last write that the node has."""
+    """Sequence number of the last write that the node has."""
     lag: int = 0
-    """Number of writes that another replica has and this one lacks."""
+    """Number of writes that this replica lacks and another one has."""
     passages: int = 0
     generation: str = ""
     writable: bool = False
     heard_seconds: float | None = None
-    """Seconds since the last poll that the node replied to; None if it never did."""
+    """Seconds since the last poll that the node answered; None if it has answered none."""
     node: str = ""
     """Name of the node; empty unless it follows an assignment of shards."""
     node_address: str = ""
@@ -61,18 +61,18 @@ class ShardState:
     shard: int
     passages: int
     sequence: int
-    """Number of the last known write."""
+    """Sequence number of the last known write."""
     replicas: Sequence[ReplicaState]
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """The shards of the served index, and the nodes that do not belong to it."""
+    """The shards of the served index, and the nodes that belong to no shard."""
 
     index_id: str = ""
     shards: Sequence[ShardState] = ()
     strangers: Sequence[ReplicaState] = ()
-    """Nodes that do not belong to the index."""
+    """Nodes that belong to no shard of the index."""
     built_shards: int = 0
     """Number of shards that the index was built with; 0 if no index is served yet."""
 

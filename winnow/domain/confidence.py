@@ -1,8 +1,8 @@
 """The probability that an answer is right. Pure.
 
-It is a logistic regression on the scores of one reading. `winnow models calibrate` fits it on
-questions that no model was trained on. Each is asked twice: normally, and without the passages that
-contain its answer.
+The probability is a logistic regression on the scores of one reading. `winnow models calibrate`
+fits it on questions that no model was trained on. Each question is asked twice: with all passages,
+and without the passages that contain its answer.
 """
 
 import math
@@ -23,7 +23,7 @@ class Confidence:
     def of(self, reading: Reading) -> float:
         """The probability that the reading's span answers the question: 0 to 1.
 
-        It is 0 if there is no span, or if a score is not a number.
+        0 if there is no span, or if a score is not a number.
         """
         if reading.end <= reading.start:
             return 0.0
@@ -33,5 +33,5 @@ class Confidence:
             + self.distance * reading.distance
             + self.bias
         )
-        # the halved tangent is the logistic function, without its overflow
+        # equals the logistic function, but does not overflow
         return 0.0 if math.isnan(odds) else 0.5 + 0.5 * math.tanh(odds / 2)

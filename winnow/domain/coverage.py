@@ -1,6 +1,6 @@
 """Coverage: how much of the index was searched for an answer.
 
-It counts passages and not shards, as Vespa's coverage counts documents.
+Coverage counts passages instead of shards, like Vespa's coverage, which counts documents.
 """
 
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from enum import Enum
 
 
 class ShardStatus(Enum):
-    """The result of a shard for one question."""
+    """Whether a shard was searched for one question, and why not."""
 
     SEARCHED = "searched"
     TIMEOUT = "timeout"
@@ -17,9 +17,9 @@ class ShardStatus(Enum):
     OVERLOADED = "overloaded"
     FAILED = "failed"
     NOT_LOADED = "not_loaded"
-    """The nodes of the shard run, but could not load it."""
+    """The shard's nodes run, but could not load the shard."""
     ADAPTIVE = "adaptive"
-    """The shard was given up before the deadline, because enough others had answered."""
+    """The shard was given up before the deadline, because enough other shards had answered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,14 +28,14 @@ class ShardCoverage:
 
     shard: int
     passages: int
-    """Number of passages when the shard was searched, or else as of its last valid report."""
+    """Number of passages when the shard was searched; if it was not, in its last valid report."""
     status: ShardStatus
     reason: str = ""
-    """Why the shard was not searched, for every caller; names no machine, file or checksum."""
+    """Why the shard was not searched. Shown to every caller: names no machine, file or checksum."""
     sequence: int | None = None
-    """Number of the last write that the shard had when it was searched; 0 without writes.
+    """Sequence number of the shard's last write when it was searched; 0 without writes.
 
-    None if the shard was not searched, or if it follows another log now.
+    None if the shard was not searched, or has followed another log since.
     """
     detail: str = ""
     """Details of the reason, for the log and for administrators."""

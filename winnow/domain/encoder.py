@@ -1,4 +1,4 @@
-"""The description of an encoder of texts, local or remote."""
+"""The description of a text encoder, local or remote."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -12,7 +12,7 @@ class StatesFormat(str, Enum):
     FLOAT16 = "float16"
     """States are sent as the encoder returns them."""
     INT8 = "int8"
-    """States are rounded to one byte per value, with a scale per token: half the size."""
+    """States are rounded to one byte per value, with a scale per token: half of FLOAT16."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,7 @@ class EncoderInfo:
     """The identity of an encoder and its limits."""
 
     bundle: str
-    """The name of the encoder's bundle, for people."""
+    """The name of the encoder's bundle, for display."""
     fingerprint: str
     """Identifies the model: vectors and states are comparable only with equal fingerprints."""
     dimension: int

@@ -1,9 +1,8 @@
-"""How the passages of an index map to its shards, some of which were split in two. Pure.
+"""Maps the passages of an index to its shards, which may be split in two. Pure.
 
-An index is built with a number of shards, and the hash of an id decides the shard of a passage. A
-shard splits by the next bit of the same hash, so no other shard changes. The halves of shard `n` of
-an index that was built with `N` shards have the numbers `N + 2n` and `N + 2n + 1`. So a number
-stands for the same passages for ever, and it is never used for others.
+An index is built with `N` shards. The hash of a passage's id decides its shard. A split divides one
+shard by the next bit of the hash, and changes no other shard. The halves of shard `n` get the
+numbers `N + 2n` and `N + 2n + 1`. So a shard number always stands for the same set of ids.
 """
 
 from collections.abc import Collection, Iterator
@@ -11,16 +10,16 @@ from collections.abc import Collection, Iterator
 from winnow.domain.shard import MAX_SHARDS, passage_hash
 
 MAX_SPLITS = 12
-"""How often a shard and its halves can be split."""
+"""Maximum depth of splits: how often a shard, its half, the half's half … can be split."""
 
 
 class Partition:
     """The shards of an index. Each passage belongs to exactly one of them."""
 
     def __init__(self, built: int, shards: Collection[int]) -> None:
-        """Takes the numbers of the `shards` of an index that was built with `built` shards.
+        """`shards`: numbers of all shards; `built`: number of shards that the index was built with.
 
-        Raises ValueError unless each passage belongs to exactly one of them.
+        Raises ValueError unless each passage belongs to exactly one of `shards`.
         """
         if not 1 <= built <= MAX_SHARDS:
             raise ValueError(f"an index is built with 1 to {MAX_SHARDS:,} shards, not {built}")
@@ -44,7 +43,7 @@ class Partition:
 
     @classmethod
     def as_built(cls, built: int) -> "Partition":
-        """The partition of an index of which no shard was split."""
+        """The partition of an index whose shards were never split."""
         return cls(built, range(built))
 
     def __eq__(self, other: object) -> bool:
@@ -54,7 +53,7 @@ class Partition:
         return (self.built, self.shards) == (other.built, other.shards)
 
     def __hash__(self) -> int:
-        """Equal for equal partitions."""
+        """Hash that is equal for equal partitions."""
         return hash((self.built, self.shards))
 
     def __len__(self) -> int:
@@ -66,7 +65,7 @@ class Partition:
         return iter(self.shards)
 
     def __contains__(self, shard: object) -> bool:
-        """Whether this is the number of a shard."""
+        """Whether the index has a shard with this number."""
         return shard in self._known
 
     def shard_of(self, passage_id: str) -> int:
@@ -78,10 +77,10 @@ class Partition:
         return shard
 
     def parts_of(self, shard: int) -> list[int]:
-        """The shards that hold passages of the shard with this number.
+        """The current shards that hold the passages of the shard with this number.
 
-        These are its parts if it was split since, the shard that it is a part of if this partition
-        is older, or the shard itself. Empty if there is no such shard.
+        Returns the shard itself if it exists, its parts if it was split, or the shard that contains
+        it if that is not split yet. Empty if no shard can have this number.
         """
         if not is_number(shard, self.built):
             return []
@@ -91,7 +90,7 @@ class Partition:
         return [each for each in self.shards if shard in ancestors_of(each, self.built)]
 
     def split(self, shard: int) -> "Partition":
-        """The partition after a split; raises ValueError if this has no such shard."""
+        """The partition after a split of `shard`; raises ValueError if there is no such shard."""
         if shard not in self._known:
             raise ValueError(f"there is no shard {shard}")
         return Partition(self.built, self._known - {shard} | set(halves_of(shard, self.built)))
@@ -103,34 +102,34 @@ def halves_of(shard: int, built: int) -> tuple[int, int]:
 
 
 def parent_of(shard: int, built: int) -> int | None:
-    """The number of the shard that this one is a half of; None for a shard as built."""
+    """The number of the shard that this one is a half of; None for a shard from the build."""
     return None if shard < built else (shard - built) // 2
 
 
 def ancestors_of(shard: int, built: int) -> Iterator[int]:
-    """Yields the shards that this one is a part of, the smallest first."""
+    """Yields the shards that contain this one: its parent first, the shard from the build last."""
     while (parent := parent_of(shard, built)) is not None:
         yield parent
         shard = parent
 
 
 def root_of(shard: int, built: int) -> int:
-    """The shard as built that this one is a part of, or that it is."""
+    """The shard from the build that contains this one; may be the shard itself."""
     return next((each for each in ancestors_of(shard, built) if each < built), shard)
 
 
 def depth_of(shard: int, built: int) -> int:
-    """How often a shard was split until there was this one."""
+    """Number of splits between the shard from the build and this one."""
     return sum(1 for _ in ancestors_of(shard, built))
 
 
 def is_number(shard: int, built: int) -> bool:
-    """Whether a shard of an index that was built with `built` shards can have this number."""
+    """Whether an index that was built with `built` shards can have a shard with this number."""
     return shard >= 0 and shard < built * (2 ** (MAX_SPLITS + 1) - 1)
 
 
 def holds(shard: int, built: int, passage_id: str) -> bool:
-    """Whether a passage belongs to the shard, or to a part of it."""
+    """Whether a passage belongs to the shard or, if it was split, to one of its parts."""
     rest, number = divmod(passage_hash(passage_id), built)
     for _ in range(depth_of(shard, built)):
         rest, bit = divmod(rest, 2)

@@ -11,7 +11,7 @@ class Passage:
     title: str
     text: str
     metadata: str = ""
-    """A JSON object, as it was indexed; empty without metadata."""
+    """The JSON object that was indexed, as text; empty without metadata."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,14 +25,14 @@ class Hit:
     hybrid_distance: float
     """The distance, reduced by the weight of the question's words in the passage.
 
-    Passages are chosen and read in this order.
+    Passages are chosen and read in ascending order of this value.
     """
     generation: str = ""
     """Generation of the shard in which `row` is valid; empty if not known."""
     words: float = 0.0
     """BM25 of the question's words in the passage."""
     sequence: int = 0
-    """Number of the write that put the passage; 0 if the passage is from the build.
+    """Number of the write that stored the passage; 0 if the passage is from the build.
 
-    Together with the passage id it identifies the text in every generation.
+    Passage id and sequence together identify the text in every generation.
     """

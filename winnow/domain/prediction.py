@@ -34,7 +34,7 @@ class TokenSpan:
     first: int
     """Index of the first token, from 0; [CLS] does not count."""
     last: int
-    """One past the index of the last token."""
+    """Index of the token after the last one."""
     score: float
     """Calibrated probability, 0 to 1."""
 
@@ -51,7 +51,7 @@ Prediction = SequencePrediction | TokenPrediction
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Applied:
-    """The result of one head: either a prediction or a failure."""
+    """The result of applying one head: either a prediction or a failure."""
 
     head: str
     version: int
@@ -64,14 +64,16 @@ class Applied:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entity:
-    """A part of a text with a label; `text` is exactly `source[start:end]`."""
+    """A labelled part of a text: `text` is exactly `source[start:end]`."""
 
     label: str
     text: str
     start: int
     """Start in the source text, in code points."""
     end: int
+    """End in the source text, exclusive."""
     score: float
+    """Calibrated probability, 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ class PredictRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadPrediction:
-    """The prediction of one head for one text, or the failure."""
+    """The prediction of one head for one text, or its failure."""
 
     head_id: str
     version: int = 0
@@ -108,7 +110,7 @@ class TextPrediction:
 
     heads: tuple[HeadPrediction, ...]
     truncated: bool = False
-    """Whether the text was longer than the encoder reads, and was cut."""
+    """Whether the text was cut because it was longer than the encoder's limit."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -135,7 +137,7 @@ class PredictionReply:
 
 @dataclass(frozen=True, slots=True)
 class HeadInMemory:
-    """A head in memory."""
+    """A head that is held in memory, for display."""
 
     head_id: str
     version: int
@@ -149,7 +151,7 @@ class EncoderGroupInfo:
 
     name: str
     fingerprint: str
-    """Fingerprint of the encoder, as far as heads depend on it."""
+    """Identifies the encoder for heads; see `Manifest.states_fingerprint`."""
     budget_bytes: int = 0
     """Maximum bytes of the heads in memory; 0 if heads run on other servers."""
     warm: tuple[HeadInMemory, ...] = ()

@@ -1,4 +1,4 @@
-"""Questions: as requested, validated and encoded."""
+"""Questions in three forms: as requested, validated, and encoded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # clients need no arrays: `client/pyproject.toml`
 
 
 class ReadScope(Enum):
-    """Which passages are read when the index is spread over shards."""
+    """Which passages are read if the index has several shards."""
 
     GLOBAL = "global"
     """The best passages of the whole index are read, each on its shard."""
@@ -40,13 +40,13 @@ class RetrievalDepth:
     passages: int
     """Number of passages to read."""
     candidates: int = 0
-    """Number of nearest passages, from which passages are chosen by distance and words."""
+    """Number of nearest passages to find, as candidates for the ranking by distance and words."""
     by_words: int = 0
-    """Number of best passages by words that are also candidates."""
+    """Number of best passages by BM25 to find, as further candidates."""
     where: str = ""
     """A filter of passages by their metadata (`winnow.filtering`); empty for all."""
     after: int = 0
-    """Number of the write that the shard must have before it retrieves; 0 for none."""
+    """Number of the last write that the shard must have before it retrieves; 0 for none."""
 
     @property
     def is_by_words_only(self) -> bool:
@@ -60,34 +60,34 @@ class RetrievalDepth:
 
     @property
     def word_candidates(self) -> int:
-        """Number of best passages by words to find; without vectors, at least `passages`."""
+        """Number of best passages by BM25 to find; without vectors, at least `passages`."""
         return max(self.by_words, self.passages) if self.is_by_words_only else self.by_words
 
 
 class PartialResults(Enum):
-    """What happens to an answer that does not cover the whole index."""
+    """Whether an answer may leave out shards that failed."""
 
     ALLOW = "allow"
-    """The answer is returned with its coverage."""
+    """The answer is returned, and its coverage lists the shards that failed."""
     FORBID = "forbid"
     """The question fails as soon as a shard fails."""
 
 
 @dataclass(frozen=True, slots=True)
 class WaitPolicy:
-    """How long a question waits for shards. By default it waits for all until the deadline."""
+    """How long a question waits for shards. The default is to wait for all until the deadline."""
 
     min_coverage: float = 1.0
     """Share of the shards, 0 to 1, that must reply before late shards may be given up."""
     min_wait_factor: float = 0.0
     """Share of the remaining time, 0 to 1, to wait for the last missing shard."""
     max_wait_factor: float = 1.0
-    """Share of the remaining time, up to 1, to wait if as many shards are missing as allowed."""
+    """Share of the remaining time, up to 1, to wait once `min_coverage` is just reached."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A valid question with a value for every option."""
+    """A validated question, with a value for every option."""
 
     text: str
     passages_to_read: int
@@ -117,16 +117,16 @@ class EncodedQuestion:
     vector: NDArray[np.float32]
     """Encoding of the question, [dimension], with norm 1."""
     bundle_fingerprint: str
-    """Fingerprint of the bundle that made the ids and the vector."""
+    """Fingerprint of the bundle that computed the token ids and the vector."""
     client: str = ""
-    """Client key for fair sharing; may be empty. No answer depends on it."""
+    """Client key for fair sharing; may be empty. Does not affect answers."""
     rarities: tuple[float, ...] = ()
-    """BM25 weight of each token id in the whole index, by its rarity.
+    """BM25 weight (inverse document frequency) of each token id in the whole index.
 
-    If empty, the counts of the build are used.
+    If empty, the shard uses the counts of the build.
     """
     mean_length: float = 0.0
-    """Mean number of tokens of the index's passages; with `rarities` only."""
+    """Mean number of tokens of the index's passages; set only with `rarities`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""The reader's result for a passage, and the total order of readings."""
+"""The reader's result for a passage, and the order in which readings are ranked."""
 
 import math
 from dataclasses import dataclass, field
@@ -40,8 +40,8 @@ class Reading:
 def rank(reading: Reading) -> tuple[bool, float, bool, float, str]:
     """Sort key, best reading first: by score, span score, then passage id; NaN last.
 
-    It is a total order over the passages of an index, so that merging does not depend on the order
-    of arrival.
+    The order is total over the passages of an index, so the result of a merge does not depend on
+    which shard replies first.
     """
     return (
         math.isnan(reading.score),

@@ -9,18 +9,17 @@ from dataclasses import dataclass, field
 from winnow.errors import WinnowError
 
 MAX_FIELDS = 1_000
-"""Maximum number of field names that a shard reports; at this number, further ones may be left out.
-"""
+"""Maximum number of field names that a shard reports; further names are left out."""
 EXACT_UP_TO = 2_000
-"""Up to this number of passages, exhaustive search is as fast as a graph search."""
+"""Number of passages up to which exhaustive search is as fast as a graph search."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardInfo:
-    """The description of a shard: its part of the index, its encoding, its load."""
+    """The description of a shard: its passages, its models and its load."""
 
     shard: int
-    """Number of the shard; at least `shards` for a part of a shard that was split."""
+    """Number of the shard; `shards` or higher if the shard comes from a split."""
     shards: int
     """Number of shards that the index was built with; see `winnow.domain.partition`."""
     index_id: str
@@ -35,29 +34,29 @@ class ShardInfo:
     answers. Empty if not known.
     """
     index_passages: int = 0
-    """Number of passages of all shards when the index was built; 0 if not known."""
+    """Number of passages in the whole index when it was built; 0 if not known."""
     sequence: int = 0
-    """Number of the last write that is served; 0 without writes."""
+    """Sequence number of the last write that is served; 0 without writes."""
     log_id: str = ""
     """Identifies the log of writes that the shard follows; empty if it takes no writes."""
     fields: tuple[str, ...] = field(default=(), compare=False)
     """Sorted names of the metadata fields; at most `MAX_FIELDS`."""
     seconds_per_read: float = field(default=0.0, compare=False)
-    """Seconds per passage while reading, over all threads; 0 if not known yet.
+    """Seconds per passage that all reader threads together need; 0 if not known yet.
 
-    It depends on the load, so comparisons ignore it.
+    The value depends on the load, so comparisons ignore it.
     """
     reads_in_hand: int = field(default=0, compare=False)
     """Number of passages that wait to be read or are being read."""
     journaled: bool = field(default=False, compare=False)
     """Whether the node follows a journal; `log_id` is empty until it has started."""
     writes_elsewhere: bool = field(default=False, compare=False)
-    """Whether another node takes the writes of the shard, because it is being moved."""
+    """Whether another node takes the shard's writes, because the shard is being moved."""
     moves: int = field(default=0, compare=False)
     """Number of times that the shard was handed over to another node.
 
-    If two nodes report that they take its writes, the report with fewer moves is outdated: that
-    node has handed the shard over since.
+    If two nodes report that they take the shard's writes, the report with fewer moves is outdated:
+    its node has since handed the shard over.
     """
 
     fronts: int = 0
@@ -65,11 +64,11 @@ class ShardInfo:
 
     @property
     def rows(self) -> tuple[str, int, str, str, str]:
-        """The identity of the passages and models: replicas with equal identities are
+        """The identity of the passages and models. Replicas with equal identities are
         interchangeable.
 
-        Replicas of one log merge at different times, so their generations differ. At the same write
-        they hold the same passages.
+        The generation is left out if the shard follows a log. Replicas of one log hold the same
+        passages at the same write, but merge at different times and so differ in generation.
         """
         generation = "" if self.log_id else self.generation
         return self.index_id, self.shard, self.log_id, generation, self.bundle_fingerprint
@@ -82,9 +81,9 @@ class ShardFault:
     shard: int | None
     """Number of the shard; None if it is unknown, because its files cannot be read."""
     error: WinnowError
-    """The error of calls: a NotLoadedError, or an UnavailableError while the shard is loading."""
+    """The error of calls to the shard: UnavailableError while it loads, else NotLoadedError."""
     is_unreachable: bool = False
-    """Whether the nodes of the shard do not reply to the front that reports the fault."""
+    """Whether the shard's nodes do not reply to the front node that reports the fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +91,9 @@ class NodeReport:
     """The shards of a content node."""
 
     infos: tuple[ShardInfo, ...] = ()
-    """The served shards; all share the load of the node."""
+    """The served shards. Each reports the load of the whole node."""
     faults: tuple[ShardFault, ...] = ()
-    """The other shards that the node should serve."""
+    """The shards that the node should serve, but does not."""
     node: str = ""
     """Name of the node; empty unless it follows an assignment."""
     address: str = ""
@@ -104,30 +103,30 @@ class NodeReport:
 INDEX_FILE = "index.json"
 """File name of the manifest of an index."""
 MAX_FRONTS = 8
-"""Maximum number of front nodes between a caller and a content node. More of them form a cycle."""
+"""Maximum number of front nodes between a caller and a content node; more indicate a cycle."""
 MAX_SHARDS = 4_096
 """Maximum number of shards of an index."""
 PASSAGES_PER_SHARD = 50_000
-"""Maximum number of passages of a shard, on average, if a build chooses the number of shards."""
+"""Maximum average number of passages per shard if a build chooses the number of shards."""
 
 
 def suitable_shards(passages: int, per_shard: int = PASSAGES_PER_SHARD) -> int:
-    """The number of shards for an index of `passages`: the fewest of at most `per_shard` passages
-    on average, and at most `MAX_SHARDS`.
+    """The smallest number of shards with at most `per_shard` passages on average; at most
+    `MAX_SHARDS`.
     """
     return min(max(1, -(-passages // per_shard)), MAX_SHARDS)
 
 
 def passage_hash(passage_id: str) -> int:
-    """The hash of a passage that decides its shard.
+    """The hash that decides the shard of a passage.
 
-    It depends only on the id, so that updates go to the same shard.
+    The hash depends only on the id, so updates of a passage go to the same shard.
     """
     return int.from_bytes(hashlib.blake2b(passage_id.encode(), digest_size=8).digest(), "big")
 
 
 def shard_of(passage_id: str, shards: int) -> int:
-    """The shard of a passage when an index is built; see `winnow.domain.partition` for later."""
+    """The shard of a passage when an index is built; `winnow.domain.partition` covers splits."""
     return passage_hash(passage_id) % shards
 
 
@@ -137,7 +136,7 @@ def shard_name(shard: int, shards: int) -> str:
 
 
 def number_of(name: str) -> int | None:
-    """Number of the shard whose directory has this name; None for other names."""
+    """The inverse of `shard_name`: the shard's number; None for other names."""
     digits = name.removeprefix("shard-").partition("-of-")[::2]
     if not all(each.isascii() and each.isdecimal() for each in digits):
         return None

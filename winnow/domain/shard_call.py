@@ -1,4 +1,4 @@
-"""A call to a shard as its caller measured it, and the times of its parts."""
+"""A call to a shard: its outcome, and the time intervals of its steps."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -50,7 +50,7 @@ class ReadTime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardCall:
-    """A call with its hedges and retries. Intervals are parts of the question's time."""
+    """A call with its hedges and retries. Intervals are relative to the start of the question."""
 
     shard: int
     kind: CallKind

@@ -1,4 +1,4 @@
-"""Document frequencies of words: the counts of a build, and the changes by writes."""
+"""Document frequencies of tokens: the counts of a build, and their changes by writes."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ class WordCounts:
     """The token statistics of an index."""
 
     passages: NDArray[np.uint32]
-    """Number of passages that contain each token, [greatest token id + 1]."""
+    """Number of passages that contain each token, indexed by token id."""
     tokens: int
     """Number of tokens of all passages."""
     total: int = 0
@@ -28,7 +28,7 @@ class WordChanges:
     """Changes of the token statistics of a shard by its writes since the build."""
 
     sequence: int
-    """Number of the last write that is included."""
+    """Sequence number of the last write that is included."""
     ids: NDArray[np.uint32]
     """Ids of the tokens whose counts changed, ascending."""
     by: NDArray[np.int32]

@@ -14,15 +14,14 @@ class Position:
 
     shard: int
     sequence: int
-    """Number of a write, from 1; 0 before the first write."""
+    """Sequence number of a write, from 1; 0 before the first write."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncodedPassage:
     """A passage with its tokens and vector, in the binary format of messages and storage.
 
-    As Python lists, the tokens would take fifty times the memory. Integers are little-endian
-    uint32.
+    Integers are little-endian uint32. Python lists of tokens would take fifty times the memory.
     """
 
     passage: Passage
@@ -47,8 +46,8 @@ class Write:
 
     id: str
     version: int | None = None
-    """A write with a lower version than the stored one changes nothing. With None the last write
-    counts.
+    """Version for ordering. A write with a lower version than the stored one changes nothing.
+    Without versions, the last write wins.
     """
     put: EncodedPassage | None = None
     """The passage to store; None deletes."""
@@ -59,9 +58,9 @@ class Outcome(Enum):
 
     STORED = "stored"
     UNCHANGED = "unchanged"
-    """The same passage was stored before, or there was none to delete."""
+    """The same passage was already stored, or there was none to delete."""
     OUTDATED = "outdated"
-    """A later version was stored before."""
+    """A later version was already stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +69,9 @@ class Written:
 
     outcome: Outcome
     sequence: int
-    """Number of the write if it was stored, or else of the last write before it."""
+    """Number of the write if it was stored; otherwise of the last write before it."""
     log_id: str = field(default="", compare=False)
-    """Identifies the log of `sequence`; empty if not known."""
+    """Identifies the log to which `sequence` belongs; empty if not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

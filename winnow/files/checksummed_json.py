@@ -1,6 +1,6 @@
-"""JSON files with a checksum of themselves, such as manifests.
+"""JSON files that contain their own checksum, such as manifests.
 
-Serialises and verifies such files; does not know their fields.
+Serialises and verifies such files; does not know their other fields.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 
 CHECKSUM_FIELD = "checksum"
-"""Name of the field with the checksum: the hex SHA-256 of the file with this field empty."""
+"""Name of the field that holds the hex SHA-256 of the file, computed with this field empty."""
 _HEX = re.compile("[0-9a-f]{64}")
 
 
@@ -38,9 +38,9 @@ def has_valid_checksum(text: str, content: Mapping[str, Any]) -> bool:
 
 
 def open_json(path: Path, what: str) -> OpenFile:
-    """Opens a JSON file; raises ArtefactError if it cannot.
+    """Opens a JSON file; raises ArtefactError if the file cannot be opened.
 
-    The message asks whether the path is `what`.
+    `what`: the expected thing, such as `a bundle`; the message asks whether the path is one.
     """
     try:
         return OpenFile(path)
@@ -77,7 +77,8 @@ def parse_json_object(data: bytes, path: object) -> tuple[str, dict[str, Any]]:
 def parse_checksummed_json(data: bytes, path: object, advice: str = "") -> dict[str, Any]:
     """Parses a JSON file and verifies its checksum; `path` names the file in errors.
 
-    Raises ArtefactError if it holds no JSON object, or was altered; the message ends in `advice`.
+    Raises ArtefactError if the file holds no JSON object. If the checksum does not match, the
+    message ends with `advice`.
     """
     text, content = parse_json_object(data, path)
     if not has_valid_checksum(text, content):
@@ -86,7 +87,7 @@ def parse_checksummed_json(data: bytes, path: object, advice: str = "") -> dict[
 
 
 def first_violation(error: ValidationError) -> str:
-    """Describes the first violation: the field and the rule that it breaks."""
+    """Describes the first invalid field, and the rule that it breaks."""
     first = error.errors()[0]
     return f"{'.'.join(map(str, first['loc'])) or 'the file'}: {first['msg']}"
 

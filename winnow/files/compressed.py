@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 _CHUNK_BYTES = 16 * 1024
-"""Compressed bytes of one read."""
+"""Number of compressed bytes to read at once."""
 
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[IO[bytes]]:
     """Opens a file, and decompresses it if its name ends in `.gz` or `.zst`.
 
-    Raises ArtefactError if the file cannot be opened, or is found damaged or truncated on reading.
+    Raises ArtefactError if the file cannot be opened, or turns out to be damaged or truncated.
     """
     try:
         with path.open("rb") as raw, _decompressed(raw, path.suffix) as stream:

@@ -8,7 +8,7 @@ from pathlib import Path
 def write_durably(path: Path, content: bytes) -> None:
     """Replaces `path` atomically: readers see the old content or the new content.
 
-    Raises OSError if the file cannot be written; the old content stays.
+    Raises OSError if the file cannot be written; `path` then keeps its old content.
     """
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     temporary = Path(name)
@@ -16,7 +16,7 @@ def write_durably(path: Path, content: bytes) -> None:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
-            os.fchmod(descriptor, 0o644)  # servers of other users read it
+            os.fchmod(descriptor, 0o644)  # servers run by other users must be able to read it
             os.fsync(descriptor)
         temporary.replace(path)
     except BaseException:
@@ -28,8 +28,8 @@ def write_durably(path: Path, content: bytes) -> None:
 def create_private(path: Path, content: bytes) -> None:
     """Creates a file atomically, with permissions for its owner only.
 
-    Raises FileExistsError if `path` exists; it is not changed. Raises OSError if the file cannot be
-    written.
+    Raises FileExistsError if `path` exists, and does not change it. Raises OSError if the file
+    cannot be written.
     """
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
@@ -37,7 +37,7 @@ def create_private(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(descriptor)
-        os.link(name, path)  # unlike a rename, it replaces nothing
+        os.link(name, path)  # unlike a rename, a link replaces no file
     finally:
         Path(name).unlink()
     sync_directory(path.parent)

@@ -1,4 +1,4 @@
-"""Error messages for lines of JSON. Pure."""
+"""Describes errors in JSON Lines files. Pure."""
 
 import json
 from typing import Any
@@ -13,7 +13,7 @@ _TYPE_NAMES = {
 
 
 def describe_json_error(error: ValueError | RecursionError) -> str:
-    """Describes a parser's error, without its line number, which is always 1."""
+    """Describes a JSON parser's error. Omits the line number, because the parser gets one line."""
     if isinstance(error, json.JSONDecodeError):
         message = f"{error.msg.removesuffix(' at')} at character {error.colno}"
         return f"not JSON: {message}; each line must be one whole JSON object"

@@ -1,7 +1,7 @@
-"""Files that stay open, so that the bytes that are read are the bytes that were verified.
+"""Files that stay open, so that later reads return the bytes that were verified.
 
-A path may lead to another file at any time; a descriptor may not. The content behind a descriptor
-changes only if the file is overwritten in place, which changes its size or modification time.
+A path may lead to another file at any time; a descriptor always leads to the same file. That file's
+content changes only if it is overwritten in place, which changes its size or modification time.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from winnow.errors import ArtefactError
 
 
 class OpenFile:
-    """A regular file that is open for reading until it is garbage-collected. Thread-safe."""
+    """A regular file, open for reading until this object is garbage-collected. Thread-safe."""
 
     def __init__(self, path: Path) -> None:
         """Raises ArtefactError if there is no such file, or it cannot be opened."""
@@ -39,9 +39,9 @@ class OpenFile:
 
     @property
     def link(self) -> Path:
-        """A path to this file that stays valid if the original path leads to another file.
+        """A path that leads to this file even if the original path leads to another one.
 
-        Without /proc, it is the original path; so call `check` after opening it.
+        Without /proc, this is the original path. So call `check` after opening the link.
         """
         link = Path(f"/proc/self/fd/{self._descriptor}")
         return link if link.exists() else self.path
@@ -55,7 +55,7 @@ class OpenFile:
         return reader
 
     def read(self, count: int, start: int) -> bytes:
-        """Reads `count` bytes from offset `start`; raises ArtefactError if it cannot."""
+        """Reads `count` bytes from offset `start`; raises ArtefactError if that fails."""
         try:
             data = os.pread(self._descriptor, count, start)
         except OSError as error:
@@ -67,7 +67,7 @@ class OpenFile:
     def read_each(self, counts: Sequence[int], starts: Sequence[int]) -> bytes:
         """Reads `counts[i]` bytes from offset `starts[i]` for each i, and joins them.
 
-        Raises ArtefactError if it cannot.
+        Raises ArtefactError if that fails.
         """
         try:
             data = b"".join(map(os.pread, repeat(self._descriptor), counts, starts))
@@ -79,19 +79,19 @@ class OpenFile:
         return data
 
     def verify(self, sha256: str, size: int, advice: str = ", copy it again") -> None:
-        """Verifies size and checksum; `advice` is part of the error message.
+        """Verifies size and checksum. `advice` follows "is damaged" in the error message.
 
         Raises ArtefactError if one of them differs, or the file cannot be read.
         """
         if self.size != size:
-            raise self._damaged(f"it has {self.size} bytes, its manifest says {size}", advice)
+            raise self._damaged(f"it has {self.size} bytes, but its manifest says {size}", advice)
         try:
             with self.reader() as reader:
                 actual = hashlib.file_digest(reader, "sha256").hexdigest()
         except OSError as error:
             raise ArtefactError(f"cannot read {self.path}: {_reason(error)}") from error
         if actual != sha256:
-            raise self._damaged(f"its SHA-256 is {actual}, its manifest says {sha256}", advice)
+            raise self._damaged(f"its SHA-256 is {actual}, but its manifest says {sha256}", advice)
 
     def _damaged(self, reason: str, advice: str) -> ArtefactError:
         return ArtefactError(f"{self.path} is damaged{advice}: {reason}")
@@ -118,7 +118,7 @@ _COPY_AGAIN = "copy it again, and start the node again"
 
 
 def _version(status: os.stat_result) -> tuple[int, int]:
-    """Returns values that a write changes, but not a rename or deletion."""
+    """Returns values that change if the file is written, but not if it is renamed or deleted."""
     return status.st_size, status.st_mtime_ns
 
 

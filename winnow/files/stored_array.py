@@ -1,7 +1,7 @@
 """Reads slices of an array from a `.npy` file.
 
-The file is not mapped into memory, because truncating a mapped file kills the process by a signal.
-Reading from the page cache takes as long, and reports truncation as an error.
+The file is not mapped into memory, because truncating a mapped file kills the process with a
+signal. Reads from the page cache are as fast, and report truncation as an error.
 """
 
 import io
@@ -20,7 +20,7 @@ _PARSING = threading.Lock()
 """Held while a header is parsed.
 
 Two threads that parse literals at once may both fail with a SystemError
-(https://github.com/python/cpython/issues/106905, mended in Python 3.11.8 and 3.12.2).
+(https://github.com/python/cpython/issues/106905, fixed in Python 3.11.8 and 3.12.2).
 """
 
 
@@ -28,7 +28,7 @@ class StoredArray:
     """A one-dimensional array of unsigned integers in a file. Thread-safe."""
 
     def __init__(self, file: OpenFile) -> None:
-        """Raises ArtefactError if the file holds no such array."""
+        """Raises ArtefactError if the file holds no one-dimensional array of unsigned integers."""
         self._file = file
         try:
             with file.reader() as reader:
@@ -46,7 +46,7 @@ class StoredArray:
         return self._length
 
     def __getitem__(self, span: slice) -> NDArray[np.unsignedinteger]:
-        """Reads the values of a slice; raises ArtefactError as `OpenFile.read` does."""
+        """Reads the values of a slice; raises ArtefactError if that fails."""
         size = self._type.itemsize
         data = self._file.read((span.stop - span.start) * size, self._start + span.start * size)
         return np.frombuffer(data, self._type)
@@ -54,7 +54,7 @@ class StoredArray:
     def read_slices(
         self, begins: NDArray[np.int64], ends: NDArray[np.int64]
     ) -> NDArray[np.unsignedinteger]:
-        """Reads and joins the slices from `begins[i]` to `ends[i]`; raises as `__getitem__`."""
+        """Reads and joins the slices `begins[i]:ends[i]`; raises ArtefactError if that fails."""
         size = self._type.itemsize
         starts, counts = self._start + begins * size, (ends - begins) * size
         return np.frombuffer(self._file.read_each(counts.tolist(), starts.tolist()), self._type)

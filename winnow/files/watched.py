@@ -1,6 +1,6 @@
-"""Files that are read again when they change.
+"""Files that are reread when they change.
 
-A failed read, for example without a free descriptor, is repeated at the next refresh.
+If a read fails, for example for lack of a file descriptor, the next refresh repeats it.
 """
 
 import threading
@@ -14,15 +14,16 @@ from winnow.errors import WinnowError
 Content = TypeVar("Content")
 
 FileStamp = tuple[int, int, int, int]
-"""Inode, modification and status change times in nanoseconds (chmod changes only the latter), and
-size.
+"""Inode, modification time, status change time and size; times in nanoseconds.
+
+chmod changes only the status change time.
 """
 
 
 def stamp(path: Path) -> FileStamp | None:
-    """Returns inode, times and size of a file, which show whether it changed.
+    """Returns the stamp of a file, which differs after a change; None if the file cannot be read.
 
-    None if the file cannot be read. Follows links.
+    Follows links.
     """
     try:
         status = path.stat()
@@ -32,7 +33,7 @@ def stamp(path: Path) -> FileStamp | None:
 
 
 class WatchedFiles(Generic[Content]):
-    """The last valid content of some files. Thread-safe."""
+    """The last valid content of files that are read together. Thread-safe."""
 
     def __init__(
         self,
@@ -45,7 +46,8 @@ class WatchedFiles(Generic[Content]):
         Args:
             paths: the files, which are read together.
             read: reads the files; raises a WinnowError if they are invalid.
-            on_failure: called with the error of a refresh, once for equal errors in a row.
+            on_failure: called with the error of a failed refresh. Equal errors in a row are
+                reported once.
 
         """
         self._paths, self._read, self._on_failure = tuple(paths), read, on_failure
@@ -56,13 +58,13 @@ class WatchedFiles(Generic[Content]):
         self.version = 0
         """Number of changes of `content`."""
         self.current_at = time.time()
-        """When the files were last known to hold `content`, in seconds since 1970."""
+        """When the files were last seen to hold `content`, in seconds since 1970."""
 
     def refresh(self) -> bool:
         """Reads the files again if they have changed, and returns whether the content is new.
 
-        Blocks. If the files are invalid, or change while they are read, the old content stays until
-        the next refresh.
+        Blocks. Keeps the old content until the next refresh if the files are invalid, or change
+        while they are read.
         """
         with self._lock:
             stamps = self._stamps()
@@ -72,7 +74,7 @@ class WatchedFiles(Generic[Content]):
             try:
                 content = self._read()
             except WinnowError as error:
-                self._report(error)
+                self._report_failure(error)
                 return False
             if self._stamps() != stamps:
                 return False
@@ -89,7 +91,7 @@ class WatchedFiles(Generic[Content]):
     def _mark_current(self) -> None:
         self._last_failure, self.current_at = "", time.time()
 
-    def _report(self, error: WinnowError) -> None:
+    def _report_failure(self, error: WinnowError) -> None:
         if str(error) != self._last_failure:
             self._last_failure = str(error)
             self._on_failure(error)

@@ -1,7 +1,7 @@
-"""Admission control for texts that heads are applied to: bounded, with fair shares for clients.
+"""Admission control for the texts of predictions: a limit, with fair shares for clients.
 
-Counts the texts in flight by client. On a front, texts and questions take turns at the encoder, so
-the bound also limits how many texts a question waits for.
+Counts the texts in flight by client. On a front node, texts and questions take turns at the
+encoder, so the limit also bounds the number of texts that a question waits for.
 """
 
 import time
@@ -18,25 +18,26 @@ from winnow.policy.load import LoadSettings
 from winnow.quoting import are
 
 
-class TextMetrics(Protocol):
-    """Metrics of admission."""
+class TextAdmissionMetrics(Protocol):
+    """The metrics that `TextAdmission` updates."""
 
     texts: Gauge
-    """Texts in flight."""
+    """Number of texts in flight."""
     refusals: Counter
+    """Number of refused requests."""
 
 
 class TextAdmission:
-    """Admits texts, or refuses them."""
+    """Admits the texts of requests, or refuses them under overload."""
 
     def __init__(
         self,
         max_texts: int,
-        metrics: TextMetrics,
+        metrics: TextAdmissionMetrics,
         clock: Clock = time.monotonic,
         retry_after: float = 0.1,
     ) -> None:
-        """`max_texts`: limit of texts in flight; `retry_after`: seconds, for refused callers."""
+        """`max_texts`: limit of texts in flight; `retry_after`: seconds, sent with a refusal."""
         self._max_texts, self._metrics, self._retry_after = max_texts, metrics, retry_after
         defaults = LoadSettings()
         self._shares = FairShares(
@@ -52,16 +53,16 @@ class TextAdmission:
     def enter(self, texts: int, client: str) -> Iterator[None]:
         """Admits the texts of a request for the duration of the block.
 
-        A request is always admitted if no text is in flight. Raises OverloadedError if there would
-        be too many texts, or more than the client's fair share.
+        A request is always admitted if no text is in flight. Otherwise raises OverloadedError if
+        the texts would exceed the limit, or the client's fair share.
         """
         room = self._shares.room(client, self._max_texts, self._max_texts, texts)
         if self.in_flight and room < texts:
             self._shares.refuse(client, texts)
             self._metrics.refusals.inc()
             raise OverloadedError(
-                f"{are(self.in_flight, 'text')} in flight, of at most {self._max_texts}, and no "
-                f"client gets more than its share: there is no room for {texts} more; try again",
+                f"no room for {texts} more: {are(self.in_flight, 'text')} in flight, of at most "
+                f"{self._max_texts}, and no client gets more than its share; try again",
                 self._retry_after,
             )
         self._shares.take(client, texts)

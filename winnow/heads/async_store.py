@@ -1,6 +1,6 @@
-"""Reads a head store and opens heads in threads, with a timeout, for the event loop.
+"""Reads a head store and opens heads in threads, so that the event loop never blocks.
 
-Checks that heads belong to its encoder; does not know which heads are in memory.
+Each call has a timeout. Checks that heads fit the encoder; does not know which are in memory.
 """
 
 import asyncio
@@ -20,33 +20,33 @@ from winnow.inference.fair_threads import FairThreads, call_in_loop
 _log = structlog.get_logger("heads")
 Result = TypeVar("Result")
 _THREADS = 4
-"""Concurrent calls. They mostly wait for files."""
+"""Number of concurrent calls, which mostly wait for files."""
 _TIMEOUT = 30.0
-"""Seconds after which a call has failed and its thread is replaced, because the store hangs."""
+"""Seconds after which a call fails and its hanging thread is replaced."""
 _MAX_HUNG_THREADS = 32
-"""Limit of hanging threads that are replaced; beyond it, calls wait."""
+"""Maximum number of hanging threads that are replaced. Beyond it, calls wait for a thread."""
 
 
 class AsyncHeadStore:
     """A head store with async methods, for heads of one encoder.
 
-    `client` is a key of the caller; clients take turns. Logs when the store becomes unreachable,
-    and when it is reachable again.
+    `client` is the client key of the caller; clients take turns at the threads. Logs when the store
+    becomes unreachable, and when it is reachable again.
     """
 
     def __init__(
         self, store: HeadStore, fingerprint: str, width: int | None, timeout: float = _TIMEOUT
     ) -> None:
-        """`fingerprint`, `width`: of the encoder; `timeout`: seconds for a call of the store."""
+        """`fingerprint`, `width`: those of the encoder; `timeout`: seconds for one call."""
         self._store, self._fingerprint, self._timeout = store, fingerprint, timeout
         self.width = width
-        """Values of a token state; must be set before `fetch`."""
+        """Number of values of a token state; must be set before `fetch`."""
         self._threads = FairThreads(_THREADS, "load")
         self._hung_threads: set[threading.Thread] = set()
         self._reachable = True
 
     async def record(self, head: str, client: str = "") -> HeadRecord:
-        """Reads the record of a head; raises as `HeadStore.record`."""
+        """Reads the record of a head; raises the same errors as `HeadStore.record`."""
         record = await self._run(client, partial(self._store.record, head), head)
         if not self._reachable:
             _log.info("head store reachable again")
@@ -63,7 +63,7 @@ class AsyncHeadStore:
         return await self._run(client, partial(self._fetch, head, version), head)
 
     async def open(self, artefact: HeadArtefact, client: str = "") -> Head:
-        """Opens a head and runs a smoke test; raises ArtefactError if that fails."""
+        """Opens a head and runs its smoke test; raises ArtefactError if either fails."""
         return await self._run(client, partial(open_head, artefact), artefact.manifest.id)
 
     def close(self) -> None:
@@ -76,7 +76,7 @@ class AsyncHeadStore:
         if (encoder.fingerprint, encoder.width) != (self._fingerprint, self.width):
             mismatch = IdentityError(
                 f"head {head} version {version} was trained on encoder {encoder.fingerprint} "
-                f"with states of {encoder.width} values, and this encoder is {self._fingerprint} "
+                f"with states of {encoder.width} values, but this encoder is {self._fingerprint} "
                 f"with {self.width}: train the head again with `winnow heads refit`"
             )
             raise mismatch.with_public(f"head {head} was trained on another encoder")
@@ -126,7 +126,7 @@ class AsyncHeadStore:
             silent = UnavailableError(
                 f"{self._store.name} did not answer within {self._timeout:g} seconds"
             )
-            public = f"the store of heads did not answer within {self._timeout:g} seconds"
+            public = f"the head store did not answer within {self._timeout:g} seconds"
             raise silent.with_public(public) from error
         finally:
             ended = True

@@ -1,7 +1,7 @@
-"""Heads in memory, under a budget in bytes.
+"""The cache of heads in memory, under a budget in bytes.
 
-Tracks the memory and the users of each head; does not know how heads are loaded. Not thread-safe:
-use it on the event loop.
+Tracks which heads are in use and how much memory each takes; does not know how heads are loaded.
+Not thread-safe: use the cache on the event loop.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from winnow.policy.pinned_lru import PinnedLru
 
 @dataclass(slots=True)
 class HeadSlot:
-    """A head that is in memory or being loaded."""
+    """The cache entry of a head that is in memory or being loaded."""
 
     id: str
     _: KW_ONLY
@@ -60,12 +60,12 @@ class CachedHead:
 
 
 class HeadCache:
-    """Slots by the id of their head. A slot that is held is never removed."""
+    """The slots of heads, by head id. A held slot is never removed."""
 
     def __init__(self, budget_bytes: int, metrics: EncoderGroupMetrics) -> None:
         self._memory, self._metrics = PinnedLru(budget_bytes), metrics
         self._slots: dict[str, HeadSlot] = {}
-        self._report()
+        self._update_metrics()
 
     def __contains__(self, slot: HeadSlot) -> bool:
         """Returns whether this slot is still in the cache."""
@@ -85,7 +85,7 @@ class HeadCache:
         return list(self._slots.values())
 
     def count_unloaded(self) -> int:
-        """Returns how many slots take no memory yet."""
+        """Returns the number of slots whose heads take no memory yet."""
         return len(self._slots) - len(self._memory)
 
     def heads(self) -> list[CachedHead]:
@@ -102,11 +102,11 @@ class HeadCache:
         return self._memory.is_held(head)
 
     def hold(self, slot: HeadSlot) -> None:
-        """Marks a slot as in use. Each hold needs one release."""
+        """Marks a slot as in use, so that it stays. Call `release` once for each `hold`."""
         self._memory.hold(slot.id)
 
     def release(self, slot: HeadSlot) -> None:
-        """Ends one hold."""
+        """Ends one `hold`."""
         self._memory.release(slot.id)
         self.remove_if_empty(slot)
 
@@ -119,7 +119,7 @@ class HeadCache:
     def set_record(self, slot: HeadSlot, record: HeadRecord) -> None:
         """Sets the record of a slot, and pins or unpins its head accordingly."""
         slot.record = record
-        self._pin(slot)
+        self._update_pin(slot)
 
     def reserved_bytes(self, slot: HeadSlot) -> int:
         """Returns the bytes that are reserved for a slot."""
@@ -141,20 +141,20 @@ class HeadCache:
             del self._slots[head]
         if evicted:
             self._metrics.count_evictions(len(evicted))
-        self._report()
+        self._update_metrics()
 
     def shrink(self, slot: HeadSlot, size: int) -> None:
-        """Reduces a slot's reservation to `size` bytes; 0 releases it."""
+        """Reduces a slot's reservation to `size` bytes; 0 drops the reservation."""
         if size:
             self._memory.take(slot.id, size)
         else:
             self._memory.drop(slot.id)
-        self._pin(slot)
-        self._report()
+        self._update_pin(slot)
+        self._update_metrics()
 
-    def _pin(self, slot: HeadSlot) -> None:
+    def _update_pin(self, slot: HeadSlot) -> None:
         if slot in self and self._memory.bytes(slot.id):
             self._memory.pin(slot.id, slot.record is not None and slot.record.pinned)
 
-    def _report(self) -> None:
+    def _update_metrics(self) -> None:
         self._metrics.set_memory(len(self._memory), self._memory.used_bytes, self._memory.budget)

@@ -1,8 +1,8 @@
-"""Runs a head: token states to labels, or to labelled spans of tokens.
+"""Runs a head, which predicts labels, or labelled spans of tokens, from token states.
 
 Each head has its own small session, since a server keeps a thousand of them. A head of 150 labels
-takes 0.6 MB, of which its model is 0.36 (`bench/head_memory.py` at commit 977ccf2). Weights
-repacked for the processor take 0.1 MB of that, and make a run a third shorter.
+takes 0.6 MB of memory, of which 0.36 MB is the model (`bench/head_memory.py` at commit 977ccf2).
+Another 0.1 MB is weights that are repacked for the processor, which makes a run a third shorter.
 """
 
 import numpy as np
@@ -20,8 +20,8 @@ from winnow.quoting import shortened
 _SMOKE_TEST_TOKENS = (0, 1, 6)
 """Lengths of the texts of a smoke test, without [CLS] and [SEP]."""
 _BYTES_PER_MODEL_BYTE, _BYTES_PER_HEAD, _BYTES_PER_LABEL = 1.35, 110_000, 100
-"""Memory of an open head, slightly above what `python -m bench.head_memory` measured at commit
-977ccf2.
+"""Estimates of an open head's memory, slightly above the measured values (`bench/head_memory.py`
+at commit 977ccf2).
 """
 
 FloatStates = NDArray[np.float32]
@@ -51,15 +51,15 @@ class Head:
             raise UnavailableError(str(error)) from error
         if not np.isfinite(logits).all():
             raise UnavailableError(
-                f"{self._name} returns scores that are not finite numbers: publish it again, or "
-                "return to an older version with `winnow heads rollback`"
+                f"{self._name} returns scores that are not finite: publish it again, or return to "
+                "an older version with `winnow heads rollback`"
             )
         if self.manifest.kind is Kind.TOKEN:
             return decode_spans(logits, self.manifest)
         return decode_labels(logits, self.manifest)
 
     def logits(self, states: FloatStates) -> Logits:
-        """Runs the model; returns [labels], or [tokens + 2, labels] of a token head.
+        """Runs the model; returns logits [labels], or [tokens + 2, labels] for a token head.
 
         Raises ArtefactError if the model fails, or returns another shape or type.
         """
@@ -71,7 +71,7 @@ class Head:
         expected = (len(states), labels) if self.manifest.kind is Kind.TOKEN else (labels,)
         if getattr(logits, "shape", None) != expected or logits.dtype != np.float32:
             raise ArtefactError(
-                f"{self._name} returns {_describe(logits)}; its manifest promises float32 "
+                f"{self._name} returns {_describe(logits)}, but its manifest promises float32 "
                 f"{list(expected)}"
             )
         values: Logits = logits
@@ -97,7 +97,7 @@ def open_head(artefact: HeadArtefact) -> Head:
     """
     file = artefact.open_model()
     try:
-        # a path: from bytes, the session would keep the bytes as well as its own copy
+        # opened by path: a session opened from bytes would keep the bytes and a copy
         session = onnxruntime.InferenceSession(
             str(file.link), _session_options(), providers=["CPUExecutionProvider"]
         )
@@ -118,7 +118,7 @@ def _check_signature(session: onnxruntime.InferenceSession, artefact: HeadArtefa
     if inputs != [INPUT] or OUTPUT not in outputs:
         raise ArtefactError(
             f"{artefact.directory} is not the model of a head: its inputs are "
-            f"{shortened(', '.join(inputs))} and its outputs {shortened(', '.join(outputs))}, "
+            f"{shortened(', '.join(inputs))} and its outputs {shortened(', '.join(outputs))}, but "
             f"expected {INPUT} and {OUTPUT}"
         )
 

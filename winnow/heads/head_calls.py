@@ -18,10 +18,13 @@ from winnow.replicas.policy.placement import Placement
 from winnow.replicas.pool import ReplicaPool, SentAttempt
 
 HEAD_OUTLIERS = OutlierSettings(silence=0.1, max_ejected_share=None, mismatch_ejects=True)
-"""A head server replies by the deadline even if its heads are late, so silence weighs more than at
-a content node. All servers may be ejected; heads then go to their first choice."""
+"""Settings for ejecting head servers.
+
+A head server replies by the deadline even if its heads are late, so silence counts more than that
+of a content node. All servers may be ejected; heads then go to their first choice.
+"""
 _FIRST_CALL_SHARE = 0.5
-"""Share of the remaining time after which the heads of a silent server go to a second one."""
+"""Share of the remaining time after which a silent server's heads are sent to a second server."""
 
 
 class HeadServer(Protocol):
@@ -30,25 +33,25 @@ class HeadServer(Protocol):
     async def call(
         self, states: States, head_ids: Sequence[str], deadline: Deadline, client: str = ""
     ) -> list[Applied]:
-        """Applies heads; raises WinnowError if the whole call fails."""
+        """Applies heads to a text; raises WinnowError if the whole call fails."""
 
     async def close(self) -> None:
         """Closes the connection."""
 
 
 def may_succeed_elsewhere(failure: WinnowError | None) -> bool:
-    """Returns whether another server may apply a head that failed.
+    """Returns whether to retry a failed head on another server.
 
     Another server may have the head in memory, have room for it, or reach the store. A late head is
-    not retried, because another server would have to load it first.
+    not retried, because another server would have to load the head first.
     """
     return isinstance(failure, UnavailableError | OverloadedError)
 
 
 def call_may_succeed_elsewhere(error: WinnowError) -> bool:
-    """Returns whether another server may answer a call that failed.
+    """Returns whether to retry a failed call on another server.
 
-    Another server may have the right encoder, or be intact.
+    Another server may have the right encoder, or run without faults.
     """
     return not isinstance(error, InvalidRequestError)
 
@@ -60,12 +63,12 @@ class HeadCall:
     heads: tuple[str, ...]
     sent: SentAttempt[list[Applied]]
     started_at: float
-    """In seconds of the clock."""
+    """Time of the call, in seconds of the clock."""
 
     def result(self) -> tuple[list[Applied], set[str]]:
         """Returns the result of each head, and the ids of heads to retry on another server.
 
-        Call it once the task is done. Raises an error of the task that is no WinnowError.
+        Call it only when the task is done. Raises the task's error unless it is a WinnowError.
         """
         error = self.sent.error()
         if error is None:
@@ -77,7 +80,7 @@ class HeadCall:
         return failed, set(self.heads) if call_may_succeed_elsewhere(error) else set()
 
     def outcome(self, now: float) -> ReplicaOutcome:
-        """Returns the outcome for the statistics of the server, if the call ends at `now`."""
+        """Returns the outcome of a call that ends at `now`, for the statistics of its server."""
         if self.sent.given_up is not None:
             return ReplicaOutcome.ABANDONED
         error = self.sent.error() if self.sent.task.done() else None
@@ -88,7 +91,7 @@ class HeadCall:
 
 
 class HeadCalls:
-    """The calls for the heads of one text. The creator must call `end`."""
+    """The calls for the heads of one text. The creator must call `cancel`."""
 
     def __init__(
         self,
@@ -105,7 +108,7 @@ class HeadCalls:
             pool: the head servers.
             placement: returns the current placement of heads on the servers.
             send: calls a server for some heads.
-            deadline: of the caller.
+            deadline: deadline of the caller.
             clock: the clock of the pool.
 
         """
@@ -118,7 +121,7 @@ class HeadCalls:
 
     async def run(self, heads: Sequence[str]) -> list[Applied]:
         """Calls all servers concurrently; returns the result of each head, in the given order."""
-        tasks = [asyncio.create_task(self._settle(call)) for call in self._begin(heads, {})]
+        tasks = [asyncio.create_task(self._settle(call)) for call in self._send_calls(heads, {})]
         try:
             await asyncio.gather(*tasks)
         finally:
@@ -130,17 +133,17 @@ class HeadCalls:
             for head in heads
         ]
 
-    def end(self) -> None:
+    def cancel(self) -> None:
         """Cancels all calls in flight."""
         for call in list(self._in_flight):
-            self._end(call)
+            self._end_call(call)
 
-    def _begin(self, heads: Sequence[str], tried: Mapping[str, str]) -> list[HeadCall]:
+    def _send_calls(self, heads: Sequence[str], tried: Mapping[str, str]) -> list[HeadCall]:
         """Chooses a server for each head, and sends one call to each chosen server.
 
         A head goes to its first server that is not ejected, or to its first choice if all are.
-        `tried` maps heads to the server that was already called. A second attempt never probes an
-        ejected server, which may hang.
+        `tried` maps each head to the server that was already called for it. A second attempt never
+        probes an ejected server, which may hang.
         """
         heads_by_server: dict[str, list[str]] = {}
         placement = self._placement()
@@ -149,16 +152,16 @@ class HeadCalls:
             if order:
                 server = self._pool.replicas.first_available(order, probes=not tried)
                 heads_by_server.setdefault(server, []).append(head)
-        return [self._call(server, tuple(ids)) for server, ids in heads_by_server.items()]
+        return [self._send_call(server, tuple(ids)) for server, ids in heads_by_server.items()]
 
-    def _call(self, address: str, heads: tuple[str, ...]) -> HeadCall:
+    def _send_call(self, address: str, heads: tuple[str, ...]) -> HeadCall:
         attempt = self._pool.replicas.take_at(address)
         sent = self._pool.send(attempt, lambda server: self._send(server, heads), "ask heads")
         call = HeadCall(heads, sent, self._clock())
         self._in_flight.add(call)
         return call
 
-    def _end(self, call: HeadCall) -> None:
+    def _end_call(self, call: HeadCall) -> None:
         self._in_flight.discard(call)
         self._pool.end(call.sent, call.outcome(self._clock()))
 
@@ -174,7 +177,7 @@ class HeadCalls:
         unsettled = self._unsettled(first.heads)
         if unsettled and has_others and not self._deadline.expired():
             tried = dict.fromkeys(unsettled, first.sent.attempt.replica.address)
-            running |= {call.sent.task: call for call in self._begin(unsettled, tried)}
+            running |= {call.sent.task: call for call in self._send_calls(unsettled, tried)}
         while running and self._unsettled(first.heads):
             await self._collect(running, None)
 
@@ -184,7 +187,7 @@ class HeadCalls:
         """Waits until a running call ends, and records its results."""
         done, _ = await asyncio.wait(running, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
         for call in [running.pop(task) for task in done]:
-            self._end(call)
+            self._end_call(call)
             applied, retryable = call.result()
             for each in applied:
                 if each.head not in self._settled:

@@ -14,11 +14,11 @@ from winnow.deadline import Deadline
 from winnow.domain.prediction import Applied
 
 States = NDArray[np.float16]
-"""[tokens + 2, width]: hidden states of a text, with [CLS] before and [SEP] after it."""
+"""Token states of a text, [tokens + 2, width]; [CLS] is the first token, [SEP] the last."""
 
 
 class Heads(Protocol):
-    """Heads trained on one encoder. If a head fails, its result reports the error."""
+    """The heads trained on one encoder. If a head fails, its result has the error."""
 
     async def apply(
         self, states: States, head_ids: Sequence[str], deadline: Deadline, client: str = ""
@@ -26,9 +26,9 @@ class Heads(Protocol):
         """Applies heads to a text; returns a result for each, in the given order.
 
         Args:
-            states: token states of one text, by the encoder of these heads. Read-only.
+            states: token states of one text, from the encoder of these heads; not modified.
             head_ids: distinct ids of heads.
-            deadline: of the caller. A head that is late fails; the others do not.
-            client: key of the caller, for fair sharing of threads.
+            deadline: deadline of the caller. A late head fails; the other heads do not.
+            client: client key of the caller, for fair sharing of threads.
 
         """

@@ -1,8 +1,8 @@
 """Converts the logits of a text to labels with scores. Pure.
 
 Training data may have a label "oos" or "out_of_scope" for texts of no class (Larson et al., 2019).
-It is a label like the others. Independently, a prediction's `out_of_scope` reports whether even the
-best label is improbable.
+Such a label is treated like any other. A prediction's `out_of_scope` is independent of it: it tells
+whether even the best label is improbable.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from winnow.domain.prediction import LabelScore, SequencePrediction
 from winnow.heads.manifest import HeadManifest
 
 MAX_RETURNED_LABELS = 10
-"""Limit of returned labels, best first; assigned labels are always returned."""
+"""Maximum number of returned labels, unless more labels are assigned."""
 _DEFAULT_THRESHOLD = 0.5
 """Threshold of a multi-label head whose manifest has none."""
 
@@ -23,7 +23,7 @@ def decode_labels(logits: Logits, head: HeadManifest) -> SequencePrediction:
     """Returns the best labels, best first. Ties keep the order of the manifest.
 
     The best label is assigned if it reaches the threshold, or if there is no threshold. With
-    `multi_label`, every label that reaches the threshold is assigned; by default 0.5.
+    `multi_label`, every label that reaches the threshold (by default 0.5) is assigned.
 
     Args:
         logits: [labels], finite.
@@ -49,7 +49,7 @@ def decode_labels(logits: Logits, head: HeadManifest) -> SequencePrediction:
 def softmax(logits: Logits, temperature: float) -> NDArray[np.float64]:
     """Computes probabilities over the last axis, with a temperature (Guo et al., 2017).
 
-    They are finite for all finite logits.
+    The probabilities are finite for all finite logits.
     """
     wide = logits.astype(np.float64)
     # no overflow: float32 differences fit float64, and every exponent is at most 0

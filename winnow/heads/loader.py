@@ -1,4 +1,4 @@
-"""Loads heads into the cache, each once for all callers that wait for it."""
+"""Loads heads into the cache. Callers that wait for the same head share one load."""
 
 import asyncio
 from collections import OrderedDict
@@ -25,17 +25,17 @@ from winnow.quoting import quoted
 _log = structlog.get_logger("heads")
 _DAMAGED = "its files are damaged or do not fit together; see the server's log"
 _MAX_LOADING = 1_000
-"""Limit of heads that load or wait. It bounds memory while a store hangs."""
+"""Maximum number of heads that load or wait to load. Bounds memory while a store hangs."""
 _MAX_FAILURES = 1_000
-"""Limit of remembered failures. It bounds memory, because callers choose the ids of heads."""
+"""Maximum number of remembered failures. Bounds memory, because callers choose the head ids."""
 
 
 class _BrokenHeadError(UnavailableError):
-    """No version of a head can be loaded. The message has no paths; the log has them."""
+    """No version of a head can be loaded. The message names no paths; the log does."""
 
 
 class HeadLoader:
-    """Loads heads into the cache."""
+    """Loads heads into the cache, and remembers recent failures."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class HeadLoader:
         self._failures = _RecentFailures(failure_seconds, clock)
 
     async def load(self, head: str, deadline: Deadline, client: str = "") -> HeadSlot:
-        """Loads a head; returns its slot, which the caller must release.
+        """Loads a head if needed; returns its slot, which the caller must release.
 
         The load continues if its callers are cancelled.
 
@@ -78,7 +78,7 @@ class HeadLoader:
     def _add_slot(self, head: str) -> HeadSlot:
         self._failures.check(head)
         if self._cache.count_unloaded() >= _MAX_LOADING:
-            raise OverloadedError(f"{_MAX_LOADING} heads wait to be loaded already; try again", 1.0)
+            raise OverloadedError(f"{_MAX_LOADING} heads already wait to be loaded; try again", 1.0)
         return self._cache.add(head)
 
     async def _wait_for_load(self, slot: HeadSlot, deadline: Deadline, client: str) -> None:
@@ -89,8 +89,8 @@ class HeadLoader:
         done, _ = await asyncio.wait([task], timeout=max(deadline.left(), 0.0))
         if not done:
             raise DeadlineExceededError(
-                f"head {slot.id} was not in memory, and the deadline passed before it was loaded; "
-                "try again: it may be loaded by then"
+                f"the deadline passed while head {slot.id} was being loaded; try again: the load "
+                "continues"
             )
         if task.cancelled() or (task.exception() is None and slot.head is None):
             raise UnavailableError(f"head {slot.id} was not loaded: the server is stopping")
@@ -153,12 +153,12 @@ class HeadLoader:
 
 
 class _RecentFailures:
-    """The last failure of each head, remembered for a few seconds."""
+    """The last failure of each head, for a few seconds."""
 
     def __init__(self, seconds: float, clock: Clock) -> None:
         self._seconds, self._clock = seconds, clock
         self._failures: OrderedDict[str, tuple[float, WinnowError]] = OrderedDict()
-        """Expiry, in seconds of the clock, and error by head; oldest first."""
+        """Expiry (in seconds of the clock) and error, by head id; oldest first."""
 
     def __len__(self) -> int:
         return len(self._failures)

@@ -1,7 +1,7 @@
 """Applies heads in this process, as an implementation of `Heads`.
 
-The heads in memory run immediately, one after another in one thread. A head that must be loaded is
-awaited concurrently, so that no caller waits for another caller's head.
+Heads in memory run immediately, one after another in one thread. Heads that must be loaded are
+awaited concurrently, so no caller waits for a head that only another caller requested.
 """
 
 import asyncio
@@ -26,9 +26,11 @@ from winnow.heads.swap import HeadSwap, VersionWatcher
 from winnow.inference.fair_threads import FairThreads, call_in_loop
 
 _MAX_ENCODER_THREAD_HEADS = 16
-"""Limit of heads that run in the encoder's thread; they take about as long as the encoder's run."""
+"""Maximum number of heads that run in the encoder's thread; together they take about as long as
+the encoder.
+"""
 _RETRY_BROKEN_REFRESHES = 15
-"""Refresh intervals after which a broken version is tried again."""
+"""Number of refresh intervals after which a broken version is tried again."""
 
 
 class LocalHeads:
@@ -50,9 +52,9 @@ class LocalHeads:
 
         Args:
             store: the store of the heads.
-            fingerprint: of the encoder that makes the token states.
-            width: values of a token state; None to take it from the first states.
-            budget_bytes: memory for heads. Of two versions during a swap, the larger is counted.
+            fingerprint: fingerprint of the encoder that computes the token states.
+            width: number of values of a token state; None to take it from the first states.
+            budget_bytes: memory for heads. During a swap, only the larger version is counted.
             threads: threads that run heads; the caller closes them.
             metrics: metrics of the encoder group.
             clock: monotonic, in seconds.
@@ -75,7 +77,7 @@ class LocalHeads:
     async def apply(
         self, states: States, head_ids: Sequence[str], deadline: Deadline, client: str = ""
     ) -> list[Applied]:
-        """Applies heads as `Heads.apply` does.
+        """Applies heads; see `Heads.apply`.
 
         Raises IdentityError if the shape of the states does not fit the encoder of these heads.
         """
@@ -106,9 +108,10 @@ class LocalHeads:
     def begin_encoder_thread_run(
         self, head_ids: Sequence[str], deadline: Deadline
     ) -> Iterator[EncoderThreadRun]:
-        """Prepares a run, in the encoder's thread, of those requested heads that are in memory.
+        """Prepares a run of requested heads in the encoder's thread.
 
-        It runs the first `_MAX_ENCODER_THREAD_HEADS` of them. `apply` runs the others.
+        The run includes the first `_MAX_ENCODER_THREAD_HEADS` heads that are in memory. Use `apply`
+        for the other heads.
         """
         cached = [slot for head in head_ids if (slot := self._cache.find(head)) and slot.head]
         slots = cached[:_MAX_ENCODER_THREAD_HEADS]
@@ -118,7 +121,7 @@ class LocalHeads:
         heads = _heads(slots)
         run = HeadRun(heads, deadline, self._release_callback(slots))
         try:
-            yield EncoderThreadRun(run, lambda: self._finished(slots, heads, run.stop()))
+            yield EncoderThreadRun(run, lambda: self._finished_results(slots, heads, run.stop()))
         finally:
             run.stop()
 
@@ -174,7 +177,7 @@ class LocalHeads:
     async def _run(
         self, states: States, slots: Sequence[HeadSlot], deadline: Deadline, client: str
     ) -> list[Applied]:
-        """Runs held heads, and releases each when no thread uses it."""
+        """Runs held heads, and releases them when no thread uses them."""
         heads = _heads(slots)
         started_at = time.perf_counter()
         run = HeadRun(heads, deadline, self._release_callback(slots))
@@ -191,7 +194,7 @@ class LocalHeads:
             for slot, head, result in zip(slots, heads, results, strict=True)
         ]
 
-    def _finished(
+    def _finished_results(
         self, slots: Sequence[HeadSlot], heads: Sequence[Head], results: Sequence[HeadResult | None]
     ) -> list[Applied]:
         """Returns and counts the results of heads that ran in the encoder's thread."""

@@ -15,12 +15,15 @@ FORMAT = 1
 FILE = "head.json"
 MODEL = "head.onnx"
 INPUT, OUTPUT = "states", "logits"
-"""Names of the model's input, float32 [tokens + 2, width], and of its output: float32 [labels] of a
-sequence head, [tokens + 2, labels] of a token head."""
+"""Names of the model's input and output, both float32.
+
+The input is [tokens + 2, width]. The output is [labels] for a sequence head, and
+[tokens + 2, labels] for a token head.
+"""
 MAX_LABELS = 10_000
 _ID = re.compile(r"[a-z0-9]([a-z0-9._-]{0,62}[a-z0-9])?")
 OUTSIDE, BEGIN, INSIDE = "O", "B-", "I-"
-"""The label of tokens outside any span, and the prefixes of the other labels of token heads."""
+"""Labels of token heads: the one for tokens outside spans, and the prefixes of the others."""
 
 
 class Kind(str, Enum):
@@ -59,16 +62,16 @@ class EncoderEntry(_ManifestModel):
     name: str
     """Name of the encoder's bundle, for display."""
     fingerprint: str
-    """`winnow.bundle.Manifest.states_fingerprint`, which identifies the encoder."""
+    """Identifies the encoder; see `winnow.bundle.Manifest.states_fingerprint`."""
     width: int = Field(gt=0, le=2**16)
-    """Values of a token state."""
+    """Number of values of a token state."""
 
 
 class TrainedOn(_ManifestModel):
-    """The training data and options of a head, so that it can be trained again."""
+    """The training data and options of a head, so that the training can be repeated."""
 
     data: str
-    """Path or URL of the file of labelled texts."""
+    """Path or URL of the file with the labelled texts."""
     sha256: str
     rows: int = Field(gt=0)
     options: dict[str, Any] = {}
@@ -79,7 +82,7 @@ _Label = Annotated[str, Field(max_length=200)]
 
 
 class HeadManifest(_ManifestModel):
-    """Everything that a server needs to know of a head before it opens the model."""
+    """The content of `head.json`: what a server must know before it opens the model."""
 
     format: int
     id: Annotated[str, AfterValidator(validate_head_id)]
@@ -87,15 +90,15 @@ class HeadManifest(_ManifestModel):
     version: int = Field(gt=0, le=2**31)
     kind: Kind
     labels: tuple[_Label, ...] = Field(min_length=1, max_length=MAX_LABELS)
-    """In the order of the model's logits."""
+    """Labels, in the order of the model's logits."""
     multi_label: bool = False
     """Whether a text may have several labels: every label that reaches `threshold` is assigned."""
     temperature: float = Field(1.0, ge=1e-6, le=1e6)
     """Divisor of the logits before they become probabilities (Guo et al., 2017)."""
     threshold: float | None = Field(None, ge=0, le=1)
-    """Minimum probability of an assigned label; if none reaches it, the text is out of scope.
+    """Minimum probability of an assigned label. If no label reaches it, the text is out of scope.
 
-    None if the head does not detect out-of-scope texts. Token heads have no threshold.
+    None if the head does not detect out-of-scope texts, and for token heads.
     """
     encoder: EncoderEntry
     model: ModelEntry
@@ -111,7 +114,8 @@ class HeadManifest(_ManifestModel):
 def read_head_manifest(directory: Path) -> HeadManifest:
     """Reads `head.json`.
 
-    Raises ArtefactError if it is missing or invalid, or its checksum or format does not match.
+    Raises ArtefactError if the file is missing or invalid, its checksum does not match, or its
+    format is not supported.
     """
     file = open_json(directory / FILE, "a head")
     return parse_head_manifest(file.read(file.size, 0), file.path)
@@ -120,12 +124,13 @@ def read_head_manifest(directory: Path) -> HeadManifest:
 def parse_head_manifest(data: bytes, path: object) -> HeadManifest:
     """Parses the content of `head.json`; `path` names it in errors.
 
-    Raises ArtefactError if it is invalid, or its checksum or format does not match.
+    Raises ArtefactError if the content is invalid, its checksum does not match, or its format is
+    not supported.
     """
     content = parse_checksummed_json(data, path, "; copy it again")
     if content.get("format") != FORMAT:
         other = quoted(str(content.get("format")))
-        raise ArtefactError(f"{path} has format {other}; this version reads {FORMAT}")
+        raise ArtefactError(f"{path} has format {other}; this version reads format {FORMAT}")
     try:
         manifest = HeadManifest.model_validate(content)
     except ValidationError as error:
@@ -148,7 +153,8 @@ def _check_bio_labels(manifest: HeadManifest, path: object) -> None:
     labels = set(manifest.labels)
     if OUTSIDE not in labels or not all(map(_is_bio_label, labels)):
         raise ArtefactError(
-            f"{path}: the labels of a token head must be O, and others that begin with B- or I-"
+            f"{path}: a token head must have the label O, and its other labels must begin with "
+            "B- or I-"
         )
     for label in labels:
         if label.startswith(INSIDE) and BEGIN + label.removeprefix(INSIDE) not in labels:

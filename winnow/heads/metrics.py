@@ -1,6 +1,6 @@
-"""Metrics of heads in memory, by encoder group, which is the label `ring`.
+"""Metrics of heads in memory, by encoder group. The encoder group is the label `ring`.
 
-The id of a head is not a label, because there are thousands of heads.
+Head ids are no label, because there are thousands of heads.
 """
 
 from prometheus_client import CollectorRegistry
@@ -11,7 +11,7 @@ _LOAD_RESULTS = ("loaded", "replaced", "broken", "unknown", "no_room", "unreacha
 
 
 class HeadCacheMetrics:
-    """Metrics of the heads in memory, of all encoder groups of a process."""
+    """Metrics of the heads in memory, for all encoder groups of a process."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         make = MetricFactory(registry)
@@ -62,7 +62,7 @@ class HeadCacheMetrics:
 
 
 class EncoderGroupMetrics:
-    """Metrics of the heads in memory, of one encoder group."""
+    """Metrics of the heads in memory, for one encoder group."""
 
     def __init__(self, metrics: HeadCacheMetrics, group: str) -> None:
         self._metrics, self._group = metrics, group
@@ -75,11 +75,11 @@ class EncoderGroupMetrics:
             seconds.labels(group)
 
     def count_lookup(self, result: str) -> None:
-        """Counts a requested head: hit or miss."""
+        """Counts a requested head; `result` is hit (in memory) or miss."""
         self._metrics.lookups.labels(self._group, result).inc()
 
     def count_load(self, result: str) -> None:
-        """Counts an attempt to load a head or to swap its version."""
+        """Counts an attempt to load a head or swap its version, by a result of `_LOAD_RESULTS`."""
         self._metrics.loads.labels(self._group, result).inc()
 
     def observe_load(self, seconds: float) -> None:
@@ -90,11 +90,11 @@ class EncoderGroupMetrics:
         self._metrics.evictions.labels(self._group).inc(heads)
 
     def count_check(self, result: str) -> None:
-        """Counts a check for a new version: ok or failed."""
+        """Counts a check for a new version; `result` is ok or failed."""
         self._metrics.checks.labels(self._group, result).inc()
 
     def count_applied(self, result: str) -> None:
-        """Counts an application of a head to a text: ok or failed."""
+        """Counts a head that was applied to a text; `result` is ok or failed."""
         self._metrics.applied.labels(self._group, result).inc()
 
     def observe_run(self, seconds: float) -> None:
@@ -102,7 +102,7 @@ class EncoderGroupMetrics:
         self._metrics.apply_seconds.labels(self._group).observe(seconds)
 
     def set_memory(self, heads: int, used_bytes: int, budget_bytes: int) -> None:
-        """Sets the number of heads in memory, their memory and its budget."""
+        """Sets the number of heads in memory, the memory that they take, and its budget."""
         self._metrics.cached.labels(self._group).set(heads)
         self._metrics.memory.labels(self._group).set(used_bytes)
         self._metrics.budget.labels(self._group).set(budget_bytes)

@@ -1,7 +1,7 @@
-"""Applies heads on several head servers, which rendezvous hashing chooses.
+"""Applies heads on several head servers. Rendezvous hashing chooses the server of each head.
 
 A call in flight keeps its server when the set of servers changes. A failing server is ejected for a
-while; its heads go to their second choice, which has to load them.
+while. Its heads go to the next server in their order, which has to load them.
 """
 
 import time
@@ -17,7 +17,7 @@ from winnow.replicas.server_pool import ServerPool
 
 
 class PlacedHeads:
-    """The heads of an encoder group on head servers, as `Heads`."""
+    """The heads of an encoder group on head servers; implements `Heads`."""
 
     def __init__(
         self, open_server: Callable[[str], HeadServer], clock: Clock = time.monotonic
@@ -36,7 +36,7 @@ class PlacedHeads:
     async def apply(
         self, states: States, head_ids: Sequence[str], deadline: Deadline, client: str = ""
     ) -> list[Applied]:
-        """Applies each head on its server, or on the next one if that fails."""
+        """Applies each head on its server, or on the next server if the first one fails."""
         calls = HeadCalls(
             self._servers.pool,
             lambda: self._placement,
@@ -47,7 +47,7 @@ class PlacedHeads:
         try:
             return await calls.run(head_ids)
         finally:
-            calls.end()
+            calls.cancel()
 
     async def close(self) -> None:
         """Cancels all calls in flight, and closes all clients."""

@@ -1,4 +1,4 @@
-"""How often heads are checked for new versions, for settings and for loaded heads."""
+"""The default refresh interval of heads, in a module that settings can import quickly."""
 
 REFRESH_SECONDS = 2.0
 """Default interval between checks for a new version of a head."""

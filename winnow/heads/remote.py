@@ -22,20 +22,20 @@ SERVICE = "winnow.v1.HeadNodeService"
 
 
 class RemoteHeads:
-    """A client of one head server. Cancelling a call also stops the server's work."""
+    """A client of one head server. Cancelling a call also stops the work on the server."""
 
     def __init__(self, channel: grpc.aio.Channel, address: str, fingerprint: str) -> None:
-        """`fingerprint`: of the encoder that makes the states; `address`: for error messages."""
+        """`address`: for error messages; `fingerprint`: identifies the encoder of the states."""
         self._stub = head_node_pb2_grpc.HeadNodeServiceStub(channel)
         self._channel, self.address, self._fingerprint = channel, address, fingerprint
 
     async def call(
         self, states: States, head_ids: Sequence[str], deadline: Deadline, client: str = ""
     ) -> list[Applied]:
-        """Applies heads as `Heads.apply` does.
+        """Applies heads to a text; see `Heads.apply`.
 
         Raises WinnowError if the server cannot be reached, refuses the call, or replies with other
-        heads.
+        heads than requested.
         """
         request = convert.request_to_message(states, head_ids, self._fingerprint)
         metadata = call_metadata.build(client)
@@ -46,8 +46,10 @@ class RemoteHeads:
             raise error_of_node(error, f"the head server {self.address}") from error
         applied = [convert.applied_of_message(each) for each in reply.heads]
         if [each.head for each in applied] != list(head_ids):
-            wrong = UnavailableError(f"the head server {self.address} replied with other heads")
-            raise wrong.with_public("a head server replied with other heads")
+            wrong = UnavailableError(
+                f"the head server {self.address} replied with other heads than requested"
+            )
+            raise wrong.with_public("a head server replied with other heads than requested")
         return applied
 
     async def close(self) -> None:
@@ -56,10 +58,10 @@ class RemoteHeads:
 
 
 def placed_heads(fingerprint: str, peers: PeerChannels = PLAIN_TEXT) -> PlacedHeads:
-    """Returns heads on head servers; call `update` to set the servers.
+    """Returns the heads of an encoder group on head servers; call `update` to set the servers.
 
     Args:
-        fingerprint: of the encoder that makes the states (`Manifest.states_fingerprint`).
+        fingerprint: identifies the encoder of the states (`Manifest.states_fingerprint`).
         peers: TLS and credentials for calls to head servers.
 
     """

@@ -26,7 +26,7 @@ class HeadRun:
     def __init__(
         self, heads: Sequence[Head], deadline: Deadline, on_end: Callable[[], object]
     ) -> None:
-        """`on_end` is called once, in any thread, when no head is in use any more."""
+        """`on_end` is called once, from any thread, when the run no longer uses the heads."""
         self._heads, self._deadline, self._on_end = heads, deadline, on_end
         self._claim = threading.Lock()
         """Taken once, by the first call of `run` or `stop`."""
@@ -34,7 +34,7 @@ class HeadRun:
         self._results: list[HeadResult | None] = [None] * len(heads)
 
     def run(self, states: States) -> None:
-        """Runs the heads in the calling thread. Does nothing if already run or stopped."""
+        """Runs the heads in the calling thread. Does nothing after an earlier `run` or `stop`."""
         if not self._claim.acquire(blocking=False):
             return
         try:
@@ -49,7 +49,7 @@ class HeadRun:
     def stop(self) -> list[HeadResult | None]:
         """Stops the run after the current head, or prevents a run that has not started.
 
-        Returns each head's result; None for a head that was not run.
+        Returns the result of each head, in order; None for a head that did not run.
         """
         self._stopped = True
         if self._claim.acquire(blocking=False):
@@ -77,27 +77,27 @@ class EncoderThreadRun:
     def __init__(
         self, run: HeadRun | None = None, applied: Callable[[], list[Applied]] = list
     ) -> None:
-        """`run`: the heads to run, if any; `applied`: ends the run and returns its results."""
+        """`run`: the heads to run, if any; `applied`: stops the run and returns its results."""
         self._run, self._applied = run, applied
         self.seconds = 0.0
         """Time spent running heads."""
 
     def run(self, encoding: TextEncoding) -> None:
-        """Runs the heads in the calling thread; does nothing once `applied` was called."""
+        """Runs the heads in the calling thread; does nothing after `applied` was called."""
         if self._run is not None and encoding.states is not None:
             started_at = time.perf_counter()
             self._run.run(encoding.states)
             self.seconds = time.perf_counter() - started_at
 
     def applied(self) -> list[Applied]:
-        """Ends the run and returns the results of the heads that ran. Call it once."""
+        """Stops the run and returns the results of the heads that ran. Call it once."""
         return self._applied()
 
 
 BeginEncoderThreadRun = Callable[
     [Sequence[str], Deadline], AbstractContextManager[EncoderThreadRun]
 ]
-"""Begins a run of the heads with these ids, with a deadline."""
+"""Prepares a run of the heads with the given ids, with a deadline."""
 
 
 @contextlib.contextmanager

@@ -1,8 +1,8 @@
 """Converts the logits of tokens to labelled spans of tokens. Pure.
 
 Finds the best sequence of BIO labels (Ramshaw and Marcus, 1995) by dynamic programming (Viterbi,
-1967). A span begins with B-label and continues with I-label of the same label. Callers that have
-the text extend the spans to whole words.
+1967). A span begins with a label `B-x` and continues with `I-x`. Callers that have the text extend
+spans to whole words.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from winnow.heads.labels import Logits, softmax, to_wire_precision
 from winnow.heads.manifest import BEGIN, INSIDE, HeadManifest
 
 _NO_BEGIN = -1
-"""Marks a label that may follow every label, because it is no I- label."""
+"""Marks a label without an I- prefix, which may follow any label."""
 
 
 def decode_spans(logits: Logits, head: HeadManifest) -> TokenPrediction:
@@ -44,8 +44,7 @@ def decode_spans(logits: Logits, head: HeadManifest) -> TokenPrediction:
 def best_path(logits: Logits, labels: Sequence[str]) -> list[int]:
     """Returns the valid label sequence with the greatest sum of logits, as indices of `labels`.
 
-    A temperature or a softmax over each row would not change the order of sums, so neither is
-    applied.
+    Neither a temperature nor a softmax is applied, because neither changes the order of the sums.
     """
     begins = _begin_indices(labels)
     inside = np.flatnonzero(begins != _NO_BEGIN)

@@ -1,7 +1,7 @@
 """Watches the store for new versions of heads, and swaps them in under load.
 
 The version in memory stays in use until the new version is loaded and has passed its smoke test. If
-that fails, the old version stays.
+the new version fails to load, the old one stays in use.
 """
 
 import asyncio
@@ -23,11 +23,11 @@ from winnow.heads.metrics import EncoderGroupMetrics
 
 _log = structlog.get_logger("heads")
 VERSION_ERRORS = (ArtefactError, IdentityError, NotFoundError)
-"""Errors that concern one version of a head; another version may work."""
+"""Errors that affect only one version of a head; another version may work."""
 
 
 class HeadSwap:
-    """Replaces the version of a head in its slot: fetches, reserves memory, opens, then swaps."""
+    """Replaces the version of a head: fetches it, reserves memory, opens it, then swaps."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class HeadSwap:
 
         While both versions are open, memory is reserved for the larger one. Returns False if the
         slot was evicted while the version was fetched. Raises OverloadedError if there is no room,
-        or a WinnowError of the store.
+        or another WinnowError if the store fails.
         """
         artefact = await self._store.fetch(slot.id, version, client)
         if slot not in self._cache:
@@ -77,12 +77,12 @@ class HeadSwap:
         slot.broken_version, slot.retry_broken_at = version, self._clock() + self._retry_after
 
     def may_try(self, slot: HeadSlot, version: int) -> bool:
-        """Returns False if a version is broken and not yet due for another try."""
+        """Returns whether to load a version: False if it is broken, and no retry is due."""
         return slot.broken_version != version or self._clock() >= slot.retry_broken_at
 
 
 class VersionWatcher:
-    """Checks the store for new versions of heads in memory, whenever a head is used."""
+    """Checks the store for a new version of a head when the head is used."""
 
     def __init__(
         self,

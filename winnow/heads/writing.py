@@ -12,7 +12,7 @@ from winnow.heads.manifest import FILE, FORMAT, MODEL, HeadManifest, read_head_m
 
 
 def write_head(directory: Path, fields: Mapping[str, Any], model: bytes) -> HeadManifest:
-    """Writes a head into `directory`, which it creates if needed. Replaces an existing head.
+    """Writes a head to `directory`, and creates the directory if needed. Replaces an existing head.
 
     Args:
         directory: the directory of the head.
@@ -27,10 +27,10 @@ def write_head(directory: Path, fields: Mapping[str, Any], model: bytes) -> Head
     reserved = {"format", "model", "checksum"} & set(fields)
     if reserved:
         raise ArtefactError(
-            f"the writer sets {', '.join(sorted(reserved))} of a head: leave them out of the fields"
+            f"leave {', '.join(sorted(reserved))} out of the fields: the writer sets them"
         )
     directory.mkdir(parents=True, exist_ok=True)
-    # or one head's manifest could stand beside another's model
+    # removed first: after a crash, the old manifest must not stand beside the new model
     (directory / FILE).unlink(missing_ok=True)
     write_durably(directory / MODEL, model)
     entry = {"sha256": hashlib.sha256(model).hexdigest(), "bytes": len(model)}

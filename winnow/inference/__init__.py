@@ -1,1 +1,1 @@
-"""Runs models: sessions of several runtimes, encoders, and threads."""
+"""Runs models: sessions in several runtimes, text encoders, and thread pools."""

@@ -1,8 +1,8 @@
 """A `TextEncoder` that encodes several texts in one run.
 
-It is for processors that one text at a time leaves idle, such as GPUs. The last bits of a text's
-vector and states may depend on the other texts of the run. So it is for float models only: in a
-dynamically quantised model the texts of a run share the scales of their activations, and differ
+Batching is for processors that one text at a time leaves idle, such as GPUs. The last bits of a
+text's vector and states may depend on the other texts of the run. Only float models can batch: in a
+dynamically quantised model the texts of a run share activation scales, so the results would differ
 visibly. `winnow.policy.batching` decides which texts are in a run; clients take turns.
 """
 
@@ -40,7 +40,7 @@ class _Text:
 
 
 def check_can_batch(texts: int, precision: str) -> None:
-    """Raises ArtefactError if a model stored in `precision` must not run `texts` together."""
+    """Raises ArtefactError if a model stored in `precision` must not run `texts` texts at once."""
     if texts > 1 and precision == INT8:
         raise ArtefactError(
             f"{texts} texts per run need a float model: in an int8 model the encoding of a text "
@@ -49,7 +49,7 @@ def check_can_batch(texts: int, precision: str) -> None:
 
 
 class BatchingTextEncoder:
-    """Runs a question encoder on the waiting texts, several per run."""
+    """Runs a question encoder on waiting texts, several per run."""
 
     def __init__(
         self,
@@ -58,14 +58,14 @@ class BatchingTextEncoder:
         threads: int = 1,
         clock: Clock = time.perf_counter,
     ) -> None:
-        """`threads`: maximum number of runs at the same time; one is best for a GPU."""
+        """`threads`: maximum number of concurrent runs; one is best for a GPU."""
         self._encoder, self._limits, self._clock = encoder, limits, clock
         self._queue = FairQueue[_Text]()
         self._changed = threading.Condition()
         self._filling = threading.Lock()
-        """Held by the thread that fills a run, so that texts are not split between two runs."""
+        """Held by the thread that fills a run, so that threads do not split the waiting texts."""
         self._postponed: _Text | None = None
-        """A text that did not fit into the last run; it is the first of the next one."""
+        """A text that did not fit into the last run, and begins the next one."""
         self._closed = False
         self._awaited: set[_Text] = set()
         self._threads = [
@@ -78,7 +78,7 @@ class BatchingTextEncoder:
     async def encode(
         self, ids: Sequence[int], client: str = "", on_encoded: OnEncoded | None = None
     ) -> TextEncoding:
-        """Encodes a text together with other waiting texts. A cancelled text is left out."""
+        """Encodes a text together with other waiting texts. Cancelling removes the text."""
         loop = asyncio.get_running_loop()
         text = _Text(tuple(ids), loop.create_future(), loop, self._clock())
         self._awaited.add(text)
@@ -93,7 +93,7 @@ class BatchingTextEncoder:
                 self._queue.remove(client, text)
 
     async def warm_up(self, longest: int) -> None:
-        """Encodes at several lengths up to `longest` tokens, alone and in full runs."""
+        """Encodes made-up texts of up to `longest` tokens, one per run and in full runs."""
         for length in lengths_to_warm_up(longest):
             await self.encode(placeholder_tokens(length))
             await asyncio.gather(
@@ -101,7 +101,7 @@ class BatchingTextEncoder:
             )
 
     def close(self) -> None:
-        """Cancels the texts that wait, and waits for the threads to end."""
+        """Waits for running texts, and cancels waiting ones."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -120,7 +120,7 @@ class BatchingTextEncoder:
         with self._filling, self._changed:
             while not self._closed:
                 if (first := self._take_text()) is not None:
-                    return self._fill(first)
+                    return self._fill_run(first)
                 self._changed.wait()
             return None
 
@@ -131,7 +131,7 @@ class BatchingTextEncoder:
         entry = self._queue.take()
         return entry[1] if entry else None
 
-    def _fill(self, first: _Text) -> list[_Text]:
+    def _fill_run(self, first: _Text) -> list[_Text]:
         """Returns the texts of a run that begins with `first`, after waiting for others."""
         batch, texts = EncoderBatch(self._limits), [first]
         batch.add(first.tokens)
@@ -152,7 +152,7 @@ class BatchingTextEncoder:
             return
         began = self._clock()
         try:
-            encodings = self._encoder.many([text.ids for text in texts])
+            encodings = self._encoder.encode_batch([text.ids for text in texts])
         except BaseException as error:  # noqa: BLE001 (raised where it is awaited)
             for text in texts:
                 call_in_loop(text.loop, fail, text.done, error)

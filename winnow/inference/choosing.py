@@ -1,7 +1,7 @@
 """Chooses the fastest runtime for a model on this machine.
 
-Processors differ in more than their flags, so each runtime is timed, which takes about a second in
-all. Knows names and how to open a session; does not know the runtimes.
+The processor's flags do not tell which runtime is fastest, so each runtime is timed. Timing takes
+about a second in total. Knows the runtimes only by name and by a function that opens a session.
 """
 
 import faulthandler
@@ -28,16 +28,16 @@ from winnow.inference.session import Inputs, Session
 
 _exit_timer = threading.Lock()
 _STDERR = 2
-"""The file descriptor: `sys.stderr` may have been replaced by an object without one."""
+"""File descriptor of standard error; a replaced `sys.stderr` may have none."""
 
 
 @contextmanager
 def exit_if_hanging(seconds: float) -> Iterator[None]:
     """Ends the process with exit code 1 if the block takes longer than `seconds`.
 
-    It writes the stack of each thread to standard error. A native library that hangs may hold the
-    interpreter lock: then neither a Python timer nor a handler of SIGTERM runs. A process has only
-    one such timer, so other threads wait.
+    Writes the stack of each thread to standard error. The timer also works if a hanging native
+    library holds the interpreter lock, unlike a Python timer or a SIGTERM handler. A process has
+    only one such timer, so other threads wait for it.
     """
     with _exit_timer:
         faulthandler.dump_traceback_later(seconds, exit=True, file=_STDERR)
@@ -47,16 +47,16 @@ def exit_if_hanging(seconds: float) -> Iterator[None]:
             faulthandler.cancel_dump_traceback_later()
 
 
-Open = Callable[[], Session]
+OpenSession = Callable[[], Session]
 _TRIAL_SECONDS = 1.0
 _HANG_SECONDS = 120.0
-"""Seconds until a runtime counts as hanging. Opening a large model from a slow disk takes long."""
-_HINT = "if no line follows, one of them hangs: choose another one by --runtime"
+"""Seconds until a runtime counts as hanging. A large model on a slow disk opens slowly."""
+_HINT = "if no further line is logged, a runtime hangs: choose another one with --runtime"
 _log = structlog.get_logger("winnow.runtimes")
 
 
 class ChosenBy(str, Enum):
-    """What decided a choice."""
+    """What decided the choice of a runtime."""
 
     SETTING = "setting"
     """A setting names the runtime."""
@@ -69,32 +69,32 @@ class ChosenBy(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """The runtime that runs a model, and why."""
+class RuntimeChoice:
+    """The chosen runtime of a model, and why it was chosen."""
 
     model: str
     """The name of the model's file."""
     runtime: str
     by: ChosenBy
-    """How the runtime was chosen."""
+    """What decided the choice."""
     _: KW_ONLY
     milliseconds: Mapping[str, float] = field(default_factory=dict)
-    """Median processor time of a run, by runtime; empty if nothing was measured."""
+    """Median processor time of a run in milliseconds, by runtime; empty without measurements."""
     faults: Mapping[str, str] = field(default_factory=dict)
-    """Why the runtimes that failed cannot run the model."""
+    """Error of each runtime that cannot run the model, by runtime."""
 
     @property
     def why(self) -> str:
-        """The reason, for people."""
+        """The reason for the choice, for the log; empty if there was nothing to choose."""
         if self.by is not ChosenBy.MEASURED:
             return "; ".join(f"{name} cannot run it: {why}" for name, why in self.faults.items())
         first = next(iter(self.milliseconds))
         if self.runtime == first:
             return (
-                f"first by the processor's flags, and no other saves {MIN_SAVING:.0%} of its time"
+                f"preferred by the processor's flags; no other saves {MIN_SAVING:.0%} of its time"
             )
         share = self.milliseconds[self.runtime] / self.milliseconds[first]
-        return f"takes {share:.0%} of the time of {first}, which is first by the processor's flags"
+        return f"takes {share:.0%} of the time of {first}, which the processor's flags prefer"
 
 
 class RuntimeChooser:
@@ -102,36 +102,34 @@ class RuntimeChooser:
 
     def __init__(
         self,
-        on_choice: Callable[[Choice], None],
+        on_choice: Callable[[RuntimeChoice], None],
         *,
         seconds: float = _TRIAL_SECONDS,
         clock: Clock = time.perf_counter,
         cpu: Clock = time.process_time,
         hang_seconds: float = _HANG_SECONDS,
     ) -> None:
-        """Chooses by measuring on this machine.
-
-        `on_choice`: called after every choice. `seconds`: time to compare the runtimes of a model.
-        `cpu`: processor time of the process. `hang_seconds`: time after which a runtime counts as
-        hanging.
+        """`on_choice`: called after every choice. `seconds`: time for comparing the runtimes of a
+        model. `cpu`: returns the processor time of the process. `hang_seconds`: time after which a
+        runtime counts as hanging.
         """
         self._hang_seconds = hang_seconds
         self._on_choice, self._seconds, self._clock, self._cpu = on_choice, seconds, clock, cpu
 
-    def record(self, model: str, runtime: str, by: ChosenBy) -> None:
-        """Reports a choice for which nothing was measured."""
-        self._on_choice(Choice(model, runtime, by))
+    def report(self, model: str, runtime: str, by: ChosenBy) -> None:
+        """Reports a choice that was made without measuring."""
+        self._on_choice(RuntimeChoice(model, runtime, by))
 
-    def open(self, model: str, runtimes: Mapping[str, Open], inputs: Inputs) -> Session:
+    def open(self, model: str, runtimes: Mapping[str, OpenSession], inputs: Inputs) -> Session:
         """Opens the model in each of `runtimes`, keeps the best session and closes the others.
 
-        `runtimes` has at least two, the preferred one first. A runtime that cannot open the model,
-        or cannot run the made-up `inputs`, is left out. If none runs them, the first that
-        opened the model is used. If a runtime hangs, the process ends after two minutes, so that
-        its supervisor restarts it.
+        `runtimes` has at least two entries, the preferred runtime first. A runtime that cannot open
+        the model, or cannot run the made-up `inputs`, is left out. If no runtime can run them, the
+        first one that opened the model is used. If a runtime hangs, the process ends after
+        `hang_seconds`, so that its supervisor restarts it.
 
         Raises:
-            ArtefactError: no runtime can open it.
+            ArtefactError: no runtime can open the model.
 
         """
         _log.info("trying runtimes", model=model, runtimes=list(runtimes), hint=_HINT)
@@ -147,7 +145,7 @@ class RuntimeChooser:
         return session
 
 
-def _open_all(runtimes: Mapping[str, Open]) -> tuple[list[TimedSession], dict[str, str]]:
+def _open_all(runtimes: Mapping[str, OpenSession]) -> tuple[list[TimedSession], dict[str, str]]:
     timed: list[TimedSession] = []
     faults: dict[str, str] = {}
     for number, (name, open_) in enumerate(runtimes.items(), 1):
@@ -156,26 +154,26 @@ def _open_all(runtimes: Mapping[str, Open]) -> tuple[list[TimedSession], dict[st
         except Exception as error:  # an extra may be broken in any way
             if number == len(runtimes) and not timed:
                 raise
-            # not the error itself, whose frames would keep a half-open session
+            # only the text: the frames of the error would keep a half-open session in memory
             faults[name] = reason(error)
     return timed, faults
 
 
 def _choose(
     model: str, timed: list[TimedSession], faults: Mapping[str, str]
-) -> tuple[TimedSession, Choice]:
+) -> tuple[TimedSession, RuntimeChoice]:
     faults = {**faults, **{each.name: each.fault for each in timed if each.fault}}
     match [each for each in timed if not each.fault]:
-        case []:  # the model does not accept the made-up input
-            return timed[0], Choice(model, timed[0].name, ChosenBy.FLAGS, faults=faults)
+        case []:  # no runtime could run the made-up inputs
+            return timed[0], RuntimeChoice(model, timed[0].name, ChosenBy.FLAGS, faults=faults)
         case [only]:
-            return only, Choice(model, only.name, ChosenBy.ONLY, faults=faults)
+            return only, RuntimeChoice(model, only.name, ChosenBy.ONLY, faults=faults)
         case usable:
             medians = [median(each.seconds) for each in usable]
             milliseconds = {
                 each.name: round(1e3 * own, 3) for each, own in zip(usable, medians, strict=True)
             }
             fastest = usable[clearly_fastest(medians)]
-            return fastest, Choice(
+            return fastest, RuntimeChoice(
                 model, fastest.name, ChosenBy.MEASURED, milliseconds=milliseconds, faults=faults
             )

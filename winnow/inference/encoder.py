@@ -1,7 +1,7 @@
 """Encodes texts as unit vectors.
 
-Knows the token sequences that the encoder expects. Each run has one text, unless the caller batches
-them, so that a vector does not depend on other texts.
+Knows the token sequences that the encoder expects. By default each run has one text, so that its
+vector does not depend on other texts; `encode_batch` runs several.
 """
 
 from collections.abc import Sequence
@@ -19,11 +19,11 @@ from winnow.text.tokenizer import SpecialTokens
 Vector = NDArray[np.float32]
 States = NDArray[np.float16]
 _TYPICAL_TOKENS = 20
-"""Number of tokens, special ones included, at which runtimes are compared."""
+"""Number of tokens, with special tokens, of the input that compares runtimes."""
 
 
 class Encoder:
-    """A sentence encoder: token ids to a vector [dimension] of norm one."""
+    """A sentence encoder, which turns token ids into a vector [dimension] with norm 1."""
 
     def __init__(self, session: Session, special: SpecialTokens, dimension: int) -> None:
         self._session, self._special, self.dimension = session, special, dimension
@@ -37,17 +37,16 @@ class Encoder:
 
         The states are None if the model has no such output.
         """
-        return self.many([ids])[0]
+        return self.encode_batch([ids])[0]
 
-    def many(self, texts: Sequence[Sequence[int]]) -> list[tuple[Vector, States | None]]:
+    def encode_batch(self, texts: Sequence[Sequence[int]]) -> list[tuple[Vector, States | None]]:
         """Encodes several texts in one run, padded to the longest; returns vectors and states.
 
         A single text has no padding, and its vector depends on nothing else.
         """
         sequences = [[self._special.cls, *ids, self._special.sep] for ids in texts]
         outputs = self._session.run(padded_inputs(sequences))
-        # float16, the format on the wire: half the memory, and heads give equal results in every
-        # process
+        # float16 as in messages: takes half the memory, and local and remote heads get equal states
         states = outputs[1].astype(np.float16) if len(outputs) > 1 else None
         return [
             (vector, None if states is None else states[row, : len(sequences[row])])
@@ -74,7 +73,7 @@ def open_question_encoder(
     options: InferenceOptions = PLAIN,
     states: bool = False,
 ) -> Encoder:
-    """Opens the question encoder; with `states` it also returns token states.
+    """Opens the question encoder. With `states`, the encoder also returns token states.
 
     Raises ArtefactError if the model does not match the manifest.
     """
@@ -82,7 +81,7 @@ def open_question_encoder(
     states_output = entry.states if states else ""
     if states and not states_output:
         raise ArtefactError(
-            f"{bundle.directory} cannot serve heads: its manifest names no output for token states"
+            f"{bundle.directory} cannot serve heads: its manifest names no tensor for token states"
         )
     outputs = ["embedding", *filter(None, [states_output])]
     tokens = min(_TYPICAL_TOKENS, entry.max_question_tokens)
@@ -110,7 +109,7 @@ def _check_dimension(encoder: Encoder) -> Encoder:
     width = len(encoder.question([]))
     if width != encoder.dimension:
         raise ArtefactError(
-            f"the encoder returns {width} values, but its manifest has {encoder.dimension}: "
+            f"the encoder returns {width} values, but its manifest says {encoder.dimension}: "
             "build the bundle again"
         )
     return encoder

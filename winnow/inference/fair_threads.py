@@ -1,6 +1,6 @@
-"""A pool of threads that works for several clients in turn.
+"""A thread pool whose clients take turns.
 
-Knows pieces of work, each of one client; `winnow.policy.fair_queue` decides whose turn it is.
+Each piece of work belongs to one client; `winnow.policy.fair_queue` decides which client is next.
 """
 
 import asyncio
@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 from winnow.policy.fair_queue import FairQueue
 
 Turn = Callable[[], bool]
-"""Does a part of the work; returns True if it needs another turn. It must not raise."""
+"""Does one part of a piece of work; returns True if parts are left. It must not raise."""
 Result = TypeVar("Result")
 
 
 class FairThreads:
-    """A pool of threads of fixed size. No thread is idle while work waits."""
+    """A thread pool of fixed size. No thread is idle while work waits."""
 
     def __init__(
         self, threads: int, name: str, on_start: Callable[[], None] = lambda: None
@@ -32,7 +32,7 @@ class FairThreads:
             self._start(f"{name}_{number}")
 
     def add(self, client: str, turn: Turn) -> None:
-        """Makes a thread call `turn` in the client's turn, and again while it returns True."""
+        """Makes a thread call `turn` when the client is next, and again while it returns True."""
         with self._changed:
             self._queue.add(client, turn)
             self._changed.notify()
@@ -46,7 +46,7 @@ class FairThreads:
     async def run(self, client: str, work: Callable[[], Result]) -> Result:
         """Runs `work` in the client's turn and returns its result.
 
-        If the caller is cancelled before that turn, the work is not done.
+        If the caller is cancelled before the work starts, the work is not done.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Result] = loop.create_future()
@@ -69,7 +69,7 @@ class FairThreads:
             self.remove(client, turn)
 
     def replace(self, thread: threading.Thread) -> None:
-        """Starts a thread in place of a hanging one, which ends when its work returns."""
+        """Starts a thread in place of a hanging one. The latter ends when its work returns."""
         with self._changed:
             if thread in self._threads and not self._closed:
                 self._threads.remove(thread)
@@ -77,9 +77,9 @@ class FairThreads:
                 self._changed.notify_all()  # the old thread may have returned and be waiting
 
     def close(self, wait: bool = True) -> None:
-        """Cancels waiting work, and waits for the threads to end.
+        """Waits for the threads to end, and cancels waiting work.
 
-        `wait`: False if a thread may hang; it then ends with the process.
+        `wait`: False if threads may hang. Hanging threads then end with the process.
         """
         with self._changed:
             self._closed = True
@@ -90,7 +90,7 @@ class FairThreads:
             call_in_loop(future.get_loop(), future.cancel)
 
     def _start(self, name: str) -> None:
-        # a daemon: it must not keep the process if its owner fails before closing the pool
+        # a daemon: must not keep the process running if the owner fails before closing the pool
         thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._threads.add(thread)
         thread.start()
@@ -98,11 +98,11 @@ class FairThreads:
     def _work(self) -> None:
         self._on_start()
         unfinished: tuple[str, Turn] | None = None
-        while (entry := self._next(unfinished)) is not None:
+        while (entry := self._next_entry(unfinished)) is not None:
             unfinished = entry if entry[1]() else None
             del entry  # otherwise the last work stays in memory while none arrives
 
-    def _next(self, unfinished: tuple[str, Turn] | None) -> tuple[str, Turn] | None:
+    def _next_entry(self, unfinished: tuple[str, Turn] | None) -> tuple[str, Turn] | None:
         with self._changed:
             if unfinished is not None:
                 self._queue.put_back(*unfinished)

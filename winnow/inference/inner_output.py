@@ -1,8 +1,8 @@
-"""Adds an inner value of a model to its outputs.
+"""Adds an inner tensor of a model to its outputs.
 
-The file and its checksums do not change. Two serialised messages, one after the other, are one
-message with the repeated fields of both (protobuf's encoding, "Last One Wins"). So a further output
-is a few bytes at the end.
+Only the bytes in memory change, so the file keeps its checksum. Concatenated serialised messages
+are one message with the repeated fields of both (protobuf's encoding, "Last One Wins"). So another
+output is a few bytes at the end.
 """
 
 _GRAPH = 7
@@ -10,16 +10,16 @@ _GRAPH = 7
 _OUTPUT = 12
 """Field of GraphProto: a ValueInfoProto."""
 _NAME = 1
-"""Field of ValueInfoProto. The type is not set, because the runtime infers it."""
+"""Field of ValueInfoProto. Its type field is not set, because the runtime infers the type."""
 
 
 def with_output(model: bytes, name: str) -> bytes:
-    """Returns a serialised ONNX model with the inner value `name` as its last output."""
+    """Returns a serialised ONNX model with the inner tensor `name` as its last output."""
     return model + _field(_GRAPH, _field(_OUTPUT, _field(_NAME, name.encode())))
 
 
 def _field(number: int, content: bytes) -> bytes:
-    """Encodes a length-delimited field of protobuf."""
+    """Encodes a length-delimited protobuf field."""
     return bytes([number << 3 | 2]) + _varint(len(content)) + content
 
 

@@ -9,18 +9,18 @@ from winnow.inference.fair_threads import FairThreads
 from winnow.text.encoder import OnEncoded, TextEncoding
 
 _WARM_UP = (1, 8, 16, 32)
-"""Text lengths to warm up with, in tokens, besides the maximum."""
+"""Lengths of warm-up texts in tokens, besides the maximum."""
 _WORD = 1_000
 """An arbitrary token id."""
 
 
 def lengths_to_warm_up(longest: int) -> tuple[int, ...]:
-    """Text lengths to warm up with, in tokens, up to `longest`."""
+    """Returns the lengths of warm-up texts, in tokens, up to `longest`."""
     return (*(each for each in _WARM_UP if each < longest), longest)
 
 
 def placeholder_tokens(tokens: int) -> tuple[int, ...]:
-    """Token ids of a made-up text with this number of tokens."""
+    """Returns the token ids of a made-up text with `tokens` tokens."""
     return (_WORD,) * tokens
 
 
@@ -41,12 +41,12 @@ class LocalTextEncoder:
         )
 
     async def warm_up(self, longest: int) -> None:
-        """Encodes texts of several lengths up to `longest` tokens."""
+        """Encodes made-up texts of several lengths up to `longest` tokens."""
         for length in lengths_to_warm_up(longest):
             await self.encode(placeholder_tokens(length))
 
     def close(self) -> None:
-        """Cancels the texts that wait, and waits for the threads to end."""
+        """Waits for running texts, and cancels waiting ones."""
         self._pool.close()
 
     def _encode(

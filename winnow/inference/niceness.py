@@ -1,4 +1,4 @@
-"""Lowers the priority of threads, which works only on Linux."""
+"""Lowers the priority of threads. Works only on Linux."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ _MOST_NICE = 19
 
 
 def lower_priority(nice: int) -> None:
-    """Lowers the priority of the calling thread by `nice`."""
+    """Adds `nice` to the niceness of the calling thread; does nothing except on Linux."""
     if sys.platform == "linux":
         thread = threading.get_native_id()
         now = os.getpriority(os.PRIO_PROCESS, thread)

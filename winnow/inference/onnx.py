@@ -1,7 +1,7 @@
 """Models in ONNX Runtime.
 
-By default a run has one intra-op thread, without spinning. Parallelism comes from several runs at
-the same time. Sessions with many threads would compete for the cores (onnxruntime #10273, #17011).
+By default a run has one intra-op thread, without spinning. Parallelism comes from concurrent runs.
+Sessions with many threads would compete for the cores (onnxruntime #10273, #17011).
 """
 
 from collections.abc import Sequence
@@ -35,15 +35,16 @@ class OnnxSession:
         inner: str = "",
         cuda: bool = False,
     ) -> None:
-        """Opens `path`; `inner` names a value inside the model that becomes an output, too.
+        """Opens `path`; `inner` names an inner tensor that also becomes an output.
 
         Raises:
-            ArtefactError: it is not a model, lacks one of `outputs`, or there is no GPU to run on.
+            ArtefactError: `path` is not a model or lacks one of `outputs`, or `cuda` is set and
+                there is no GPU.
 
         """
         execution_providers = providers(cuda, onnxruntime.get_available_providers())
         try:
-            # from a path the runtime reads the model in parts, with less memory
+            # given a path, the runtime reads the model in parts, which takes less memory
             model = with_output(path.read_bytes(), inner) if inner else str(path)
             self._session = onnxruntime.InferenceSession(
                 model, _options(intra_op_threads), providers=execution_providers
@@ -58,9 +59,9 @@ class OnnxSession:
             raise ArtefactError(f"{path} has no output {', '.join(sorted(missing))}")
 
     def run(self, inputs: Inputs, stop: Stop | None = None) -> Outputs:
-        """Runs the model; returns the outputs in the order given at construction.
+        """Runs the model; returns the outputs in the order given to the constructor.
 
-        A stopped run ends between two operators.
+        A stopped run ends before its next operator.
 
         Raises:
             StoppedError: `stop` was set before the run ended.
@@ -71,14 +72,14 @@ class OnnxSession:
         try:
             with stop.on_stop(partial(setattr, options, "terminate", True)):
                 return list(self._session.run(self._outputs, dict(inputs), options))
-        except Exception as error:  # its type is private
+        except Exception as error:  # the type of the error is private
             if stop.is_set:
                 raise StoppedError("the run was stopped") from error
             raise
 
 
 def providers(cuda: bool, available: Sequence[str]) -> list[Any]:
-    """The execution providers for a model, best first.
+    """Returns the execution providers for a model, best first.
 
     Raises:
         ArtefactError: `cuda` is set, but this build of ONNX Runtime does not support GPUs.
@@ -90,14 +91,14 @@ def providers(cuda: bool, available: Sequence[str]) -> list[Any]:
         raise ArtefactError(
             f"ONNX Runtime cannot use a GPU here: it has {', '.join(available)}; {_INSTALL}"
         )
-    # the arena would double whenever it grows
+    # by default, the arena would double its size whenever it grows
     return [(_CUDA, {"arena_extend_strategy": "kSameAsRequested"}), _CPU]
 
 
 def check_on_gpu(used: Sequence[str]) -> None:
-    """Raises ArtefactError if a session does not run on a GPU, as it should.
+    """Raises ArtefactError if a session that needs a GPU runs on the CPU.
 
-    If a library or the GPU is missing, ONNX Runtime only warns and runs on the CPU.
+    If the GPU or a library is missing, ONNX Runtime only warns and runs on the CPU.
     """
     if _CUDA not in used:
         raise ArtefactError(
@@ -112,7 +113,7 @@ def _options(intra_op_threads: int) -> onnxruntime.SessionOptions:
     options.inter_op_num_threads = 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     # without VNNI, products of unsigned and signed bytes would saturate (onnxruntime #5849, #6004);
-    # exact products take 1.1 to 1.4 times as long there; with VNNI nothing changes
+    # exact products take 1.1 to 1.4 times as long on such processors, and no longer with VNNI
     options.add_session_config_entry("session.x64quantprecision", "1")
     # the arena would keep the memory of the longest input for ever (onnxruntime #11627)
     options.enable_cpu_mem_arena = False

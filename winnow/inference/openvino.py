@@ -1,7 +1,8 @@
-"""Models in OpenVINO, where it is installed (the extra `openvino`).
+"""Models in OpenVINO, if it is installed (the extra `openvino`).
 
-It is fast for float models on processors with bfloat16 matrices. It is slow for models that were
-quantised for ONNX Runtime, so `runtime` does not choose it for them.
+OpenVINO is fast for float models on processors that multiply bfloat16 matrices (AMX). It is slow
+for models that were quantised for ONNX Runtime, so `winnow.inference.runtime` does not choose it
+for them.
 """
 
 import os
@@ -42,9 +43,8 @@ class OpenVinoSession:
     ) -> None:
         """Opens and compiles `path`, which takes seconds.
 
-        `runs`: maximum number of runs at the same time.
-
-        `inner` names a value inside the model that becomes an output, too.
+        `runs`: maximum number of concurrent runs. `inner`: names an inner tensor that also becomes
+        an output.
 
         Raises:
             ArtefactError: OpenVINO is missing or broken, `path` is not a model, or it lacks one of
@@ -58,18 +58,18 @@ class OpenVinoSession:
         os.environ.setdefault("TBB_ENABLE_SANITIZERS", "1")
         try:
             import openvino  # noqa: PLC0415 (an extra)
-        except Exception as error:  # it loads native libraries
+        except Exception as error:  # loading native libraries may fail in any way
             raise ArtefactError(f"OpenVINO cannot be imported: {error}") from error
         with _first_array:
-            # the binding imports numpy with its first array; two threads that pass first arrays at
-            # the same time deadlock (OpenVINO 2026.4)
+            # the binding imports numpy when it gets its first array; two threads that pass it
+            # arrays at that moment deadlock (OpenVINO 2026.4)
             openvino.Tensor(np.zeros(1, np.int64))
         properties: dict[str, Any] = {
             "INFERENCE_PRECISION_HINT": "bf16" if bfloat16 else "f32",
             "INFERENCE_NUM_THREADS": intra_op_threads * runs,
             "NUM_STREAMS": runs,
             "PERFORMANCE_HINT": "LATENCY",
-            # OpenVINO would bind its threads to the first cores, in every process of the machine
+            # otherwise every process on the machine would bind its threads to the first cores
             "ENABLE_CPU_PINNING": False,
         }
         core = openvino.Core()
@@ -85,13 +85,13 @@ class OpenVinoSession:
         self._local = threading.local()
 
     def run(self, inputs: Inputs, stop: Stop | None = None) -> Outputs:
-        """Runs the model and returns its outputs, in the order given at construction.
+        """Runs the model; returns the outputs in the order given to the constructor.
 
-        A started run is never cancelled. After a cancelled run, a dynamically shaped graph keeps
-        its old shapes and the next run fails (OpenVINO 2026.4).
+        A run that has begun is never cancelled. After a cancelled run, a dynamically shaped graph
+        keeps its old shapes, and the next run fails (OpenVINO 2026.4).
 
         Raises:
-            StoppedError: `stop` was set before it began.
+            StoppedError: `stop` was set before the run began.
 
         """
         if stop and stop.is_set:
@@ -99,7 +99,7 @@ class OpenVinoSession:
         request = getattr(self._local, "request", None)
         if request is None:
             request = self._local.request = self._model.create_infer_request()
-        # not copied into tensors of the request: reshaping them in two threads at the same time
-        # deadlocked (OpenVINO 2026.4)
+        # inputs are shared, not copied into the request's tensors: reshaping tensors in two threads
+        # at the same time deadlocked (OpenVINO 2026.4)
         outputs_by_port = request.infer(dict(inputs), share_inputs=True)
         return [outputs_by_port[output].copy() for output in self._outputs]

@@ -1,4 +1,4 @@
-"""Options with which models run. Imports no runtime, so that settings load quickly."""
+"""Options for running models. Imports no runtime, so that settings load quickly."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -9,35 +9,36 @@ if TYPE_CHECKING:
 
 
 class Runtime(str, Enum):
-    """A library that runs models, and the kind of processor."""
+    """A library that runs models, with the kind of processor."""
 
     AUTO = "auto"
-    """OpenVINO for float models on processors that multiply bfloat16 matrices (AMX), else ONNX
-    Runtime; or another runtime that measures clearly faster.
+    """The runtime that measures clearly fastest.
+
+    Without measurements: OpenVINO for float models on processors that multiply bfloat16 matrices
+    (AMX), otherwise ONNX Runtime.
     """
     ONNXRUNTIME = "onnxruntime"
     OPENVINO = "openvino"
     """OpenVINO on the CPU; in bfloat16 if the processor supports it natively."""
     CUDA = "cuda"
-    """ONNX Runtime on a GPU. The project's own tests have no GPU and do not run it."""
+    """ONNX Runtime on a GPU. The project's tests do not cover it, because they have no GPU."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InferenceOptions:
-    """How models are run. The defaults measured best."""
+    """How models run. The defaults measured best."""
 
     runtime: Runtime = Runtime.AUTO
     intra_op_threads: int = 1
-    """Threads of one run. There may be several runs at the same time."""
+    """Number of threads of one run. Several runs may be concurrent."""
     pad_to: int = 0
-    """Number of tokens that every input is padded to; 0 for no padding."""
+    """Number of tokens to which every input is padded; 0 for no padding."""
     runs: int = 1
-    """Maximum number of runs at the same time. OpenVINO needs it; further runs wait."""
+    """Maximum number of concurrent runs; further runs wait. Used only by OpenVINO."""
     chooser: "RuntimeChooser | None" = None
-    """Times the runtimes of a model.
+    """Chooses the runtime of each model by timing. With None, the processor's flags decide.
 
-    With None the processor's flags decide, so that equal processors compute the same vectors, as
-    stored vectors require.
+    Stored vectors need None, so that equal processors compute the same vectors.
     """
 
 

@@ -1,7 +1,7 @@
-"""Opens a model in a runtime that can run it.
+"""Opens a model in the most suitable runtime.
 
-The usable runtimes and their order follow from the processor's flags and the model's precision. If
-there are several, `winnow.inference.choosing` times them.
+The processor's flags and the model's precision determine the usable runtimes and their order. If
+there are several, `winnow.inference.choosing` can time them.
 """
 
 from collections.abc import Sequence
@@ -23,24 +23,24 @@ _BFLOAT16 = {"amx_bf16", "avx512_bf16"}
 def usable_runtimes(
     requested: Runtime, precision: str, features: frozenset[str], openvino_installed: bool
 ) -> tuple[Runtime, ...]:
-    """The runtimes that can run a model, the most suitable one for the processor first.
+    """Returns the runtimes that can run a model, the most suitable one for the processor first.
 
-    `precision` is that of the stored model; `features` are the processor's flags.
+    `precision`: precision of the stored model. `features`: the processor's flags.
 
     Raises:
         ArtefactError: OpenVINO or CUDA is requested for an int8 model. OpenVINO is several times
-            slower with it, and CUDA has no kernels for it.
+            slower with such models, and CUDA has no kernels for them.
 
     """
     if requested is Runtime.CUDA and precision == INT8:
         raise ArtefactError(
-            "a GPU runs float models only, and this one is int8: serve a float bundle, or choose "
+            "a GPU runs float models only, but this model is int8: serve a float bundle, or choose "
             "the runtime onnxruntime"
         )
     if requested is Runtime.OPENVINO and precision == INT8:
         raise ArtefactError(
-            "OpenVINO is slow for models quantised for ONNX Runtime: serve a float bundle with it, "
-            "or choose the runtime onnxruntime"
+            "OpenVINO is slow for models quantised for ONNX Runtime, such as this one: serve a "
+            "float bundle, or choose the runtime onnxruntime"
         )
     if requested is not Runtime.AUTO:
         return (requested,)
@@ -61,9 +61,8 @@ def open_session(
 ) -> Session:
     """Opens a model stored in `precision`, as specified by `options`.
 
-    `inner` names a value inside the model that becomes an output, too; empty for none.
-    `sample_inputs` are made-up inputs of typical length: with them, `options.chooser` times the
-    runtimes.
+    `inner` names an inner tensor that also becomes an output; empty for none. `sample_inputs` are
+    made-up inputs of typical length, with which `options.chooser` times the runtimes.
 
     Raises:
         ArtefactError: the model cannot be opened with these options.
@@ -78,7 +77,7 @@ def open_session(
         openers = {each.value: partial(open_in, each) for each in runtimes}
         return chooser.open(path.name, openers, sample_inputs)
     session = open_in(first)
-    chooser.record(path.name, first.value, _chosen_by(options.runtime, runtimes))
+    chooser.report(path.name, first.value, _chosen_by(options.runtime, runtimes))
     return session
 
 
@@ -111,7 +110,7 @@ def _chosen_by(requested: Runtime, runtimes: Sequence[Runtime]) -> ChosenBy:
 
 
 def runs_bfloat16() -> bool:
-    """Whether OpenVINO is installed and would run float models in bfloat16 here."""
+    """Whether OpenVINO is installed and would run float models in bfloat16 on this machine."""
     return openvino.installed() and bool(cpu_features() & _BFLOAT16)
 
 

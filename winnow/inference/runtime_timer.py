@@ -1,7 +1,7 @@
 """Compares the speed of several sessions, which run the same input in turns.
 
-It measures processor time. On a busy machine, elapsed time would favour runtimes that run in the
-calling thread: other threads wait longer for the processor.
+The comparison is of processor time. On a busy machine, elapsed time would favour runtimes that run
+in the calling thread, because other threads wait longer for the processor.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,11 +11,11 @@ from winnow.deadline import Clock
 from winnow.inference.session import Inputs, Session
 
 MIN_SAVING = 0.1
-"""Share of the first session's time that another must save; noise is smaller."""
+"""Share of the first session's time that another session must save; larger than the noise."""
 _MIN_ROUNDS = 3
-"""Minimum number of rounds, even for slow models: a median of fewer would be noise."""
+"""Minimum number of rounds, even for slow models, because a median of fewer is noise."""
 _MAX_STRETCH = 10
-"""Factor of the requested time after which one round is enough, because the start waits."""
+"""Multiple of the requested time after which one round is enough, because startup waits."""
 
 
 @dataclass(eq=False, slots=True)
@@ -36,7 +36,7 @@ class TimedSession:
         began = cpu()
         try:
             self.session.run(inputs)
-        except Exception as error:  # noqa: BLE001 (runtimes raise what they like)
+        except Exception as error:  # noqa: BLE001 (runtimes raise unrelated types)
             self.fault = reason(error)
         else:
             self.seconds.append(cpu() - began)
@@ -45,38 +45,38 @@ class TimedSession:
 def run_in_turns(
     sessions: Sequence[TimedSession], inputs: Inputs, seconds: float, clock: Clock, cpu: Clock
 ) -> None:
-    """Runs `inputs` in all sessions in turns, for about `seconds` in all.
+    """Runs `inputs` in all sessions in turns, for about `seconds` in total.
 
-    It ends earlier if only one session works, and later if few runs fit into the time. First runs
-    do not count, because they are slow in every runtime. `clock` limits the time; `cpu` returns the
-    processor time of the process.
+    Ends earlier if only one session works, and later if only few rounds fit into the time. The
+    first run of each session does not count, because it is slow in every runtime. `clock` limits
+    the time; `cpu` returns the processor time of the process.
     """
-    _round(sessions, inputs, cpu)
+    _run_round(sessions, inputs, cpu)
     for each in sessions:
         each.seconds.clear()
     began, rounds = clock(), 0
     while sum(not each.fault for each in sessions) > 1 and (
         clock() < began + seconds * (_MAX_STRETCH if rounds < _MIN_ROUNDS else 1) or not rounds
     ):
-        # the second session of a round profits from warm caches, so the order alternates
-        _round(sessions if rounds % 2 else reversed(sessions), inputs, cpu)
+        # later sessions of a round profit from warm caches, so the order alternates
+        _run_round(sessions if rounds % 2 else reversed(sessions), inputs, cpu)
         rounds += 1
 
 
-def _round(sessions: Iterable[TimedSession], inputs: Inputs, cpu: Clock) -> None:
+def _run_round(sessions: Iterable[TimedSession], inputs: Inputs, cpu: Clock) -> None:
     for each in sessions:
         each.run(inputs, cpu)
 
 
 def reason(error: Exception) -> str:
-    """The text of an error, or its name if it has no text."""
+    """Returns the text of an error, or the name of its type if it has no text."""
     return str(error) or type(error).__name__
 
 
 def clearly_fastest(seconds: Sequence[float], min_saving: float = MIN_SAVING) -> int:
-    """Index of the session to use, by the median `seconds` of each.
+    """Returns the index of the session to use, given the median `seconds` of each.
 
-    It is 0, unless the fastest session saves more than `min_saving` of the first one's time.
+    Returns 0 unless the fastest session saves more than `min_saving` of the first session's time.
     """
     fastest = min(range(len(seconds)), key=seconds.__getitem__)
     return fastest if seconds[fastest] < (1 - min_saving) * seconds[0] else 0

@@ -1,6 +1,6 @@
-"""The interface of a loaded model, its inputs, and a session that pads them.
+"""The interface of a loaded model, builders of its inputs, and a session that pads inputs.
 
-Knows only arrays; each runtime that implements the interface has its own file.
+`onnx` and `openvino` implement the interface.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,13 +22,13 @@ class Session(Protocol):
         """Runs one batch; returns all outputs of the model.
 
         Raises:
-            StoppedError: `stop` was set before the run began, or during a run that can be ended.
+            StoppedError: `stop` was set before the run began, or during a run that can be stopped.
 
         """
 
 
 def model_inputs(ids: list[int], types: list[int]) -> dict[str, NDArray[np.int64]]:
-    """Inputs for one unpadded sequence: each int64 [1, tokens]."""
+    """Returns the inputs for one unpadded sequence; each is int64 [1, tokens]."""
     return {
         "input_ids": np.array([ids], dtype=np.int64),
         "attention_mask": np.ones((1, len(ids)), dtype=np.int64),
@@ -37,8 +37,9 @@ def model_inputs(ids: list[int], types: list[int]) -> dict[str, NDArray[np.int64
 
 
 def padded_inputs(sequences: Sequence[list[int]]) -> dict[str, NDArray[np.int64]]:
-    """Inputs for several sequences of segment 0: each int64 [sequences, longest], padded with 0 and
-    masked.
+    """Returns the inputs for several sequences; each is int64 [sequences, longest].
+
+    Shorter sequences are padded with 0 and masked. All token types are 0.
     """
     shape = (len(sequences), max(map(len, sequences)))
     ids, mask = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
@@ -49,16 +50,17 @@ def padded_inputs(sequences: Sequence[list[int]]) -> dict[str, NDArray[np.int64]
 
 
 class PaddedSession:
-    """Pads inputs to `length` tokens, with a mask; longer inputs are not changed.
+    """A session that pads inputs to `length` tokens, with a mask; longer inputs are not changed.
 
-    It measures the cost of padding. Services do not pad, because sequences run one at a time.
+    Used to measure the cost of padding. Services do not pad, because they run one sequence at a
+    time.
     """
 
     def __init__(self, session: Session, length: int) -> None:
         self._session, self._length = session, length
 
     def run(self, inputs: Inputs, stop: Stop | None = None) -> Outputs:
-        """Runs the padded inputs; returns the outputs of the real tokens."""
+        """Runs the padded inputs; returns the outputs without the padding."""
         tokens = inputs["input_ids"].shape[1]
         missing = max(self._length - tokens, 0)
         filled = {name: np.pad(values, ((0, 0), (0, missing))) for name, values in inputs.items()}

@@ -1,6 +1,6 @@
-"""Stops runs of models from another thread.
+"""A signal that stops the model runs of a call from another thread.
 
-Knows how to stop each run; does not know its runtime.
+Each run registers a function that stops it, so the signal is independent of the runtime.
 """
 
 import threading
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 
 class Stop:
-    """The signal to all threads that work for a call to stop. Once set, it stays set."""
+    """A stop signal for all threads that work for one call. Once set, it stays set."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -18,11 +18,11 @@ class Stop:
 
     @property
     def is_set(self) -> bool:
-        """Whether the call was cancelled."""
+        """Whether `set` was called."""
         return self._set
 
     def set(self) -> None:
-        """Stops all registered runs, and later ones as they begin. Does not wait for them."""
+        """Stops all registered runs, and later runs when they register. Does not wait for them."""
         with self._lock:
             self._set = True
             for end in self._running:
@@ -30,9 +30,9 @@ class Stop:
 
     @contextmanager
     def on_stop(self, end: Callable[[], None]) -> Iterator[None]:
-        """Registers `end` within the context. It must stop a run, quickly and from any thread.
+        """Registers `end` within the context. `end` must stop a run, quickly and from any thread.
 
-        If `set` was called before, `end` is called immediately. After the context it is never
+        If the signal is already set, `end` is called immediately. After the context, `end` is never
         called, because it might stop another run.
         """
         with self._lock:

@@ -1,1 +1,1 @@
-"""Keys: who may call a front, what for, and how often. Knows neither gRPC nor HTTP."""
+"""API keys: who may call a front node, for what, and how often. Knows neither gRPC nor HTTP."""

@@ -1,7 +1,7 @@
-"""The key file: JSON with the hash of every token, and never a token.
+"""The key file: JSON with the hash of each token, but without the tokens.
 
-A front node rereads the file when it changes. If the file is damaged or missing, the keys that were
-read before stay in use.
+A front node rereads the file when it changes. If the file is damaged or missing, the old keys stay
+in use.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from winnow.policy.rates import Rate
 
 _VERSION = 1
 _MAX_BYTES = 16 << 20
-"""Maximum size of a key file; it has room for some fifty thousand keys."""
+"""Maximum size of a key file; enough for about fifty thousand keys."""
 _FIELDS = {"name", "sha256", "scopes", "rate", "burst", "created"}
 
 
@@ -32,7 +32,7 @@ class KeyFileError(WinnowError):
 
 
 def read_keys(path: Path) -> tuple[Key, ...]:
-    """Reads all keys of a file, in its order.
+    """Reads all keys of a file, in file order.
 
     Raises KeyFileError if the file cannot be read, is not a key file, or has an invalid key.
     """
@@ -41,14 +41,14 @@ def read_keys(path: Path) -> tuple[Key, ...]:
             data = file.read(_MAX_BYTES + 1)
     except OSError as error:
         raise KeyFileError(
-            f"cannot read {path}: {error.strerror}; `winnow keys new` makes a key file"
+            f"cannot read {path}: {error.strerror}; `winnow keys new` creates a key file"
         ) from error
     try:
         if len(data) > _MAX_BYTES:
             raise ValueError(f"it has more than {_MAX_BYTES >> 20} MiB")
         return _parse_keys(json.loads(data))
     except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
-        raise KeyFileError(f"{path} is not a file of keys: {error}") from error
+        raise KeyFileError(f"{path} is not a key file: {error}") from error
 
 
 def write_keys(path: Path, keys: Iterable[Key]) -> None:
@@ -69,7 +69,7 @@ def _parse_keys(content: Any) -> tuple[Key, ...]:
     keys = tuple(map(_parse_key, entries))
     counts = Counter(key.name for key in keys) + Counter(key.id for key in keys)
     if duplicates := [name for name, count in counts.items() if count > 1]:
-        raise ValueError(f"two keys are called {duplicates[0]}")
+        raise ValueError(f"two keys have the name or id {duplicates[0]}")
     return keys
 
 
@@ -110,7 +110,7 @@ KeyFile = WatchedFiles[tuple[Key, ...]]
 
 
 def load_gate(path: Path, on_refusal: OnRefusal = ignore_refusal) -> tuple[Gate, KeyFile]:
-    """Returns a gate with the keys of a file, and the watched file.
+    """Returns a gate with the keys of a file, and the watched key file.
 
     Raises KeyFileError if the file cannot be used.
     """
@@ -119,7 +119,7 @@ def load_gate(path: Path, on_refusal: OnRefusal = ignore_refusal) -> tuple[Gate,
 
 
 async def watch_key_file(file: KeyFile, gate: Gate, interval: float = _CHECK_INTERVAL) -> None:
-    """Updates the gate when the key file changes. Runs until it is cancelled."""
+    """Updates the gate whenever the key file changes. Runs until it is cancelled."""
     while True:
         await asyncio.sleep(interval)
         if await asyncio.to_thread(file.refresh):

@@ -1,6 +1,6 @@
-"""The gate: admits callers by their keys, and ends streams whose key is revoked.
+"""The gate: admits calls by their keys, and ends streams when their key is revoked.
 
-All ports of a front node share one gate, so that a rate limit holds over all of them.
+All ports of a front node share one gate, so that a key's rate limit covers all of them.
 """
 
 import hmac
@@ -16,10 +16,10 @@ from winnow.deadline import Clock
 from winnow.errors import OverloadedError, PermissionDeniedError, UnauthenticatedError, WinnowError
 from winnow.keys.key import Key, Scope, key_id
 from winnow.keys.token import digest_of, token_of_headers
-from winnow.policy.rates import Rates
+from winnow.policy.rates import TokenBuckets
 
 _UNUSED_DIGEST = "0" * 64
-"""A digest that no known token has."""
+"""A digest that belongs to no known token."""
 
 
 class RefusalReason(str, Enum):
@@ -31,11 +31,11 @@ class RefusalReason(str, Enum):
 
 
 OnRefusal = Callable[[Scope, RefusalReason], None]
-"""Called for every refused call, with its required scope and the reason."""
+"""Called for every refused call, with the scope that it requires and the reason."""
 
 
 def ignore_refusal(_scope: Scope, _reason: RefusalReason) -> None:
-    """Does nothing about a refused call."""
+    """Ignores a refused call; the default `OnRefusal`."""
 
 
 class Gate:
@@ -47,7 +47,7 @@ class Gate:
         clock: Clock = time.monotonic,
         on_refusal: OnRefusal = ignore_refusal,
     ) -> None:
-        self._rates, self._on_refusal = Rates(clock), on_refusal
+        self._rates, self._on_refusal = TokenBuckets(clock), on_refusal
         self._keys: dict[str, Key] = {}
         self._leases: dict[Lease, tuple[Key, Scope]] = {}
         self.update(keys)
@@ -61,13 +61,13 @@ class Gate:
                 lease.end(denial)
 
     def admit(self, scope: Scope, token: str, calls: int = 1, begun: int = 0) -> Key:
-        """Counts calls of a caller, and returns its key. `begun` of its calls are counted already.
+        """Counts `calls` calls with a token; returns its key. `begun` calls are already counted.
 
         Raises UnauthenticatedError if the token is empty or unknown. Raises PermissionDeniedError
-        if the key lacks the scope. Raises OverloadedError, with the seconds to wait, if the rate of
-        the key is exceeded.
+        if the key lacks the scope. Raises OverloadedError, with the seconds to wait, if the calls
+        exceed the key's rate.
         """
-        key = self._find(token)
+        key = self._find_key(token)
         if key is None:
             self._on_refusal(scope, RefusalReason.UNAUTHENTICATED)
             raise UnauthenticatedError(
@@ -80,8 +80,8 @@ class Gate:
             assert key.rate is not None
             self._on_refusal(scope, RefusalReason.RATE)
             raise OverloadedError(
-                f"key {key.name} may be used {key.rate.per_second:g} times a second; try again in "
-                f"{wait:.2f} s",
+                f"key {key.name} exceeds its rate of {key.rate.per_second:g} calls per second; try "
+                f"again in {wait:.2f} s",
                 wait,
             )
         return key
@@ -91,14 +91,18 @@ class Gate:
         return self._denial(key, scope) is None
 
     def require(self, key: Key, scope: Scope) -> None:
-        """Raises PermissionDeniedError if a key lacks a scope, UnauthenticatedError if revoked."""
+        """Raises an error unless the key is valid and has the scope.
+
+        Raises UnauthenticatedError if the key was revoked, PermissionDeniedError if it lacks the
+        scope.
+        """
         if (denial := self._denial(key, scope)) is not None:
             self._on_refusal(scope, RefusalReason.PERMISSION_DENIED)
             raise denial
 
     @contextmanager
     def lease(self, key: Key, scope: Scope) -> Iterator[Lease]:
-        """Opens a lease for a stream, whose messages count as calls."""
+        """Opens a lease for a stream. Each message of the stream counts as a call."""
         lease = Lease(partial(self._count, key.id))
         self._leases[lease] = (key, scope)
         try:
@@ -106,15 +110,15 @@ class Gate:
         finally:
             del self._leases[lease]
 
-    def _find(self, token: str) -> Key | None:
+    def _find_key(self, token: str) -> Key | None:
         digest = digest_of(token)
         key = self._keys.get(key_id(digest))
-        # in constant time, which discloses nothing about the stored digests
+        # compared in constant time, which discloses nothing about the stored digests
         same = hmac.compare_digest(key.digest if key else _UNUSED_DIGEST, digest)
         return key if same and token else None
 
     def _denial(self, key: Key, scope: Scope) -> WinnowError | None:
-        """The error for a key that was revoked or lacks the scope; None if it is allowed."""
+        """Returns the error for a key that was revoked or lacks the scope; None if neither."""
         current = self._keys.get(key.id)
         if current is None or current.digest != key.digest:
             return UnauthenticatedError(f"key {key.name} was revoked")
@@ -125,13 +129,13 @@ class Gate:
         return None
 
     def _count(self, key_id: str, calls: int = 1, begun: int = 0) -> float:
-        """Counts calls of a key, and returns 0; or the seconds to wait, and counts nothing."""
+        """Counts calls of a key; returns 0, or the seconds to wait if the rate is exceeded."""
         key = self._keys.get(key_id)
         return self._rates.take(key_id, key.rate, calls, begun) if key and key.rate else 0.0
 
 
 def caller_of(gate: Gate, key: Key, scope: Scope) -> Caller:
-    """The caller that a key identifies; it was admitted for `scope`."""
+    """Returns the caller with this key, which was admitted for `scope`."""
     return Caller(
         key.name,
         partial(gate.lease, key, scope),
@@ -143,8 +147,9 @@ def caller_of(gate: Gate, key: Key, scope: Scope) -> Caller:
 HeaderGate = Callable[..., str]
 """`gate(scope, headers, calls=1, begun=0)` admits an HTTP request, and returns its client key.
 
-Front nodes share their time fairly by client key. Headers are pairs, with names in lower case. The
-request counts as `calls` calls; `begun` more are counted already. Raises as `Gate.admit` does.
+Client keys share the front node fairly. Headers are (name, value) pairs, with names in lower case.
+The request counts as `calls` calls; `begun` calls are already counted. Raises the errors of
+`Gate.admit`.
 """
 
 

@@ -27,7 +27,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _ID_DIGITS = 12
 _MAX_PER_SECOND = 1e6
 _MIN_PER_SECOND = 1e-6
-"""Once in twelve days: a lower rate would make the wait too large for the field of an error."""
+"""One call in twelve days. With a lower rate, the wait would not fit into an error's field."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,9 +35,9 @@ class Key:
     """A key: its owner, the digest of its token, its scopes and its rate."""
 
     name: str
-    """Name of the owner; front nodes share their time fairly among names."""
+    """Name of the owner. Front nodes share their capacity fairly among names."""
     digest: str
-    """Digest of the token (`winnow.keys.token`)."""
+    """Digest of the token; see `winnow.keys.token`."""
     scopes: frozenset[Scope]
     rate: Rate | None = None
     """Rate limit of calls with this key; None for no limit."""
@@ -60,13 +60,13 @@ class Key:
 
     @property
     def id(self) -> str:
-        """The id of the key: the first digits of the digest, which do not disclose the token."""
+        """The id of the key: the first digits of the digest. It does not disclose the token."""
         return key_id(self.digest)
 
 
 def _check_limit(name: str, value: float, minimum: float) -> None:
     if not minimum <= value <= _MAX_PER_SECOND:
-        raise ValueError(f"{name} is {value:g}, and not {minimum:g} to {_MAX_PER_SECOND:g}")
+        raise ValueError(f"{name} is {value:g}, but must be {minimum:g} to {_MAX_PER_SECOND:g}")
 
 
 def key_id(digest: str) -> str:

@@ -1,4 +1,4 @@
-"""Metrics of keys; they name no key."""
+"""Metrics of refused calls and of the key file. No metric names a key."""
 
 from collections.abc import Callable
 
@@ -36,5 +36,5 @@ class KeyMetrics:
         self._refusals.labels(scope.value, reason.value).inc()
 
     def watch(self, current_at: Callable[[], float]) -> None:
-        """Exports `current_at`: when the file last held the keys in use, in seconds since 1970."""
+        """Exports `current_at()`: last time when the file held the keys in use, as Unix seconds."""
         self._current.set_function(current_at)

@@ -1,7 +1,7 @@
 """Tokens, which callers send, and their digests, which are stored. Pure, except for randomness.
 
-A token has 256 random bits, too many to try. So one round of SHA-256 protects it as well as a slow
-hash. Slow hashes are for passwords, which people choose.
+A token has 256 random bits, too many to guess. So one round of SHA-256 protects it as well as a
+slow hash, which only passwords need.
 """
 
 import hashlib
@@ -29,14 +29,14 @@ def digest_of(token: str) -> str:
 
 
 def is_token(text: str) -> bool:
-    """Whether a text could be a token and travel in a header."""
+    """Whether a text has the format of a token, which can be sent in a header."""
     return _TOKEN.fullmatch(text) is not None
 
 
 def token_of_headers(headers: Iterable[tuple[str, Any]]) -> str:
-    """The token of the first header `authorization: Bearer TOKEN` (RFC 6750); empty without one.
+    """Returns the token of the header `authorization: Bearer TOKEN` (RFC 6750); empty without one.
 
-    Names of headers are in lower case.
+    Header names must be in lower case. Only the first such header counts.
     """
     header = next((value for name, value in headers if name == HEADER), "")
     match = _BEARER.fullmatch(header) if isinstance(header, str) else None

@@ -1,4 +1,4 @@
-"""Policies that several parts share: pure decisions, without clock, I/O or asyncio.
+"""Policies that several node types share: pure decisions, without I/O or asyncio.
 
-A policy that only one part uses lies in the folder `policy` of that part.
+Callers pass the clock. A policy of one package only is in the folder `policy` of that package.
 """

@@ -1,27 +1,27 @@
-"""Decides what a caller does if others want the same result: wait, try or settle. Pure.
+"""Decides what a caller does if other callers want the same result: wait, try or settle. Pure.
 
-A flight is all attempts at one result, and all callers that wait for it. An attempt ends with a
-complete result, an incomplete result, or an error. It belongs to the caller that began it: it has
-the deadline and the turn of that caller. A waiting caller gets the outcome of every attempt that
-ends. After each it takes one of three steps:
+A flight is the set of attempts to compute one result, and of callers that wait for it. An attempt
+ends with a complete result, an incomplete result, or an error. It has the deadline and the turn of
+the caller that began it. A waiting caller is told the outcome of every attempt that ends. After
+each outcome it takes one of three steps:
 
-    SETTLE  with a complete result; or with the best result, if its own attempt has made one or no
-            attempt can improve it
-    WAIT    for an attempt that ends in time, may have what ended attempts lacked, and has no later
-            turn than an attempt of this caller would have
-    TRY     at most once, if no such attempt is running and its own attempt may have what the others
-            lacked
+    SETTLE  with a complete result; or with the best incomplete one, if its own attempt returned a
+            result or no attempt can improve on it
+    WAIT    for an attempt that ends in time, may have what the ended attempts lacked, and gets its
+            turn no later than an attempt of this caller would
+    TRY     at most once, if no such attempt is running and an own attempt may have what the ended
+            attempts lacked
 
-The lack of an incomplete result or an error decides which attempt can do better:
+What an attempt lacked determines which attempts can do better:
 
-    NOTHING  none: the same would happen again
-    TIME     an attempt that has more time
-    SHARE    an attempt of another client, which was not refused; or one that has more time
+    NOTHING  none: another attempt would end in the same way
+    TIME     an attempt with more time
+    SHARE    an attempt of a client that was not refused; or an attempt with more time
     ROOM     an attempt for which there is room now
 
-An incomplete result is better than an error: no caller that got a result fails. After two clients
-were refused, a third takes the incomplete result, if there is one. Otherwise it tries immediately,
-and waits for no others.
+An incomplete result is better than an error: a caller that got any result does not fail. After two
+clients were refused, a third client takes the incomplete result if there is one. Without a result,
+it tries immediately and does not wait for other callers.
 """
 
 from collections.abc import Callable, Collection
@@ -33,9 +33,9 @@ from typing import Any, Generic, TypeVar
 from winnow.deadline import MAX_SECONDS, Deadline
 
 _SLACK = 0.01
-"""Seconds by which two deadlines may differ and still count as equal."""
+"""Maximum difference, in seconds, between deadlines that count as equal."""
 _MAX_REFUSED_CLIENTS = 2
-"""Number of refused clients after which other clients are expected to be refused, too."""
+"""Number of refused clients after which further clients are expected to be refused, too."""
 Result = TypeVar("Result")
 
 
@@ -45,7 +45,7 @@ class Lack(Flag):
     NOTHING = 0
     TIME = auto()
     SHARE = auto()
-    """The client of the attempt was refused; another client may be accepted."""
+    """The client of the attempt was refused; another client may be admitted."""
     ROOM = auto()
     """Less work was done than requested, because of the load."""
 
@@ -60,30 +60,30 @@ class NextStep(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class FlightCaller:
-    """A caller that wants a result."""
+    """A caller that wants the result of a flight."""
 
     deadline: Deadline = field(default_factory=lambda: Deadline.after(MAX_SECONDS))
     client: str = ""
     """Key of the client, for fair sharing."""
     work: int = 1
-    """Amount of work of an attempt."""
+    """Amount of work that an attempt takes."""
     work_in_flight: Callable[[], int] = lambda: 0
-    """Returns the unfinished work of the caller's client, which is done before the next attempt."""
+    """Returns the unfinished work of the caller's client, which precedes its next attempt."""
     has_room_for_attempt: Callable[[], bool] = lambda: True
-    """Whether there is room now for all work of an attempt."""
+    """Returns whether there is room now for the whole work of an attempt."""
 
 
 class FlightAttempt:
-    """An attempt at a result, in the turn of the caller that began it."""
+    """An attempt to compute the result, in the turn of the caller that began it."""
 
     def __init__(self, caller: FlightCaller) -> None:
-        """Created when the attempt begins; call `record_start` when its work starts."""
+        """Begins an attempt; call `record_start` when its work starts."""
         self.caller, self.seconds = caller, caller.deadline.left()
-        """`seconds`: time until the deadline at the beginning."""
+        """`seconds`: time between the beginning of the attempt and its deadline."""
         self._work_ahead = 0
 
     def record_start(self) -> None:
-        """Records that the attempt's work is queued now, behind the other work of its client."""
+        """Records that the attempt's work is now queued, behind the other work of its client."""
         self._work_ahead = self.caller.work_in_flight()
 
     @property
@@ -101,20 +101,20 @@ class EndedAttempt(Generic[Result]):
     _: KW_ONLY
     result: Result | None = None
     worth: Any = 0
-    """Worth of the result; a larger value is better."""
+    """Quality of an incomplete result; a larger value is better."""
     error: BaseException | None = None
-    """Why there is no result."""
+    """The error of the attempt; None if it ended with a result."""
     traceback: TracebackType | None = None
-    """Traceback of the error, as the attempt raised it."""
+    """Traceback of the error at the time when the attempt raised it."""
 
 
 class FlightWaiter(Generic[Result]):
-    """A caller from its arrival until it settles."""
+    """The state of a caller from its arrival until it settles."""
 
     def __init__(
         self, caller: FlightCaller, usable: Callable[[Result], bool] = lambda _: True
     ) -> None:
-        """`usable`: whether a result that was made for another caller is acceptable."""
+        """`usable`: returns whether this caller accepts a result of another caller's attempt."""
         self.caller, self._usable = caller, usable
         self.own_attempt: FlightAttempt | None = None
         """The attempt that this caller began."""
@@ -123,16 +123,16 @@ class FlightWaiter(Generic[Result]):
         self._ended: list[EndedAttempt[Result]] = []
 
     def record_end(self, ended: EndedAttempt[Result]) -> None:
-        """Records an attempt that ended while the caller waits."""
+        """Records an attempt that ended while this caller was waiting."""
         is_own = ended.attempt is self.own_attempt
         if ended.result is not None and not is_own and not self._usable(ended.result):
-            return  # as if there had been no attempt
+            return  # ignored, as if there had been no attempt
         self._ended.append(ended)
         if ended.result is not None and (self.best is None or _rank(ended) > _rank(self.best)):
             self.best = ended
 
     def next_step(self, running: Collection[FlightAttempt]) -> NextStep:
-        """The next step, while these attempts are running."""
+        """Returns the next step, given the running attempts."""
         if self.best is not None and (self.best.lack is Lack.NOTHING or self._own_has_result):
             return NextStep.SETTLE
         if any(map(self._waits_for, running)):
@@ -143,16 +143,15 @@ class FlightWaiter(Generic[Result]):
 
     @property
     def _own_has_result(self) -> bool:
-        """Whether the caller's own attempt ended with a result, which the caller would take if it
-        were alone.
-        """
+        """Whether the caller's own attempt ended with a result, even an incomplete one."""
         return any(e.attempt is self.own_attempt and e.error is None for e in self._ended)
 
     def outcome(self) -> EndedAttempt[Result]:
-        """The attempt that the caller settles with: the best result, or else its own error.
+        """Returns the attempt with whose outcome the caller settles.
 
-        Without an own attempt it is the error of another caller's attempt. Preferred is an error
-        that an own attempt would have had, too; a refusal of another client comes last.
+        This is the attempt with the best result. Without results, it is the caller's own attempt;
+        without an own attempt, an attempt of another caller. Of those, an error that an own attempt
+        would also have had comes first, and a refusal of another client last.
         """
         if self.best is not None:
             return self.best
@@ -163,7 +162,7 @@ class FlightWaiter(Generic[Result]):
         )
 
     def _refused_other(self, ended: EndedAttempt[Result]) -> bool:
-        """Whether another client was refused."""
+        """Whether the attempt ended with a refusal of another client."""
         return Lack.SHARE in ended.lack and ended.attempt.caller.client != self.caller.client
 
     def _waits_for(self, attempt: FlightAttempt) -> bool:
@@ -179,19 +178,19 @@ class FlightWaiter(Generic[Result]):
         return not self._comes_before(attempt) and self._may_improve(attempt)
 
     def _comes_before(self, attempt: FlightAttempt) -> bool:
-        """Whether an attempt of this caller would clearly have its turn earlier."""
+        """Whether an attempt of this caller would clearly get its turn before a running attempt."""
         caller = self.caller
         if self.own_attempt is not None or caller.client == attempt.caller.client:
             return False
         return caller.work_in_flight() + caller.work <= attempt.work_ahead
 
     def _may_improve(self, attempt: FlightAttempt) -> bool:
-        """Whether a running attempt may have what every ended one lacked."""
+        """Whether a running attempt may have what each ended attempt lacked."""
         caller, seconds = attempt.caller, attempt.seconds
         return all(self._may_have(e, caller, seconds, lambda: True) for e in self._ended)
 
     def _can_improve(self, ended: EndedAttempt[Result]) -> bool:
-        """Whether an attempt of this caller, begun now, may have what an ended one lacked."""
+        """Whether an attempt of this caller, begun now, may have what an ended attempt lacked."""
         caller = self.caller
         return self._may_have(ended, caller, caller.deadline.left(), caller.has_room_for_attempt)
 
@@ -211,7 +210,7 @@ class FlightWaiter(Generic[Result]):
         return lacks_time and seconds > ended.attempt.seconds + _SLACK
 
     def _was_not_refused(self, caller: FlightCaller, seconds: float) -> bool:
-        """Whether the client was not refused yet with as much time."""
+        """Whether the client was not refused yet, or only with less time."""
         if self.best is not None and len(self._refused_clients()) >= _MAX_REFUSED_CLIENTS:
             return False
         return caller.client not in {
@@ -225,5 +224,5 @@ class FlightWaiter(Generic[Result]):
 
 
 def _rank(ended: EndedAttempt[Any]) -> tuple[bool, Any]:
-    """Sort key of results: a complete result is better than any other."""
+    """Sort key of results, best last: a complete result is better than any incomplete one."""
     return ended.lack is Lack.NOTHING, ended.worth

@@ -1,8 +1,8 @@
 """Decides which texts are encoded in one run.
 
-Knows the lengths of texts and how long the first one waited; knows neither models nor clocks. The
-texts and the tokens of a run are limited. Padding to the longest text counts, since it costs as
-much. Texts keep their order of arrival, so that none waits for ever.
+Knows the lengths of texts and how long the first text has waited; knows neither models nor clocks.
+The number of texts and the number of tokens per run are limited. Padding to the longest text counts
+as tokens, since it costs as much. Texts keep their order of arrival, so that none waits for ever.
 """
 
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class BatchLimits:
-    """Limits of a run, and of the wait for more texts."""
+    """Limits of a run: its size, and how long it waits for more texts."""
 
     texts: int = 16
     tokens: int = 4_096
-    """Maximum number of tokens of a run, padding and special tokens included."""
+    """Maximum number of tokens per run, with padding and special tokens."""
     wait: float = 0.003
-    """Maximum seconds that the first text waits for others."""
+    """Maximum seconds that the first text waits for more texts."""
 
 
 class EncoderBatch:
@@ -44,7 +44,7 @@ class EncoderBatch:
     def remaining_wait(self, waited: float) -> float:
         """Seconds to wait for more texts; 0 if the run is full.
 
-        `waited`: seconds that the first text has waited already.
+        `waited`: seconds that the first text has already waited.
         """
         if not self.has_room_for(1):
             return 0.0

@@ -1,6 +1,6 @@
 """A least-recently-used cache within a budget of bytes. Pure.
 
-Knows keys, values, and their sizes as the caller states them.
+Knows keys, values, and the sizes that the caller states.
 """
 
 from collections import OrderedDict
@@ -13,13 +13,13 @@ Value = TypeVar("Value")
 
 
 class CacheObserver(Protocol):
-    """Counts the lookups and the size of a cache, as `CacheMetrics` does."""
+    """Receives the lookups and size changes of a cache; `CacheMetrics` implements it."""
 
     def count_lookup(self, result: str) -> None:
         """Counts a lookup: "hit" or "miss". A value that is being computed counts as a hit."""
 
     def resize(self, added_bytes: int, evicted: int) -> None:
-        """Adds `added_bytes`, which may be negative, and counts `evicted` entries."""
+        """Adds `added_bytes` (may be negative) to the size, and counts `evicted` entries."""
 
 
 class _NoObserver:
@@ -37,7 +37,7 @@ class ByteBoundedLru(Generic[Key, Value]):
     """The most recently used values, at most `budget` bytes in all."""
 
     def __init__(self, budget: int, metrics: CacheObserver = NO_OBSERVER) -> None:
-        """`metrics` gets the changes of the size. The caller counts lookups."""
+        """`metrics` receives size changes. The owner of the cache counts the lookups."""
         self._budget, self._on_resize = budget, metrics.resize
         self._values: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
         self.bytes = 0
@@ -47,16 +47,16 @@ class ByteBoundedLru(Generic[Key, Value]):
         return len(self._values)
 
     def get(self, key: Key) -> Value | None:
-        """Returns the value of a key and marks it as used; None if there is none."""
+        """Returns the value of a key and marks it as used; None for an unknown key."""
         if (entry := self._values.get(key)) is None:
             return None
         self._values.move_to_end(key)
         return entry[0]
 
     def put(self, key: Key, value: Value, size: int) -> None:
-        """Stores a value of `size` bytes, and evicts the least recently used values for it.
+        """Stores a value of `size` bytes, and evicts the least recently used values to make room.
 
-        A value that is larger than the whole budget is not stored, and evicts nothing.
+        A value larger than the whole budget is not stored, and evicts nothing.
         """
         before, evicted = self.bytes, 0
         self._remove(key)

@@ -1,18 +1,18 @@
-"""Decides which client has the next turn, if several wait for the same workers.
+"""Decides which client has the next turn if several clients wait for the same workers.
 
-Knows a key and the waiting entries of each client; does not know what an entry is. Two rules
+Knows the key and the waiting entries of each client; does not know what an entry is. Two rules
 alternate:
 
 - Round robin (Nagle, "On packet switches with infinite storage", 1987): each of n waiting clients
-  has at least every 2n-th turn, however many entries the others have. A client without waiting
+  gets at least every 2n-th turn, however many entries the others have. A client that had no waiting
   entries joins at the end of the round.
 - Favour: the known client with the fewest recent turns (`usage`) is next, if it had clearly fewer
-  than others, or if most waiting clients are new. Otherwise the round continues. So a client that
-  needs little is ahead of one that always waits, and keys that are used only once take at most
-  every other turn. A new key is known after its first turn. It then counts as if it had as many
-  turns as any other.
+  turns than others, or if most waiting clients are new. Otherwise the round continues. So a client
+  with little work precedes clients that always wait, and clients that are seen only once get at
+  most every other turn. A new client becomes known at its first turn. It then counts as having as
+  many turns as the most active client.
 
-Entries of one client come first in, first out.
+The entries of one client are first in, first out.
 """
 
 from collections import deque
@@ -24,14 +24,14 @@ Entry = TypeVar("Entry")
 
 
 class FairQueue(Generic[Entry]):
-    """The waiting entries of each client. Remembers the recent turns of clients without entries."""
+    """The waiting entries of each client, and the recent turns of all known clients."""
 
     def __init__(self) -> None:
         self._lines: dict[str, deque[Entry]] = {}
         """Waiting entries by client, in the order of the round."""
         self._usage = Usage()
         self._favour_next = False
-        """Whether the rule of favour decides the next turn."""
+        """Whether the favour rule decides the next turn."""
 
     def __len__(self) -> int:
         """Number of waiting entries."""
@@ -46,9 +46,9 @@ class FairQueue(Generic[Entry]):
         self._lines.setdefault(client, deque()).appendleft(entry)
 
     def take(self) -> tuple[str, Entry] | None:
-        """Removes and returns the first entry of the client whose turn it is, with the client.
+        """Removes the next entry, and returns it with its client; None if no entry waits.
 
-        Returns None if no entry waits. Takes time proportional to the number of waiting clients.
+        Takes time proportional to the number of waiting clients.
         """
         if not self._lines:
             return None
@@ -62,7 +62,7 @@ class FairQueue(Generic[Entry]):
         return client, entry
 
     def remove(self, client: str, entry: Entry) -> bool:
-        """Removes an entry; returns False if it does not wait."""
+        """Removes a waiting entry; returns False if there is no such entry."""
         line = self._lines.get(client)
         if line is None or entry not in line:
             return False
@@ -72,7 +72,7 @@ class FairQueue(Generic[Entry]):
         return True
 
     def _favoured_client(self) -> str | None:
-        """The client that is favoured by its usage, if any; it keeps its turn in the round."""
+        """Returns the client that the favour rule chooses, if any."""
         known = [client for client in self._lines if client in self._usage]
         if not known:
             return None

@@ -1,14 +1,14 @@
 """Shares a limited amount of work fairly among clients.
 
-Knows the amount in flight of every client, and which clients came or were refused recently; does
-not know what the work is. Every client gets what it requests while there is enough. Otherwise all
-clients that want more get equal amounts (max-min fairness: Bertsekas and Gallager, "Data Networks",
-section 6.5.2). The demand of a client is not known. A client that was refused recently counts as
+Knows the amount of work in flight of every client, and which clients were seen or refused recently;
+does not know what the work is. While there is enough, every client gets what it requests. Otherwise
+all clients that want more get equal amounts (max-min fairness: Bertsekas and Gallager, "Data
+Networks", section 6.5.2). The demand of a client is unknown, so a recently refused client counts as
 wanting more.
 
-Clients are served in turn (`fair_queue`). So the share of a client is also the amount that is done
-for it while the whole limit is done. With many clients a share is less than the smallest useful
-amount. Then clients without work in flight get that amount one after the other (`refusal_queue`).
+Workers serve clients in turn (`fair_queue`). So when work of the amount `limit` is done, the share
+of each client is done. With many clients, a share is less than the smallest useful amount. Then
+clients without work in flight get that amount one after the other (`refusal_queue`).
 """
 
 import math
@@ -19,8 +19,7 @@ from winnow.policy.recent import RecentKeys
 from winnow.policy.refusal_queue import RefusalQueue
 
 _MAX_CLIENTS = 1_000
-"""Maximum number of clients to remember: callers choose the keys, which must not fill the memory.
-"""
+"""Maximum number of remembered clients. Bounds memory, because callers choose the keys."""
 
 
 class FairShares:
@@ -31,8 +30,9 @@ class FairShares:
     ) -> None:
         """Begins without work in flight.
 
-        `reserved_share`: share left for new and refused clients, while there are several clients.
-        `presence_seconds`, `refusal_seconds`: how long a request or a refusal is remembered.
+        `reserved_share`: share of the limit that is reserved for new and refused clients while
+        there are several clients. `presence_seconds`, `refusal_seconds`: how long a request or a
+        refusal is remembered.
         """
         self._reserved_share = reserved_share
         self._amounts: Counter[str] = Counter()
@@ -61,10 +61,10 @@ class FairShares:
             del self._amounts[client]
 
     def refuse(self, client: str, min_amount: int) -> None:
-        """Records that a client was refused, although it wants at least `min_amount` more.
+        """Records that a client, which wants at least `min_amount` more, was refused.
 
-        A client without work in flight then waits for its turn, except after its first request: a
-        key that is used once gets no turn.
+        A client without work in flight is then queued for its turn. This excludes a client that was
+        not seen recently, because keys that are used only once must not get turns.
         """
         recent = self._recent_clients.keys()
         if not self._amounts[client] and client in recent:
@@ -73,13 +73,13 @@ class FairShares:
         self._refused.add(client)
 
     def share(self, client: str, limit: float, elsewhere: float = 0.0) -> float:
-        """The amount that a client may have in flight of the `limit` for all clients.
+        """Returns how much a client may have in flight, of the `limit` for all clients.
 
-        A client that has been alone may have everything. Several clients share all but the reserved
-        share. But each may have at least what it would get with one more client. So no client loses
-        more to the reserve than to a new client.
+        A client that has been alone may have everything. Several clients share everything except
+        the reserve. But each client may have at least what it would get if there were one more
+        client, so the reserve costs it no more than a new client would.
 
-        `elsewhere`: amount in flight that is counted elsewhere, as if of one more client.
+        `elsewhere`: amount in flight that is not counted here; treated as one more client.
         """
         refused_clients = self._refused.keys()
         others = (self._amounts.keys() | refused_clients) - {client}
@@ -97,22 +97,22 @@ class FairShares:
         elsewhere: float = 0.0,
         share: float | None = None,
     ) -> float:
-        """The amount that a client may add; 0 or less if none.
+        """Returns the amount that a client may add; 0 or less if none.
 
         Args:
             client: key of the client.
-            limit: amount that can be done for all clients before the client's deadline.
+            limit: amount that can be done for all clients before this client's deadline.
             capacity: amount that all clients may have in flight.
             min_amount: smallest amount that is useful to the client.
-            elsewhere: amount in flight that is counted elsewhere, as in `share`.
-            share: result of `share`, if it was computed already.
+            elsewhere: amount in flight that is not counted here, as in `share`.
+            share: result of `share`, if it is already known.
 
         """
         due_amount = self._due_to_others(client, capacity, 0.5)
         share = self.share(client, limit, elsewhere) if share is None else share
         room = share - self._amounts[client]
         if not self._amounts[client]:
-            # the reserve is not used here: many clients are slower than one with the same amount
+            # keeps the reserve free: many clients are slower than one client with the same amount
             before = self._reserve_for(client) * limit + self._due_to_others(client, limit, 1.0)
             free = capacity - before - self.total - elsewhere
             if min_amount <= min(free, self._in_time(client, limit - before, elsewhere)):
@@ -120,14 +120,14 @@ class FairShares:
         return min(room, capacity - self.total - elsewhere - due_amount)
 
     def _in_time(self, client: str, limit: float, elsewhere: float) -> float:
-        """The amount that can be done for a client if no other client adds work."""
+        """Returns the amount that can be done for a client if no other client adds work."""
         amounts = [float(amount) for c, amount in self._amounts.items() if c != client]
         return _level([*amounts, elsewhere], limit)
 
     def _due_to_others(self, client: str, capacity: float, share_of_new: float) -> int:
-        """The amount that must stay free for clients whose turn comes first.
+        """Returns the amount that must stay free for clients whose turn comes first.
 
-        A new client leaves the share `share_of_new` of the reserve to others.
+        A new client leaves at least the fraction `share_of_new` of the reserve to others.
         """
         reserved = capacity * self._reserve_for(client)
         ahead = self._waiting_clients.ahead_of(client, reserved)
@@ -135,14 +135,14 @@ class FairShares:
         return math.floor(ahead if client in recent else max(ahead, reserved * share_of_new))
 
     def _reserve_for(self, client: str) -> float:
-        """The reserved share; 0 if the client is the only one."""
+        """Returns the reserved share; 0 if the client is the only one."""
         client_sets = (self._amounts.keys(), self._refused.keys(), self._recent_clients.keys())
         has_others = any(len(keys) > (client in keys) for keys in client_sets)
         return self._reserved_share if has_others else 0.0
 
 
 def _level(demands: list[float], amount: float) -> float:
-    """The amount that a client with unlimited demand gets among others with these `demands`."""
+    """Returns what a client with unlimited demand gets, by max-min fairness, among `demands`."""
     remaining, clients = amount, len(demands) + 1
     for demand in sorted(demands):
         if demand > remaining / clients:

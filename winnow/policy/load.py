@@ -1,13 +1,13 @@
 """Admission by load: which requests are admitted, and how many passages are read for each.
 
 Knows the reads in flight, the client of each, and the seconds per read; does not know what a read
-is or which process does it. The unit of work is a passage to read, because questions differ in
-their number. The reads in flight take about their number times the seconds per read (Little's law,
-1961). So the wait of a new request is known when it arrives, and whether it can meet its deadline.
-Under load fewer passages are read for a request (brown-out: Klein et al., 2014) before requests are
-refused. No
-client takes what others need: readers serve clients in turn, so the share of a client is done in
-time.
+is or which process does it. A read is one passage, because questions differ in their number of
+passages. The reads in flight take about their number times the seconds per read (Little's law,
+1961). So when a request arrives, its wait is known, and whether it can meet its deadline.
+
+Under load, requests first get fewer reads (brown-out: Klein et al., 2014), and only then are
+refused. Readers serve clients in turn, and each client gets at most its share, which is done in
+time. So no client takes the capacity that others need.
 """
 
 import math
@@ -20,27 +20,26 @@ from winnow.policy.fairness import FairShares
 from winnow.policy.shares import at_least
 
 _ROUNDING = 1e-6
-"""Tolerance for rounding reads: 79.9999999 are 80."""
+"""Tolerance for rounding numbers of reads, so that 79.9999999 counts as 80."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadSettings:
-    """Limits of admission. Shares are from 0 to 1."""
+    """Limits of admission by load. All shares are from 0 to 1."""
 
     max_reads: int = 2_000
     """Maximum number of reads in flight, which bounds the queue."""
     horizon: float = 2.0
-    """Maximum seconds of work in flight.
-
-    A longer deadline does not allow a longer queue, which would delay others.
+    """Maximum seconds of work in flight. Longer deadlines do not lengthen the queue.
     """
     usable_share: float = 0.8
-    """Share of the remaining time that reads may take, by the estimate."""
+    """Share of the remaining time that the estimated time of all reads may take."""
     calm_share: float = 0.5
     """Fill level, as a share of the unreserved capacity, up to which all reads are granted."""
     min_granted_share: float = 0.3
-    """Smallest share of the requested reads to grant; below it a request is refused. 1 disables
-    the brown-out.
+    """Smallest share of the requested reads to grant. If less is possible, a request is refused.
+
+    1 disables the brown-out.
     """
     reserved_share: float = 0.2
     """Share of the capacity that is reserved for new clients, while there are several clients."""
@@ -62,7 +61,7 @@ class Ticket:
     requested: int
     """Number of passages that were requested to be read."""
     reads: int
-    """Number of passages that may be read: fewer than requested in a brown-out."""
+    """Number of passages that may be read; fewer than requested in a brown-out."""
 
 
 class ReadLoad:
@@ -77,9 +76,9 @@ class ReadLoad:
     ) -> None:
         """Begins without reads.
 
-        `pace`: returns the seconds per read while there are reads; None if not known yet. Then only
-        `max_reads` bounds the queue. It must be the speed of the readers, not of answers, which may
-        wait for other things while the readers are idle.
+        `pace`: returns the seconds per read while readers are busy; None if not known yet, and then
+        only `max_reads` bounds the queue. The pace must be that of the readers, not of answers:
+        answers may wait for other steps while readers are idle.
 
         `others`: returns the number of reads that other processes admitted for the same readers.
         """
@@ -100,22 +99,22 @@ class ReadLoad:
     def admit(self, requested: int, seconds_left: float, client: str = "", unit: int = 1) -> Ticket:
         """Admits a request for `requested` reads, or fewer.
 
-        Without any read in flight it is always admitted, because the estimate may be old.
+        A request is always admitted if no read is in flight, because the estimate may be outdated.
 
         Args:
             requested: number of reads, a multiple of `unit`.
-            seconds_left: seconds before its deadline.
+            seconds_left: seconds until the deadline of the request.
             client: key of the caller, for fair sharing.
             unit: reads are granted in multiples of this number, such as one for each shard.
 
         Raises:
             DeadlineExceededError: the deadline has passed.
-            OverloadedError: not even the smallest share of its reads can be done in time. It
+            OverloadedError: not even the smallest share of the reads can be done in time. The error
                 states when to try again.
 
         """
         if seconds_left <= 0:
-            raise DeadlineExceededError("the deadline passed before there was room")
+            raise DeadlineExceededError("the deadline passed before the request was admitted")
         granted, room, limit = self._grantable(requested, seconds_left, client, unit)
         min_reads = self._min_reads(requested, unit)
         if granted < min_reads:
@@ -128,7 +127,7 @@ class ReadLoad:
         self, requested: int, seconds_left: float, client: str = "", unit: int = 1
     ) -> bool:
         """Whether `admit` would grant all reads now; changes nothing."""
-        # a thousand clients may call at the same time; the total of reads often decides alone
+        # fast path for a thousand concurrent callers: the total of reads alone often decides
         filled = self.reads_in_flight / self._limit(math.inf)
         if (
             seconds_left <= 0
@@ -138,9 +137,9 @@ class ReadLoad:
         return self._grantable(requested, seconds_left, client, unit)[0] >= requested
 
     def is_closed_to(self, client: str, requested: int) -> bool:
-        """Whether a request of a client for `requested` reads would be refused with any deadline.
+        """Whether `admit` would refuse `requested` reads of a client with any deadline.
 
-        Changes nothing, unlike a refusal.
+        Changes nothing, unlike a refusal by `admit`.
         """
         min_reads, capacity = self._min_reads(requested, 1), self._limit(math.inf)
         room = self._shares.room(client, capacity, capacity, min_reads, self._others())
@@ -153,9 +152,9 @@ class ReadLoad:
     def _grantable(
         self, requested: int, seconds_left: float, client: str, unit: int
     ) -> tuple[int, float, float]:
-        """Returns the reads to grant, the client's room, and the reads that all can have in time.
+        """Returns the reads to grant, the reads that the client may add, and `_limit` of the time.
 
-        If the first is less than `_min_reads`, the request is refused.
+        The request must be refused if the reads to grant are fewer than `_min_reads`.
         """
         min_reads, limit = self._min_reads(requested, unit), self._limit(seconds_left)
         others = self._others()
@@ -171,19 +170,19 @@ class ReadLoad:
         return granted if self.reads_in_flight else max(granted, min_reads), room, limit
 
     def _min_reads(self, requested: int, unit: int) -> int:
-        """The smallest number of reads to grant, in whole units: at least one unit."""
+        """Returns the smallest number of reads to grant, in whole units; at least one unit."""
         least = math.ceil(at_least(self._settings.min_granted_share, requested) / unit)
         return max(min(least, self._settings.max_reads // unit), 1) * unit
 
     def _limit(self, seconds_left: float) -> float:
-        """Maximum number of reads in flight that can all be done in time."""
+        """Returns the maximum number of reads in flight that can all be done in time."""
         settings, pace = self._settings, self._pace()
         max_reads = float(settings.max_reads)
         usable_seconds = min(seconds_left, settings.horizon) * settings.usable_share
         return min(max_reads, max(usable_seconds / pace, 0.0)) if pace else max_reads
 
     def _reduced(self, requested: int, min_reads: int, filled: float) -> int:
-        """All requested reads up to the calm share, then fewer, down to `min_reads`."""
+        """Returns all requested reads up to the calm share, and then fewer, down to `min_reads`."""
         calm_share, open_share = self._settings.calm_share, 1 - self._settings.reserved_share
         pressure = (
             min(max((filled / open_share - calm_share) / (1 - calm_share), 0.0), 1.0)
@@ -197,7 +196,7 @@ class ReadLoad:
         wait = (min_reads - room) * (self._pace() or 0.0)
         wait = min(max(wait, settings.min_retry_after), settings.max_retry_after)
         return OverloadedError(
-            f"no room for more passages: {min_reads} needed, {self.reads_in_flight} waiting to be "
+            f"no room for {min_reads} more passages: {self.reads_in_flight} are waiting to be "
             f"read, {math.floor(limit + _ROUNDING)} can be read in time, and no client gets more "
             f"than its share; try again in {wait:.2f} s",
             wait,

@@ -1,8 +1,8 @@
 """Measures the seconds per piece of work while there is work.
 
-Knows a clock and when pieces of work were done; does not know what they are or how many run at the
-same time. More threads or machines reduce the time per piece. With little work some of them are
-idle, so the measured time is too long then.
+Knows a clock and when pieces of work were done; does not know what they are, or how many run at
+once. More threads or machines reduce the time per piece. With little work some of them are idle,
+and the measured time is too long.
 """
 
 from winnow.deadline import Clock
@@ -10,7 +10,7 @@ from winnow.policy.recent import DecayedMean
 
 
 class Pace:
-    """The recent seconds per piece."""
+    """The recent mean of seconds per piece of work, over all workers together."""
 
     def __init__(self, half_life: float, clock: Clock) -> None:
         """`half_life`: seconds after which a measurement counts half."""
@@ -19,19 +19,19 @@ class Pace:
 
     @property
     def seconds(self) -> float | None:
-        """Seconds per piece while there is work; None without a measurement or estimate."""
+        """Seconds per piece while there is work; None before a measurement or estimate."""
         return self._mean.value
 
     def assume(self, seconds: float) -> None:
-        """Counts an estimate like a measured piece that took `seconds`."""
+        """Counts an estimate as if a piece had taken `seconds`."""
         self._mean.add(seconds)
 
     def begin(self) -> None:
-        """Records that work begins now, after there was none."""
+        """Records that work begins now, after a time without work."""
         self._since = self._clock()
 
     def done(self, pieces: int) -> None:
-        """Counts pieces, 0 or more, done since the last call or since the work began."""
+        """Counts pieces (0 or more) that were done since the last call of `begin` or `done`."""
         if pieces:
             now = self._clock()
             self._mean.add((now - self._since) / pieces, weight=pieces)

@@ -1,14 +1,14 @@
-"""A byte budget shared by keys: if there is no room, the least recently used keys are evicted.
+"""A byte budget that keys share: to make room, the least recently used keys are evicted.
 
-Knows keys, how many bytes each takes, and which keys are in use or pinned; these are never evicted.
-Does not know what the keys stand for.
+Keys that are in use or pinned are never evicted. Knows how many bytes each key takes; does not know
+what the keys stand for.
 """
 
 from collections import Counter
 
 
 class PinnedLru:
-    """The bytes of each key. Their sum never exceeds the budget."""
+    """The bytes of each key. The sum never exceeds the budget."""
 
     def __init__(self, budget: int) -> None:
         self.budget = budget
@@ -21,7 +21,7 @@ class PinnedLru:
         self._pinned: set[str] = set()
 
     def __len__(self) -> int:
-        """Returns how many keys take memory."""
+        """Returns the number of keys that take memory."""
         return len(self._bytes)
 
     def bytes(self, key: str) -> int:
@@ -37,7 +37,7 @@ class PinnedLru:
         return key in self._hold_counts
 
     def hold(self, key: str) -> None:
-        """Marks a key as in use, and as used last. Each hold needs one release."""
+        """Marks a key as in use and as last used. Call `release` once for each `hold`."""
         self._hold_counts[key] += 1
         if key in self._bytes:
             self._bytes[key] = self._bytes.pop(key)
@@ -52,7 +52,7 @@ class PinnedLru:
             del self._hold_counts[key]
 
     def pin(self, key: str, pinned: bool) -> None:
-        """Pins a key, or unpins it. A dropped key loses its pin."""
+        """Pins or unpins a key."""
         if pinned:
             self._pinned.add(key)
         else:
@@ -62,8 +62,8 @@ class PinnedLru:
         """Sets the bytes of a key to `amount`.
 
         Returns:
-            The keys that were evicted for it. None, without any change, if keys that are in use or
-            pinned leave too little room.
+            The keys that were evicted to make room. None if keys that are in use or pinned leave
+            too little room; then nothing changes.
 
         """
         evicted: list[str] = []
@@ -87,6 +87,6 @@ class PinnedLru:
         return evicted
 
     def drop(self, key: str) -> None:
-        """Frees the bytes of a key and unpins it. Its holds still need their releases."""
+        """Frees the bytes of a key and unpins it. Callers of `hold` must still call `release`."""
         self.used_bytes -= self._bytes.pop(key, 0)
         self._pinned.discard(key)

@@ -1,7 +1,7 @@
-"""Limits how often a key may be used.
+"""Rate limits, by token bucket.
 
-Knows keys, their rates and a clock. Each key has a token bucket, which is stored as the time when
-the bucket will be full again (GCRA: ITU-T I.371, annex A).
+Knows keys, their rates and a clock. The bucket of a key is stored as the time when it will be full
+again (GCRA: ITU-T I.371, annex A).
 """
 
 from collections.abc import Collection
@@ -23,31 +23,32 @@ class Rate:
     """Capacity of the bucket; 1 or more."""
 
 
-class Rates:
-    """The token buckets of keys."""
+class TokenBuckets:
+    """A token bucket for each key."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._full_at: dict[str, tuple[Rate, float]] = {}
-        """The rate of each key, and when its bucket is full again."""
+        """The rate of each key, and the time when its bucket will be full again."""
 
     def take(self, key: str, rate: Rate, amount: int = 1, prepaid: int = 0) -> float:
-        """Takes an amount from a key's bucket, if it has that much.
+        """Takes tokens from a key's bucket, if it has enough.
 
-        An amount larger than the burst may be taken when the bucket is full.
+        An amount larger than the burst can be taken when the bucket is full.
 
         Args:
             key: name of the bucket.
             rate: rate of the key.
-            amount: amount to take.
-            prepaid: amount of the same call that was taken before its size was known.
+            amount: number of tokens to take.
+            prepaid: number of tokens that were taken for the same call before its size was known.
 
         Returns:
-            0 if it was taken; else the seconds after which it can be, and nothing is taken.
+            0 if the tokens were taken. Otherwise the seconds until they are available, and nothing
+            is taken.
 
         """
         now, seconds_per_unit = self._clock(), 1 / rate.per_second
-        # after a change of the rate the missing tokens stay, and are added at the new rate
+        # after a change of the rate, the missing tokens are added at the new rate
         before, full_at = self._full_at.get(key, (rate, now))
         missing = max(full_at - now, 0.0) * before.per_second
         allowed_missing = max(rate.burst - amount - prepaid, 0.0)

@@ -12,7 +12,7 @@ from winnow.policy.shares import at_least
 
 
 class DecayedMean:
-    """A mean in which the weight of a sample halves with every half-life that passes."""
+    """A mean in which the weight of each sample halves with every half-life."""
 
     def __init__(self, half_life: float, clock: Clock) -> None:
         """`half_life` in seconds."""
@@ -22,7 +22,7 @@ class DecayedMean:
         self.samples = 0
 
     def add(self, value: float, weight: float = 1.0) -> None:
-        """Counts a sample; one of weight n counts like n samples."""
+        """Adds a sample. A sample of weight n counts like n samples."""
         remaining = self.freshness()
         self._total = self._total * remaining + value * weight
         self._weight = self._weight * remaining + weight
@@ -35,17 +35,17 @@ class DecayedMean:
         return self._total / self._weight if self.samples else None
 
     def freshness(self) -> float:
-        """The weight of the last sample now: 1 at first, halved with every half-life."""
+        """The current weight of the last sample: 1 at first, halved with every half-life."""
         return float(0.5 ** ((self._clock() - self._last) / self._half_life))
 
 
 class SlidingQuantile:
-    """A quantile of the last few samples: exact, by nearest rank."""
+    """Exact quantiles of the last few samples, by nearest rank."""
 
     def __init__(self, window: int, seconds: float, min_samples: int, clock: Clock) -> None:
-        """`window`: maximum number of samples. Adding one shifts a sorted list of that length.
+        """`window`: maximum number of samples. Each new sample shifts a sorted list of this length.
 
-        Samples older than `seconds` are forgotten, except the last `min_samples`.
+        Samples older than `seconds` are forgotten, except for the last `min_samples`.
         """
         self._window, self._seconds, self._min_samples = window, seconds, min_samples
         self._clock = clock
@@ -56,25 +56,25 @@ class SlidingQuantile:
     def add(self, value: float) -> None:
         """Adds a sample, and forgets the oldest one if the window is full."""
         if len(self._samples) == self._window:
-            self._forget()
+            self._forget_oldest()
         self._samples.append((self._clock(), value))
         insort(self._sorted, value)
 
     def count(self) -> int:
-        """Forgets samples that are too old; returns the number of the others."""
+        """Forgets old samples; returns the number of remaining samples."""
         horizon = self._clock() - self._seconds
         while len(self._samples) > self._min_samples and self._samples[0][0] < horizon:
-            self._forget()
+            self._forget_oldest()
         return len(self._sorted)
 
     def of(self, share: float) -> float:
-        """The quantile `share` (0 to 1), by nearest rank. There must be a sample.
+        """The quantile `share` (0 to 1), by nearest rank. There must be at least one sample.
 
-        It is the smallest sample that at least this share of the samples do not exceed.
+        This is the smallest sample `s` for which at least this share of the samples is <= `s`.
         """
         return self._sorted[max(at_least(share, self.count()), 1) - 1]
 
-    def _forget(self) -> None:
+    def _forget_oldest(self) -> None:
         _, value = self._samples.popleft()
         del self._sorted[bisect_left(self._sorted, value)]
 
@@ -96,7 +96,7 @@ class RecentKeys:
         self._last_seen[key] = self._clock()
 
     def keys(self) -> AbstractSet[str]:
-        """The recent keys, as a view that the next call may change."""
+        """The recent keys, as a live view: later calls may change it."""
         horizon = self._clock() - self._seconds
         while self._last_seen and self._last_seen[next(iter(self._last_seen))] <= horizon:
             del self._last_seen[next(iter(self._last_seen))]

@@ -1,4 +1,4 @@
-"""The order of clients that were refused and have no work in flight.
+"""The order in which refused clients without work in flight are admitted.
 
 Knows keys, the amount that each requested, and a clock. The client that was refused first is
 admitted first, as long as it repeats its request.
@@ -19,8 +19,8 @@ class RefusalQueue:
         """Time of the last request of each key, the oldest first."""
 
     def wait(self, key: str, amount: int) -> None:
-        """Appends a key, unless it is in the queue already or the queue is full."""
-        self._forget()
+        """Appends a key if there is room, or updates the amount of a key in the queue."""
+        self._forget_expired()
         if key not in self._amounts and len(self._amounts) >= self._max_keys:
             return
         self._amounts[key] = amount
@@ -35,9 +35,9 @@ class RefusalQueue:
     def ahead_of(self, key: str, max_amount: float) -> float:
         """The amount that the keys before `key` requested, at most `max_amount`.
 
-        A key that is not in the queue comes last.
+        A key that is not queued comes last.
         """
-        self._forget()
+        self._forget_expired()
         ahead = 0.0
         for waiting_key, amount in self._amounts.items():
             if waiting_key == key or ahead >= max_amount:
@@ -49,7 +49,7 @@ class RefusalQueue:
         """Number of waiting keys."""
         return len(self._amounts)
 
-    def _forget(self) -> None:
+    def _forget_expired(self) -> None:
         horizon = self._clock() - self._seconds
         while (
             self._last_request

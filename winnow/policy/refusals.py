@@ -1,7 +1,7 @@
-"""The clients that were refused a moment ago. They are refused again without a new decision.
+"""Remembers clients that were just refused, so that they are refused again without a decision.
 
-Knows keys, the `retry_after` of each, and a clock. Most calls to a full server come from callers
-that ignore `retry_after`. A new decision for each would take time from admitted calls.
+Most calls to a full server come from callers that ignore `retry_after`. A new decision for each
+call would take time from admitted calls. Knows keys, the `retry_after` of each, and a clock.
 """
 
 from winnow.deadline import Clock
@@ -14,7 +14,7 @@ class Refusals:
         """`seconds`: how long a refusal counts. More than `max_keys` keys replace the oldest."""
         self._seconds, self._max_keys, self._clock = seconds, max_keys, clock
         self._until: dict[str, tuple[float, float]] = {}
-        """End of each refusal, and its `retry_after` in seconds; the oldest first."""
+        """End and `retry_after` (seconds) of each refusal, by client; the oldest first."""
 
     def add(self, key: str, retry_after: float) -> None:
         """Records that a client was refused now."""
@@ -24,7 +24,7 @@ class Refusals:
         self._until[key] = self._clock() + self._seconds, retry_after
 
     def retry_after(self, key: str) -> float | None:
-        """The `retry_after` of a client, in seconds; None if it was not refused a moment ago."""
+        """The `retry_after` of a client, in seconds; None without a recent refusal."""
         until, retry_after = self._until.get(key, (0.0, 0.0))
         return retry_after if until > self._clock() else None
 

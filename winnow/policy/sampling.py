@@ -1,13 +1,14 @@
-"""Decides which of many log lines of one kind are written. Pure.
+"""Log sampling: limits how many log lines of one kind are written per second. Pure.
 
-Under overload every refusal would be a line, and the log would grow by megabytes a minute. So the
-first lines of each second are written, and the rest is counted.
+Under overload every refusal would be a line, and the log would grow by megabytes per minute. So the
+first lines of each second are written, and the others are only counted.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 Kind = tuple[str, ...]
+"""Identifies log lines that count together."""
 PERIOD = 1.0
 """Length of a counting period, in seconds."""
 
@@ -19,21 +20,21 @@ class _Period:
     withheld: int = 0
 
 
-class Sampler:
-    """Allows the first lines of each kind in a period, and counts the rest."""
+class LogSampler:
+    """Allows the first lines of each kind in a period, and counts the withheld ones."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._periods: dict[Kind, _Period] = {}
 
     def allows(self, kind: Kind, max_lines: int) -> bool:
-        """Whether to write this line; counts it.
+        """Counts a line, and returns whether to write it.
 
-        At most `max_lines` lines of a kind are written in a period.
+        Allows at most `max_lines` lines of a kind per period.
         """
         period = self._periods.get(kind)
         if period is None or self._has_ended(period):
-            withheld = period.withheld if period else 0  # until `withheld` reports it
+            withheld = period.withheld if period else 0  # kept until `withheld` reports it
             period = self._periods[kind] = _Period(self._clock(), withheld=withheld)
         if period.written < max_lines:
             period.written += 1
@@ -42,13 +43,13 @@ class Sampler:
         return False
 
     def withheld(self, unfinished: bool = False) -> dict[Kind, int]:
-        """Returns the number of withheld lines of each kind, and forgets the periods counted.
+        """Returns the number of withheld lines of each kind in ended periods, and forgets them.
 
-        It counts ended periods, and with `unfinished` also the current ones.
+        `unfinished`: also include the current periods.
         """
         ended = {
             kind: period
-            # a list, because a garbage collection meanwhile may log a line
+            # a copy: a garbage collection during the loop may log a line
             for kind, period in list(self._periods.items())
             if unfinished or self._has_ended(period)
         }

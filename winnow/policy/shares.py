@@ -1,4 +1,4 @@
-"""Shares of whole numbers."""
+"""Rounds shares of whole numbers."""
 
 import math
 
@@ -6,8 +6,8 @@ _ROUNDING = 1e-9
 
 
 def at_least(share: float, count: int) -> int:
-    """The smallest whole number that is at least `share` of `count`.
+    """Returns the smallest whole number that is at least `share * count`.
 
-    0.55 of 20 is 11, although the product of these floats is slightly larger.
+    Returns 11 for 0.55 of 20, although the product of these floats is slightly more than 11.
     """
     return math.ceil(share * count - _ROUNDING)

@@ -1,4 +1,4 @@
-"""Spreads shards evenly over nodes, and moves as few as possible. Pure."""
+"""Spreads shards evenly over nodes, and moves as few shards as possible. Pure."""
 
 from collections.abc import Collection, Mapping
 
@@ -14,17 +14,17 @@ def spread(
     replicas: int = 1,
     present: Mapping[int, Collection[str]] | None = None,
 ) -> dict[int, tuple[str, ...]]:
-    """The nodes of each shard.
+    """Returns the names of the nodes of each shard.
 
-    The numbers of shards of any two nodes differ by at most one. A shard stays where it is unless
-    its node has too many shards. Rendezvous hashing chooses among the shards that could move. So
-    the result depends on nothing but the arguments, and adding a node moves only its share.
+    The numbers of shards of any two nodes differ by at most one. A shard stays on its node unless
+    the node has too many shards. Rendezvous hashing chooses which of these shards move. So the
+    result depends only on the arguments, and a new node receives only its share of the shards.
 
     Args:
         shards: the distinct numbers of the shards, at least 1.
         nodes: distinct names of the nodes, at least 1.
-        replicas: number of nodes of each shard; at most the number of nodes is used.
-        present: names of the nodes that have each shard now; unknown nodes are ignored.
+        replicas: number of nodes of each shard; reduced to the number of nodes if larger.
+        present: names of the nodes that hold each shard now; unknown nodes are ignored.
 
     """
     replicas = min(replicas, len(nodes))
@@ -34,7 +34,8 @@ def spread(
         for shard in shards
     }
     holders = {
-        shard: _kept((present or {}).get(shard, ()), own, replicas) for shard, own in ranks.items()
+        shard: _nodes_to_keep((present or {}).get(shard, ()), own, replicas)
+        for shard, own in ranks.items()
     }
     loads = {name: sum(name in names for names in holders.values()) for name in sorted(nodes)}
     for shard, names in holders.items():
@@ -47,13 +48,13 @@ def spread(
     return {shard: tuple(sorted(names)) for shard, names in holders.items()}
 
 
-def _kept(present: Collection[str], ranks: Mapping[str, int], replicas: int) -> set[str]:
-    """The nodes that keep a shard: those with the best ranks if it has too many."""
+def _nodes_to_keep(present: Collection[str], ranks: Mapping[str, int], replicas: int) -> set[str]:
+    """Returns the nodes that keep a shard: at most `replicas`, the best ranks first."""
     return set(sorted(ranks.keys() & set(present), key=ranks.__getitem__)[:replicas])
 
 
 def _even_out(holders: Mapping[int, set[str]], loads: dict[str, int], ranks: _Ranks) -> None:
-    """Moves shards from nodes with many to nodes with few, until their numbers differ by one."""
+    """Moves shards from nodes with many to nodes with few, until loads differ by at most one."""
     while move := _next_move(holders, loads, ranks):
         shard, source, target = move
         holders[shard].remove(source)
@@ -65,7 +66,7 @@ def _even_out(holders: Mapping[int, set[str]], loads: dict[str, int], ranks: _Ra
 def _next_move(
     holders: Mapping[int, set[str]], loads: Mapping[str, int], ranks: _Ranks
 ) -> tuple[int, str, str] | None:
-    """A shard, the node that it leaves and the node that gets it; None if all is even."""
+    """Returns a shard, the node that it leaves and the node that receives it; None if even."""
     by_load = sorted(loads, key=lambda name: (loads[name], name))
     for target in by_load:
         for source in reversed(by_load):

@@ -1,8 +1,9 @@
 """Recent usage by key, counted in turns.
 
-Knows keys; does not know what a turn is for. A turn counts half after every half-life, as in the
-usage-decay schedulers of Unix (Epema, "Decay-usage scheduling in multiprocessors", 1998). Time is
-measured in turns of all keys. So no clock is needed, and usage does not decay while all is idle.
+Does not know what a turn is. The weight of a turn halves with every half-life, as in the
+usage-decay schedulers of Unix (Epema, "Decay-usage scheduling in multiprocessors", 1998). The
+half-life is counted in turns of all keys. So no clock is needed, and usage does not decay without
+turns.
 """
 
 from collections.abc import Iterable
@@ -13,9 +14,9 @@ _MIN_USAGE = 1e-3
 """Usage in turns below which a key is forgotten."""
 
 _SHARE, _TURNS = 0.9, 2
-"""A key is light if its usage is `_TURNS` turns below this share of the greatest usage.
+"""A key is light if its usage is at least `_TURNS` turns below `_SHARE` of the greatest usage.
 
-So none of several equal keys is light.
+So no key is light if all are equal.
 """
 
 
@@ -23,21 +24,21 @@ class Usage:
     """The recent turns of each key, in bounded memory."""
 
     def __init__(self, half_life: float = 256.0, max_keys: int = 1_000) -> None:
-        """`half_life`: number of turns of all keys after which a turn counts half.
+        """`half_life`: number of turns, of all keys, after which a turn counts half.
 
-        `max_keys`: maximum number of known keys. A further key replaces the one with the oldest
-        turn.
+        `max_keys`: maximum number of known keys. A further key replaces the key whose last turn is
+        oldest.
         """
         self._growth, self._max_keys = float(2 ** (1 / half_life)), max_keys
         self._usage_by_key: dict[str, float] = {}
-        """Usage of each key, ordered by the last turn.
+        """Usage of each key, ordered by its last turn.
 
-        New turns weigh more, instead of old turns weighing less.
+        Instead of reducing the weight of old turns, each new turn weighs more.
         """
         self._weight = 1.0
         """Weight of the next turn."""
         self._max_usage = 0.0
-        """The greatest usage of any key, also of forgotten ones."""
+        """The greatest usage of any key, even if the key is forgotten."""
 
     def __len__(self) -> int:
         """Number of known keys."""
@@ -46,7 +47,7 @@ class Usage:
     def add(self, key: str) -> None:
         """Counts a turn.
 
-        A new key then has as much usage as any other, so clients gain nothing from new keys.
+        A new key gets the greatest usage of any key, so clients gain nothing from using new keys.
         """
         used = self._usage_by_key.pop(key, None)
         usage = max(self._max_usage, self._weight) if used is None else used + self._weight
@@ -63,11 +64,11 @@ class Usage:
         return key in self._usage_by_key
 
     def least_used(self, keys: Iterable[str]) -> str:
-        """The first of the known `keys` with the least usage."""
+        """Returns the known key with the least usage; the first one if several are equal."""
         return min(keys, key=self._usage_by_key.__getitem__)
 
     def is_light(self, key: str) -> bool:
-        """Whether the usage of a known key is clearly less than the greatest."""
+        """Whether the usage of a known key is clearly less than the greatest usage."""
         return self._usage_by_key[key] + _TURNS * self._weight <= _SHARE * self._max_usage
 
     def _rescale(self) -> None:

@@ -1,1 +1,1 @@
-"""gRPC: servers, channels, statuses, deadlines and health, each built in one place."""
+"""gRPC: servers, channels, statuses, deadlines and health checks."""

@@ -1,8 +1,9 @@
-"""Receives messages within limits: the time for one message, and the number of incomplete ones.
+"""Receives messages within limits: the time for one message, and the number of incomplete messages.
 
-gRPC waits for a message as long as the connection lasts, and keeps the parts that have arrived. It
-never answers a call that ends without a message. So the message of every call is read here. The
-memory of incomplete messages is bounded by their number and their maximum size.
+Without these limits, gRPC waits for a message as long as the connection lasts, and keeps the parts
+that have arrived. It also never answers a call that ends without a message. So this module reads
+the message of every call. The memory of incomplete messages is bounded by their number and their
+maximum size.
 """
 
 import asyncio
@@ -22,33 +23,33 @@ from winnow.errors import (
 )
 
 _MESSAGE_SECONDS = 10.0
-"""Time limit of a message. A megabyte takes about as long at a megabit a second."""
+"""Time limit of a message. A megabyte takes about this long at one megabit per second."""
 _SHUTDOWN_MESSAGE = "this server is shutting down: send the unacknowledged messages again"
 _CANCEL_SECONDS = 0.05
-"""Seconds in which gRPC reports that the caller cancelled a call, which looks like its end."""
+"""Seconds within which gRPC reports a cancelled call, whose stream at first seems to have ended."""
 
 
 class BoundedReceive:
-    """Reads the messages of calls, within limits of time and number."""
+    """Reads the messages of calls, within limits of time and number of incomplete messages."""
 
     def __init__(self, max_incomplete: int, seconds: float = _MESSAGE_SECONDS) -> None:
-        """`max_incomplete`: limit of incomplete messages; `seconds`: time limit of each."""
+        """`max_incomplete`: limit of incomplete messages; `seconds`: time limit of each message."""
         self._max_incomplete, self._seconds = max_incomplete, seconds
         self._waits: dict[asyncio.Future[WinnowError | None], float] = {}
         """The future of each awaited message, and its deadline; the oldest first."""
         self._timer: asyncio.TimerHandle | None = None
-        """The timer of the oldest wait. One for each message would cost more than reading it."""
+        """The timer of the oldest wait. One timer per message would cost more than the read."""
         self._stream_waits: set[asyncio.Future[WinnowError | None]] = set()
         """The waits in `_waits` for messages of streams."""
         self._shutting_down = False
 
     async def first_message(self, context: Any) -> Any:
-        """Reads the first message of a call. gRPC must have its handler declared as streaming.
+        """Reads the first message of a call, whose handler must be declared to gRPC as streaming.
 
         Raises:
-            InvalidRequestError: the call has ended without a message.
-            DeadlineExceededError: the message was not complete in time.
-            OverloadedError: too many messages are incomplete, and this is the oldest of them.
+            InvalidRequestError: the call ended without a message.
+            DeadlineExceededError: the message was incomplete after the time limit.
+            OverloadedError: too many messages are incomplete, and this one is the oldest.
 
         """
         message = await self.next_message(context)
@@ -57,12 +58,13 @@ class BoundedReceive:
         return message
 
     async def next_message(self, context: Any, lease: Lease | None = None) -> Any:
-        """Reads the next message of a call, or `grpc.aio.EOF`. Raises as `first_message` does.
+        """Reads the next message of a call; returns `grpc.aio.EOF` after the last one.
 
-        If the caller cancelled the call, this is cancelled and does not return `EOF`.
+        Raises the errors of `first_message`. If the caller cancelled the call, this coroutine is
+        cancelled instead of returning `EOF`.
 
-        `lease`: the lease of a stream. Also raises the error of an ended lease, or UnavailableError
-        if the server shuts down.
+        `lease`: the lease of a stream. If it has ended, raises its error. If the server shuts down,
+        raises UnavailableError.
         """
         if lease is not None:
             self.check_lease(lease)
@@ -86,22 +88,23 @@ class BoundedReceive:
         return message
 
     def end_streams(self) -> None:
-        """Ends all streams, which might outlast the shutdown of the server."""
+        """Ends all streams with an error, because they might outlast the shutdown of the server."""
         self._shutting_down = True
         for wait in self._stream_waits:
             _fail(wait, UnavailableError(_SHUTDOWN_MESSAGE))
 
     def check_lease(self, lease: Lease) -> None:
-        """Raises an error if the lease has ended or the server shuts down."""
+        """Raises an error if the lease has ended or the server is shutting down."""
         if self._shutting_down:
             raise UnavailableError(_SHUTDOWN_MESSAGE)
         if lease.end_error is not None:
             raise lease.end_error
 
     def _start_wait(self) -> "asyncio.Future[WinnowError | None]":
-        """Adds the wait for a message, and ends the oldest wait if there are too many.
+        """Adds a wait for a message. If there are too many, fails the oldest wait.
 
-        The oldest wait is for an incomplete message: a complete one arrives with its call.
+        The oldest wait is for an incomplete message, because a complete message arrives with its
+        call.
         """
         loop = asyncio.get_running_loop()
         wait: asyncio.Future[WinnowError | None] = loop.create_future()
@@ -115,7 +118,7 @@ class BoundedReceive:
         return wait
 
     def _end_overdue(self) -> None:
-        """Ends the waits whose time is over."""
+        """Fails the waits whose time limit has passed."""
         loop, self._timer = asyncio.get_running_loop(), None
         while self._waits and self._timer is None:
             due = next(iter(self._waits.values()))
@@ -142,7 +145,7 @@ def _fail(wait: "asyncio.Future[WinnowError | None]", error: WinnowError) -> Non
 
 
 def _finish(wait: "asyncio.Future[WinnowError | None]", reading: "asyncio.Future[Any]") -> None:
-    """Ends a wait whose read has ended.
+    """Ends a wait when its read has ended.
 
     Retrieves the exception of the read, so that asyncio does not warn about it.
     """
@@ -163,7 +166,7 @@ class MessageStream:
     """
 
     def __init__(self, receive: BoundedReceive, context: Any, lease: Lease | None = None) -> None:
-        """`lease` limits how long the stream may last, and the rate of its messages."""
+        """`lease` limits the duration of the stream and the rate of its messages."""
         self._receive, self._context, self._lease = receive, context, lease or Lease()
 
     def __aiter__(self) -> Self:

@@ -5,7 +5,7 @@ from winnow.telemetry.tracing.span import current
 
 
 def build(client: str = "") -> tuple[tuple[str, str], ...]:
-    """Metadata of a call; `client` is the key that the call is made for."""
+    """Builds the metadata of a call; `client` is the client key on whose behalf it is made."""
     return (
         request_id.outgoing_metadata()
         + client_key.outgoing_metadata(client)

@@ -1,4 +1,4 @@
-"""Opens the channels between nodes; `winnow.client.channels` opens those of clients."""
+"""Opens channels between nodes; `winnow.client.channels` opens channels from clients."""
 
 import json
 
@@ -7,11 +7,11 @@ import grpc
 from winnow.security.peers import PLAIN_TEXT, PeerChannels
 
 OPTIONS = (
-    # a lost connection is noticed within seconds, not minutes
+    # detects a lost connection within seconds instead of minutes
     ("grpc.keepalive_time_ms", 10_000),
     ("grpc.keepalive_timeout_ms", 3_000),
     ("grpc.keepalive_permit_without_calls", 1),
-    # a restarted node is connected again within a second
+    # reconnects to a restarted node within a second
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1_000),
     ("grpc.max_receive_message_length", 16 * 1024 * 1024),
@@ -36,10 +36,10 @@ def open_balanced(target: str, service: str, peers: PeerChannels = PLAIN_TEXT) -
     calls fail immediately, unless they set `wait_for_ready`. Failed calls are not retried.
 
     Args:
-        target: HOST:PORT; all addresses of the name are used. gRPC resolves it when it connects,
-            and again when a connection is lost.
-        service: full name, such as `winnow.v1.EncoderService`.
-        peers: whether and how TLS is used.
+        target: HOST:PORT; all addresses of the host name are used. gRPC resolves the name when it
+            connects, and again when a connection is lost.
+        service: full name of the service, such as `winnow.v1.EncoderService`.
+        peers: opens the channel, with or without TLS.
 
     """
     config = {

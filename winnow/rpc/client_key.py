@@ -1,8 +1,8 @@
 """The client key of a call: nodes share their capacity fairly among client keys.
 
-If callers authenticate, it is the name of their key. Otherwise it is the value of a header, which
-is not checked: a proxy that authenticates callers may set it. Front nodes pass it on to content
-nodes, which share their readers by it.
+For an authenticated caller, the client key is the name of its API key. Otherwise it is the value of
+a header, which is not verified; a proxy that authenticates callers may set the header. Front nodes
+pass the client key on to content nodes.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ _ALLOWED = re.compile(rf"[A-Za-z0-9._:@-]{{1,{_MAX_LENGTH}}}")
 
 
 def of_metadata(metadata: Iterable[tuple[str, Any]] | None) -> str:
-    """The client key of a call; empty if it has no valid one. All such callers share one key."""
+    """Returns the client key of a call; without a valid one, the empty key, which all share."""
     authenticated = caller.current()
     if authenticated is not None:
         return authenticated.name
@@ -27,10 +27,10 @@ def of_metadata(metadata: Iterable[tuple[str, Any]] | None) -> str:
 
 
 def outgoing_metadata(client: str) -> tuple[tuple[str, str], ...]:
-    """Metadata that passes the client key on to another node.
+    """Builds the metadata that passes the client key on to another node.
 
-    This node may have lengthened the key, by a suffix for the kind of work. A key that is too long
-    is replaced by its checksum, or the next server would ignore it.
+    A key that is too long is replaced by its checksum, because the next server would ignore it. A
+    suffix for the kind of work, which this node appends, may make the key too long.
     """
     if len(client) > _MAX_LENGTH:
         client = hashlib.sha256(client.encode()).hexdigest()

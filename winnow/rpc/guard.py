@@ -1,6 +1,6 @@
 """Rejects gRPC calls without a valid key.
 
-Health and reflection need no key: probes have none, and the protos are public.
+Health checks and reflection need no key, because probes have none and the protos are public.
 """
 
 from winnow import caller
@@ -20,15 +20,15 @@ _SCOPES = {
 
 
 class KeyGuard:
-    """Checks the key of a call and binds its caller; a `Reject` that then applies another one."""
+    """A `Reject` that checks the key of a call, binds its caller, and then applies `next_check`."""
 
     def __init__(self, gate: Gate, next_check: Reject) -> None:
         self._gate, self._next_check = gate, next_check
 
     def __call__(self, method: str, metadata: Metadata) -> WinnowError | None:
-        """The error that rejects a call; None to accept it.
+        """Returns the error that rejects a call; None to accept the call.
 
-        `method` is like `/winnow.v1.AnswerService/Answer`.
+        `method`: path of the method, such as `/winnow.v1.AnswerService/Answer`.
         """
         service = method.split("/")[1]
         if service.startswith(_OURS):

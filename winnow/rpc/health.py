@@ -1,7 +1,8 @@
 """The health service of a server.
 
-This replaces the servicer of grpcio-health-checking (1.85). There, once a watcher disconnects, the
-other watchers get no more updates, and each watcher delays the end of the server by the full grace.
+Replaces the servicer of grpcio-health-checking (1.85). In that servicer, once a watcher
+disconnects, the other watchers get no more updates, and each watcher delays the server's end by the
+full grace.
 """
 
 import asyncio
@@ -17,18 +18,19 @@ _Status = health_pb2.HealthCheckResponse.ServingStatus
 
 
 LIVE = "live"
-"""The service name of the liveness check: SERVING while the process replies, even if it loads or
-drains. Supervisors restart the process by this name; callers route calls by the other names.
+"""The service name of the liveness check, which is SERVING even while the process loads or drains.
+
+Supervisors use this name to decide on restarts. Callers use the other names to route calls.
 """
 
 
 class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
-    """The health service: one status for the server (the empty name) and all its services, and a
-    separate one for `LIVE`.
+    """The health service. The server (the empty name) and all its services share one status; `LIVE`
+    is always SERVING.
     """
 
     def __init__(self, services: Iterable[str]) -> None:
-        """The initial status is NOT_SERVING."""
+        """`services`: full names of the server's services. The initial status is NOT_SERVING."""
         self._names = {"", LIVE, *services}
         self._ready = self._closed = False
         self._changed = asyncio.Event()
@@ -39,7 +41,7 @@ class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
         self._notify_watchers()
 
     def close(self) -> None:
-        """Sets the status to NOT_SERVING for ever; watchers are notified, and their calls end."""
+        """Sets the status to NOT_SERVING for good, notifies watchers, and ends their calls."""
         self._ready, self._closed = False, True
         self._notify_watchers()
 
@@ -54,7 +56,7 @@ class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
     async def Watch(  # noqa: N802
         self, request: health_pb2.HealthCheckRequest, context: Any
     ) -> AsyncIterator[health_pb2.HealthCheckResponse]:
-        """Returns the current status, then every change of it."""
+        """Yields the current status, then each new status."""
         last_sent = None
         while True:
             closed, changed, status = self._closed, self._changed, self._status(request.service)

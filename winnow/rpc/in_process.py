@@ -1,7 +1,7 @@
-"""Calls of services in the same process, without a server, a connection or serialisation.
+"""Calls services in the same process, without a server, a connection or serialisation.
 
-`InProcessServices` takes the place of a server, its channel that of a connection. Errors are raised
-as the services raise them: as a `winnow.errors.WinnowError`.
+`InProcessServices` takes the place of both a server and a channel. Callers get the WinnowError that
+a service raises, instead of a gRPC status.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ Invoke = Callable[..., Awaitable[Any]]
 
 @dataclass
 class CallDetails:
-    """The name by which a service finds its handler."""
+    """The details of a call by which gRPC finds its handler."""
 
     method: str
     invocation_metadata: tuple[tuple[str, str | bytes], ...] = ()
@@ -44,7 +44,7 @@ class InProcessContext:
 
 
 class InProcessServices:
-    """Services that are called directly; servicers are added as to a server of `grpc.aio`."""
+    """Services that are called directly. Add servicers and create stubs as with `grpc.aio`."""
 
     def __init__(self) -> None:
         self._handlers: list[grpc.GenericRpcHandler] = []
@@ -54,7 +54,7 @@ class InProcessServices:
         self._handlers += handlers
 
     def add_registered_method_handlers(self, service: str, handlers: object) -> None:
-        """Does nothing: generated code adds the same methods by `add_generic_rpc_handlers`."""
+        """Does nothing: generated code also adds these methods with `add_generic_rpc_handlers`."""
 
     def unary_unary(
         self,
@@ -63,7 +63,7 @@ class InProcessServices:
         response_deserializer: Callable[[bytes], Any] | None = None,
         **_: object,
     ) -> Invoke:
-        """The callable of a method; generated stubs call this."""
+        """Returns the callable of a method; generated stubs call this."""
 
         async def invoke(
             request: object, timeout: float | None = None, metadata: Metadata = ()
@@ -71,7 +71,7 @@ class InProcessServices:
             context = InProcessContext(timeout, metadata)
             limit = asyncio.timeout(timeout)
             try:
-                async with limit:  # as gRPC does: not all services watch their deadline
+                async with limit:  # gRPC does the same, so not all services watch their deadline
                     reply = await self._find(method)(request, context)
             except TimeoutError as error:
                 if not limit.expired():
@@ -84,7 +84,7 @@ class InProcessServices:
         return invoke
 
     def stream_unary(self, method: str, *_: object, **__: object) -> Invoke:
-        """A callable that refuses: stubs of services with streams need one, but no index has."""
+        """Returns a callable that raises NotServedError, because streams need a server."""
 
         async def refuse(*_: object, **__: object) -> Any:
             raise NotServedError(f"{method} takes a stream, which needs a server")

@@ -1,6 +1,6 @@
-"""The interceptor of every call: request id, trace, errors as statuses, metrics and log.
+"""The interceptor of every call: sets the request id, traces, converts errors, counts and logs.
 
-So servicers only convert the request, call the core, and convert the result.
+Servicers only need to convert the request, call the core, and convert the result.
 """
 
 import asyncio
@@ -20,14 +20,14 @@ from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
 
 _log = structlog.get_logger("winnow.rpc")
 _EXPECTED_CODES = {"OK", "CANCELLED", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "UNAVAILABLE"}
-"""Statuses of calls that are hedged, cancelled and retried, above all under load.
+"""Statuses that hedging, cancelling and retrying cause, mostly under load.
 
-Logging each of them would cost too much then.
+Logging each such call under load would cost too much.
 """
 _MONITORING_METHODS = ("GetCluster",)
-"""Methods that monitoring calls every second or two. Successful calls are not logged."""
+"""Methods that monitoring calls every second or two. Their successful calls are not logged."""
 _FAULTS = {"UNKNOWN", "DEADLINE_EXCEEDED", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"}
-"""Statuses that OpenTelemetry counts as faults of the server."""
+"""Statuses that OpenTelemetry treats as server errors."""
 _Handler = Callable[[Any, Any], Awaitable[Any]]
 
 
@@ -37,7 +37,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
     def __init__(
         self, metrics: RpcMetrics, quiet: bool = False, tracer: Tracer = NO_TRACER
     ) -> None:
-        """`quiet` does not log calls whose status is frequent under load."""
+        """`quiet`: do not log calls whose status is frequent under load."""
         self._metrics, self._quiet = metrics, quiet
         self.tracer = tracer
         """The tracer of gRPC and HTTP calls."""
@@ -61,14 +61,14 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         )
         wrapped = self._wrap(inner, method.rsplit("/", 1)[-1])
         return make(
-            # nobody could read the trace of a stream of a million passages
+            # streams are not traced: a trace of a million passages would be unreadable
             wrapped if handler.request_streaming else self._traced(wrapped, method),
             request_deserializer=handler.request_deserializer,
             response_serializer=handler.response_serializer,
         )
 
     def _traced(self, call: _Handler, method: str) -> _Handler:
-        """Wraps a handler in a span; `method` is like `/winnow.v1.AnswerService/Answer`."""
+        """Wraps a handler in a span; `method` is, e.g., `/winnow.v1.AnswerService/Answer`."""
         name = method.removeprefix("/")
         if not self.tracer.may_trace(name.rpartition("/")[2]):
             return call
@@ -101,7 +101,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
                 if deadline.was_reached(context.time_remaining(), initial_time):
                     code = "DEADLINE_EXCEEDED"
                 raise
-            except Exception as error:  # noqa: BLE001 (nothing may take the node down)
+            except Exception as error:  # noqa: BLE001 (no call may end the process)
                 code, fault = "INTERNAL", error
                 await _abort(context, WinnowError(), call_id)
             finally:
@@ -111,7 +111,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         return call
 
     def record_call(self, method: str, code: str, elapsed: float, fault: Exception | None) -> None:
-        """Counts, traces and logs a call, by gRPC or HTTP, that took `elapsed` seconds."""
+        """Counts, traces and logs a gRPC or HTTP call that took `elapsed` seconds."""
         span = current()
         if span:
             span.set("rpc.grpc.status_code", grpc.StatusCode[code].value[0])
@@ -120,11 +120,11 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         self._log_call(method, code, elapsed, fault)
 
     def record_part(self, method: str, code: str, elapsed: float) -> None:
-        """Counts one part of a call with several parts, under a separate method name."""
+        """Counts one part of a call that has several parts, under its own method name."""
         self._metrics.record_call(method, code, elapsed, current().exemplar)
 
     def _log_call(self, method: str, code: str, elapsed: float, fault: Exception | None) -> None:
-        """Logs one line for a call. Never raises, if `logging_to_stderr` has set up the logs."""
+        """Logs one line for a call. Never raises if `logging_to_stderr` has set up logging."""
         call = {"method": method, "status": code, "ms": round(elapsed * 1e3, 2)}
         if code == "INTERNAL":
             _log.error("call failed", **call, error=str(fault), exc_info=fault)
@@ -149,7 +149,7 @@ def bind_request_id(request_id: str) -> None:
 async def _abort(context: Any, error: WinnowError, request: str) -> None:
     """Ends a call with an error and its request id.
 
-    The id is set in the trailing metadata again, because gRPC drops the earlier value.
+    Sets the id in the trailing metadata again, because gRPC drops the earlier value.
     """
     status = rich_status(error, request)
     trailing = (*status.trailing_metadata, (request_id.KEY, request))

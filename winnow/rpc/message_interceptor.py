@@ -1,7 +1,7 @@
-"""Receives the message of every call, before anything else is done for the call.
+"""Receives the message of every call before the call is processed.
 
-This is the outermost interceptor. Handlers of Winnow's own services get the message, or in its
-place the error, which `CallInterceptor` raises.
+This is the outermost interceptor. Handlers of Winnow's own services get the message, or an error in
+its place, which `CallInterceptor` raises.
 """
 
 import asyncio
@@ -19,9 +19,10 @@ from winnow.rpc.status import code_of
 
 Metadata = Iterable[tuple[str, Any]] | None
 Reject = Callable[[str, Metadata], WinnowError | None]
-"""Returns, by method and metadata, the error that rejects a call before its message is read.
+"""Returns the error that rejects a call before its message is read, or None to accept the call.
 
-Reading the message is about a third of the cost of a rejected call.
+Takes the method and the metadata. Reading the message would be about a third of the cost of a
+rejected call.
 """
 _Handler = Callable[..., Any]
 
@@ -36,13 +37,13 @@ class MessageInterceptor(grpc.aio.ServerInterceptor):
         on_call: Callable[[Any], None] = lambda _context: None,
         limit: PerAddressLimit | None = None,
     ) -> None:
-        """`on_call` is called with the context of every call; `limit` applies to each caller."""
+        """`on_call`: called with the context of each call; `limit`: limit of calls per caller."""
         self._receive, self._reject, self._on_call = receive, reject, on_call
         self._limit = limit or PerAddressLimit(None)
         self._wrapped: dict[str, Any] = {}
-        """The wrapped handler of each method: wrapping for every call would be slow."""
+        """The wrapped handler of each method, because wrapping it for every call would be slow."""
         self.running_calls = 0
-        """Number of running calls with a single reply."""
+        """Number of running calls that have a single reply."""
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -57,7 +58,7 @@ class MessageInterceptor(grpc.aio.ServerInterceptor):
     async def intercept_service(
         self, continuation: Callable[[Any], Awaitable[Any]], handler_call_details: Any
     ) -> Any:
-        """Wraps the handlers of all methods, those of health and reflection included."""
+        """Wraps the handlers of all methods, including health checks and reflection."""
         method = str(handler_call_details.method)
         wrapped = self._wrapped.get(method)
         if wrapped is None:
@@ -91,7 +92,7 @@ class MessageInterceptor(grpc.aio.ServerInterceptor):
 
         async def call(_stream: Any, context: Any) -> Any:
             self._on_call(context)
-            self._add_call(context)
+            self._count_call(context)
             request = self._rejection(method, context) or await self._request(context)
             if isinstance(request, WinnowError) and not is_winnow:
                 await _abort(request, context)
@@ -100,10 +101,10 @@ class MessageInterceptor(grpc.aio.ServerInterceptor):
         return call
 
     def _stream_unary(self, handler: _Handler, method: str) -> _Handler:
-        """The handler reads when it is ready: until then messages wait at the client."""
+        """Lets the handler read messages when it is ready; meanwhile they wait at the client."""
 
         async def call(_stream: Any, context: Any) -> Any:
-            self._add_call(context)
+            self._count_call(context)
             if (rejection := self._rejection(method, context)) is not None:
                 return await handler(rejection, context)
             with caller.open_lease() as lease:
@@ -123,7 +124,7 @@ class MessageInterceptor(grpc.aio.ServerInterceptor):
         return call
 
     def _stream_stream(self, handler: _Handler, method: str) -> _Handler:
-        """Each message of a stream is limited like the only message of a call."""
+        """Applies the limits of a single message to each message of a stream."""
 
         async def call(_stream: Any, context: Any) -> AsyncIterator[Any]:
             self._on_call(context)
@@ -147,8 +148,8 @@ class MessageInterceptor(grpc.aio.ServerInterceptor):
             yield request
 
     def _rejection(self, method: str, context: Any) -> WinnowError | None:
-        """The error that rejects a call before its message is read; None to accept it."""
-        # first, because it binds the caller; a caller without a valid key is not counted
+        """Returns the error that rejects a call before its message is read; None to accept it."""
+        # `_reject` first: it binds the caller, and the limit must not count invalid keys
         rejection = self._reject(method, context.invocation_metadata())
         return rejection or self._limit.enter(method, context)
 
@@ -158,12 +159,12 @@ class MessageInterceptor(grpc.aio.ServerInterceptor):
         except WinnowError as error:
             return error
 
-    def _add_call(self, context: Any) -> None:
+    def _count_call(self, context: Any) -> None:
         self.running_calls += 1
         self._idle.clear()
-        context.add_done_callback(self._remove_call)
+        context.add_done_callback(self._uncount_call)
 
-    def _remove_call(self, _context: Any) -> None:
+    def _uncount_call(self, _context: Any) -> None:
         self.running_calls -= 1
         if not self.running_calls:
             self._idle.set()
@@ -174,7 +175,7 @@ async def _abort(error: WinnowError, context: Any) -> None:
 
 
 def _returning_errors(deserialise: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
-    """Returns a parser that returns errors: gRPC would turn a raised one into INTERNAL."""
+    """Returns a parser that returns errors, because gRPC turns raised errors into INTERNAL."""
 
     def parse(data: bytes) -> Any:
         try:

@@ -1,8 +1,9 @@
-"""The limit of running calls of one caller.
+"""Limits the number of running calls of each caller.
 
-Streams and health watches count, too: they may last for ever, and a client may open any number of
-connections. A caller is identified by its key, or else by its address. Calls without a key are
-counted apart. Otherwise strangers could shut out callers with keys at the same address.
+Streams and health watches count, too, because they may last for ever and a client may open any
+number of connections. A caller is identified by its key, or without one by its address. Calls
+without a key are counted separately. Otherwise they could use up the limit of callers with keys at
+the same address.
 """
 
 from collections import Counter
@@ -14,7 +15,7 @@ from winnow.errors import OverloadedError
 
 _OURS = "/winnow."
 _HEALTH_CHECK = "/grpc.health.v1.Health/Check"
-"""Never rejected: probes that restart processes call it."""
+"""Method that is never rejected, because probes that restart processes call it."""
 _KEYLESS_SHARE = 10
 """Divisor of the limit for services without keys, such as health watches."""
 _CallGroup = tuple[str, str]
@@ -32,7 +33,7 @@ class PerAddressLimit:
     def enter(self, method: str, context: Any) -> OverloadedError | None:
         """Counts a call until it ends, or returns the error that rejects it.
 
-        If the caller has a key, it must be bound already. `method` is like
+        A caller with a key must already be bound. `method` is a path such as
         `/winnow.v1.AnswerService/Answer`.
         """
         if self._max_calls is None or method == _HEALTH_CHECK:
@@ -40,7 +41,7 @@ class PerAddressLimit:
         group, max_calls = self._group(method, context, self._max_calls)
         if self._running[group] >= max_calls:
             return OverloadedError(
-                f"{max_calls} {group[0]} are running, which is the limit; end some or try again",
+                f"{max_calls} {group[0]} are running, which is the limit: end some or try again",
                 1.0,
             )
         self._running[group] += 1
@@ -48,7 +49,7 @@ class PerAddressLimit:
         return None
 
     def _group(self, method: str, context: Any, max_calls: int) -> tuple[_CallGroup, int]:
-        """The group that a call counts in, and the limit of the group."""
+        """Returns the group in which a call counts, and the limit of the group."""
         address = str(context.peer()).rpartition(":")[0]
         if not method.startswith(_OURS):
             kind = "health watches and reflection calls of your address"

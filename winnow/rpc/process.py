@@ -1,6 +1,6 @@
-"""Sets up a serving process by its settings: logs, traces, event loop, bundle and listeners.
+"""Sets up a serving process from its settings: logs, traces, event loop, bundle and listeners.
 
-Knows the settings that all processes have; knows no service.
+Knows only the settings that all processes have; does not know the services.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from winnow.telemetry.tracing.tracer import Tracer
 Result = TypeVar("Result")
 Prepare = Callable[[], Awaitable[None]]
 ServeProcess = Callable[[CollectorRegistry, Tracer], Coroutine[Any, Any, Result]]
-"""Serves until the process is to end. Registers its metrics, and traces calls with the tracer."""
+"""Serves until the process must end. Registers metrics in the registry, and traces calls."""
 
 
 class ListenSettings(Protocol):
@@ -37,7 +37,7 @@ class ListenSettings(Protocol):
 
     @property
     def health_listen(self) -> str:
-        """HOST:PORT of a further server with the health service alone; empty for none."""
+        """The HOST:PORT of another server that has only the health service; empty for none."""
 
     @property
     def drain_linger(self) -> float:
@@ -45,7 +45,7 @@ class ListenSettings(Protocol):
 
     @property
     def drain_grace(self) -> float:
-        """Seconds that running calls get after the linger time."""
+        """Seconds that running calls get to finish after the linger time."""
 
 
 def run(settings: ProcessSettings, serve_process: ServeProcess[Result]) -> Result:
@@ -62,15 +62,15 @@ def run(settings: ProcessSettings, serve_process: ServeProcess[Result]) -> Resul
 
 
 async def load_configured_bundle(settings: ModelSettings, registry: CollectorRegistry) -> Bundle:
-    """Loads the configured bundle in a thread, and reports it in the metrics."""
+    """Loads the configured bundle in a thread, and exports its identity as a metric."""
     bundle = await asyncio.to_thread(load_bundle, settings.bundle)
     manifest = bundle.manifest
-    BundleMetrics(registry).loaded(manifest.name, manifest.version, manifest.fingerprint)
+    BundleMetrics(registry).record_loaded(manifest.name, manifest.version, manifest.fingerprint)
     return bundle
 
 
 def _health_server(server: Server) -> Server:
-    """A server with only the health service, for the same service names."""
+    """Returns a server with only the health service, which knows the same service names."""
     uncounted = CallInterceptor(RpcMetrics(CollectorRegistry()))
     security = ServerSecurity(reflection=False)
     return Server(services=server.services, interceptor=uncounted, security=security)
@@ -83,7 +83,7 @@ async def serve(
     on_leave: Callable[[], None] = lambda: None,
     extra_listeners: Sequence[Listener] = (),
 ) -> None:
-    """Calls `winnow.rpc.service.serve` with the settings, and adds the health server."""
+    """Calls `winnow.rpc.service.serve` with the settings, and adds the health server if set."""
     if settings.health_listen:
         extra_listeners = [
             *extra_listeners,

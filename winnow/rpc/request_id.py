@@ -1,4 +1,4 @@
-"""The id of a request, which every process passes on and writes into its log lines."""
+"""The request id, which each process passes on with its calls and adds to its log lines."""
 
 import re
 import uuid
@@ -10,7 +10,7 @@ _ALLOWED = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 def accept(metadata: Iterable[tuple[str, Any]] | None) -> str:
-    """Returns the caller's id if it is valid, or else a new one; binds it to the log context."""
+    """Returns the caller's request id, or a new one if invalid. Adds the id to the log context."""
     sent = next((value for key, value in metadata or () if key == KEY), "")
     is_valid = isinstance(sent, str) and _ALLOWED.fullmatch(sent) is not None
     request_id = str(sent) if is_valid else uuid.uuid4().hex[:16]
@@ -28,6 +28,6 @@ def current() -> str:
 
 
 def outgoing_metadata() -> tuple[tuple[str, str], ...]:
-    """Metadata that passes the request id on to another node."""
+    """Builds the metadata that passes the request id on to another node."""
     request_id = current()
     return ((KEY, request_id),) if request_id else ()

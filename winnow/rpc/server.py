@@ -22,37 +22,37 @@ from winnow.security.serving import grpc_credentials
 
 KIB = 1024
 DEFAULT_PENDING_BYTES = 8 * KIB * KIB
-"""Default limit of the bytes of all incomplete messages."""
+"""Default maximum size of all incomplete messages together, in bytes."""
 PLAIN_TEXT = ServerSecurity()
 MAX_CONNECTION_SECONDS = 3_600
-"""Age at which a TLS connection is replaced, so that new certificates are used."""
+"""Age at which a TLS connection is closed, so that clients reconnect with new certificates."""
 _STREAM_END_SECONDS = 0.5
-"""Seconds in which streams are notified that the server ends."""
+"""Seconds for notifying streams that the server ends."""
 _OPTIONS = (
-    # two servers would silently share one port (grpc #19773)
+    # otherwise two servers could silently share one port (grpc #19773)
     ("grpc.so_reuseport", 0),
-    # otherwise a front that pings an idle node gets too_many_pings
+    # otherwise a front node that pings an idle node gets too_many_pings
     ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
     ("grpc.keepalive_permit_without_calls", 1),
     # for clients that do not speak HTTP/2, or have vanished
     ("grpc.server_handshake_timeout_ms", 10_000),
     ("grpc.keepalive_time_ms", 60_000),
     ("grpc.keepalive_timeout_ms", 20_000),
-    # bytes that a connection may send before they are read; gRPC would raise it to megabytes
+    # bytes that a connection may send before they are read; gRPC would raise this to megabytes
     ("grpc.http2.lookahead_bytes", 16 * KIB),
     ("grpc.http2.bdp_probe", 0),
-    # off: it also counts ended calls until they are cleaned up, so clients that respect the limit
-    # of calls on a connection would get UNAVAILABLE
+    # off: it counts ended calls until they are cleaned up, so clients within the limit of calls per
+    # connection would get UNAVAILABLE
     ("grpc.http.overload_protection", 0),
-    # calls that wait for a handler, at some 15 KB each, even if they have ended; beyond this limit
-    # gRPC cancels calls of any client, without a message
+    # maximum number of calls that wait for a handler, at about 15 KB each; ended calls count, too;
+    # beyond this limit gRPC cancels calls of any client, without a message
     ("grpc.server.max_pending_requests", 10_000),
     ("grpc.server.max_pending_requests_hard_limit", 10_000),
 )
 
 
 class Server:
-    """A gRPC server with health, reflection and an orderly end."""
+    """A gRPC server with health checks, reflection and a graceful shutdown."""
 
     def __init__(
         self,
@@ -69,17 +69,17 @@ class Server:
         """Binds nothing yet.
 
         Args:
-            services: full names, such as `winnow.v1.AnswerService`.
-            interceptor: counts and logs their calls, and converts their errors.
+            services: full names of the services, such as `winnow.v1.AnswerService`.
+            interceptor: counts and logs the calls of these services, and converts their errors.
             max_message_bytes: maximum bytes of one message; a question of 1 000 characters
                 takes 4 KB.
-            idle_seconds: seconds without a call after which a connection is closed. This includes a
-                client that never completes its headers; gRPC would read them for ever.
-            max_pending_bytes: maximum bytes of all incomplete messages.
+            idle_seconds: seconds without a call after which a connection is closed. Also limits
+                headers that are never completed, which gRPC would read for ever.
+            max_pending_bytes: maximum bytes of all incomplete messages together.
             reject: rejects calls of these services before their messages are read.
-            max_streams: maximum number of running calls of a connection; further calls wait at the
+            max_streams: maximum number of running calls per connection; further calls wait at the
                 client. None for no limit.
-            security: certificates, the limit of calls per caller, and whether there is reflection.
+            security: certificates, the limit of calls per caller, and whether reflection is on.
 
         """
         limits = [
@@ -93,7 +93,7 @@ class Server:
         self._messages = MessageInterceptor(
             BoundedReceive(max_pending_bytes // max_message_bytes),
             reject,
-            IdleTrimmer(trim_function()).begin,
+            IdleTrimmer(trim_function()).count_call,
             PerAddressLimit(security.peer_calls),
         )
         self._certificates = security.certificates
@@ -108,7 +108,7 @@ class Server:
             reflection.enable_server_reflection((*names, reflection.SERVICE_NAME), self.grpc)
 
     async def start(self, address: str) -> int:
-        """Binds and starts, as NOT_SERVING; returns the port.
+        """Binds the address and starts the server as NOT_SERVING; returns the port.
 
         Raises UnavailableError if the address cannot be bound.
         """
@@ -125,7 +125,7 @@ class Server:
         return int(port)
 
     def _bind(self, address: str) -> int:
-        """Returns the port. Returns 0 or raises RuntimeError if the address cannot be bound."""
+        """Binds the address; returns the port. On failure, returns 0 or raises RuntimeError."""
         if self._certificates is None:
             return int(self.grpc.add_insecure_port(address))
         return int(self.grpc.add_secure_port(address, grpc_credentials(self._certificates)))
@@ -137,7 +137,7 @@ class Server:
     async def drain(self, grace: float) -> None:
         """Reports NOT_SERVING, accepts no new calls, and gives running ones up to `grace` seconds.
 
-        It does not wait for streams: health watchers are notified, and a stream of messages gets an
+        Does not wait for streams: health watchers are notified, and a stream of messages gets an
         error at its next message.
         """
         self._health.close()
@@ -148,7 +148,7 @@ class Server:
             await asyncio.wait({stopping, idle}, return_when=asyncio.FIRST_COMPLETED)
             idle.cancel()
             await asyncio.wait({stopping}, timeout=_STREAM_END_SECONDS)
-            if not self._messages.running_calls:  # no further call has begun meanwhile
+            if not self._messages.running_calls:  # no other call has begun during the wait
                 break
         await self.grpc.stop(None)
         await stopping

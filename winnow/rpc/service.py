@@ -1,6 +1,6 @@
-"""The life of a serving process: start, become ready, serve, leave, drain, end.
+"""The life cycle of a serving process: start, become ready, serve, leave, drain, end.
 
-Knows signals and the metrics endpoint; knows no service.
+Knows signals and the metrics endpoint; does not know the services.
 """
 
 import asyncio
@@ -22,10 +22,10 @@ _log = structlog.get_logger("winnow.service")
 
 
 class AnyServer(Protocol):
-    """A server on one port, by gRPC or by HTTP."""
+    """A gRPC or HTTP server on one port."""
 
     async def start(self, address: str) -> int:
-        """Listens on HOST:PORT, not ready yet; returns the port.
+        """Listens on HOST:PORT, at first not ready; returns the port.
 
         Raises UnavailableError if the address cannot be bound.
         """
@@ -57,13 +57,13 @@ async def serve(
 ) -> None:
     """Serves until SIGTERM or SIGINT.
 
-    First listens as NOT_SERVING and awaits `prepare` (load, verify, warm up). Then it reports
-    SERVING. If `prepare` fails, its error is raised after the server has stopped. The exception is
-    NotLoadedError: a restart would not help, so the process stays NOT_SERVING and callers see why.
+    Listens as NOT_SERVING, awaits `prepare` (load, verify, warm up), and then reports SERVING. If
+    `prepare` fails, the server stops, and the error is raised. If it fails with NotLoadedError, the
+    process instead stays NOT_SERVING, because a restart would not help and callers can see why.
 
-    At the end it calls `on_leave` and reports NOT_SERVING. It continues serving for `linger`
-    seconds or until a second signal, so that callers move elsewhere. Then it accepts no new calls,
-    and running calls get `grace` seconds. Later signals are ignored.
+    At the first signal, calls `on_leave` and reports NOT_SERVING. Continues serving for `linger`
+    seconds or until a second signal, so that callers can move to other nodes. Then accepts no new
+    calls, and gives running calls `grace` seconds to finish. Ignores later signals.
 
     `extra_listeners` start and end together with `server`.
     """
@@ -94,7 +94,7 @@ async def serve(
 def serve_metrics(listen: str, registry: CollectorRegistry) -> None:
     """Serves the metrics of `registry` and of the process for Prometheus.
 
-    `listen` is HOST:PORT; if it is empty, nothing is served.
+    `listen` is HOST:PORT; empty serves nothing.
 
     Raises UnavailableError if the address cannot be bound.
     """
@@ -110,9 +110,9 @@ def serve_metrics(listen: str, registry: CollectorRegistry) -> None:
 
 
 async def _start_shielded(listeners: Sequence[Listener]) -> None:
-    """Starts all servers, or none, even if the task is cancelled by an early signal.
+    """Starts all servers or none, even if an early signal cancels the task.
 
-    gRPC reports a fault if it is cancelled while it starts.
+    The start is shielded, because gRPC reports a fault if its start is cancelled.
     """
     starting = asyncio.create_task(_start_all(listeners))
     try:
@@ -124,7 +124,7 @@ async def _start_shielded(listeners: Sequence[Listener]) -> None:
 
 
 async def _start_all(listeners: Sequence[Listener]) -> None:
-    """Starts all servers, or none."""
+    """Starts all servers. If one cannot start, stops the others."""
     started: list[AnyServer] = []
     try:
         for listener in listeners:
@@ -150,7 +150,7 @@ async def _become_ready(
     except NotLoadedError as error:
         _log.error("startup failed; the node stays NOT_SERVING", error=str(error))
         return False
-    # loaded objects stay; a garbage collection of them took a tenth of a second on a busy machine
+    # loaded objects stay; collecting garbage among them took 0.1 s on a busy machine
     gc.collect()
     gc.freeze()
     await _set_serving(listeners, ready=True)

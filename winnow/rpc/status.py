@@ -1,6 +1,6 @@
-"""The table of domain errors and gRPC statuses, in both directions.
+"""Converts domain errors to gRPC statuses and back.
 
-Knows the rich error model (google.rpc.Status, https://google.aip.dev/193).
+Details use the rich error model (google.rpc.Status, https://google.aip.dev/193).
 """
 
 from collections.abc import Container, Iterable, Iterator
@@ -55,7 +55,7 @@ _ERROR_BY_CODE: dict[StatusCode, type[WinnowError]] = {
     StatusCode.FAILED_PRECONDITION: IdentityError,
     StatusCode.ABORTED: GenerationGoneError,
 }
-"""Errors by status, where the status alone identifies the error."""
+"""Errors by status, for statuses that stand for one error only."""
 
 _CODE_BY_NUMBER: dict[int, StatusCode] = {code.value[0]: code for code in StatusCode}
 _PUBLIC_NODE_MESSAGES: tuple[tuple[type[WinnowError], str], ...] = (
@@ -71,15 +71,15 @@ _PUBLIC_NODE_MESSAGES: tuple[tuple[type[WinnowError], str], ...] = (
 """Public messages for errors of other nodes, by type; the first match counts."""
 
 _SIZE_LIMIT_TEXT = "message larger than max"
-"""Part of gRPC's error for a message beyond the size limit. It has the status of an overload."""
+"""Part of gRPC's error for a message that is too large, which has the status of an overload."""
 
 _MAX_MESSAGE = 2_000
 _MAX_DESCRIPTION, _MAX_VIOLATIONS = 600, 1_800
 _MAX_DETAILS = 1_900
 """Maximum bytes of an error message, of one violation, of all violations, and of all details.
 
-An error is sent as metadata: the message in a header, and again with the details in base64. Beyond
-8 KB of metadata gRPC may refuse it, at random.
+An error is sent as metadata: once as a header with the message, and once in base64 with message and
+details. gRPC may refuse metadata of more than 8 KB, at random.
 """
 
 _UNESCAPED = frozenset(range(ord(" "), ord("~") + 1)) - {ord("%")}
@@ -94,14 +94,14 @@ INTERNAL_MESSAGE = "internal error; the server's log has the details under this 
 
 
 def code_of(error: WinnowError) -> StatusCode:
-    """The gRPC status of a domain error."""
+    """Returns the gRPC status of a domain error."""
     return next(
         (code for kind, code in _CODE_BY_ERROR if isinstance(error, kind)), StatusCode.INTERNAL
     )
 
 
 def error_of(code: StatusCode, message: str, trailing: Trailing = ()) -> WinnowError:
-    """The domain error of a gRPC status, on the caller's side.
+    """Returns the domain error of a gRPC status, on the caller's side.
 
     `trailing` is the trailing metadata of the call, which carries the details.
     """
@@ -126,23 +126,23 @@ def _unavailable(reasons: Container[str]) -> type[UnavailableError]:
 
 
 def error_of_node(error: grpc.aio.AioRpcError, node: str) -> WinnowError:
-    """The domain error of a failed call to another node.
+    """Returns the domain error of a failed call to another node.
 
-    The message names the node and quotes its error. Callers without the scope `admin` see only the
-    kind of error.
+    The message names the node and quotes its error. Callers without the scope `admin` see only a
+    public message for the kind of error.
     """
     domain_error = error_of(error.code(), f"{node}: {error.details()}", error.trailing_metadata())
     return domain_error.with_public(public_node_message(domain_error))
 
 
 def error_to_bytes(error: WinnowError) -> bytes:
-    """An error of a part of a reply: a serialised google.rpc.Status."""
+    """Serialises the error of one part of a reply, as a google.rpc.Status."""
     data: bytes = dict(rich_status(error).trailing_metadata)[_DETAILS_KEY]
     return data
 
 
 def error_of_bytes(data: bytes, node: str) -> WinnowError:
-    """The error of a part of the reply of another node, as `error_of_node` makes it."""
+    """Converts the error of one part of another node's reply; inverse of `error_to_bytes`."""
     try:
         status = status_pb2.Status.FromString(data)
     except DecodeError:
@@ -154,12 +154,12 @@ def error_of_bytes(data: bytes, node: str) -> WinnowError:
 
 
 def public_node_message(error: WinnowError) -> str:
-    """The message for callers who may not see details of nodes: only the kind of error."""
+    """Returns the message for callers who may not see details of nodes; names the kind of error."""
     return next(public for kind, public in _PUBLIC_NODE_MESSAGES if isinstance(error, kind))
 
 
 def rich_status(error: WinnowError, request_id: str = "") -> rpc_status._Status:
-    """A gRPC status with the details that clients can act upon, and the request id unless empty."""
+    """Returns the gRPC status of an error, with details for clients and the request id if set."""
     code: int = code_of(error).value[0]
     if code == code_pb2.INTERNAL:
         message = status_pb2.Status(code=code, message=INTERNAL_MESSAGE)
@@ -175,7 +175,7 @@ def rich_status(error: WinnowError, request_id: str = "") -> rpc_status._Status:
 
 
 def _shortened(text: str, max_bytes: int = _MAX_MESSAGE) -> str:
-    """A text cut to `max_bytes` of a header, as valid UTF-8, which names of files need not be."""
+    """Returns a text as valid UTF-8, cut to `max_bytes` of a header. File names may be invalid."""
     data = text.encode(errors="backslashreplace")
     lengths = accumulate(1 if byte in _UNESCAPED else 3 for byte in data)
     fits = sum(1 for _ in takewhile(lambda length: length <= max_bytes, lengths))
@@ -212,7 +212,7 @@ def _packed(message: Message) -> any_pb2.Any:
 
 
 def _details_of(trailing: Trailing, kind: type[Detail]) -> Iterator[Detail]:
-    """The details of type `kind` in the trailing metadata; none if they cannot be parsed."""
+    """Yields the details of type `kind` in the trailing metadata; none if they cannot be parsed."""
     data = next((value for key, value in trailing or () if key == _DETAILS_KEY), b"")
     try:
         status = status_pb2.Status.FromString(data)

@@ -1,1 +1,1 @@
-"""TLS between all parts: certificates that are read again, servers and channels that use them."""
+"""TLS for servers and for channels between nodes, with certificates that may change at runtime."""

@@ -1,7 +1,7 @@
 """The current certificates of a process, read from its files.
 
-Files may be replaced one by one while the process runs. The old pair stays in use until the new
-certificate and key match. This module knows neither servers nor channels.
+Files may be replaced one by one while the process runs. The old certificate and key stay in use
+until the new ones match. Knows neither servers nor channels.
 """
 
 import ssl
@@ -15,7 +15,7 @@ from winnow.files.watched import WatchedFiles
 
 
 class CertificateError(WinnowError):
-    """A certificate, key or authority file cannot be used. The message names it and the reason."""
+    """A certificate, key or authority file cannot be used. The message names file and reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,26 +23,26 @@ class TlsFiles:
     """The PEM files that TLS needs."""
 
     cert: Path | None = None
-    """The certificate, followed by its intermediate certificates."""
+    """The certificate of this process, followed by its intermediate certificates."""
     key: Path | None = None
-    """Its private key, without a passphrase."""
+    """The private key of the certificate, without a passphrase."""
     ca: Path | None = None
-    """The authorities that may sign the certificate of the other side."""
+    """The certificate authorities that may sign the certificate of the other side."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pem:
-    """The content of `TlsFiles`; None for a missing path."""
+    """The content of `TlsFiles`. A field is None if the path is None."""
 
     cert: bytes | None
     key: bytes | None = field(repr=False)
     ca: bytes | None
     context: ssl.SSLContext = field(repr=False, compare=False)
-    """An SSL context with this content, for servers in Python."""
+    """An SSL context with this content, for HTTP servers."""
 
 
 class Certificates:
-    """The last usable content of the TLS files. Threads may share it."""
+    """The last valid content of the TLS files. Thread-safe."""
 
     def __init__(self, files: TlsFiles) -> None:
         """Reads the files. Raises CertificateError if they cannot be used."""
@@ -57,13 +57,13 @@ class Certificates:
 
     @property
     def version(self) -> int:
-        """A number that grows whenever `pem` changes."""
+        """Number of changes of `pem`."""
         return self._watched.version
 
     def refresh(self) -> None:
-        """Reads the files again if they have changed. Blocks.
+        """Rereads the files if they have changed. Blocks.
 
-        Logs an error if they cannot be used.
+        Logs an error if the new files cannot be used.
         """
         if self._watched.refresh():
             _log().info("certificates read again", **_paths(self.files))
@@ -92,12 +92,12 @@ def _read(files: TlsFiles) -> Pem:
             ) from error
     if pem.ca is not None:
         try:
-            # only comments between certificates may have characters that are not ASCII
+            # non-ASCII characters can only be in comments between certificates
             context.load_verify_locations(cadata=pem.ca.decode("ascii", "ignore"))
         except (OSError, ValueError) as error:
             raise CertificateError(
-                f"cannot use {files.ca} as authorities: {_reason(error)}; expected certificates in "
-                "PEM"
+                f"cannot use {files.ca} as certificate authorities: {_reason(error)}; expected PEM "
+                "certificates"
             ) from error
         context.verify_mode = ssl.CERT_REQUIRED
     return pem
@@ -115,14 +115,14 @@ def _read_file(path: Path | None) -> bytes | None:
 def _context() -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    # session tickets would let a client return whose authority is no longer trusted
+    # with session tickets, a client could return after its authority lost trust
     context.options |= ssl.OP_NO_TICKET
     context.num_tickets = 0
     return context
 
 
 def _no_passphrase() -> str:
-    """Returns an empty passphrase: otherwise OpenSSL would prompt for one at a terminal."""
+    """Returns an empty passphrase, because OpenSSL would prompt for one at a terminal."""
     return ""
 
 

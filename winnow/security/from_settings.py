@@ -1,4 +1,4 @@
-"""Builds the security of servers, and the channels to other nodes, from a process's settings."""
+"""Builds the TLS of servers, and the channels to other nodes, from a process's settings."""
 
 from dataclasses import dataclass
 
@@ -10,21 +10,19 @@ from winnow.settings.securing import PeerSettings, SecuritySettings
 
 @dataclass(frozen=True, slots=True)
 class ServerSecurity:
-    """The protection of a server; plain text by default."""
+    """The security options of a server; plain text by default."""
 
     certificates: Certificates | None = None
     reflection: bool = True
-    """Whether clients may list the methods by gRPC reflection."""
+    """Whether clients may list the methods with gRPC reflection."""
     peer_calls: int | None = None
-    """Maximum number of running calls of one caller, a key or an address
-    (`winnow.rpc.per_address`); None for no limit.
-    """
+    """Maximum number of running calls per caller (`winnow.rpc.per_address`); None for no limit."""
 
 
 def server_security(
     settings: SecuritySettings, metrics: CertificateMetrics, peer_calls: int | None = None
 ) -> ServerSecurity:
-    """Reads the certificates that the settings name, and returns the protection of a server.
+    """Reads the certificates that the settings name, and returns the security options of a server.
 
     Raises CertificateError if a file cannot be used.
     """

@@ -1,4 +1,4 @@
-"""Metrics of certificates: when they expire."""
+"""Metrics of the expiry of certificates."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -23,9 +23,10 @@ class CertificateMetrics:
         )
 
     def watch(self, certificates: Certificates, cert: str, ca: str) -> None:
-        """Exports the expiry of both files. `cert` and `ca` are the settings that name them.
+        """Exports the expiry of both files. `cert` and `ca` are the settings that name the files.
 
-        Files are read again whenever metrics are scraped: a server reads them at handshakes only.
+        Each scrape of the metrics rereads changed files, because servers reread them only at
+        handshakes.
         """
         if certificates.files.cert is not None:
             gauge = self._expiry.labels(cert)
@@ -51,7 +52,7 @@ def _expiry(
     content: Callable[[Pem], bytes | None],
     choose: Callable[[Iterable[float]], float],
 ) -> float:
-    """The chosen expiry of a file; NaN if it cannot be read: an error would hide all metrics."""
+    """Returns the chosen expiry of a file; NaN if invalid, as an error would hide all metrics."""
     certificates.refresh()
     try:
         return choose(expiries(content(certificates.pem) or b""))

@@ -15,10 +15,10 @@ _CHECK_INTERVAL = 1.0
 
 
 class PeerChannels:
-    """Opens channels to other nodes: over TLS if there are certificates, else in plain text."""
+    """Opens channels to other nodes: over TLS with certificates, otherwise in plain text."""
 
     def __init__(self, certificates: Certificates | None = None, name: str = "") -> None:
-        """`name`: the name that certificates of nodes must have; empty for the called host."""
+        """`name`: host name that nodes' certificates must have; empty for the called host."""
         self._certificates, self._name = certificates, name
 
     def channel(self, target: str, options: Options) -> grpc.aio.Channel:
@@ -43,7 +43,7 @@ class PeerChannels:
 
 
 def channel_credentials(certificates: Certificates) -> grpc.ChannelCredentials:
-    """The TLS credentials of a client. Without `ca`, it trusts gRPC's default authorities."""
+    """Returns the TLS credentials of a client. Without `ca`, it trusts gRPC's authorities."""
     pem = certificates.pem
     credentials: grpc.ChannelCredentials = grpc.ssl_channel_credentials(pem.ca, pem.key, pem.cert)
     return credentials

@@ -1,7 +1,7 @@
 """A gRPC channel whose certificates may change while it is used.
 
-gRPC reads certificates only when a channel is created. So a new channel is opened when they change.
-New calls use the new channel. The old one is closed when its last call has ended.
+gRPC reads certificates only when a channel is created. So when they change, a new channel is opened
+for new calls. The old channel is closed when its last call has ended.
 """
 
 import asyncio
@@ -13,12 +13,12 @@ import grpc.aio
 
 
 class RotatingChannel(grpc.aio.Channel):
-    """Sends each call on the newest channel. Stubs are created on it as on any channel."""
+    """A channel that sends each call on the newest inner channel."""
 
     def __init__(
         self, open_channel: Callable[[], grpc.aio.Channel], read_version: Callable[[], int]
     ) -> None:
-        """Opens the first channel, and another one whenever `read_version` returns a new number."""
+        """Opens an inner channel now, and another when `read_version` returns a new number."""
         self._open_channel, self._read_version = open_channel, read_version
         self._version = read_version()
         self._current = _CountedChannel(open_channel())
@@ -26,7 +26,7 @@ class RotatingChannel(grpc.aio.Channel):
 
     @property
     def newest(self) -> "_CountedChannel":
-        """The channel for new calls."""
+        """The newest inner channel, for new calls."""
         if self._version != (version := self._read_version()):
             old, self._current = self._current, _CountedChannel(self._open_channel())
             self._version = version
@@ -35,7 +35,7 @@ class RotatingChannel(grpc.aio.Channel):
         return self._current
 
     def unary_unary(self, *arguments: Any, **named: Any) -> Any:
-        """Creates a method as `grpc.aio.Channel` does; so do the three methods below."""
+        """Creates a callable for a method, like the method of `grpc.aio.Channel`."""
         return _RotatingMethod(self, "unary_unary", arguments, named)
 
     def unary_stream(self, *arguments: Any, **named: Any) -> Any:
@@ -48,7 +48,7 @@ class RotatingChannel(grpc.aio.Channel):
         return _RotatingMethod(self, "stream_stream", arguments, named)
 
     async def close(self, grace: float | None = None) -> None:
-        """Ends the calls of all channels."""
+        """Closes all inner channels, which ends their calls after `grace` seconds."""
         for each in (self._current, *self._retired):
             await each.close(grace)
 
@@ -72,7 +72,7 @@ class RotatingChannel(grpc.aio.Channel):
 
 
 class _RotatingMethod:
-    """A stub's method. The gRPC method behind it is created once per channel, not per call."""
+    """A callable of a stub. Creates the gRPC callable behind it once per inner channel."""
 
     def __init__(
         self, channel: RotatingChannel, kind: str, arguments: Any, named: dict[str, Any]
@@ -93,7 +93,7 @@ class _RotatingMethod:
 
 
 class _CountedChannel:
-    """A channel that counts its running calls, to close after the last one."""
+    """An inner channel that counts its running calls, so that it can close after the last one."""
 
     def __init__(self, channel: grpc.aio.Channel) -> None:
         self.channel, self.closed = channel, False

@@ -1,6 +1,6 @@
-"""TLS of servers: new connections use the newest certificates, and open ones are kept.
+"""TLS of servers. New connections use the newest certificates; open connections stay open.
 
-If `ca` is set, only clients with a certificate of that authority can connect (mutual TLS).
+If `ca` is set, only clients with a certificate from that authority can connect (mutual TLS).
 """
 
 import ssl
@@ -12,7 +12,7 @@ from winnow.security.certificates import Certificates
 
 
 def grpc_credentials(certificates: Certificates) -> grpc.ServerCredentials:
-    """TLS credentials of a gRPC server."""
+    """Returns the TLS credentials of a gRPC server."""
     mutual = certificates.files.ca is not None
     credentials: grpc.ServerCredentials = grpc.dynamic_ssl_server_credentials(
         _configuration(certificates), _CertificateFetcher(certificates), mutual
@@ -23,14 +23,14 @@ def grpc_credentials(certificates: Certificates) -> grpc.ServerCredentials:
 class _CertificateFetcher:
     """Fetches changed certificates. gRPC calls it at every handshake, in its own thread.
 
-    It must not raise.
+    The call must not raise.
     """
 
     def __init__(self, certificates: Certificates) -> None:
         self._certificates, self._version = certificates, certificates.version
 
     def __call__(self) -> Any:
-        """The certificates if they have changed since the last call, else None."""
+        """Returns the certificates if they changed since the last call, and None otherwise."""
         self._certificates.refresh()
         if self._version == self._certificates.version:
             return None
@@ -46,11 +46,11 @@ def _configuration(certificates: Certificates) -> Any:
 
 
 def http_context(certificates: Certificates) -> ssl.SSLContext:
-    """The SSL context of an HTTP server. The object stays the same while certificates change."""
+    """Returns the SSL context of an HTTP server, which uses the newest certificates."""
     context = certificates.pem.context
 
     def use_newest(connection: Any, _name: str | None, _context: ssl.SSLContext) -> None:
-        """Sets the newest context. OpenSSL calls it at every handshake, even without SNI."""
+        """Sets the newest context of a connection. OpenSSL calls this even without SNI."""
         certificates.refresh()
         connection.context = certificates.pem.context
 

@@ -1,1 +1,1 @@
-"""The unit costs of a cluster's parts on some hardware, which sizing is based on."""
+"""Unit costs of a cluster's parts on given hardware, on which sizing is based."""

@@ -1,7 +1,7 @@
 """Synthetic questions and passages for measurements, made from the demo passages.
 
-Their costs depend on lengths and words, which are those of real questions and of passages of 100
-words. Their answers do not matter.
+They have the lengths and words of real questions and of passages of 100 words, on which costs
+depend. Whether the questions have answers does not matter.
 """
 
 from dataclasses import replace
@@ -18,11 +18,11 @@ _TEMPLATES = (
     "How many people have heard of {}?",
 )
 _PASSAGE_WORDS = 100
-"""Words of a passage, as the index builder cuts documents."""
+"""Number of words of a passage, as when the index builder cuts documents."""
 
 
 def synthetic_passages() -> list[Put]:
-    """One passage of 100 words for each demo passage, filled up from the passages after it."""
+    """Returns a passage of 100 words for each demo passage, filled up with the following ones."""
     rows = _demo_rows()
     texts = [row.passage.text.split() for row in rows]
     passages = []
@@ -34,7 +34,7 @@ def synthetic_passages() -> list[Put]:
 
 
 def synthetic_questions() -> list[str]:
-    """Distinct questions, the same in every run."""
+    """Returns distinct questions, which are the same in every run."""
     titles = dict.fromkeys(row.passage.title for row in _demo_rows())
     return [template.format(title) for template in _TEMPLATES for title in titles]
 

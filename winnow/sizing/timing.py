@@ -1,4 +1,4 @@
-"""Times a function, and computes the spread of repeated runs."""
+"""Measures the time of a function, and the spread of repeated runs."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from winnow.sizing.units import SPREAD_QUANTILES
 
 
 def time_runs(work: Callable[[], object], repetitions: int) -> list[float]:
-    """Milliseconds of each of `repetitions` runs in a row, after one run that warms up."""
+    """Returns the milliseconds of each of `repetitions` runs in a row, after a warm-up run."""
     work()
     times = []
     for _ in range(repetitions):
@@ -22,13 +22,13 @@ def time_runs(work: Callable[[], object], repetitions: int) -> list[float]:
 
 
 def relative_spread(groups: Sequence[Sequence[float]]) -> tuple[float, ...]:
-    """Quantiles (`SPREAD_QUANTILES`) of the times, each divided by the median of its group."""
+    """Returns quantiles (`SPREAD_QUANTILES`) of the times, each relative to its group's median."""
     relative = np.concatenate([np.array(group) / median(group) for group in groups])
     return tuple(np.quantile(relative, SPREAD_QUANTILES).round(4).tolist())
 
 
 def parallel_run_ms(work: Callable[[], object], threads: int, repetitions: int) -> float:
-    """Mean milliseconds of a run while `threads` threads do the same work in parallel."""
+    """Returns the mean milliseconds of a run while `threads` threads do the same in parallel."""
     work()
     with ThreadPoolExecutor(threads) as pool:
         started = time.perf_counter()

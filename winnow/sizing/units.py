@@ -1,7 +1,7 @@
-"""Unit costs: the time and space of a question, a passage and a shard on some hardware.
+"""Unit costs: the time and space of a question, a passage and a shard on given hardware.
 
-This module has the figures and their JSON file. `winnow bench units` measures them, and `winnow
-plan` uses them. Milliseconds are of one core.
+This module has their fields and reads their JSON file. `winnow bench units` measures unit costs,
+and `winnow plan` uses them. Milliseconds are times of one core.
 """
 
 from pathlib import Path
@@ -41,7 +41,7 @@ class GraphCost(_Costs):
     passages: PositiveInt
     dimension: PositiveInt
     search_ms: PositiveFloat
-    """Time to find the 100 nearest passages."""
+    """Time to find the 100 passages nearest to a question."""
     bytes_each: PositiveFloat
     """Bytes of each passage's vector and links, both in memory and on disk."""
 
@@ -52,15 +52,15 @@ class ShardCost(_Costs):
     passages: PositiveInt
     dimension: PositiveInt
     hybrid_ms: PositiveFloat
-    """Time to retrieve for a question by vectors and words together."""
+    """Time of a hybrid retrieval, by vectors and words."""
     dense_ms: PositiveFloat
-    """Time to retrieve by vectors alone."""
+    """Time of a dense retrieval, by vectors only."""
     sparse_ms: PositiveFloat
-    """Time to retrieve by words alone."""
+    """Time of a sparse retrieval, by words only."""
     load_ms_each: PositiveFloat
     """Time to verify and load the shard, divided by its passages."""
     write_ms_each: PositiveFloat
-    """Time of all cores to write the shard from encoded passages, divided by its passages."""
+    """Total time of all cores to write the shard from encoded passages, divided by its passages."""
     memory_bytes_each: PositiveFloat
     """Memory of each passage, without its vector and links."""
     disk_bytes_each: PositiveFloat
@@ -68,35 +68,35 @@ class ShardCost(_Costs):
 
 
 class StatesUnits(_Costs):
-    """Costs with precomputed states, where indexing does a part of the reading."""
+    """Costs with precomputed states, for which indexing does a part of the reading."""
 
     read: tuple[LengthCost, ...] = Field(min_length=2)
-    """Time to read a passage with precomputed states. Tokens are those of `NodeUnits.read`."""
+    """Time to read a passage with precomputed states. Tokens count as in `NodeUnits.read`."""
     together: float = Field(gt=0, le=1.5)
     """`NodeUnits.together` for reads with precomputed states."""
     question: LengthCost
     """Time of the lower layers for a question, once on each node that reads."""
     compute: LengthCost
-    """Time to precompute the states of a passage while all cores do the same."""
+    """Time to precompute the states of one passage while all cores do so."""
     bytes_a_token: PositiveFloat
-    """Bytes on disk for each token."""
+    """Disk space of the states of one token."""
 
 
 class NodeUnits(_Costs):
     """Costs of a content node."""
 
     read: tuple[LengthCost, ...] = Field(min_length=2)
-    """Time to read a passage without precomputed states. Tokens are those of question, title and
-    text together, without special ones.
+    """Time to read a passage without precomputed states. Tokens are the sum for question, title and
+    text, without special tokens.
     """
     states: StatesUnits | None = None
-    """None for a bundle with a full cross-encoder."""
+    """Costs with precomputed states; None for a bundle with a full cross-encoder."""
     mean_tokens: PositiveFloat
-    """Mean tokens of question, title and text together, over the demo passages."""
+    """Mean number of tokens of question, title and text together, over the demo passages."""
     spread: Spread
     """Spread of the times of reads of the same length."""
     together: float = Field(gt=0, le=1.5)
-    """Speed of a core while all cores read, divided by its speed while the others are idle."""
+    """Speed of a core while all cores read, relative to its speed while the others are idle."""
     graphs: tuple[GraphCost, ...] = Field(min_length=1)
     shards: tuple[ShardCost, ...] = Field(min_length=1)
     retrieve_spread: Spread
@@ -112,25 +112,25 @@ class EncodeUnits(_Costs):
 
 
 class FrontUnits(_Costs):
-    """Costs of the event loop of a front node, without encoding."""
+    """Time of a front node's event loop, without encoding."""
 
     question_ms: float = Field(ge=0)
-    """Time for each question, without the time for shards."""
+    """Time per question, without the time for its shards."""
     shard_ms: float = Field(ge=0)
-    """Time for each shard that retrieves: its call, its reply, and the choice of passages."""
+    """Time per shard that retrieves: for the call, the reply, and the choice of passages."""
     pair_us: float = Field(ge=0)
-    """Microseconds for each pair of shards: this cost grows with the square of their number."""
+    """Microseconds per pair of shards: a cost that grows with the square of their number."""
     read_ms: float = Field(ge=0)
-    """Time for each shard that reads."""
+    """Time per shard that reads."""
 
 
 class ProcessUnits(_Costs):
     """Costs of processes, without their models and passages."""
 
     call_ms: float = Field(ge=0)
-    """Time of a content node for each call, without retrieving and reading."""
+    """Time of a content node per call, without retrieving and reading."""
     client_ms: float = Field(ge=0)
-    """Time of a Python client for each question."""
+    """Time of a Python client per question."""
     node_bytes: PositiveFloat
     """Memory of a content node without passages."""
     front_bytes: PositiveFloat
@@ -138,7 +138,7 @@ class ProcessUnits(_Costs):
 
 
 class UnitCosts(_Costs):
-    """All unit costs, with the hardware and bundle that they were measured with."""
+    """All unit costs, and the hardware and bundle of their measurement."""
 
     format: int = Field(default=FORMAT, ge=FORMAT, le=FORMAT)
     processor: str
@@ -151,7 +151,7 @@ class UnitCosts(_Costs):
 
 
 def shipped_unit_costs() -> UnitCosts:
-    """The unit costs that come with the code."""
+    """Returns the unit costs that come with the code."""
     return read_unit_costs(_SHIPPED_FILE)
 
 

@@ -1,6 +1,6 @@
 """Storage of snapshots, bundles and heads in directories and at fsspec URLs.
 
-Publishes files atomically and verifies what it pulls; does not know what the files contain.
+Publishes files atomically, and verifies pulled files; does not know what the files contain.
 """
 
 from pathlib import Path
@@ -14,18 +14,18 @@ _LOCAL = ("file://", "local://")
 
 
 def open_storage(url: str | Path, purpose: str, must_exist: bool = False) -> Storage:
-    """Opens a directory, or any URL with `://` that fsspec supports.
+    """Opens storage in a directory, or at any URL with `://` that fsspec supports.
 
     Args:
         url: a path or URL.
-        purpose: what the storage holds, as a plural noun for error messages.
-        must_exist: whether reading from a local directory that does not exist is an error.
+        purpose: plural noun for the content of the storage, such as `heads`, for error messages.
+        must_exist: whether reading from a missing local directory is an error.
 
     Raises UnavailableError if fsspec does not support the URL, or lacks the package for it.
 
     """
     text = str(url)
-    for scheme in _LOCAL:  # fsspec would not make files durable there
+    for scheme in _LOCAL:  # not by fsspec, which does not make local files durable
         text = text.removeprefix(scheme)
     if "://" in text:
         from winnow.storage.remote import RemoteStorage  # noqa: PLC0415 (slow to import)

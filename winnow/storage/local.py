@@ -1,4 +1,4 @@
-"""Storage in a local directory, or in a mounted network file system."""
+"""Storage in a local directory, which may be on a mounted network file system."""
 
 import contextlib
 import errno
@@ -18,14 +18,14 @@ from winnow.storage.storage import OnCopied, ignore_copied, storage_error
 _BLOCK_BYTES = 1 << 20
 _LOCK_FILE = ".lock"
 _TEMPORARY_PREFIX = ".winnow-"
-"""Prefix of temporary files. Other hidden files belong to the user."""
+"""Prefix of temporary files. Other hidden files belong to users."""
 _ABANDONED_AFTER = 24 * 3600.0
-"""Seconds after which a temporary file counts as abandoned by its writer."""
+"""Age in seconds at which a temporary file counts as abandoned by its writer."""
 _MISSING_ERRORS = (FileNotFoundError, NotADirectoryError)
 
 
 class LocalStorage:
-    """Storage in a directory. Writes survive a power loss once the method returns."""
+    """Storage in a directory. A write survives a power loss once its method has returned."""
 
     def __init__(self, root: Path, purpose: str, must_exist: bool = False) -> None:
         self._root, self._purpose, self._must_exist = root, purpose, must_exist
@@ -61,7 +61,7 @@ class LocalStorage:
             descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=_TEMPORARY_PREFIX)
             temporary = Path(name)
             try:
-                os.fchmod(descriptor, 0o644)  # other users read it, too
+                os.fchmod(descriptor, 0o644)  # so that other users can read the file
                 _write_blocks(_read_blocks(source), descriptor, on_copied)
                 temporary.replace(target)
             except BaseException:
@@ -90,7 +90,7 @@ class LocalStorage:
                 for name in names:
                     write_durably(temporary / name, (source / name).read_bytes())
                 check(temporary)
-                temporary.chmod(0o755)  # other users read it, too
+                temporary.chmod(0o755)  # so that other users can read the files
                 if target.is_dir():
                     shutil.rmtree(target)  # an incomplete version
                 temporary.rename(target)
@@ -122,7 +122,7 @@ class LocalStorage:
             os.close(descriptor)
 
     def _read_source(self, source: Path) -> Iterator[bytes]:
-        """Yields the blocks of a stored file. Its read errors are not errors of the target."""
+        """Yields the blocks of a stored file. Raises read errors as errors of the storage."""
         with self._translated_errors():
             yield from _read_blocks(source)
 
@@ -143,7 +143,7 @@ class LocalStorage:
     def _check_root(self) -> None:
         """Raises OSError if the root is a file, or is missing although it must exist.
 
-        Otherwise an unmounted disk would look like empty storage.
+        Without this check, an unmounted disk would look like empty storage.
         """
         if self._must_exist or self._root.exists():
             os.stat(os.path.join(self._root, ""))  # noqa: PTH116, PTH118 (paths drop the last slash)
@@ -158,7 +158,7 @@ class LocalStorage:
 
 
 def _read_regular_file(path: Path) -> bytes:
-    """Reads a regular file. A pipe without a writer is refused: it would block the thread."""
+    """Reads a regular file. Refuses a pipe, which would block the thread without a writer."""
     try:
         with open(path, "rb", opener=_open_nonblocking) as file:
             if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -173,7 +173,7 @@ def _open_nonblocking(path: str, flags: int) -> int:
 
 
 def _size(path: Path) -> int:
-    """Returns the bytes of a file; 0 if it was removed, or is a dangling link."""
+    """Returns the size of a file in bytes; 0 if it was removed or is a dangling link."""
     with contextlib.suppress(FileNotFoundError):
         return path.stat().st_size
     return 0
@@ -204,7 +204,7 @@ def _remove_abandoned(folder: Path) -> None:
 
 
 def _remove_hidden(directory: Path) -> None:
-    """Removes files of publishers that were killed. The caller's lock excludes running ones."""
+    """Removes files of killed publishers. The caller's lock excludes running publishers."""
     for each in directory.glob(".*"):
         if each.is_dir():
             shutil.rmtree(each, ignore_errors=True)

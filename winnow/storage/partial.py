@@ -1,7 +1,7 @@
-"""The directory `TARGET.partial`, in which a restore writes before it renames the result to TARGET.
+"""The directory `TARGET.partial`, to which a restore writes before it renames the result to TARGET.
 
-An interrupted restore leaves the directory, and the next restore resumes with the files in it. One
-process at a time holds its lock.
+An interrupted restore leaves the directory, so that the next restore can resume. Only one process
+at a time holds the lock of the directory.
 """
 
 import contextlib
@@ -21,14 +21,14 @@ _DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class PartialDirectory:
-    """A directory in which one restore writes until all files are complete."""
+    """The partial directory of one restore."""
 
     def __init__(self, target: Path, directory: Path) -> None:
         self._target, self._directory = target, directory
         self.content = directory / _CONTENT_FOLDER
 
     def publish(self) -> None:
-        """Renames the content to the target, durably, and removes the directory."""
+        """Renames the content to the target, durably, and removes the partial directory."""
         for directory, _, _ in os.walk(self.content):
             sync_directory(Path(directory))
         _check_target_is_free(self._target)
@@ -63,7 +63,7 @@ def restored_directory(target: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def open_partial(target: Path) -> Iterator[PartialDirectory]:
-    """Locks and yields the partial directory of `target`. It stays if the restore fails.
+    """Locks and yields the partial directory of `target`. The directory stays if the restore fails.
 
     Raises ArtefactError if the target exists, or the directory holds unrelated files. Raises
     UnavailableError if another process restores the target. Raises OSError if the directory cannot
@@ -80,7 +80,7 @@ def open_partial(target: Path) -> Iterator[PartialDirectory]:
 
 
 def remove_partial(target: Path) -> None:
-    """Deletes what an interrupted restore of `target` has left.
+    """Deletes the partial directory that an interrupted restore of `target` has left.
 
     Raises ArtefactError if the directory holds unrelated files, OSError if it cannot be deleted,
     and UnavailableError if a restore is running.
@@ -105,8 +105,8 @@ def _check_no_other_files(directory: Path) -> None:
         others = {each.name for each in directory.iterdir()} - {_LOCK_FILE, _CONTENT_FOLDER}
         if others:
             raise ArtefactError(
-                f"cannot restore through {directory}: it holds {min(others)}, which does not "
-                "belong there; move that file away, or restore into another directory"
+                f"cannot restore through {directory}: it holds the unrelated file {min(others)}; "
+                "move that file away, or restore into another directory"
             )
 
 
@@ -117,7 +117,9 @@ def _locked(directory: Path, target: Path) -> Iterator[None]:
     with contextlib.ExitStack() as held:
         while True:
             directory.mkdir(parents=True, exist_ok=True)
-            with contextlib.suppress(FileNotFoundError):  # the holder just removed the directory
+            with contextlib.suppress(
+                FileNotFoundError
+            ):  # the holder has just removed the directory
                 held.enter_context(locked(directory / _LOCK_FILE, busy))
                 break
         yield

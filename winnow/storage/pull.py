@@ -1,4 +1,4 @@
-"""Copies files from storage into a local directory, and verifies each checksum."""
+"""Copies files from storage into a local directory, and verifies their checksums."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ MB = 1_000_000
 
 
 class CopyProgress(Protocol):
-    """Observes copying, counted in megabytes."""
+    """Receives the progress of copying, in megabytes."""
 
     def start(self, stage: str, total: int | None, done: int = 0) -> None:
         """Begins a stage of `total` megabytes, `done` of which are already copied."""
@@ -36,13 +36,13 @@ class NoProgress:
 def start_copying(
     progress: CopyProgress, stage: str, sizes: Iterable[int], missing: Iterable[int]
 ) -> OnCopied:
-    """Begins a stage of copying files, and returns the function that counts copied bytes.
+    """Begins a stage of copying files; returns the function to call with copied bytes.
 
     Args:
-        progress: the observer.
-        stage: name of the stage, to display.
-        sizes: the bytes of each file.
-        missing: the bytes of each file that is still to be copied.
+        progress: receives the progress.
+        stage: name of the stage, for display.
+        sizes: size of each file in bytes.
+        missing: size of each file that is not yet copied, in bytes.
 
     """
     total = sum(sizes)
@@ -59,15 +59,15 @@ def start_copying(
 
 
 class FileSource(Protocol):
-    """The part of a storage that files are pulled from."""
+    """The part of `Storage` that pulling needs."""
 
     def download(self, path: str, target: Path, on_copied: OnCopied) -> None:
-        """Copies a file, as `winnow.storage.storage.Storage.download`."""
+        """Copies a stored file to a local file; see `Storage.download`."""
 
 
 @dataclass(frozen=True, slots=True)
 class PulledFile:
-    """A file to pull, as a manifest describes it."""
+    """A file to pull: its path, checksum and size, from a manifest."""
 
     path: str
     """Path of the file in the storage."""
@@ -77,7 +77,7 @@ class PulledFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullSource:
-    """The storage that files are pulled from, and its description for errors."""
+    """The storage from which files are pulled, and texts for its error messages."""
 
     storage: FileSource
     source: str
@@ -101,7 +101,7 @@ class PullSource:
 def pull_files(
     source: PullSource, files: Mapping[str, PulledFile], directory: Path, progress: CopyProgress
 ) -> None:
-    """Makes `directory` hold exactly these files, which are keyed by their paths in it.
+    """Makes `directory` hold exactly `files`, whose keys are paths in the directory.
 
     Intact files of an earlier pull are not copied again.
 

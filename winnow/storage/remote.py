@@ -1,6 +1,6 @@
 """Storage at an fsspec URL, such as s3://bucket/index.
 
-Each write of a file is atomic, as in every object store.
+Each write of a file is atomic, as object stores guarantee.
 """
 
 import contextlib
@@ -17,12 +17,12 @@ from winnow.quoting import shortened, shown
 from winnow.storage.storage import OnCopied, ignore_copied, storage_error
 
 _LOCAL_DISK_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
-"""Errors of the local disk."""
+"""Error numbers of the local disk."""
 _MISSING_ERRORS = (FileNotFoundError, NotADirectoryError)
 
 
 class RemoteStorage:
-    """A folder of a remote file system. It has no lock: the last of two writers wins."""
+    """A folder of a remote file system. There is no lock: the last of two writers wins."""
 
     def __init__(self, url: str, purpose: str) -> None:
         """Raises UnavailableError if fsspec does not support the URL, or lacks its package."""
@@ -55,7 +55,7 @@ class RemoteStorage:
         with self._translated_errors():
             try:
                 self._system.pipe_file(target, content)
-            except FileNotFoundError:  # a file system with folders needs the parent first
+            except FileNotFoundError:  # file systems with folders need the parent folder first
                 self._make_parent(target)
                 self._system.pipe_file(target, content)
 
@@ -96,14 +96,14 @@ class RemoteStorage:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Does nothing: other writers may write at the same time."""
+        """Does nothing, because remote storage has no lock."""
         yield
 
     def _entries(self, folder: str) -> list[tuple[str, dict[str, Any]]]:
         """Returns the name of each entry of a folder, and fsspec's description of the entry."""
         path = self._path(folder)
         with self._translated_errors():
-            self._system.invalidate_cache()  # its listings lack new files of other writers
+            self._system.invalidate_cache()  # cached listings lack new files of other writers
             try:
                 listed = self._system.ls(path, detail=True)
             except _MISSING_ERRORS:
@@ -129,13 +129,13 @@ class RemoteStorage:
             yield
         except WinnowError:
             raise
-        except Exception as error:  # each file system raises its own types
+        except Exception as error:  # each file system raises other types
             reason = shortened(str(error)) or repr(error)
             raise storage_error(self._url, self._purpose, reason) from error
 
 
 class _CopyCallback(Callback):  # type: ignore[misc]
-    """Reports copied bytes, for file systems that count relatively or absolutely."""
+    """Reports copied bytes. File systems report either increments or absolute counts."""
 
     def __init__(self, on_copied: OnCopied) -> None:
         super().__init__()

@@ -16,7 +16,7 @@ def ignore_copied(_count: int) -> None:
 
 
 class Storage(Protocol):
-    """A folder of files and folders. All methods block on files or on the network.
+    """A root folder with files and subfolders. All methods block on files or the network.
 
     Paths are relative, with slashes. Hidden names, which begin with a dot, are not listed. Every
     method raises UnavailableError if the storage cannot be reached or written.
@@ -47,31 +47,31 @@ class Storage(Protocol):
     def download(self, path: str, target: Path, on_copied: OnCopied = ignore_copied) -> None:
         """Copies a stored file to a local file. A failed copy leaves a partial file.
 
-        Raises FileNotFoundError if the storage has no such file. Raises OSError, which names the
-        local file, if that cannot be written.
+        Raises FileNotFoundError if the storage has no such file. Raises OSError with the name of
+        the local file if that file cannot be written.
         """
 
     def publish(
         self, folder: str, source: Path, names: Sequence[str], check: Callable[[Path | None], None]
     ) -> None:
-        """Copies files of a local folder into a new folder. The last file makes it complete.
+        """Copies the files `names` of a local folder into a new folder. The last file completes it.
 
-        `check` raises an error to refuse the written files; then nothing is published. Local
-        storage calls it before publishing, with the directory of the files. Remote storage calls it
-        with None once the files can be read.
+        `check` may raise an error, and then nothing is published. Local storage calls `check`
+        before publishing, with the directory of the written files. Remote storage calls it with
+        None when the files are readable.
 
-        The storage must be locked, and `folder` must not be in its root. Hidden files beside the
-        folder are removed, because killed publishers left them.
+        The caller must hold the lock. `folder` must be a subfolder of another folder, in which all
+        hidden files are removed as leftovers of killed publishers.
         """
 
     def directory(self, folder: str) -> Path | None:
-        """Returns the local directory of a folder; None if it is missing or remote."""
+        """Returns the local directory of a folder; None if the folder is missing or remote."""
 
     def locked(self) -> AbstractContextManager[None]:
-        """Excludes other writers on this machine. Remote storage has no lock."""
+        """Holds the lock against other writers on this machine. Remote storage has no lock."""
 
 
 def storage_error(location: object, purpose: str, reason: object) -> UnavailableError:
-    """Returns the error for storage that cannot be used. Remote callers do not see the location."""
+    """Returns the error for unusable storage, with a public message that omits the location."""
     error = UnavailableError(f"cannot use {location} for {purpose}: {reason}")
     return error.with_public(f"the store of {purpose} cannot be used")

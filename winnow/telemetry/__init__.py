@@ -1,1 +1,1 @@
-"""Metrics, logs, traces and progress bars: what operators see of a process."""
+"""Metrics, logs, traces and progress bars."""

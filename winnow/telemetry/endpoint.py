@@ -1,8 +1,9 @@
-"""The HTTP endpoint that Prometheus fetches metrics from.
+"""The HTTP endpoint for Prometheus.
 
-It runs in a thread with its own event loop, so that writing the page delays no call. A connection
-that sends nothing is closed after some seconds. If there are too many, the oldest is closed. The
-server of `prometheus_client` is not used: each of its connections keeps a thread for ever.
+Runs in a thread with its own event loop, so that rendering the page delays no call. A connection is
+closed if its request is incomplete after some seconds. If there are too many connections, the
+oldest is closed. The server of `prometheus_client` is not used, because each of its connections
+keeps a thread for ever.
 """
 
 import asyncio
@@ -32,8 +33,8 @@ _OPENMETRICS = "application/openmetrics-text"
 def exposition(registry: CollectorRegistry, accept: str = "") -> tuple[str, bytes]:
     """Returns the content type and the text of the metrics page.
 
-    `accept` is the request header of that name. Prometheus requests OpenMetrics by it, the only
-    format with exemplars, which link histograms to traces.
+    `accept`: the Accept header of the request, with which Prometheus requests OpenMetrics. Only
+    OpenMetrics has exemplars, which link histograms to traces.
     """
     if _OPENMETRICS in accept:
         page: bytes = openmetrics.generate_latest(registry)  # type: ignore[no-untyped-call]
@@ -42,7 +43,7 @@ def exposition(registry: CollectorRegistry, accept: str = "") -> tuple[str, byte
 
 
 _REQUEST_SECONDS = 5.0
-"""Seconds that a request and its reply may take."""
+"""Time limit of a request and its reply, in seconds."""
 _MAX_CONNECTIONS = 128
 """Maximum number of open connections."""
 _MAX_REQUEST_BYTES = 16 * 1024
@@ -59,7 +60,7 @@ class MetricsEndpoint:
         max_connections: int = _MAX_CONNECTIONS,
         seconds: float = _REQUEST_SECONDS,
     ) -> None:
-        """`max_connections`: maximum number of open connections; `seconds`: time limit of each."""
+        """`max_connections`: limit of open connections; `seconds`: time limit of each one."""
         self._registry, self._max_connections, self._seconds = registry, max_connections, seconds
         self._connections: dict[asyncio.StreamWriter, None] = {}
         """The open connections, the oldest first."""
@@ -90,7 +91,7 @@ class MetricsEndpoint:
             oldest.transport.abort()
         writer.transport.set_write_buffer_limits(
             0
-        )  # so that a client that does not read is noticed
+        )  # so that `drain` detects clients that do not read
         try:
             with contextlib.suppress(
                 TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError
@@ -101,7 +102,7 @@ class MetricsEndpoint:
                     await writer.drain()
         finally:
             self._connections.pop(writer, None)
-            # `close` would wait for a client that does not read the rest of the page
+            # `close` would wait for clients that do not read the whole page
             writer.transport.abort()
 
     def _page(self, request: bytes) -> bytes:
@@ -119,8 +120,8 @@ class MetricsEndpoint:
 
 
 def register_process_metrics(registry: CollectorRegistry) -> None:
-    """Adds `process_*`, `python_*` and `winnow_build_info`. Call it once in a process."""
-    # otherwise every counter and histogram has a second, unused series
+    """Registers `process_*`, `python_*` and `winnow_build_info`. Call it once per process."""
+    # otherwise every counter and histogram has an additional, unused series
     disable_created_metrics()  # type: ignore[no-untyped-call]
     ProcessCollector(registry=registry)
     PlatformCollector(registry=registry)

@@ -1,4 +1,4 @@
-"""Metrics with equal names of several parts of a process. A label names the part."""
+"""Exports metrics with equal names from several parts of a process, with a label for the part."""
 
 from collections.abc import Iterator
 
@@ -8,16 +8,16 @@ from prometheus_client.samples import Sample
 
 
 class LabelledRegistries(Collector):
-    """A registry for each part. All are exported by one registry, with an additional label."""
+    """A registry for each part. All are exported through one registry, with an additional label."""
 
     def __init__(self, registry: CollectorRegistry, label: str) -> None:
-        """`label` is the name of the label."""
+        """`registry`: exports the parts; `label`: name of the additional label."""
         self._label = label
         self._parts: dict[str, CollectorRegistry] = {}
         registry.register(self)
 
     def of(self, part: str) -> CollectorRegistry:
-        """The registry of a part, by the label's value."""
+        """Returns the registry of a part, and creates it if needed. `part` is the label's value."""
         return self._parts.setdefault(part, CollectorRegistry())
 
     def drop(self, part: str) -> None:
@@ -25,7 +25,7 @@ class LabelledRegistries(Collector):
         self._parts.pop(part, None)
 
     def collect(self) -> Iterator[Metric]:
-        """One family for each name, with the samples of all parts."""
+        """Yields one metric family for each name, with the samples of all parts."""
         families: dict[str, Metric] = {}
         for part, registry in list(self._parts.items()):
             for family in registry.collect():

@@ -1,6 +1,6 @@
 """Formats log lines: limits their length, escapes characters, and adds the process name.
 
-Lines may contain text that callers sent.
+Escaping is needed because lines may contain text from callers.
 """
 
 import os
@@ -16,15 +16,13 @@ if TYPE_CHECKING:  # commands import this module to print errors
 MAX_LINE_LENGTH = 8_192
 """Maximum number of characters of a line."""
 _MAX_VALUE_LENGTHS = (4_000, 400, 40)
-"""Maximum number of characters of each value; the first limit that makes the line short enough
-applies.
-"""
+"""Maximum number of characters per value. The first limit that shortens the line enough applies."""
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _STACK = "exception"
 
 
 def limit_length(render: "Processor") -> "Processor":
-    """Renders a line with its values cut until it is short enough; JSON stays whole."""
+    """Returns a renderer that shortens values until the line is short enough; JSON stays valid."""
 
     def rendered(logger: "WrappedLogger", name: str, event: "EventDict") -> str:
         line = ""
@@ -39,9 +37,10 @@ def limit_length(render: "Processor") -> "Processor":
 
 
 def escape_controls(_logger: "WrappedLogger", _name: str, event: "EventDict") -> "EventDict":
-    """Escapes control characters as Python does; JSON escapes them anyway.
+    """Escapes control characters as Python does. Needed only for text, as JSON escapes them anyway.
 
-    They could control a terminal, or split a line in two. The lines of a stack trace stay separate.
+    Control characters could control a terminal, or split a line in two. The lines of a stack trace
+    stay separate.
     """
     texts = {key: value for key, value in event.items() if isinstance(value, str)}
     return {
@@ -58,7 +57,7 @@ def _escape(text: str) -> str:
 
 
 def _shorten(value: object, max_length: int) -> object:
-    """Cuts out the middle, because the end of a stack trace is the most useful part."""
+    """Cuts out the middle of a long value. The end of a stack trace is its most useful part."""
     if value is None or isinstance(value, bool | int | float):
         return value
     text = value if isinstance(value, str) else repr(value)
@@ -72,23 +71,23 @@ _WIDTH = 8
 
 
 def process_prefix() -> str:
-    """The prefix of every log line of this process; empty if the process has no name."""
+    """Returns the prefix of this process's log lines; empty if the process has no name."""
     name = os.environ.get(NAME_VARIABLE, "")
     return name and f"{name:<{_WIDTH}}"
 
 
 def prefix_lines(text: str) -> str:
-    """The text with the prefix before each of its lines."""
+    """Returns the text with the process prefix before each of its lines."""
     start = process_prefix()
     return "\n".join(f"{start}{line}" for line in text.split("\n")) if start else text
 
 
 def add_process_name(_logger: "WrappedLogger", _name: str, event: "EventDict") -> "EventDict":
-    """Adds the name of this process to a log line for programs, if it has one."""
+    """Adds the name of this process, if it has one, to a JSON log line."""
     name = os.environ.get(NAME_VARIABLE)
     return {**event, "process": name} if name else event
 
 
 def with_prefix(render: "Processor") -> "Callable[[WrappedLogger, str, EventDict], str]":
-    """Renders a log line for people, with the prefix before each of its lines."""
+    """Returns a renderer for text that adds the process prefix before each line."""
     return lambda logger, name, event: prefix_lines(str(render(logger, name, event)))

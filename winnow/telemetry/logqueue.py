@@ -1,7 +1,7 @@
 """A queue of log lines whose destination may be slow, full or closed.
 
-Logging only adds a line to the bounded queue, which neither waits nor fails. One thread writes.
-Does not know the content of lines.
+Logging only adds a line to the bounded queue, which neither waits nor fails. One thread writes the
+lines. Does not know the content of lines.
 """
 
 import queue
@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 
 _ATOMIC_BYTES = 4_096
-"""Maximum bytes that a pipe takes in one piece (PIPE_BUF on Linux), unmixed with other writers."""
+"""Maximum bytes that a pipe writes atomically, unmixed with other writers (Linux's PIPE_BUF)."""
 _MAX_TAKEN = 100
 """Maximum number of lines taken from the queue in one round."""
 _WAKE, _END = b"", None
@@ -29,22 +29,22 @@ class LogQueue:
         Args:
             write: writes whole lines; may block, or raise OSError or ValueError.
             max_lines: maximum number of waiting lines.
-            tick: called by the thread between batches. Returns the seconds until its next call, or
-                None for the time after the next lines.
+            tick: called by the thread before each wait for lines. Returns the maximum seconds to
+                wait; None to wait until a line arrives.
 
         """
         self._write, self._max_lines, self._tick = write, max_lines, tick
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        # a thread may enter twice: garbage collection in between may log, too
+        # reentrant: a garbage collection within the lock may log, too
         self._dropped, self._counting = 0, threading.RLock()
         self._closed = False
-        # a daemon: the process ends also while a write hangs
+        # a daemon, so that the process can end while a write hangs
         self._thread = threading.Thread(target=self._run, name="logs", daemon=True)
         self._thread.start()
 
     @property
     def dropped(self) -> int:
-        """Number of lines that were not written."""
+        """Number of lines that were dropped or could not be written."""
         return self._dropped
 
     def put(self, line: str) -> None:
@@ -52,7 +52,7 @@ class LogQueue:
         if self._closed or self._lines.qsize() >= self._max_lines:
             self.count_dropped(1)
         else:
-            # UTF-8 cannot encode a lone surrogate, which is no reason to lose the line
+            # `backslashreplace`: lone surrogates, which UTF-8 cannot encode, must not lose the line
             self._lines.put(line.encode(errors="backslashreplace") + b"\n")
 
     def count_dropped(self, lines: int) -> None:
@@ -73,7 +73,7 @@ class LogQueue:
     def _run(self) -> None:
         running = True
         while running:
-            lines = self._next()
+            lines = self._wait_for_lines()
             running = _END not in lines
             for batch in _batches(lines):
                 try:
@@ -81,8 +81,8 @@ class LogQueue:
                 except (OSError, ValueError):  # full or closed: the service continues
                     self.count_dropped(len(batch))
 
-    def _next(self) -> list[bytes | None]:
-        """The waiting lines, or the next one; empty if `tick` is due first."""
+    def _wait_for_lines(self) -> list[bytes | None]:
+        """Waits for a line, and returns the waiting lines; empty if `tick` is due first."""
         lines: list[bytes | None] = []
         try:
             lines.append(self._lines.get(timeout=self._tick()))
@@ -94,10 +94,10 @@ class LogQueue:
 
 
 def _batches(lines: list[bytes | None]) -> Iterator[list[bytes]]:
-    """Groups lines so that each batch can be written in one piece.
+    """Groups lines into batches that a pipe writes atomically.
 
-    Each write needs the interpreter lock, which a busy event loop releases only two hundred times
-    a second.
+    Batches need fewer writes. Each write needs the interpreter lock, which a busy event loop
+    releases only two hundred times per second.
     """
     batch: list[bytes] = []
     for line in filter(None, lines):

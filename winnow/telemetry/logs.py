@@ -1,7 +1,7 @@
 """Structured logs on standard error: JSON lines for programs, text for people.
 
-Logging neither blocks nor fails, wherever standard error leads. Lines that cannot be written are
-dropped and counted.
+Logging neither blocks nor fails, even if standard error is full, closed or not read. Lines that
+cannot be written are dropped and counted.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from structlog.dev import ConsoleRenderer, plain_traceback
 from structlog.processors import JSONRenderer, TimeStamper, format_exc_info
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-from winnow.policy.sampling import Kind, Sampler
+from winnow.policy.sampling import Kind, LogSampler
 from winnow.telemetry import stderr
 from winnow.telemetry.logline import (
     add_process_name,
@@ -28,12 +28,12 @@ from winnow.telemetry.logline import (
     with_prefix,
 )
 from winnow.telemetry.logqueue import LogQueue
-from winnow.telemetry.python_logs import python_logs
+from winnow.telemetry.python_logs import forward_python_logs
 
 _log = structlog.get_logger("winnow.logs")
 _MAX_WAITING = 1_000
 _MAX_PER_SECOND, _MAX_WITH_STACK = 20, 2
-"""Maximum number of lines of one kind in a second, without and with a stack trace."""
+"""Maximum number of lines of one kind per second, without and with a stack trace."""
 _CLOSE_SECONDS = 1.0
 """Seconds to write the last lines before the process ends."""
 _SUMMARY = "more lines like this"
@@ -43,10 +43,11 @@ class Logs:
     """Samples the log lines of a process and writes them to standard error in a thread."""
 
     def __init__(self) -> None:
-        self._sampler = Sampler(time.monotonic)
-        # a thread may enter twice: garbage collection in between may log, too
+        self._sampler = LogSampler(time.monotonic)
+        # reentrant: a garbage collection within the lock may log, too
         self._sampling = threading.RLock()
         self._awake = False
+        """Whether the queue's thread has been woken to report withheld lines."""
         self._queue = LogQueue(stderr.open_writer(), _MAX_WAITING, self._summarise)
         self.put = self._queue.put
 
@@ -60,7 +61,7 @@ class Logs:
         self._queue.count_dropped(1)
 
     def sample(self, _logger: WrappedLogger, level: str, event: EventDict) -> EventDict:
-        """A structlog processor that drops frequent kinds of lines, unless they report success."""
+        """A structlog processor that limits lines of one kind per second, except for success."""
         if event.get("status") == "OK" or event.get("event") == _SUMMARY:
             return event
         max_lines = _MAX_WITH_STACK if event.get("exc_info") else _MAX_PER_SECOND
@@ -73,7 +74,7 @@ class Logs:
         raise structlog.DropEvent
 
     def close(self) -> None:
-        """Writes the waiting lines, for a second at most."""
+        """Writes the waiting lines, for at most a second."""
         self._log_withheld(unfinished=True)
         self._queue.close(_CLOSE_SECONDS)
 
@@ -99,7 +100,7 @@ def logging_to_stderr(level: str, as_json: bool = True) -> Iterator[Logs]:
 
     With `as_json` off, lines are text for people at a terminal.
     """
-    colours = _colours()
+    colours = _use_colours()
     logs = Logs()
     processors: list[Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -110,7 +111,7 @@ def logging_to_stderr(level: str, as_json: bool = True) -> Iterator[Logs]:
         *(
             [add_process_name, limit_length(JSONRenderer())]
             if as_json
-            else [escape_controls, limit_length(_text(colours))]
+            else [escape_controls, limit_length(_text_renderer(colours))]
         ),
     ]
     structlog.configure(
@@ -121,7 +122,7 @@ def logging_to_stderr(level: str, as_json: bool = True) -> Iterator[Logs]:
     if sys.stderr is not None:
         stderr.make_nonblocking()
     printed = stderr.LineBuffer(lambda line: logs.put(prefix_lines(line)))
-    with contextlib.redirect_stderr(printed), python_logs():
+    with contextlib.redirect_stderr(printed), forward_python_logs():
         try:
             yield logs
         finally:
@@ -136,9 +137,9 @@ class _LineLogger:
 
 
 def _without_errors(processors: Sequence[Processor], logs: Logs) -> Processor:
-    """Combines `processors` into one that drops and counts an event on which one of them fails.
+    """Combines `processors` into one that drops and counts an event if a processor fails.
 
-    A value that cannot be rendered must not fail a request.
+    Otherwise a value that cannot be rendered would fail a request.
     """
 
     def processed(logger: Any, name: str, event: Any) -> Any:
@@ -156,16 +157,16 @@ def _without_errors(processors: Sequence[Processor], logs: Logs) -> Processor:
 
 
 def _kind(level: str, event: EventDict) -> Kind:
-    """Level, event, method and status. Callers cannot choose them, so there are few kinds."""
+    """Returns the kind of a line for sampling. Callers cannot choose it, so there are few kinds."""
     source = event.get("logger") or event.get("event")
     return level, str(source), str(event.get("method", "")), str(event.get("status", ""))
 
 
-def _text(colours: bool) -> Processor:
+def _text_renderer(colours: bool) -> Processor:
     return with_prefix(ConsoleRenderer(colors=colours, exception_formatter=plain_traceback))
 
 
-def _colours() -> bool:
-    """Whether to use colours: only at a terminal, unless NO_COLOR (https://no-color.org) is set."""
+def _use_colours() -> bool:
+    """Whether to use colours: only on a terminal, unless NO_COLOR (https://no-color.org) is set."""
     at_terminal = sys.stderr is not None and sys.stderr.isatty()
     return at_terminal and not os.environ.get("NO_COLOR")

@@ -3,10 +3,10 @@
 Registries are injected, so that tests and several nodes in one process do not collide. Labels never
 contain text from users.
 
-Buckets are in seconds, except for counts and shares. From 5 to 220 ms, the range of most reads and
-questions, each bound is about 1.5 times the previous one (the E6 series of preferred numbers).
-Prometheus interpolates quantiles between two bounds, so the error is at most one step. A histogram
-has at most 16 bounds, because each bound is a series for every method, stage, shard and status.
+Buckets are in seconds, except for COUNTS and SHARES. Most reads and questions take 5 to 220 ms. In
+this range, each bound is about 1.5 times the previous one (the E6 series of preferred numbers).
+Prometheus interpolates quantiles between two bounds, so their error is at most one step. A
+histogram has at most 16 bounds, because each bound is a series per method, stage, shard and status.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,10 +25,10 @@ SHARES = (0.25, 0.5, 0.75, 0.9, 0.99, 0.999999)
 
 
 def create_series(counter: Counter, *labels: str, last_values: Iterable[str]) -> None:
-    """Creates the series of a counter at 0, one for each of `last_values` of its last label.
+    """Creates series of a counter at 0, one for each value in `last_values` of its last label.
 
-    `labels` are the values of its other labels. Prometheus sees no increase in a series that starts
-    at 1, so the first event would not alert.
+    `labels` are the values of its other labels. Without these series, the first event would create
+    a series at 1. Prometheus would see no increase, and alerts would miss the event.
     """
     for value in last_values:
         counter.labels(*labels, value)
@@ -43,7 +43,7 @@ class MetricFactory:
     def counter(
         self, name: str, documentation: str, *labels: str, values: Iterable[str] = ()
     ) -> Counter:
-        """Creates a counter. `values` of its only label have a series at 0 from the start."""
+        """Creates a counter, with a series at 0 for each of the `values` of its only label."""
         counter = Counter(name, documentation, labels, registry=self._registry)
         create_series(counter, last_values=values)
         return counter
@@ -59,13 +59,16 @@ class MetricFactory:
 
 
 class FunctionCounter(Collector):
-    """A counter whose values are read from functions when metrics are fetched.
+    """A counter whose values are read from functions when metrics are scraped.
 
-    For hot paths that must not spend time on a counter, such as ending a span.
+    For hot paths that must not spend time on a counter, such as the end of a span.
     """
 
     def __init__(self, name: str, documentation: str, **values: Callable[[], float]) -> None:
-        """`values` are functions by values of the label `result`. A single `value` has no label."""
+        """Takes a function for each value of the label `result`.
+
+        A single function with the name `value` makes a counter without labels.
+        """
         self._name, self._documentation, self._values = name, documentation, values
 
     def collect(self) -> Iterator[CounterMetricFamily]:
@@ -77,7 +80,7 @@ class FunctionCounter(Collector):
 
 
 def dropped_lines(dropped: Callable[[], int]) -> FunctionCounter:
-    """The counter of log lines that were dropped."""
+    """Returns the counter of dropped log lines."""
     return FunctionCounter(
         "winnow_log_lines_dropped",
         "Log lines that could not be written: standard error is full, closed or not read",
@@ -86,7 +89,7 @@ def dropped_lines(dropped: Callable[[], int]) -> FunctionCounter:
 
 
 def trace_spans(sent: Callable[[], int], dropped: Callable[[], int]) -> FunctionCounter:
-    """The counters of spans that were sent to the collector, and of dropped spans."""
+    """Returns the counter of spans, by result: sent to the collector, or dropped."""
     return FunctionCounter(
         "winnow_trace_spans",
         "Spans of traces by result: sent, or dropped because the collector is slow or gone",
@@ -112,27 +115,27 @@ class RpcMetrics:
     def record_call(
         self, method: str, status: str, seconds: float, exemplar: dict[str, str] | None = None
     ) -> None:
-        """Counts a call; `exemplar` links the histogram to its trace."""
+        """Records the duration of a call; `exemplar` links it to its trace."""
         self._latency.labels(method, status).observe(seconds, exemplar)
 
 
 class BundleMetrics:
-    """The bundle that a process has loaded."""
+    """The metric with the identity of the loaded bundle."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         make = MetricFactory(registry)
         labels = ("name", "version", "fingerprint")
         self._info = make.gauge("winnow_bundle_info", "The loaded bundle; always 1", *labels)
 
-    def loaded(self, name: str, version: str, fingerprint: str) -> None:
+    def record_loaded(self, name: str, version: str, fingerprint: str) -> None:
         self._info.labels(name, version, fingerprint).set(1)
 
 
 class CacheMetrics:
-    """The size, lookups and evictions of a cache. Several caches of a kind add up."""
+    """The size, lookups and evictions of a cache; caches with the same metrics are summed."""
 
     def __init__(self, registry: CollectorRegistry, name: str, contents: str) -> None:
-        """`name` is the prefix of the metric names; `contents` names the entries in their help."""
+        """`name`: prefix of the metric names; `contents`: noun for the entries in help texts."""
         make = MetricFactory(registry)
         self._lookups = make.counter(
             name, f"Lookups of {contents}, by result: hit or miss", "result", values=("hit", "miss")
@@ -147,6 +150,6 @@ class CacheMetrics:
         self._lookups.labels(result).inc()
 
     def resize(self, added_bytes: int, evicted: int) -> None:
-        """Adds `added_bytes`, which may be negative, and counts `evicted` entries."""
+        """Adds `added_bytes` (may be negative) to the size, and counts `evicted` entries."""
         self._bytes.inc(added_bytes)
         self._evictions.inc(evicted)

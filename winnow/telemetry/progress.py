@@ -1,6 +1,6 @@
-"""Progress of long work on standard error: a bar on a terminal, else a line every ten seconds.
+"""Progress of long work on standard error: a bar on a terminal, otherwise a line every ten seconds.
 
-Rich omits colours if NO_COLOR is set or the output is no terminal.
+Rich omits colours if NO_COLOR is set or the output is not a terminal.
 """
 
 import time
@@ -26,7 +26,7 @@ from winnow.telemetry.stage import StageClock
 
 
 class StageProgress:
-    """Shows the progress of one stage after the other; a context manager."""
+    """A context manager that shows the progress of successive stages."""
 
     def __init__(
         self, console: Console | None = None, clock: Callable[[], float] = time.monotonic
@@ -38,7 +38,7 @@ class StageProgress:
         self._task = TaskID(0)
 
     def start(self, stage: str, total: int | None, done: int = 0) -> None:
-        """Begins a stage of `total` steps, of which `done` were done in an earlier run."""
+        """Begins a stage of `total` steps, of which an earlier run has done `done`."""
         self._end_stage()
         self._stage = StageClock(stage, total, done, self._clock)
         if self._bars is not None:
@@ -47,7 +47,7 @@ class StageProgress:
             self.say(self._stage.opening_line())
 
     def advance(self, steps: int = 1) -> None:
-        """Counts steps of the current stage as done."""
+        """Adds `steps` to the finished steps of the current stage."""
         if self._stage is None:
             return
         self._stage.advance(steps)
@@ -76,11 +76,11 @@ class StageProgress:
             self._bars.stop()
 
     def _end_stage(self, done: bool = True) -> None:
-        """`done`: whether the stage was completed; False if it was interrupted."""
+        """Ends the current stage, if any. `done`: False if the stage was interrupted."""
         if self._stage is None:
             return
         if self._bars is not None and done:
-            # a bar without a total would keep moving
+            # without a total, the finished bar would keep moving
             self._bars.update(self._task, total=self._bars.tasks[self._task].completed or 1)
         elif self._bars is None:
             self.say(self._stage.summary())

@@ -1,6 +1,6 @@
 """Forwards the records of Python's `logging` and `warnings` to the structured log.
 
-By default they write to standard error synchronously, which may block.
+By default, both write to standard error synchronously, which may block.
 """
 
 import contextlib
@@ -14,30 +14,30 @@ import structlog
 _log = structlog.get_logger("python")
 
 
-class _Forwarding(logging.Handler):
+class _ForwardingHandler(logging.Handler):
     """A handler that forwards records to structlog."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Logs a record; never raises."""
         try:
             message = record.getMessage()
-        except Exception as error:  # noqa: BLE001 (arguments that do not fit their message)
+        except Exception as error:  # noqa: BLE001 (the arguments do not fit the message)
             message = f"{record.msg} ({error!r})"
         level = min(max(record.levelno // 10 * 10, logging.DEBUG), logging.CRITICAL)
         _log.log(level, message, logger=record.name, exc_info=record.exc_info)
 
 
 @contextlib.contextmanager
-def python_logs() -> Iterator[None]:
-    """Forwards warnings, and records of level WARNING or above, within the context."""
-    root, forwarding = logging.getLogger(), _Forwarding()
+def forward_python_logs() -> Iterator[None]:
+    """Within the context, forwards warnings, and log records of level WARNING and above."""
+    root, forwarding = logging.getLogger(), _ForwardingHandler()
     others, raising, level = root.handlers[:], logging.raiseExceptions, root.level
     root.handlers[:] = [forwarding]
     root.setLevel(logging.WARNING)  # libraries may have changed it
     logging.raiseExceptions = False
     showing = warnings.showwarning
-    # not `logging.captureWarnings`, which has no effect if it was called before
-    warnings.showwarning = _show
+    # `logging.captureWarnings` would have no effect if it was called before
+    warnings.showwarning = _log_warning
     try:
         yield
     finally:
@@ -47,7 +47,7 @@ def python_logs() -> Iterator[None]:
         root.handlers[:] = others
 
 
-def _show(
+def _log_warning(
     message: Warning | str,
     category: type[Warning],
     filename: str,

@@ -5,14 +5,14 @@ from functools import partial
 import structlog
 from prometheus_client import CollectorRegistry
 
-from winnow.inference.choosing import Choice, RuntimeChooser
+from winnow.inference.choosing import RuntimeChoice, RuntimeChooser
 from winnow.telemetry.metrics import MetricFactory
 
 _log = structlog.get_logger("winnow.runtimes")
 
 
 class RuntimeMetrics:
-    """Reports runtimes by model: in the metrics, and in the log if there was a choice."""
+    """Exports the runtime of each model, and logs it if there were several to choose from."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         make = MetricFactory(registry)
@@ -27,11 +27,11 @@ class RuntimeMetrics:
         )
 
     def chooser(self, bundle: str) -> RuntimeChooser:
-        """Returns the chooser for the models of a bundle; its choices are recorded."""
+        """Returns a chooser for the models of a bundle, whose choices are recorded here."""
         return RuntimeChooser(partial(self.record_choice, bundle))
 
-    def record_choice(self, bundle: str, choice: Choice) -> None:
-        """Records a choice for a model of a bundle."""
+    def record_choice(self, bundle: str, choice: RuntimeChoice) -> None:
+        """Records the chosen runtime of a model of a bundle."""
         self._info.labels(bundle, choice.model, choice.runtime, choice.by.value).set(1)
         if choice.why:
             spent = {f"{name}_ms": each for name, each in choice.milliseconds.items()}

@@ -1,4 +1,4 @@
-"""The progress of a stage of long work, as lines of text, and when they are due. Pure."""
+"""Describes the progress of a stage of long work in lines of text, and when each is due. Pure."""
 
 from collections import deque
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from collections.abc import Callable
 LINE_INTERVAL = 10.0
 """Seconds between two lines."""
 _RATE_LINES = 7
-"""Number of lines over which the rate is computed: about a minute."""
+"""Number of recent lines from which the rate is computed, which span about a minute."""
 _MINUTE, _HOUR = 60, 3600
 _DECIMALS_BELOW = 10
 
@@ -17,7 +17,7 @@ class StageClock:
     def __init__(self, name: str, total: int | None, done: int, clock: Callable[[], float]) -> None:
         """`total`: number of steps; None if not known.
 
-        `done`: steps of an earlier run, which do not count for the rate.
+        `done`: number of steps from an earlier run, which do not count for the rate.
         """
         self._name, self._total, self._clock = name, total, clock
         self._done = done
@@ -25,20 +25,20 @@ class StageClock:
         self._recent = deque([self._start], maxlen=_RATE_LINES)
 
     def advance(self, steps: int) -> None:
-        """Counts steps as done."""
+        """Adds `steps` to the finished steps."""
         self._done += steps
 
     def is_due(self) -> bool:
-        """Whether the next line is due."""
+        """Whether the next progress line is due."""
         return self._clock() - self._recent[-1][0] >= LINE_INTERVAL
 
     def opening_line(self) -> str:
-        """The line at the start of the stage."""
+        """Returns the line for the start of the stage."""
         ahead = "" if self._total is None else f": {self._total - self._done:,} to do"
         return f"{self._name}{ahead}"
 
     def progress_line(self) -> str:
-        """Returns a line about the progress; the next one is due `LINE_INTERVAL` later."""
+        """Returns a line with the progress. The next line is due after `LINE_INTERVAL`."""
         rate = self._rate(self._recent[0])
         self._recent.append((self._clock(), self._done))
         return ", ".join(
@@ -46,13 +46,13 @@ class StageClock:
         )
 
     def summary(self) -> str:
-        """The line at the end of the stage."""
+        """Returns the line for the end of the stage."""
         spent = duration(self._clock() - self._start[0])
         speed = _rate_text(self._rate(self._start))
         return ", ".join(filter(None, [f"{self._done_text()} in {spent}", speed]))
 
     def _rate(self, since: tuple[float, int]) -> float:
-        """Steps per second since `since`; 0 if not known."""
+        """Returns the steps per second since a (time, steps) pair; 0 if not known."""
         seconds = self._clock() - since[0]
         return (self._done - since[1]) / seconds if seconds > 0 else 0.0
 
@@ -69,7 +69,7 @@ class StageClock:
 
 
 def duration(seconds: float) -> str:
-    """A duration: 42 s, 52 min, 3 h 12 min."""
+    """Formats a duration: 4.2 s, 42 s, 52 min, 3 h 12 min."""
     if seconds < _DECIMALS_BELOW:
         return f"{seconds:.1f} s"
     if seconds < _MINUTE:

@@ -1,6 +1,6 @@
-"""Standard error without Python's own file object.
+"""Writes to standard error without Python's own file object, `sys.stderr`.
 
-That object has a lock. A thread that hangs in a write would hold the lock, and block every other
+`sys.stderr` has a lock. A thread that hangs in a write would hold the lock, and block every other
 print and the exit of the interpreter.
 """
 
@@ -20,14 +20,15 @@ _STANDARD_ERROR = 2
 def open_writer() -> Callable[[bytes], None]:
     """Returns a function that writes bytes to standard error.
 
-    It blocks if standard error blocks, and raises OSError or ValueError if it cannot write.
+    The function blocks if standard error blocks. It raises OSError or ValueError if it cannot
+    write.
     """
     stream = sys.stderr
-    if stream is None:  # the process was started without one
-        return _fail
+    if stream is None:  # the process was started without standard error
+        return _raise_no_stderr
     try:
         descriptor = os.dup(stream.fileno())
-    except io.UnsupportedOperation:  # in memory
+    except io.UnsupportedOperation:  # `stream` is in memory
         return lambda data: _write_text(stream, data)
     return _DescriptorWriter(descriptor).write
 
@@ -35,8 +36,9 @@ def open_writer() -> Callable[[bytes], None]:
 def make_nonblocking() -> None:
     """Makes standard error non-blocking if it is a pipe.
 
-    Native libraries write to it directly. They should lose lines rather than wait for a pipe that
-    nobody reads. The pipe is opened again, so that other processes with this pipe are not affected.
+    Native libraries write to standard error directly. They must lose lines rather than wait for a
+    pipe that is not read. The pipe is reopened, so that other processes with the same pipe are not
+    affected.
     """
     try:
         if stat.S_ISFIFO(os.fstat(_STANDARD_ERROR).st_mode):
@@ -44,7 +46,7 @@ def make_nonblocking() -> None:
             os.dup2(nonblocking, _STANDARD_ERROR)
             os.close(nonblocking)
     except OSError:
-        # not on Linux, or the reader has closed the pipe: then a write fails and does not wait
+        # not on Linux, or the reader has closed the pipe, so that writes fail without waiting
         return
 
 
@@ -55,12 +57,12 @@ class _DescriptorWriter:
         self._descriptor, self._in_line = descriptor, False
 
     def write(self, data: bytes) -> None:
-        """Writes all of `data`; first a line feed, if an earlier write failed within a line."""
+        """Writes all of `data`. If an earlier write failed within a line, first ends that line."""
         data = b"\n" + data if self._in_line else data
         while data:
             try:
                 written = os.write(self._descriptor, data)
-            except BlockingIOError:  # another process made it non-blocking
+            except BlockingIOError:  # another process has made the descriptor non-blocking
                 select.select([], [self._descriptor], [])
             else:
                 self._in_line = not data[:written].endswith(b"\n")
@@ -71,15 +73,15 @@ def _write_text(stream: TextIO, data: bytes) -> None:
     stream.write(data.decode())
 
 
-def _fail(_: bytes) -> None:
+def _raise_no_stderr(_: bytes) -> None:
     raise OSError("there is no standard error")
 
 
 class LineBuffer(io.TextIOBase):
-    """A replacement for `sys.stderr` that passes printed text on, line by line."""
+    """A replacement for `sys.stderr` that passes printed text to a function, line by line."""
 
     def __init__(self, put: Callable[[str], None]) -> None:
-        """`put` is called with each line: without its line feed, and cut to a maximum length."""
+        """`put` is called with each line, without its line feed and cut to `MAX_LINE_LENGTH`."""
         self._put, self._unfinished = put, ""
 
     def writable(self) -> bool:
@@ -87,7 +89,7 @@ class LineBuffer(io.TextIOBase):
         return True
 
     def write(self, text: str) -> int:
-        """Passes complete lines on, and keeps the start of an unfinished one."""
+        """Passes complete lines to `put`, and keeps the start of an unfinished line."""
         *lines, unfinished = (self._unfinished + text).split("\n")
         self._unfinished = unfinished[:MAX_LINE_LENGTH]
         for line in lines:

@@ -96,7 +96,7 @@ def test_there_is_nothing_before_the_first_version(store: HeadStore, tmp_path: P
     store.publish(small_head(tmp_path / "a"))
     with pytest.raises(NotFoundError, match="has served no version before 1"):
         store.rollback("intent")
-    with pytest.raises(NotFoundError, match=r"has no version 7: .* holds version 1 of it"):
+    with pytest.raises(NotFoundError, match=r"has no version 7: .* holds version 1"):
         store.rollback("intent", 7)
 
 
@@ -123,14 +123,14 @@ def test_a_version_can_be_published_to_be_served_later(store: HeadStore, tmp_pat
 def test_a_version_never_changes(store: HeadStore, tmp_path: Path) -> None:
     store.publish(small_head(tmp_path / "a"))
     store.publish(small_head(tmp_path / "a"))  # the same once more
-    with pytest.raises(ArtefactError, match="publish it as version 2"):
+    with pytest.raises(ArtefactError, match="publish this head as version 2"):
         store.publish(small_head(tmp_path / "b", tenant="somebody else"))
     assert store.manifest("intent", 1).tenant == ""
 
 
 def test_a_store_belongs_to_one_encoder(store: HeadStore, tmp_path: Path) -> None:
     store.publish(small_head(tmp_path / "a"))
-    with pytest.raises(IdentityError, match="publish it into another store"):
+    with pytest.raises(IdentityError, match="publish the head to another store"):
         store.publish(small_head(tmp_path / "b", "other", fingerprint="f" * 16))
     assert store.ids() == ["intent"]
 

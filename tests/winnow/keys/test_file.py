@@ -80,7 +80,7 @@ def entry(**changed: object) -> dict[str, object]:
 )
 def test_a_file_that_holds_no_keys_is_an_error_that_names_it(path: Path, content: str) -> None:
     path.write_text(content)
-    with pytest.raises(KeyFileError, match=r"keys\.json is not a file of keys"):
+    with pytest.raises(KeyFileError, match=r"keys\.json is not a key file"):
         read_keys(path)
 
 

@@ -61,7 +61,9 @@ def test_a_rate_counts_over_all_scopes_and_says_when_to_try_again() -> None:
     gate = Gate([limited(Rate(0.5, 2))], clock)
     gate.admit(Scope.ASK, TOKEN)
     gate.admit(Scope.FEED, TOKEN)
-    with pytest.raises(OverloadedError, match=r"alice may be used 0\.5 times a second") as caught:
+    with pytest.raises(
+        OverloadedError, match=r"alice exceeds its rate of 0\.5 calls per second"
+    ) as caught:
         gate.admit(Scope.ASK, TOKEN)
     assert caught.value.retry_after == pytest.approx(2.0)
     clock.advance(2.0)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from manual_clock import ManualClock
 
-from winnow.policy.rates import Rate, Rates
+from winnow.policy.rates import Rate, TokenBuckets
 
 TWO_A_SECOND = Rate(2.0, 3.0)
 
@@ -16,7 +16,7 @@ def clock() -> ManualClock:
 
 
 def test_a_burst_is_let_through_and_then_one_at_a_time(clock: ManualClock) -> None:
-    rates = Rates(clock)
+    rates = TokenBuckets(clock)
     assert [rates.take("a", TWO_A_SECOND) for _ in range(3)] == [0, 0, 0]
     assert rates.take("a", TWO_A_SECOND) == pytest.approx(0.5)
     clock.advance(0.5)
@@ -25,7 +25,7 @@ def test_a_burst_is_let_through_and_then_one_at_a_time(clock: ManualClock) -> No
 
 
 def test_who_is_refused_loses_nothing_by_asking(clock: ManualClock) -> None:
-    rates = Rates(clock)
+    rates = TokenBuckets(clock)
     for _ in range(10):
         rates.take("a", TWO_A_SECOND)
     clock.advance(0.5)
@@ -33,14 +33,14 @@ def test_who_is_refused_loses_nothing_by_asking(clock: ManualClock) -> None:
 
 
 def test_a_quiet_time_saves_up_no_more_than_the_burst(clock: ManualClock) -> None:
-    rates = Rates(clock)
+    rates = TokenBuckets(clock)
     rates.take("a", TWO_A_SECOND)
     clock.advance(1_000)
     assert [rates.take("a", TWO_A_SECOND) > 0 for _ in range(4)] == [False, False, False, True]
 
 
 def test_keys_do_not_share(clock: ManualClock) -> None:
-    rates = Rates(clock)
+    rates = TokenBuckets(clock)
     for _ in range(3):
         rates.take("a", TWO_A_SECOND)
     assert rates.take("b", TWO_A_SECOND) == 0
@@ -49,7 +49,7 @@ def test_keys_do_not_share(clock: ManualClock) -> None:
 def test_an_amount_larger_than_the_burst_waits_for_a_full_bucket_and_is_paid_off(
     clock: ManualClock,
 ) -> None:
-    rates = Rates(clock)
+    rates = TokenBuckets(clock)
     assert rates.take("a", TWO_A_SECOND, 5) == 0
     assert rates.take("a", TWO_A_SECOND) == pytest.approx(1.5)
     assert rates.take("a", TWO_A_SECOND, 5) == pytest.approx(2.5)
@@ -59,13 +59,13 @@ def test_an_amount_larger_than_the_burst_waits_for_a_full_bucket_and_is_paid_off
 def test_what_was_begun_before_it_was_all_known_is_no_obstacle_to_the_rest(
     further: int, clock: ManualClock
 ) -> None:
-    rates = Rates(clock)
+    rates = TokenBuckets(clock)
     assert rates.take("a", TWO_A_SECOND) == 0
     assert rates.take("a", TWO_A_SECOND, further, prepaid=1) == 0
 
 
 def test_who_waits_as_long_as_told_may_begin_and_do_the_rest(clock: ManualClock) -> None:
-    rates = Rates(clock)
+    rates = TokenBuckets(clock)
     assert [rates.take("a", TWO_A_SECOND) for _ in range(2)] == [0, 0]
     wait = rates.take("a", TWO_A_SECOND, 9, prepaid=1)
     assert wait == pytest.approx(1.0), "what was begun stays counted"
@@ -76,14 +76,14 @@ def test_who_waits_as_long_as_told_may_begin_and_do_the_rest(clock: ManualClock)
 
 def test_what_was_done_counts_at_another_rate_too(clock: ManualClock) -> None:
     """A burst is not granted again, and the long wait of a slow rate is not kept."""
-    rates = Rates(clock)
+    rates = TokenBuckets(clock)
     rates.take("a", Rate(0.001, 3), 3)
     assert rates.take("a", Rate(0.001, 3)) == pytest.approx(1_000)
     assert rates.take("a", Rate(10, 3)) == pytest.approx(0.1)
 
 
 def test_keys_that_are_gone_are_forgotten(clock: ManualClock) -> None:
-    rates = Rates(clock)
+    rates = TokenBuckets(clock)
     for _ in range(3):
         rates.take("a", TWO_A_SECOND)
     rates.keep({"b"})
@@ -99,7 +99,7 @@ def test_no_more_is_let_through_than_burst_and_rate_allow(
     pauses: list[float], per_second: float, burst: int
 ) -> None:
     clock = ManualClock()
-    rates, rate = Rates(clock), Rate(per_second, burst)
+    rates, rate = TokenBuckets(clock), Rate(per_second, burst)
     began, let_through = clock(), 0
     for pause in pauses:
         clock.advance(pause)

@@ -2,19 +2,19 @@
 
 from manual_clock import ManualClock
 
-from winnow.policy.sampling import PERIOD, Kind, Sampler
+from winnow.policy.sampling import PERIOD, Kind, LogSampler
 
 REFUSED: Kind = ("refused",)
 FAILED: Kind = ("failed",)
 
 
-def taken(sampler: Sampler, kind: Kind, times: int, most: int = 3) -> int:
+def taken(sampler: LogSampler, kind: Kind, times: int, most: int = 3) -> int:
     return sum(sampler.allows(kind, most) for _ in range(times))
 
 
 def test_the_first_lines_of_a_kind_are_written_and_the_rest_counted() -> None:
     clock = ManualClock()
-    sampler = Sampler(clock)
+    sampler = LogSampler(clock)
     assert taken(sampler, REFUSED, 10) == 3
     assert taken(sampler, FAILED, 2) == 2
     assert sampler.withheld() == {}, "the second is not over"
@@ -25,7 +25,7 @@ def test_the_first_lines_of_a_kind_are_written_and_the_rest_counted() -> None:
 
 def test_every_second_has_its_own_lines() -> None:
     clock = ManualClock()
-    sampler = Sampler(clock)
+    sampler = LogSampler(clock)
     for _ in range(4):
         assert taken(sampler, REFUSED, 5) == 3
         clock.advance(PERIOD)
@@ -34,7 +34,7 @@ def test_every_second_has_its_own_lines() -> None:
 
 def test_it_says_when_there_is_something_to_tell() -> None:
     clock = ManualClock()
-    sampler = Sampler(clock)
+    sampler = LogSampler(clock)
     assert taken(sampler, REFUSED, 1, most=1) == 1
     assert sampler.seconds_until_report() is None
     assert taken(sampler, REFUSED, 1, most=1) == 0
@@ -45,7 +45,7 @@ def test_it_says_when_there_is_something_to_tell() -> None:
 
 
 def test_at_the_end_all_is_told() -> None:
-    sampler = Sampler(ManualClock())
+    sampler = LogSampler(ManualClock())
     taken(sampler, REFUSED, 5, most=1)
     assert sampler.withheld(unfinished=True) == {REFUSED: 4}
     assert sampler.seconds_until_report() is None

@@ -1,7 +1,7 @@
 """A local disk cache of heads that were fetched from a remote store.
 
-The key of a version is the checksum of its manifest, which has the checksum of its model. So an
-entry is never stale, from any store. Several processes may share a cache.
+The key of a version is the checksum of its manifest, which contains the checksum of its model. So
+entries never become stale, and stores can share a cache. Several processes can, too.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from winnow.heads.artefact import load_head
 from winnow.heads.manifest import FILE, MODEL
 
 _MAX_VERSIONS = 4
-"""Limit of cached versions of one head."""
+"""Maximum number of cached versions of one head."""
 
 
 class HeadDiskCache:
@@ -26,7 +26,7 @@ class HeadDiskCache:
         self._root = root
 
     def fetch(self, head: str, manifest: bytes, read_model: Callable[[], bytes | None]) -> Path:
-        """Returns the verified directory of the version with this `head.json`.
+        """Returns the directory of the verified version that has this `head.json`.
 
         Calls `read_model` if the version is not cached. Raises ArtefactError if the model is
         missing or does not match the manifest. Raises UnavailableError if the cache cannot be
@@ -42,7 +42,7 @@ class HeadDiskCache:
             self._store(target, manifest, model)
         except OSError as error:
             unwritable = UnavailableError(
-                f"cannot write the cache of heads {self._root}: {error.strerror or error}; "
+                f"cannot write the cache of heads in {self._root}: {error.strerror or error}; "
                 "set XDG_CACHE_HOME to another directory"
             )
             raise unwritable.with_public("fetched heads cannot be cached on disk") from error
@@ -62,7 +62,7 @@ class HeadDiskCache:
 
 
 def _move_into_cache(temporary: Path, target: Path) -> None:
-    """Renames a copy to `target`, unless another process has just put an intact copy there."""
+    """Renames a copy to `target`, unless another process has put an intact copy there."""
     try:
         temporary.rename(target)
     except OSError:

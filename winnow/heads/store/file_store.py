@@ -40,7 +40,7 @@ class FileStore:
     """A `HeadStore` in local or remote storage."""
 
     def __init__(self, storage: Storage, cache: HeadDiskCache | None = None) -> None:
-        """`cache`: holds fetched heads of remote storage; None for local storage."""
+        """`cache`: local copies of heads in remote storage; None for local storage."""
         self._storage, self._cache = storage, cache
 
     @property
@@ -112,7 +112,7 @@ class FileStore:
         return self._update_record(head, {"moved_to": group})
 
     def _check_encoder(self, manifest: HeadManifest) -> None:
-        """Raises IdentityError for another encoder. The first head sets the store's encoder."""
+        """Raises IdentityError if the store has another encoder; the first head sets it."""
         encoder = self.encoder()
         if encoder is None:
             self._storage.write(STORE, StoreRecord(encoder=manifest.encoder).to_bytes())
@@ -122,8 +122,8 @@ class FileStore:
         ):
             raise IdentityError(
                 f"head {manifest.id} was trained on encoder {manifest.encoder.fingerprint} "
-                f"({manifest.encoder.name}), and {self.name} holds heads of {encoder.fingerprint} "
-                f"({encoder.name}): publish it into another store, or train it again"
+                f"({manifest.encoder.name}), but {self.name} holds heads of {encoder.fingerprint} "
+                f"({encoder.name}): publish the head to another store, or train it again"
             )
 
     def _add_version(self, source: HeadArtefact) -> None:
@@ -134,13 +134,14 @@ class FileStore:
         elif published != (source.directory / FILE).read_bytes():
             raise ArtefactError(
                 f"{self.name} already has a different version {version} of head {head}, and "
-                f"versions never change: publish it as version {max(self.versions(head)) + 1}"
+                f"versions never change: publish this head as version "
+                f"{max(self.versions(head)) + 1}"
             )
         else:
             self._repair_model(source)
 
     def _publish(self, source: HeadArtefact) -> None:
-        """Writes a new version, and tests the written files."""
+        """Writes a new version, then reads and tests the written files."""
         head, version = source.manifest.id, source.manifest.version
 
         def check(written: Path | None) -> None:
@@ -199,7 +200,7 @@ class FileStore:
         record = self.record(head)
         if not record.previous:
             raise NotFoundError(
-                f"head {head} has served no version before {record.version}: name one by "
+                f"head {head} has served no version before {record.version}: name one with "
                 f"--version; {self.name} holds {self._describe_versions(head)}"
             )
         return record.previous
@@ -217,11 +218,11 @@ class FileStore:
     def _describe_versions(self, head: str) -> str:
         match self.versions(head):
             case []:
-                return "none of it"
+                return "no version"
             case [one]:
-                return f"version {one} of it"
+                return f"version {one}"
             case several:
-                return f"versions {', '.join(map(str, several))} of it"
+                return f"versions {', '.join(map(str, several))}"
 
     def _location(self, path: str) -> str:
         """Returns the full path or URL of a file of the store."""
@@ -233,7 +234,7 @@ def open_store(url: str | Path, cache: Path | None = None) -> HeadStore:
 
     Args:
         url: a path or URL. The store may still be empty.
-        cache: directory of fetched heads of a URL; None for the default.
+        cache: directory for copies of the heads at a URL; None for the default.
 
     Raises:
         UnavailableError: fsspec does not support the URL, or lacks the package for it.
@@ -246,7 +247,7 @@ def open_store(url: str | Path, cache: Path | None = None) -> HeadStore:
 
 
 def _verify_written(expected: HeadManifest, directory: Path) -> None:
-    """Raises ArtefactError if the written head differs from the expected one, or fails its test."""
+    """Raises ArtefactError if the written head differs from `expected`, or fails its test."""
     written = load_head(directory)
     if written.manifest != expected:
         raise ArtefactError(f"{directory} changed while it was published: publish it again")
@@ -257,13 +258,13 @@ def _check_identity(manifest: HeadManifest, head: str, version: int, location: s
     if (manifest.id, manifest.version) != (head, version):
         raise ArtefactError(
             f"{location} is version {manifest.version} of head {manifest.id}, not version "
-            f"{version} of {head}: it was copied there by hand; publish it instead"
+            f"{version} of {head}: it was probably copied there by hand; publish it instead"
         )
     return manifest
 
 
 def _checked_id(head: str) -> str:
-    """Returns `head` if it is a valid id, and so safe as a part of a path."""
+    """Returns `head` if it is a valid id, which is safe as a part of a path."""
     if not _is_head(head):
         raise NotFoundError(f"no head {quoted(head)}: the id is invalid")
     return head

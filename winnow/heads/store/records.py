@@ -1,6 +1,6 @@
-"""The two small files of a store: one `store.json`, and a `current.json` for each head.
+"""The content of a store's small files: `store.json`, and `current.json` of each head.
 
-Each has a checksum of itself. Defines their content; does not read or write files.
+Each file contains its own checksum. Does not read or write files.
 """
 
 from typing import Annotated, TypeVar
@@ -20,7 +20,7 @@ STORE, CURRENT = "store.json", "current.json"
 
 
 class _Record(BaseModel):
-    """A JSON file with a checksum of itself."""
+    """The content of a JSON file that contains its own checksum."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 

@@ -1,7 +1,7 @@
 """The interface of a store of heads, all trained on one encoder.
 
-All methods block on files, so call them in threads. Implementation:
-`winnow.heads.store.file_store`, in a local directory or at any fsspec URL.
+All methods block on files, so call them in threads. `winnow.heads.store.file_store` implements the
+interface for local directories and fsspec URLs.
 """
 
 from pathlib import Path
@@ -40,18 +40,18 @@ class HeadStore(Protocol):
         """Returns the manifest of a version."""
 
     def fetch(self, head: str, version: int) -> HeadArtefact:
-        """Returns a verified version in a local directory."""
+        """Verifies a version, and returns it as a local directory."""
 
     def publish(self, directory: Path, activate: bool = True) -> HeadRecord:
-        """Adds the head in `directory`, tests it, and activates it if requested.
+        """Adds the head in `directory`, tests it, and by default activates it.
 
-        An identical published version is only activated. Raises ArtefactError if the head does not
-        work, or that version was published with other content. Raises IdentityError if the head has
-        another encoder than the store.
+        A version that is already published with the same content is only activated. Raises
+        ArtefactError if the head does not work, or its version is published with other content.
+        Raises IdentityError if the head was trained on another encoder than the store's heads.
         """
 
     def rollback(self, head: str, version: int | None = None) -> HeadRecord:
-        """Tests and activates an older version; by default the previously served one."""
+        """Tests and activates `version`; by default the one that was served before."""
 
     def pin(self, head: str, pinned: bool) -> HeadRecord:
         """Sets whether servers keep a head in memory once they have loaded it."""

@@ -1,1 +1,1 @@
-"""Traces: the time that each process spent on one request."""
+"""Traces: the spans that each process records for one request."""

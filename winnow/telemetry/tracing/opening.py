@@ -1,6 +1,6 @@
 """Creates the tracer of a process from its settings.
 
-Without tracing, no tracing module is imported.
+Without tracing, the exporter and OpenTelemetry are not imported.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from winnow.errors import UnavailableError
 from winnow.packaged import extra, running_version
 from winnow.telemetry.metrics import trace_spans
 from winnow.telemetry.tracing.otel_settings import read_otel_settings
-from winnow.telemetry.tracing.queue import Exporter, SpanQueue
+from winnow.telemetry.tracing.queue import SpanExporter, SpanQueue
 from winnow.telemetry.tracing.tracer import NO_TRACER, SamplingTracer, Tracer
 
 _log = structlog.get_logger("winnow.traces")
@@ -31,14 +31,14 @@ def tracing(
     registry: CollectorRegistry,
     close_seconds: float = _CLOSE_SECONDS,
 ) -> Iterator[Tracer]:
-    """Opens a tracer that sends spans to a collector, and closes it at the end.
+    """Opens a tracer that sends spans to a collector, and closes the tracer after the block.
 
     Args:
-        url: URL of the collector; if empty, nothing is traced.
-        sample_share: share of the calls without a trace that are traced, 0 to 1.
+        url: URL of the collector; empty disables tracing.
+        sample_share: share, 0 to 1, of the calls without a caller's trace that are traced.
         service: name of this process in traces.
-        registry: the registry for the metrics of tracing.
-        close_seconds: seconds to send the last spans at the end.
+        registry: registry for the counter of spans.
+        close_seconds: maximum seconds for sending the last spans.
 
     Raises UnavailableError if OpenTelemetry is not installed. Raises SettingsError if an
     environment variable of OpenTelemetry is invalid.
@@ -56,7 +56,7 @@ def tracing(
         spans.close(close_seconds)
 
 
-def _exporter(url: str, service: str) -> Exporter:
+def _exporter(url: str, service: str) -> SpanExporter:
     try:
         from winnow.telemetry.tracing.otlp import OtlpExporter  # noqa: PLC0415 (an extra)
     except ModuleNotFoundError as error:

@@ -1,7 +1,7 @@
-"""Reads the environment variables of OpenTelemetry that apply here.
+"""Reads the supported environment variables of OpenTelemetry's exporter.
 
-They are specified in https://opentelemetry.io/docs/specs/otel/protocol/exporter/. Secrets are set
-by variables and never by flags.
+https://opentelemetry.io/docs/specs/otel/protocol/exporter/ specifies them. Secrets can be set only
+by variables, not by flags.
 """
 
 import re
@@ -27,7 +27,7 @@ class OtelSettings:
     headers: tuple[tuple[str, str], ...]
     """Headers for the collector, such as a token."""
     authority: bytes | None
-    """PEM certificates that sign the collector's certificate; None for those of the system."""
+    """PEM certificates of the authorities that sign the collector's; None for gRPC's defaults."""
     certificate: bytes | None
     """The client's certificate, if the collector requires one."""
     key: bytes | None
@@ -37,8 +37,8 @@ class OtelSettings:
 def read_otel_settings(environment: Mapping[str, str]) -> OtelSettings:
     """Reads the variables, and the files that they name.
 
-    Raises SettingsError if a file cannot be read or a header is invalid. Values of headers are not
-    in its message.
+    Raises SettingsError if a file cannot be read or a header is invalid. The message never contains
+    header values.
     """
     resource = parse_pairs(environment.get("OTEL_RESOURCE_ATTRIBUTES", ""))
     if name := environment.get("OTEL_SERVICE_NAME"):

@@ -1,7 +1,7 @@
-"""Exports spans to an OpenTelemetry collector, by OTLP over gRPC.
+"""Exports spans to an OpenTelemetry collector, with OTLP over gRPC.
 
-This is the only file that imports OpenTelemetry, and only its messages: its SDK takes many times as
-long to record and convert a span (decision 16).
+This is the only module that imports OpenTelemetry. It imports only the messages, because the SDK
+takes many times as long to record and convert a span (decision 16).
 """
 
 import threading
@@ -27,7 +27,7 @@ _OPTIONS = (
     ("grpc.max_reconnect_backoff_ms", 1_000),
 )
 _INTEGER_LIMIT = 2**63
-"""Bound of integer attributes; versions that callers choose may exceed it."""
+"""Bound of integer attributes. Versions that callers choose may exceed it."""
 _KINDS = {
     SpanKind.INTERNAL: trace_pb2.Span.SPAN_KIND_INTERNAL,
     SpanKind.SERVER: trace_pb2.Span.SPAN_KIND_SERVER,
@@ -66,7 +66,7 @@ class OtlpExporter:
                 request, timeout=_EXPORT_SECONDS, metadata=self._headers, wait_for_ready=True
             )
         except grpc.RpcError as error:
-            self._failed(error)
+            self._log_failure(error)
             return False
         except ValueError:  # the channel was closed
             if not self._closed.is_set():
@@ -82,18 +82,18 @@ class OtlpExporter:
         self._closed.set()
         self._channel.close()
 
-    def _failed(self, error: grpc.RpcError) -> None:
-        """Logs the first failure until an export succeeds."""
+    def _log_failure(self, error: grpc.RpcError) -> None:
+        """Logs the first failure after a success; later failures are not logged."""
         if self._closed.is_set() or self._failing:
             return
         self._failing = True
-        # not the details: a collector may quote the headers of the request
+        # without the details, because a collector may quote the headers of the request
         code = error.code().name if isinstance(error, grpc.Call) else type(error).__name__
         _log.warning("collector does not accept traces", to=self._url, status=code)
 
 
 def to_otlp(span: RecordedSpan) -> trace_pb2.Span:
-    """Converts a span to the message of OpenTelemetry."""
+    """Converts a span to OpenTelemetry's message."""
     converted = trace_pb2.Span(
         trace_id=span.trace.id.to_bytes(16, "big"),
         trace_state=span.trace.state,

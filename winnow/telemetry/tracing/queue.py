@@ -1,7 +1,7 @@
 """The queue of finished spans. A thread sends them to a collector, which may be slow or down.
 
-Ending a span only adds it to the bounded queue, which neither waits nor fails. Does not know how
-spans are sent.
+The end of a span only adds it to the bounded queue, which neither waits nor fails. Does not know
+how spans are sent.
 """
 
 import queue
@@ -16,23 +16,21 @@ from winnow.telemetry.tracing.recorded import RecordedSpan
 
 _log = structlog.get_logger("winnow.traces")
 _MAX_WAITING = 8_192
-"""Maximum number of waiting spans, which take some 4 MB."""
+"""Maximum number of waiting spans, which take about 4 MB."""
 _BATCH_SIZE = 100
-"""Maximum number of spans of one export.
-
-Converting them delays other threads by half a millisecond.
+"""Maximum number of spans per export. Converting them delays other threads by half a millisecond.
 """
 _BATCH_SECONDS = 0.2
-"""Seconds that a span waits for others, so that the thread does not wake for each one."""
+"""Seconds that a span waits for other spans, so that the thread does not wake for each one."""
 _EXIT_SECONDS = 0.5
 """Seconds for the thread to end after its exporter is closed."""
 
 
-class Exporter(Protocol):
-    """Sends spans to a collector; `OtlpExporter` is the implementation."""
+class SpanExporter(Protocol):
+    """Sends spans to a collector; `OtlpExporter` implements it."""
 
     def export(self, spans: Sequence[RecordedSpan]) -> bool:
-        """Sends spans; returns whether the collector accepted them. May block for some seconds."""
+        """Sends spans; returns whether the collector accepted them. May block for seconds."""
 
     def close(self) -> None:
         """Cancels a running export; later exports fail immediately."""
@@ -43,21 +41,21 @@ class SpanQueue:
 
     def __init__(
         self,
-        exporter: Exporter,
+        exporter: SpanExporter,
         max_waiting: int = _MAX_WAITING,
         batch_size: int = _BATCH_SIZE,
         batch_seconds: float = _BATCH_SECONDS,
     ) -> None:
-        """Starts the thread. At most `max_waiting` spans wait; `batch_size` are sent together."""
+        """Starts the thread. At most `max_waiting` spans wait, and `batch_size` go together."""
         self._exporter, self._max_waiting, self._batch_size = exporter, max_waiting, batch_size
         self._batch_seconds = batch_seconds
         self._spans: queue.SimpleQueue[RecordedSpan | None] = queue.SimpleQueue()
-        # a thread may enter twice: garbage collection in between may end a span, too
+        # reentrant: a garbage collection within the lock may end a span, too
         self._counting = threading.RLock()
         self.sent = self.dropped = 0
         """Numbers of spans that the collector accepted, and of spans that were lost."""
         self._closed = False
-        # a daemon: the process ends also while an export hangs
+        # a daemon, so that the process can end while an export hangs
         self._thread = threading.Thread(target=self._run, name="traces", daemon=True)
         self._thread.start()
 
@@ -77,7 +75,7 @@ class SpanQueue:
         self._thread.join(_EXIT_SECONDS)
 
     def _run(self) -> None:
-        while batch := self._next():
+        while batch := self._next_batch():
             try:
                 accepted = self._exporter.export(batch)
             except Exception as error:  # noqa: BLE001 (the service continues)
@@ -85,8 +83,8 @@ class SpanQueue:
                 accepted = False
             self._count(sent=len(batch)) if accepted else self._count(dropped=len(batch))
 
-    def _next(self) -> list[RecordedSpan]:
-        """Waits for spans and returns them; an empty list at the end."""
+    def _next_batch(self) -> list[RecordedSpan]:
+        """Waits for spans and returns a batch; an empty list after `close`."""
         first = self._spans.get()
         if first is None:
             return []
@@ -96,7 +94,7 @@ class SpanQueue:
         while len(batch) < self._batch_size and self._spans.qsize():
             span = self._spans.get()
             if span is None:
-                self._spans.put(None)  # the end comes after this batch
+                self._spans.put(None)  # the end marker comes after this batch
                 break
             batch.append(span)
         return batch

@@ -1,6 +1,7 @@
 """Recorded spans and their trace.
 
-Knows a clock and ids; does not know where spans are sent. The sending thread converts them.
+Knows a clock and ids; does not know where spans are sent. The thread that sends spans converts
+them.
 """
 
 import asyncio
@@ -15,7 +16,7 @@ from winnow.telemetry.tracing import traceparent
 from winnow.telemetry.tracing.span import CURRENT, NO_ATTRIBUTES, Attributes, Span, SpanKind, Value
 
 _GIVEN_UP = (asyncio.CancelledError, StoppedError, GeneratorExit)
-"""Errors that end abandoned work, such as a call whose hedge was faster. They are not failures."""
+"""Errors that end abandoned work, such as a call whose hedge was faster; not failures."""
 GIVEN_UP = "winnow.given_up"
 
 
@@ -29,8 +30,8 @@ class Trace:
     epoch_ns: int
     """Unix time in nanoseconds at the zero of `time.perf_counter_ns`.
 
-    With this one clock a child never begins before its parent, even if the system time is changed
-    meanwhile.
+    With one clock for all spans, a child never begins before its parent, even if the system time
+    changes.
     """
     new_id: Callable[[], int]
     """Returns a random 64-bit number other than 0."""
@@ -38,7 +39,7 @@ class Trace:
     """Called with each ended span, in the thread where it ended."""
 
     def now_ns(self) -> int:
-        """The Unix time in nanoseconds."""
+        """Returns the Unix time in nanoseconds."""
         return self.epoch_ns + time.perf_counter_ns()
 
 
@@ -61,14 +62,14 @@ class RecordedSpan(Span):
     def __init__(
         self, *, trace: Trace, parent: int, name: str, attributes: Attributes, kind: SpanKind
     ) -> None:
-        """The span begins when it is entered. `parent` is the id of the parent span; 0 for none."""
+        """The span begins when it is entered. `parent`: id of the parent span; 0 for none."""
         self.trace, self.parent, self.name, self.kind = trace, parent, name, kind
         self.id = trace.new_id()
         self.attributes: dict[str, Value] = dict(attributes)
         self.began = self.ended = 0
         """Unix time in nanoseconds; 0 before the span has begun or ended."""
         self.fault: str | None = None
-        """Why the work failed; empty if it succeeded, None if not known yet."""
+        """Why the work failed; empty if it succeeded; None if not set."""
         self._token: Token[Span] | None = None
 
     @property
@@ -91,7 +92,7 @@ class RecordedSpan(Span):
         )
 
     def set(self, key: str, value: Value) -> None:
-        if not self.ended:  # after the end another thread reads the attributes
+        if not self.ended:  # after the end, another thread reads the attributes
             self.attributes[key] = value
 
     def set_fault(self, fault: str) -> None:

@@ -1,8 +1,8 @@
-"""Spans: pieces of work, each a part of another one.
+"""Spans: timed pieces of work, each of which may be a part of another one.
 
-The current span belongs to the task, as the request id does, so `span("encode")` needs no argument
-for it. Without tracing, the current span is a `Span`, which records nothing and costs a lookup and
-a call. Knows neither how spans are recorded nor where they are sent.
+The current span is a context variable, like the request id, so `span("encode")` needs no parent
+argument. Without tracing, the current span is a `Span`, which records nothing and costs only a
+lookup and a call. Knows neither how spans are recorded nor where they are sent.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ class SpanKind(Enum):
 
 
 class Span:
-    """A span that is not recorded; a context manager that lasts as long as the work."""
+    """A span that is not recorded. A span is a context manager around the work."""
 
     __slots__ = ()
 
@@ -43,7 +43,7 @@ class Span:
 
     @property
     def outgoing_metadata(self) -> tuple[tuple[str, str], ...]:
-        """Metadata or headers that make this span the parent of work in another process."""
+        """Metadata or headers that make this span the parent of spans in another process."""
         return ()
 
     def child(
@@ -53,10 +53,10 @@ class Span:
         return self
 
     def set(self, key: str, value: Value) -> None:
-        """Sets an attribute, which must not contain text of a question or passage."""
+        """Sets an attribute. The value must not contain text of a question or passage."""
 
     def set_fault(self, fault: str) -> None:
-        """Sets the fault of the work, or success if `fault` is empty; overrides raised errors."""
+        """Sets why the work failed; empty means success. Overrides raised errors."""
 
     def __bool__(self) -> bool:
         """Whether the span is recorded."""
@@ -74,12 +74,12 @@ CURRENT: ContextVar[Span] = ContextVar("winnow_span", default=NO_SPAN)
 
 
 def current() -> Span:
-    """The span of the current task."""
+    """Returns the span of the current task."""
     return CURRENT.get()
 
 
 def span(
     name: str, attributes: Attributes = NO_ATTRIBUTES, kind: SpanKind = SpanKind.INTERNAL
 ) -> Span:
-    """Returns a span for a part of the work of the current task."""
+    """Returns a child of the current task's span, for a part of its work."""
     return CURRENT.get().child(name, attributes, kind)

@@ -1,6 +1,7 @@
 """Parses and formats the headers that connect spans of different processes. Pure.
 
-They are the headers of https://www.w3.org/TR/trace-context/, for gRPC metadata and HTTP.
+https://www.w3.org/TR/trace-context/ specifies them. They are used in gRPC metadata and HTTP
+headers.
 """
 
 import re
@@ -9,13 +10,13 @@ from dataclasses import dataclass
 
 KEY, STATE = "traceparent", "tracestate"
 Headers = Iterable[tuple[str | bytes, str | bytes]] | None
-"""Metadata of a call, or the headers of an ASGI request. Names are in lower case."""
+"""gRPC metadata, or the headers of an ASGI request. Names are in lower case."""
 _VERSION, _INVALID_VERSION = "00", "ff"
-"""The version that is sent, and the invalid one. Later versions may append fields."""
+"""The version that is sent, and the only invalid version. Later versions may append fields."""
 _PATTERN = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
 _SAMPLED = 1
 _PRINTABLE = re.compile(r"[ -~]{1,512}")
-"""State that is passed on: up to the length that the standard guarantees."""
+"""State that is passed on. The standard guarantees only this length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class TraceCaller:
     trace_id: int
     span_id: int
     sampled: bool
-    """Whether the caller records its spans; then this process does, too."""
+    """Whether the caller records its spans. If so, this process records its own, too."""
     state: str = ""
 
 
@@ -49,7 +50,7 @@ def parse_caller(headers: Headers) -> TraceCaller | None:
 
 
 def trace_headers(trace_id: int, span_id: int, state: str = "") -> tuple[tuple[str, str], ...]:
-    """The headers for calls that are made within a recorded span."""
+    """Returns the headers for calls that are made within a recorded span."""
     parent = (KEY, f"{_VERSION}-{trace_id:032x}-{span_id:016x}-{_SAMPLED:02x}")
     return (parent, (STATE, state)) if state else (parent,)
 

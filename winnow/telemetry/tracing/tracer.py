@@ -1,4 +1,4 @@
-"""Decides which calls are traced: those whose callers record a trace, and a share of others."""
+"""Decides which calls are traced: those whose caller records a trace, and a share of the others."""
 
 import random
 import time
@@ -10,7 +10,7 @@ from winnow.telemetry.tracing.span import NO_SPAN, Span, SpanKind
 from winnow.telemetry.tracing.traceparent import Headers
 
 _POLLING = ("Get", "List")
-"""Prefixes of methods that are not traced, because they poll nodes twice a second."""
+"""Prefixes of methods that are not traced, because nodes are polled with them twice a second."""
 
 
 class Tracer:
@@ -21,7 +21,7 @@ class Tracer:
         return False
 
     def begin(self, name: str, headers: Headers) -> Span:
-        """Returns the span of a call: in the trace of its caller, or the first of a new trace.
+        """Returns the span of a call, in the trace of its caller or as the first of a new trace.
 
         `name`: name of the method. `headers`: gRPC metadata, or the headers of an ASGI request.
         """
@@ -32,14 +32,14 @@ NO_TRACER = Tracer()
 
 
 class SamplingTracer(Tracer):
-    """Traces calls that are in a recorded trace, and a share of the calls without a trace."""
+    """Traces calls whose caller records a trace, and a share of the calls without a trace."""
 
     def __init__(
         self, record: Callable[[RecordedSpan], None], share: float, rng: random.Random
     ) -> None:
-        """`record` is called with every ended span, in its thread, and must not block.
+        """`record` is called with each ended span, in the span's thread. It must not block.
 
-        `share`: share of the calls without a trace that are traced, 0 to 1.
+        `share`: share, 0 to 1, of the calls without a trace that are traced.
         """
         self._record, self._share, self._rng = record, share, rng
 

@@ -103,7 +103,7 @@ def test_bad_heads_are_refused_by_name(shell: Shell, tmp_path: Path) -> None:
         "nowhere": "is this a head?",
         str(small_head(tmp_path / "x", "x", model=b"no")): "cannot be opened as a model",
         str(small_head(tmp_path / "y", "y", fingerprint="f" * 16)): "another store",
-        str(small_head(tmp_path / "z", says=1)): "publish it as version 2",
+        str(small_head(tmp_path / "z", says=1)): "publish this head as version 2",
     }
     for directory, complaint in cases.items():
         assert complaint in shell.fails("publish", directory, "--store", shell.store)
@@ -177,8 +177,8 @@ def test_a_version_that_is_not_there_is_told_with_those_that_are(
 ) -> None:
     publish(shell, tmp_path, "intent")
     said = shell.fails("rollback", "intent", "--store", shell.store)
-    assert f"name one by --version; {shell.store} holds version 1 of it" in said
+    assert f"name one with --version; {shell.store} holds version 1" in said
     publish(shell, tmp_path, "intent", 2)
     said = shell.fails("rollback", "intent", "--version", "7", "--store", shell.store)
     assert "no version 7" in said
-    assert "holds versions 1, 2 of it" in said
+    assert "holds versions 1, 2" in said

@@ -142,8 +142,8 @@ def test_a_move_can_be_awaited(run: Any, front: Front) -> None:
     ("arguments", "problem"),
     [
         (["move", "9", "--to", "b"], "there is no shard 9: the index has 0, 1, 2"),
-        (["move", "1", "--to", "x"], "no node x runs; those that do: a, b"),
-        (["move", "1", "--to", "a"], "node a has shard 1 already"),
+        (["move", "1", "--to", "x"], "there is no running node x: choose one of a, b"),
+        (["move", "1", "--to", "a"], "node a already has shard 1"),
         (["move", "1", "--to", "b", "--from", "b"], "shard 1 is on a, not on b"),
         (["spread", "--without", "a", "--without", "b"], "no node would remain"),
         (["spread", "--without", "x"], "there is no node x; those that run: a, b"),
