@@ -30,7 +30,7 @@ class QuestionOutcome:
     """Why the question failed, as `STATUS: message`; empty if it did not."""
 
 
-class Answers(Protocol):
+class QuestionTarget(Protocol):
     """Answers questions: a front node, or an index in this process."""
 
     async def ask(
@@ -39,7 +39,7 @@ class Answers(Protocol):
         """Asks a question. Raises a WinnowError whose message begins with its gRPC status."""
 
 
-class IndexAnswers:
+class IndexTarget:
     """Answers of an index in this process."""
 
     def __init__(self, index: AsyncCalls) -> None:
@@ -68,7 +68,7 @@ def with_question(options: answer_pb2.AnswerRequest, question: str) -> answer_pb
 
 
 async def ask(
-    client: Answers,
+    client: QuestionTarget,
     question: LabelledQuestion,
     options: answer_pb2.AnswerRequest,
     timeout: float,
@@ -84,7 +84,7 @@ async def ask(
 
 
 async def ask_all(
-    client: Answers,
+    client: QuestionTarget,
     questions: Sequence[LabelledQuestion],
     options: answer_pb2.AnswerRequest,
     *,

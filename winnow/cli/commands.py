@@ -99,7 +99,7 @@ _SUBCOMMANDS: Mapping[tuple[str, ...], str] = {
 """Subcommands of a command that also runs without one."""
 
 
-def app(arguments: list[str]) -> typer.Typer:
+def build_app(arguments: list[str]) -> typer.Typer:
     """Builds the command line, and imports only the command that `arguments` name."""
     root = typer.Typer(
         help=_HELP,
@@ -139,7 +139,7 @@ def main(arguments: list[str] | None = None) -> None:
     command = " ".join(["winnow", *_words(words)[:1]])
 
     def run() -> object:
-        root = with_wrapped_help(app(words))
+        root = with_wrapped_help(build_app(words))
         end_on_signals()  # after imports: an interrupt breaks the import of native modules
         return root(args=arguments, prog_name="winnow", standalone_mode=False)
 

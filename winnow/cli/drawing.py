@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from winnow.cli.result_files import write_errors
+from winnow.cli.result_files import convert_write_errors
 from winnow.errors import UnavailableError, WinnowError
 from winnow.packaged import extra
 
@@ -39,7 +39,7 @@ def figure(path: Path, *grid: int, **options: Any) -> Iterator[Any]:
 
     drawing, axes = pyplot.subplots(*grid, **options)
     yield axes
-    with write_errors(path):
+    with convert_write_errors(path):
         drawing.savefig(path, dpi=150)
     pyplot.close(drawing)
 

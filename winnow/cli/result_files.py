@@ -8,7 +8,7 @@ from winnow.errors import WinnowError
 
 
 @contextlib.contextmanager
-def reserve(*paths: Path | None) -> Iterator[None]:
+def reserve_files(*paths: Path | None) -> Iterator[None]:
     """Opens every path for writing before the block, except None. Files keep their content.
 
     If the block fails, files that were created here and are still empty are removed. Raises
@@ -33,7 +33,7 @@ def created_directory(path: Path) -> Iterator[Path]:
     Raises WinnowError if it cannot be created.
     """
     missing = not path.exists()
-    with write_errors(path):
+    with convert_write_errors(path):
         path.mkdir(parents=True, exist_ok=True)
     try:
         yield path
@@ -45,7 +45,7 @@ def created_directory(path: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def write_errors(path: Path) -> Iterator[None]:
+def convert_write_errors(path: Path) -> Iterator[None]:
     """Converts an OSError of the block, which writes `path`, to a WinnowError."""
     try:
         yield
@@ -56,7 +56,7 @@ def write_errors(path: Path) -> Iterator[None]:
 
 def _create(path: Path) -> bool:
     """Opens a file for writing; returns whether that created the file."""
-    with write_errors(path):
+    with convert_write_errors(path):
         missing = not path.exists()
         if missing or path.is_file() or path.is_dir():  # opening a pipe would wait for its reader
             path.open("ab").close()

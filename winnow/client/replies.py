@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from winnow.client.predicting import HeadPrediction, plain
+from winnow.client.predicting import HeadPrediction, json_value
 from winnow.domain.answered import dimmed
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.question import ReadScope
@@ -188,4 +188,4 @@ class Reply:
 
     def as_dict(self) -> dict[str, Any]:
         """Converts to JSON values: enums by value, non-finite figures as None."""
-        return {"question": self.question, "answer": self.answer, **plain(asdict(self))}
+        return {"question": self.question, "answer": self.answer, **json_value(asdict(self))}

@@ -15,7 +15,7 @@ Ask = Callable[[str], Reply]
 
 
 @contextlib.contextmanager
-def cluster(
+def cluster_asker(
     address: str, credentials: Credentials | None, timeout: float, options: Options
 ) -> Iterator[Ask]:
     """Asks the front node at an address."""
@@ -28,7 +28,7 @@ def cluster(
 
 
 @contextlib.contextmanager
-def opened_index(directory: Path, timeout: float, options: Options) -> Iterator[Ask]:
+def index_asker(directory: Path, timeout: float, options: Options) -> Iterator[Ask]:
     """Opens an index in this process, and asks it within the block."""
     with signals.importing():
         from winnow import Index  # noqa: PLC0415 (not to ask a cluster)

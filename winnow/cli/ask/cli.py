@@ -118,7 +118,11 @@ def ask(
       130 Ctrl-C (but not at a prompt)
     """
     with signals.importing():
-        from winnow.cli.ask.answering import answer_questions, cluster, opened_index  # noqa: PLC0415
+        from winnow.cli.ask.answering import (  # noqa: PLC0415
+            answer_questions,
+            cluster_asker,
+            index_asker,
+        )
 
     options: Options = {
         "passages_to_read": passages_to_read,
@@ -131,12 +135,12 @@ def ask(
         "fresh": fresh,
         "after": parse_positions(after),
     }
-    asked = (
-        cluster(address, credentials, timeout, options)
+    asker = (
+        cluster_asker(address, credentials, timeout, options)
         if index is None
-        else opened_index(index, timeout, options)
+        else index_asker(index, timeout, options)
     )
-    with asked as ask_one:
+    with asker as ask_one:
         replied = answer_questions(ask_one, question, as_json=as_json, timings=timings)
     if not replied:
         raise typer.Exit(FAILED)

@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.text import Text
 
-from winnow.cli.ask.timeline import timeline
+from winnow.cli.ask.timeline import render_timeline
 from winnow.cli.output import HIGHLIGHT, printable
 from winnow.cli.predict.render import render_predictions
 from winnow.client import Answer, Coverage, Reply, ShardStatus
@@ -28,7 +28,7 @@ def render_reply(reply: Reply, width: int, plain: bool, timings: bool = False) -
         render_predictions(reply.question, reply.heads, width, plain),
         _notes(reply),
         _cost(reply),
-        timeline(reply.timings, width) if timings else (),
+        render_timeline(reply.timings, width) if timings else (),
     ):
         lines = list(part)
         if lines:

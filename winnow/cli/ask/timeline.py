@@ -20,7 +20,7 @@ class _Span(NamedTuple):
     style: str = "cyan"
 
 
-def timeline(timings: Timings, width: int) -> Iterator[Text]:
+def render_timeline(timings: Timings, width: int) -> Iterator[Text]:
     """Renders lines of `width` columns: the stages of the front node, then the calls by shard."""
     spans = [*_stages(timings), *_calls(timings.calls)]
     room = max(min(width - _LABEL - 2 * _FIGURE - _GAP, _MAX_BAR), 0)

@@ -70,7 +70,7 @@ class Report:
     """
 
 
-def report(
+def build_report(
     outcomes: Sequence[QuestionOutcome], max_passages: int, max_loss: float | None = None
 ) -> Report:
     """Computes accuracy for 1 to `max_passages` passages. A failed question counts as wrong.

@@ -116,7 +116,7 @@ def feed(
             job.prepare(resume)
             signals.run(_run(job, address, timeout, credentials))
         except BaseException:
-            if job.interrupt():
+            if job.save_for_resume():
                 progress.say(_resume_line(job, address, resume_file, credentials))
             raise
         job.finish()

@@ -50,13 +50,13 @@ class Ledger:
         """The last line of each stored batch, None for other batches; by number of the batch."""
         self._next = 0
 
-    def begin(self) -> int:
+    def begin_batch(self) -> int:
         """Returns the number of the next batch, which is sent now."""
         self._next += 1
         self._open[self._next] = None
         return self._next
 
-    def finish(self, number: int, last_line: int) -> None:
+    def finish_batch(self, number: int, last_line: int) -> None:
         """Notes that a batch is stored."""
         self._open[number] = last_line
         for batch, line in list(self._open.items()):

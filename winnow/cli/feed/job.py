@@ -96,7 +96,7 @@ class FeedJob:
             self._ledger = Ledger(self._file.read(source, plan.cut, plan.delete))
             if not self.line:
                 self._progress.say(f"{self._file.path} does not exist: the feed starts with line 1")
-        self._total = None if source is None else self._check()
+        self._total = None if source is None else self._check_rows()
 
     async def run(self, requests: FeedRequests) -> None:
         """Sends all rows. Raises the first error that retries cannot resolve."""
@@ -125,7 +125,7 @@ class FeedJob:
         finally:
             reader.close(wait=False)
 
-    def interrupt(self) -> bool:
+    def save_for_resume(self) -> bool:
         """Saves the durable line of a feed that ends early; returns whether it was saved."""
         return self._source is not None and self._save()
 
@@ -138,7 +138,7 @@ class FeedJob:
         plan = self.plan
         return read_rows(plan.file, plan.form, plan.cut, plan.delete, self.line)
 
-    def _check(self) -> int:
+    def _check_rows(self) -> int:
         """Reports every bad row; returns the number of good rows."""
         self._progress.start("checking rows", None)
         good = bad = 0
@@ -173,7 +173,7 @@ class FeedJob:
 
     def _skip(self, row: BadRow) -> None:
         self.bad_rows += 1
-        if self._total is None:  # else `_check` has reported it
+        if self._total is None:  # else `_check_rows` has reported it
             self._progress.bad_row(row)
 
     def _advance(self, count: int) -> None:

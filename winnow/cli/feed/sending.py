@@ -148,7 +148,7 @@ class Sender:
             while (batch := await next_batch()) is not None:
                 claim = Claim.of(batch)
                 await self._wait_until(partial(self._may_send, claim, concurrency))
-                task = asyncio.create_task(self._send(batch, self._ledger.begin()))
+                task = asyncio.create_task(self._send(batch, self._ledger.begin_batch()))
                 self._in_flight[task] = claim
             await self._wait_until(lambda: not self._in_flight)
         except (WinnowError, OSError):
@@ -181,7 +181,7 @@ class Sender:
         while starts:
             starts, in_doubt = await self._delete_some(starts, in_doubt, lookahead, deleted)
         self.totals.add_documents(batch.documents, deleted if batch.documents else ())
-        self._ledger.finish(number, batch.last_line)
+        self._ledger.finish_batch(number, batch.last_line)
         self._on_stored(len(batch.rows) + len(batch.documents))
 
     async def _delete_some(

@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 
 from winnow.cli.drawing import check_picture_path, draw_after, figure
-from winnow.cli.ladder.making import make_missing, models_directory
-from winnow.cli.ladder.run import LadderPlan, StepResult, measure
-from winnow.cli.ladder.steps import SEED, STEPS
+from winnow.cli.ladder.making import create_missing_models, models_directory
+from winnow.cli.ladder.run import LadderPlan, StepResult, measure_steps
+from winnow.cli.ladder.steps import ROBLOX_NOTE, STEPS
 from winnow.cli.ladder.texts import read_texts
 from winnow.cli.output import AsJson, console, print_json, table
-from winnow.cli.result_files import reserve
+from winnow.cli.result_files import reserve_files
 from winnow.quoting import many
 from winnow.settings.common import cores
 from winnow.telemetry.progress import StageProgress
@@ -76,9 +76,9 @@ def ladder(
         seconds=seconds,
         texts=read_texts(texts) if texts is not None else (),
     )
-    with reserve(picture), StageProgress() as progress:
-        make_missing(models_directory(), STEPS, progress.say)
-        step_results = measure(plan, models_directory(), progress)
+    with reserve_files(picture), StageProgress() as progress:
+        create_missing_models(models_directory(), STEPS, progress.say)
+        step_results = measure_steps(plan, models_directory(), progress)
     with draw_after(picture, lambda path: plot(step_results, path)):
         if as_json:
             print_json(step_results)
@@ -109,7 +109,7 @@ def _show(step_results: Sequence[StepResult], plan: LadderPlan) -> None:
     for step in step_results:
         if step.hit_rate is not None:
             typer.echo(f"{step.name}: {step.hit_rate:.0%} of the texts were cached")
-    typer.echo(SEED)
+    typer.echo(ROBLOX_NOTE)
 
 
 def plot(step_results: Sequence[StepResult], path: Path) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from winnow.cli.ladder.steps import EncoderShape, LadderStep, Precision
-from winnow.cli.result_files import write_errors
+from winnow.cli.result_files import convert_write_errors
 from winnow.errors import UnavailableError
 from winnow.packaged import extra, generated_files
 
@@ -34,20 +34,25 @@ def head_file(directory: Path, shape: EncoderShape) -> Path:
     return directory / f"head-{shape.width}.onnx"
 
 
-def make_missing(directory: Path, steps: Iterable[LadderStep], say: Callable[[str], None]) -> None:
+def create_missing_models(
+    directory: Path, steps: Iterable[LadderStep], say: Callable[[str], None]
+) -> None:
     """Creates the missing models of all steps.
 
     Raises UnavailableError if a model is missing and onnx is not installed. Raises WinnowError if a
     file cannot be written.
     """
-    with write_errors(directory):
+    with convert_write_errors(directory):
         directory.mkdir(parents=True, exist_ok=True)
     for step in steps:
         for file, create in _files(directory, step):
             if not file.exists():
                 _expect_onnx()
                 say(f"making {file.name}")
-                with write_errors(file), tempfile.TemporaryDirectory(dir=directory) as temporary:
+                with (
+                    convert_write_errors(file),
+                    tempfile.TemporaryDirectory(dir=directory) as temporary,
+                ):
                     model = Path(temporary) / file.name
                     create(model)
                     model.replace(file)

@@ -90,7 +90,7 @@ class LadderPlan:
     """Number of distinct synthetic texts."""
 
 
-def measure(plan: LadderPlan, models: Path, progress: StageProgress) -> list[StepResult]:
+def measure_steps(plan: LadderPlan, models: Path, progress: StageProgress) -> list[StepResult]:
     """Measures every step with the models in a directory.
 
     Raises WinnowError if a worker ended, or a model cannot be loaded.

@@ -3,13 +3,13 @@
 from dataclasses import KW_ONLY, dataclass
 from enum import Enum
 
-SEED = (
+ROBLOX_NOTE = (
     "Roblox (2020) reports that its levers made BERT over 30 times as fast, without its cache: "
     "blog.roblox.com/2020/05/scaled-bert-serve-1-billion-daily-requests-cpus"
 )
 HEADS = 10
 """Number of heads that share an encoder."""
-PADDED = 128
+PADDED_TOKENS = 128
 """Tokens that texts are padded to, as at Roblox's start."""
 
 
@@ -57,8 +57,8 @@ class LadderStep:
 
 
 STEPS = (
-    LadderStep("BERT-base, fp32, padded to 128", BERT, pad_to=PADDED),
-    LadderStep("DistilBERT-shaped, padded to 128", DISTILBERT, pad_to=PADDED),
+    LadderStep("BERT-base, fp32, padded to 128", BERT, pad_to=PADDED_TOKENS),
+    LadderStep("DistilBERT-shaped, padded to 128", DISTILBERT, pad_to=PADDED_TOKENS),
     LadderStep("dynamic shapes", DISTILBERT),
     LadderStep("int8", DISTILBERT, Precision.INT8),
     LadderStep("MiniLM-shaped", MINILM, Precision.INT8),

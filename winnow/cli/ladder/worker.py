@@ -77,7 +77,8 @@ def worker_pool(workers: int, directory: Path) -> Iterator[WorkerPool]:
     context = multiprocessing.get_context("spawn")
     pipes = [context.Pipe() for _ in range(workers)]
     processes = [
-        context.Process(target=_work, args=(theirs, directory), daemon=True) for _, theirs in pipes
+        context.Process(target=_run_worker, args=(theirs, directory), daemon=True)
+        for _, theirs in pipes
     ]
     try:
         for process, (_, theirs) in zip(processes, pipes, strict=True):
@@ -104,7 +105,7 @@ def _receive(connection: Connection) -> Any:
     return received
 
 
-def _work(connection: Connection, directory: Path) -> None:
+def _run_worker(connection: Connection, directory: Path) -> None:
     """Runs jobs until the connection closes. Sends an error instead of a result if one fails."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent terminates this process
     with contextlib.suppress(EOFError, ConnectionError):

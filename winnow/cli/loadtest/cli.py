@@ -13,7 +13,7 @@ from winnow.cli.drawing import check_picture_path, draw_after, figure
 from winnow.cli.loadtest.loops import LoadResult, LoadRunner
 from winnow.cli.output import AsJson, console, print_json, table, to_json
 from winnow.cli.questions import read_questions
-from winnow.cli.result_files import reserve
+from winnow.cli.result_files import reserve_files
 from winnow.client import Credentials
 from winnow.convert import answer as convert
 from winnow.v1 import answer_pb2
@@ -86,7 +86,7 @@ def bench(
         fresh=not cached,
     )
     check_picture_path(picture)
-    with reserve(picture):
+    with reserve_files(picture):
         runner = LoadRunner(
             address, request, timeout=timeout, warm_up=warm_up, credentials=credentials
         )

@@ -47,14 +47,14 @@ class LoadResult:
     max_ms: float
 
 
-class _Tally:
+class _LoopOutcomes:
     """Latencies and errors of the questions of a loop."""
 
     def __init__(self) -> None:
         self.latencies: list[float] = []
         self.errors: list[str] = []
 
-    async def ask(self, ask: Ask, question: str, due: float) -> None:
+    async def ask_and_record(self, ask: Ask, question: str, due: float) -> None:
         try:
             await ask(question)
         except WinnowError as error:
@@ -62,7 +62,7 @@ class _Tally:
         else:
             self.latencies.append((time.perf_counter() - due) * 1e3)
 
-    def result(self, kind: str, offered: float, seconds: float) -> LoadResult:
+    def load_result(self, kind: str, offered: float, seconds: float) -> LoadResult:
         p50, p90, p95, p99, maximum = percentiles(self.latencies, 50, 90, 95, 99, 100)
         answered, failures = len(self.latencies), count_failures(self.errors)
         return LoadResult(
@@ -81,32 +81,34 @@ class _Tally:
         )
 
 
-async def closed_loop(
+async def run_closed_loop(
     ask: Ask, questions: Sequence[str], clients: int, seconds: float
 ) -> LoadResult:
     """Asks with `clients` clients for `seconds`, each with one question at a time."""
-    tally, source = _Tally(), itertools.cycle(questions)
+    outcomes, source = _LoopOutcomes(), itertools.cycle(questions)
     started = time.perf_counter()
 
     async def client() -> None:
         while time.perf_counter() - started < seconds:
-            await tally.ask(ask, next(source), time.perf_counter())
+            await outcomes.ask_and_record(ask, next(source), time.perf_counter())
 
     await asyncio.gather(*(client() for _ in range(clients)))
-    return tally.result("closed", clients, time.perf_counter() - started)
+    return outcomes.load_result("closed", clients, time.perf_counter() - started)
 
 
-async def open_loop(ask: Ask, questions: Sequence[str], rate: float, seconds: float) -> LoadResult:
+async def run_open_loop(
+    ask: Ask, questions: Sequence[str], rate: float, seconds: float
+) -> LoadResult:
     """Asks `rate` questions per second for `seconds`, evenly spaced; at least one."""
-    tally, source = _Tally(), itertools.cycle(questions)
+    outcomes, source = _LoopOutcomes(), itertools.cycle(questions)
     started = time.perf_counter()
     tasks: list[asyncio.Task[None]] = []
     for number in range(max(int(rate * seconds), 1)):
         due = started + number / rate
         await asyncio.sleep(max(due - time.perf_counter(), 0.0))
-        tasks.append(asyncio.create_task(tally.ask(ask, next(source), due)))
+        tasks.append(asyncio.create_task(outcomes.ask_and_record(ask, next(source), due)))
     await asyncio.gather(*tasks)
-    return tally.result("open", rate, time.perf_counter() - started)
+    return outcomes.load_result("open", rate, time.perf_counter() - started)
 
 
 class LoadRunner:
@@ -156,8 +158,8 @@ class LoadRunner:
                         await ask(question)
                 for count in clients:
                     progress.start(f"closed loop, {many(count, 'client')}, {seconds:g} s", None)
-                    loads.append(await closed_loop(ask, questions, count, seconds))
+                    loads.append(await run_closed_loop(ask, questions, count, seconds))
                 for rate in rates:
                     progress.start(f"open loop, {rate:g} questions/s, {seconds:g} s", None)
-                    loads.append(await open_loop(ask, questions, rate, seconds))
+                    loads.append(await run_open_loop(ask, questions, rate, seconds))
         return loads

@@ -12,7 +12,7 @@ from typing import IO, Self
 import grpc
 
 from winnow.address import Address
-from winnow.cli.local.plan import LocalPlan, process_commands, share_out, threads_per_node
+from winnow.cli.local.plan import LocalPlan, process_commands, shards_of_nodes, threads_per_node
 from winnow.cli.local.ports import consecutive_addresses, free_ports, require_free, with_free_port
 from winnow.cli.local.processes import Processes
 from winnow.client.messages import AnswerClient
@@ -54,7 +54,7 @@ class LocalCluster:
             http_listen=_with_port(plan.http_listen),
         )
         replicas = 0 if plan.one_process else plan.replicas
-        self._shards = share_out(shard_directories(plan.index), plan.nodes, replicas)
+        self._shards = shards_of_nodes(shard_directories(plan.index), plan.nodes, replicas)
         self.processes = Processes()
         self._logs: dict[str, IO[bytes]] = {}
         self._commands: dict[str, list[str]] = {}

@@ -117,7 +117,7 @@ def process_commands(
     return commands
 
 
-def share_out(shards: Sequence[Path], nodes: int, replicas: int) -> list[list[Path]]:
+def shards_of_nodes(shards: Sequence[Path], nodes: int, replicas: int) -> list[list[Path]]:
     """The shards of each node: `nodes` nodes share the shards, and each shard has `replicas`
     replicas. Nodes with the same shards follow each other. `nodes` is at most the number of shards;
     0 is a node for each.

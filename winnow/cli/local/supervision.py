@@ -81,7 +81,7 @@ class ClusterSupervisor:
                     f"{_describe_failure(name, failure)}\nthe others will serve without it; "
                     f"repair the shard, then `kill {pid}`: the node is restarted"
                 )
-        self._expect_any()
+        self._require_serving_node()
 
     def _restart(self, name: str, code: int) -> None:
         is_reported = name in self._unstarted
@@ -116,9 +116,9 @@ class ClusterSupervisor:
             f"it ended {MAX_RESTARTS + 1} times in {WINDOW:g} s: it is given up, the others serve "
             f"without it; to start it: {self._cluster.command(name)}"
         )
-        self._expect_any()
+        self._require_serving_node()
 
-    def _expect_any(self) -> None:
+    def _require_serving_node(self) -> None:
         nodes = len(self._cluster.nodes)
         unable = {name: each for name, each in self._failures.items() if each.of_all}
         if nodes and len(self._given_up) + len(unable) == nodes:

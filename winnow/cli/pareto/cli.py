@@ -9,8 +9,8 @@ import typer
 from winnow.cli.output import AsJson, console, print_json
 from winnow.cli.pareto import report
 from winnow.cli.pareto.figures import PointFigures, recommend
-from winnow.cli.pareto.point import Point, grid, lever_points, untuned_deployment
-from winnow.cli.pareto.run import measure
+from winnow.cli.pareto.point import OperatingPoint, grid_points, lever_points, untuned_deployment
+from winnow.cli.pareto.run import measure_points
 from winnow.cli.quantities import parse_milliseconds
 from winnow.domain.question import Retriever
 from winnow.inference.options import Runtime
@@ -107,7 +107,7 @@ def run_(
     counts as wrong, and the next run asks it again. Exit code 1 if every question fails.
     """
     budget = None if max_p95 is None else parse_milliseconds("--max-p95", max_p95)
-    points = grid(
+    points = grid_points(
         bundle or [default_bundle()],
         [each.value for each in runtime or [Runtime.AUTO]],
         retriever or [Retriever.HYBRID],
@@ -117,14 +117,14 @@ def run_(
     if untuned is not None:
         points.insert(
             0,
-            Point(
+            OperatingPoint(
                 untuned_deployment(untuned),
                 _UNTUNED_PASSAGES,
                 retriever=Retriever.DENSE,
                 brief=True,
             ),
         )
-    results = measure(points, index, questions, limit, out)
+    results = measure_points(points, index, questions, limit, out)
     chosen = recommend(results, budget, min_exact_match)
     if as_json:
         print_json({"points": results, "recommended": chosen and chosen.point})
@@ -171,7 +171,7 @@ def levers_(
     points = lever_points(
         bundle, threads=cores(), passages=passages, fewer=fewer, max_loss=max_loss
     )
-    by_name = {each.point: each for each in measure(points, index, questions, limit, out)}
+    by_name = {each.point: each for each in measure_points(points, index, questions, limit, out)}
     results = [by_name[point.name] for point in points]
     if as_json:
         print_json(results)

@@ -33,7 +33,7 @@ class Deployment:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class OperatingPoint:
     """An operating point: a deployment, and the options of its questions."""
 
     deployment: Deployment
@@ -53,20 +53,20 @@ class Point:
         return f"{self.deployment.name}, {many(self.passages, 'passage')}{retrieval}{stop}"
 
 
-def grid(
+def grid_points(
     bundles: Sequence[Path],
     runtimes: Sequence[str],
     retrievers: Sequence[Retriever],
     *,
     passages: Sequence[int],
     losses: Sequence[float],
-) -> list[Point]:
+) -> list[OperatingPoint]:
     """All combinations of bundle, runtime, retriever, number of passages and accuracy budget.
 
     Only hybrid retrieval can stop early: other retrievers ignore the accuracy budgets.
     """
     return [
-        Point(deployment, number, max_loss=loss, retriever=retriever)
+        OperatingPoint(deployment, number, max_loss=loss, retriever=retriever)
         for deployment in _deployments(bundles, runtimes)
         for retriever, number in product(retrievers, passages)
         for loss in (losses if retriever is Retriever.HYBRID else [0.0])
@@ -98,7 +98,7 @@ def untuned_deployment(bundle: Path) -> Deployment:
 
 def lever_points(
     bundles: Sequence[Path], *, threads: int, passages: int, fewer: int, max_loss: float
-) -> list[Point]:
+) -> list[OperatingPoint]:
     """Points from an untuned start to all of Winnow's levers, in the order of Vespa's study of DPR.
 
     Each point adds one change to the point before.
@@ -122,8 +122,12 @@ def lever_points(
     ]
     words = replace(deployments[-1], name="+ words help to find them")
     stopping = replace(words, name="+ stops when safe")
-    points = [Point(each, passages, retriever=Retriever.DENSE) for each in deployments]
-    return [*points, Point(words, fewer), Point(stopping, fewer, max_loss=max_loss)]
+    points = [OperatingPoint(each, passages, retriever=Retriever.DENSE) for each in deployments]
+    return [
+        *points,
+        OperatingPoint(words, fewer),
+        OperatingPoint(stopping, fewer, max_loss=max_loss),
+    ]
 
 
 def _describe(bundle: Path) -> str:
@@ -133,7 +137,7 @@ def _describe(bundle: Path) -> str:
     return f"{manifest.name} {manifest.reader.precision}/{question_precision}"
 
 
-def timed_only(points: Iterable[Point]) -> set[str]:
+def timed_only_points(points: Iterable[OperatingPoint]) -> set[str]:
     """The names of the points without an accuracy: untrained bundles, or few questions."""
     return {
         each.name

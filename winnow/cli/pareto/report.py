@@ -13,7 +13,7 @@ from winnow.cli import output
 from winnow.cli.asking import Failures
 from winnow.cli.drawing import figure
 from winnow.cli.pareto.figures import PointFigures
-from winnow.cli.result_files import write_errors
+from winnow.cli.result_files import convert_write_errors
 
 JSON, CSV = "points.json", "points.csv"
 _WIDE_TERMINAL, _MIN_NAME = 130, 24
@@ -39,12 +39,12 @@ def write_results(points: Sequence[PointFigures], directory: Path) -> None:
     Raises WinnowError if one of them cannot be written.
     """
     text = json.dumps(output.to_json(points), indent=2)
-    with write_errors(directory / JSON):
+    with convert_write_errors(directory / JSON):
         (directory / JSON).write_text(text + "\n", encoding="utf-8")
     files = sorted({name for each in points for name in each.by_file})
     judged = [f"{name} {metric}" for name in files for metric in ("EM", "F1")]
     with (
-        write_errors(directory / CSV),
+        convert_write_errors(directory / CSV),
         (directory / CSV).open("w", encoding="utf-8", newline="") as to,
     ):
         writer = csv.writer(to)

@@ -22,12 +22,12 @@ from winnow.cli.pareto.outcome import (
     JudgedReply,
     MeasurementKey,
     append_replies,
-    digest,
     load_replies,
+    measurement_digest,
 )
-from winnow.cli.pareto.point import Deployment, Point, megabytes, timed_only
+from winnow.cli.pareto.point import Deployment, OperatingPoint, megabytes, timed_only_points
 from winnow.cli.questions import LabelledQuestion, read_questions, require_answers
-from winnow.cli.result_files import created_directory, reserve
+from winnow.cli.result_files import created_directory, reserve_files
 from winnow.client.messages import AnswerClient
 from winnow.convert import answer as convert
 from winnow.domain.shard import INDEX_FILE
@@ -59,7 +59,7 @@ class QuestionSet:
     """Name of the file, without suffixes."""
     questions: Sequence[LabelledQuestion]
 
-    def blocks(self, points: Sequence[Point]) -> Iterator[tuple[Point, range]]:
+    def blocks(self, points: Sequence[OperatingPoint]) -> Iterator[tuple[OperatingPoint, range]]:
         """Yields each block of questions (indexes) for each point in turn.
 
         A brief point is asked only the first question of every block.
@@ -70,8 +70,8 @@ class QuestionSet:
                 yield point, range(start, end, BLOCK if point.brief else 1)
 
 
-def measure(
-    points: Sequence[Point], index: Path, files: Sequence[Path], limit: int, out: Path
+def measure_points(
+    points: Sequence[OperatingPoint], index: Path, files: Sequence[Path], limit: int, out: Path
 ) -> list[PointFigures]:
     """Asks every point the questions of every file, and writes the figures into `out`.
 
@@ -84,10 +84,10 @@ def measure(
     results, picture = out / "outcomes.jsonl", out / "pareto.png"
     check_picture_path(picture)
     written = (results, picture, out / report.JSON, out / report.CSV)
-    with created_directory(out), reserve(*written), StageProgress() as progress:
-        outcomes = signals.run(run(points, sets, index, results, progress))
+    with created_directory(out), reserve_files(*written), StageProgress() as progress:
+        outcomes = signals.run(ask_points(points, sets, index, results, progress))
         sizes = {point.name: megabytes(point.deployment.bundle) for point in points}
-        figures = point_figures(outcomes, sizes, timed_only(points))
+        figures = point_figures(outcomes, sizes, timed_only_points(points))
         report.write_results(figures, out)
         report.plot(figures, picture)
     return figures
@@ -108,8 +108,8 @@ def _sample(path: Path, limit: int) -> list[LabelledQuestion]:
     return labelled[:: max(len(labelled) // limit, 1)][:limit]
 
 
-async def run(
-    points: Sequence[Point],
+async def ask_points(
+    points: Sequence[OperatingPoint],
     sets: Sequence[QuestionSet],
     index: Path,
     results: Path,
@@ -126,7 +126,7 @@ async def run(
         for point, block in each.blocks(points):
             for n in block:
                 question = each.questions[n]
-                asked = digest(question, setups[point.name])
+                asked = measurement_digest(question, setups[point.name])
                 work.append((point, question, MeasurementKey(point.name, each.name, n, asked)))
     keys = {key for _, _, key in work}
     done = keys & {outcome.key for outcome in load_replies(results) if not outcome.failed}
@@ -142,7 +142,7 @@ async def run(
     return [outcome for outcome in load_replies(results) if outcome.key in keys]
 
 
-def _setups(points: Sequence[Point], index: Path) -> dict[str, str]:
+def _setups(points: Sequence[OperatingPoint], index: Path) -> dict[str, str]:
     """All that the outcomes of each point depend on except the question, by name of the point.
 
     These are software, cores, settings, index, bundle, flags, and precomputed states, which change
@@ -186,7 +186,7 @@ async def _start(
 
 
 async def _ask(
-    client: AnswerClient, point: Point, question: LabelledQuestion, key: MeasurementKey
+    client: AnswerClient, point: OperatingPoint, question: LabelledQuestion, key: MeasurementKey
 ) -> JudgedReply:
     options = answer_pb2.AnswerRequest(
         passages_to_read=point.passages,

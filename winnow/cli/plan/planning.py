@@ -80,7 +80,7 @@ class ClusterPlan:
         return self.shards * self.replicas
 
 
-def plan(units: UnitCosts, request: PlanRequest) -> ClusterPlan | None:
+def smallest_plan(units: UnitCosts, request: PlanRequest) -> ClusterPlan | None:
     """The smallest plan that answers in time; None if there is none.
 
     Raises ValueError if the index needs too many shards.
@@ -90,7 +90,7 @@ def plan(units: UnitCosts, request: PlanRequest) -> ClusterPlan | None:
 
 
 def fastest_plan(units: UnitCosts, request: PlanRequest) -> ClusterPlan:
-    """The plan with the lowest p99, at any cost. Raises ValueError as `plan` does."""
+    """The plan with the lowest p99, at any cost. Raises ValueError if `smallest_plan` does."""
     return min(_candidates(units, request), key=lambda each: (each.p99_ms, each.nodes))
 
 

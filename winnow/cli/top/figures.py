@@ -33,7 +33,7 @@ _KINDS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Process:
+class ProcessFigures:
     """Figures of a process, from its metrics. Unknown figures are None."""
 
     address: str
@@ -65,7 +65,7 @@ def _kind_of(page: MetricsPage) -> str:
 
 def _process(
     address: str, now: MetricsPage | str, delta: MetricsPage | None, seconds: float
-) -> Process:
+) -> ProcessFigures:
     """The figures of a process.
 
     Args:
@@ -76,14 +76,14 @@ def _process(
 
     """
     if isinstance(now, str):
-        return Process(address=address, fault=now)
+        return ProcessFigures(address=address, fault=now)
     name = _kind_of(now)
     if not name:
-        return Process(address=address, fault="these are not metrics of a Winnow process")
+        return ProcessFigures(address=address, fault="these are not metrics of a Winnow process")
     kind, threads = _KINDS[name], now.total("winnow_node_reader_threads")
     busy = now.total("winnow_node_reader_threads_busy")
     delta = delta or MetricsPage({})
-    return Process(
+    return ProcessFigures(
         address=address,
         part=name,
         shards=now.values("winnow_node_index_passages", "shard"),
@@ -133,7 +133,7 @@ class IntervalFigures:
     """Share of the questions answered from the cache."""
     stages: list[StageTimes] = field(default_factory=list)
     """Stages over all front nodes with metrics. The first entry is the whole answer."""
-    processes: list[Process] = field(default_factory=list)
+    processes: list[ProcessFigures] = field(default_factory=list)
 
 
 def interval_figures(before: ClusterSample | None, now: ClusterSample) -> IntervalFigures:
@@ -166,7 +166,7 @@ def _deltas(before: ClusterSample | None, now: ClusterSample) -> dict[str, Metri
     for at, page in now.pages.items():
         old = before.pages.get(at) if before else None
         if isinstance(page, MetricsPage) and isinstance(old, MetricsPage):
-            deltas[at] = page.since(old)
+            deltas[at] = page.increase_since(old)
     return deltas
 
 

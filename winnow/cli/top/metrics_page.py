@@ -47,7 +47,7 @@ class MetricsPage:
             for labels, value in each.items():
                 yield name, labels, value
 
-    def since(self, before: Self) -> Self:
+    def increase_since(self, before: Self) -> Self:
         """The increase since `before`. A value that fell was reset, and counts from 0."""
         series: Series = {}
         for name, labels, value in self:

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from winnow.cli import output
 from winnow.cli.output import printable
-from winnow.cli.top.figures import IntervalFigures, Process, StageTimes
+from winnow.cli.top.figures import IntervalFigures, ProcessFigures, StageTimes
 from winnow.quoting import many
 from winnow.telemetry.stage import duration
 from winnow.v1.cluster_pb2 import GetClusterResponse, ReplicaState, ShardState
@@ -169,7 +169,7 @@ def _serves(shard: ShardState) -> bool:
     return any(each.state == ReplicaState.STATE_SERVING for each in shard.replicas)
 
 
-def _processes(processes: Sequence[Process], room: int | None) -> Iterator[RenderableType]:
+def _processes(processes: Sequence[ProcessFigures], room: int | None) -> Iterator[RenderableType]:
     ordered = sorted(processes, key=lambda each: each.ready is True)
     rows = [
         (
@@ -192,7 +192,7 @@ def _processes(processes: Sequence[Process], room: int | None) -> Iterator[Rende
             yield Text(printable(f"{each.address}: {each.fault}"), style="yellow")
 
 
-def _describe_process(process: Process) -> Text:
+def _describe_process(process: ProcessFigures) -> Text:
     shards = f" {', '.join(process.shards)}" if process.shards else ""
     if process.ready is False:
         return Text(f"{process.part}{shards}, not ready", style="bold red")

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from winnow.cli.output import AsJson, console, print_json
-from winnow.cli.result_files import reserve, write_errors
-from winnow.cli.units.measuring import MeasuringPlan, measure
+from winnow.cli.result_files import convert_write_errors, reserve_files
+from winnow.cli.units.measuring import MeasuringPlan, measure_unit_costs
 from winnow.cli.units.report import tables
 from winnow.telemetry.progress import StageProgress
 
@@ -45,12 +45,12 @@ def units(
     cost of a shard for a front node. It takes two to three minutes, and the machine should have no
     other load. No server is needed.
     """
-    with reserve(out):
+    with reserve_files(out):
         with StageProgress() as progress:
             plan = MeasuringPlan(tuple(passages or ()), questions, shards_per_node=shards_per_node)
-            measured = measure(plan, progress)
+            measured = measure_unit_costs(plan, progress)
         if out is not None:
-            with write_errors(out):
+            with convert_write_errors(out):
                 out.write_text(measured.model_dump_json(indent=2) + "\n", encoding="utf-8")
             typer.echo(f"written: {out}", err=True)
     if as_json:

@@ -53,7 +53,7 @@ class FakeNodes:
     shards_per_node: int = 1
 
 
-def measure(
+def measure_fronts(
     nodes: FakeNodes,
     questions: Sequence[str],
     progress: StageProgress,
@@ -68,7 +68,7 @@ def measure(
     for number in shards:
         with (
             fake_shards(nodes.replies, number, nodes.shards_per_node) as addresses,
-            _front(addresses) as (pid, address),
+            _run_front(addresses) as (pid, address),
         ):
             one_read[number] = signals.run(_loop_ms(address, pid, questions, 1))
             if number == _SHARDS_WITH_READS:
@@ -148,7 +148,7 @@ async def _record_replies(address: str, bundle: Bundle, question: str) -> Record
 
 
 @contextmanager
-def _front(addresses: Sequence[str]) -> Iterator[tuple[int, str]]:
+def _run_front(addresses: Sequence[str]) -> Iterator[tuple[int, str]]:
     """Runs a front node of the shards at `addresses`; yields its process id and address."""
     listen = f"127.0.0.1:{free_ports(1)[0]}"
     shard_flags = [flag for address in addresses for flag in ("--shards", address)]

@@ -88,21 +88,21 @@ def test_surplus_passages_are_deleted_before_the_document_comes_again_longer() -
 
 def test_the_line_that_all_is_durable_up_to_waits_for_the_slowest() -> None:
     ledger = Ledger(10)
-    first, second, third = (ledger.begin() for _ in range(3))
-    ledger.finish(second, 30)
+    first, second, third = (ledger.begin_batch() for _ in range(3))
+    ledger.finish_batch(second, 30)
     assert ledger.line == 10
-    ledger.finish(first, 20)
+    ledger.finish_batch(first, 20)
     assert ledger.line == 30
-    ledger.finish(third, 30)
+    ledger.finish_batch(third, 30)
     assert ledger.line == 30
 
 
 @given(st.permutations(range(8)))
 def test_no_line_is_called_durable_before_all_lines_up_to_it_are(order: list[int]) -> None:
     ledger, ended = Ledger(), set()
-    numbers = [ledger.begin() for _ in order]
+    numbers = [ledger.begin_batch() for _ in order]
     for place in order:
-        ledger.finish(numbers[place], place + 1)
+        ledger.finish_batch(numbers[place], place + 1)
         ended.add(place)
         assert ledger.line == next((n for n in range(9) if n not in ended), 8)
 

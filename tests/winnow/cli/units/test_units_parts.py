@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 from units_made import units
 
-from winnow.cli.commands import app
+from winnow.cli.commands import build_app
 from winnow.cli.plan.formulae import reading_shards
 from winnow.cli.units.fake_nodes import RecordedReplies, fake_shards
 from winnow.cli.units.fronts import fit_front_units, write_passages
@@ -103,6 +103,6 @@ def test_units_are_shown_as_tables() -> None:
 
 def test_units_stand_below_bench() -> None:
     words = ["bench", "units"]
-    shown = CliRunner().invoke(app(words), [*words, "--help"], env={"COLUMNS": "100"})
+    shown = CliRunner().invoke(build_app(words), [*words, "--help"], env={"COLUMNS": "100"})
     assert shown.exit_code == 0
     assert "--out" in shown.output
