@@ -60,7 +60,7 @@ class NodeSettings(PeerSettings, ServiceSettings):
     address: str = Field(
         "",
         description="HOST:PORT at which other nodes reach this one to copy its shards. By default "
-        "that of --listen, or NAME:PORT if it listens on all networks.",
+        "the address of --listen, or NAME:PORT if --listen has all interfaces (0.0.0.0).",
     )
     listen: ListenAddress = Field(
         "127.0.0.1:9000", description="HOST:PORT to serve gRPC on; port 0 for any free one."
@@ -68,7 +68,7 @@ class NodeSettings(PeerSettings, ServiceSettings):
     threads: Threads = Field(default_factory=cores, description="Threads that retrieve and read.")
     reader_threads: Threads = Field(
         default_factory=cores,
-        description="Maximum number of threads of one request.",
+        description="Maximum number of threads that work on one request.",
     )
     reader_nice: int = Field(
         5,
@@ -86,7 +86,7 @@ class NodeSettings(PeerSettings, ServiceSettings):
         ge=0,
         le=512,
         description="Maximum input length of the reader, in tokens; 0 for the length in the "
-        "bundle. Split readers, such as the default bundle's, refuse it.",
+        "bundle. Split readers, such as the default bundle's, do not support it.",
     )
     ef: int = Field(
         256,
@@ -110,20 +110,20 @@ class NodeSettings(PeerSettings, ServiceSettings):
         ge=0,
         le=60,
         description="Maximum difference between the clocks of nodes and journal servers, in "
-        "seconds. Deadlines of writes must be longer. A write that reaches the journal too late "
-        "is skipped.",
+        "seconds. Writes need longer deadlines than this. A write that reaches the journal after "
+        "its deadline is skipped.",
     )
     merge_after: Count = Field(
         2_000,
         description="Minimum number of writes before they are merged into the files of the shard. "
-        "A large shard waits for a tenth of its passages. After ten minutes without writes, "
-        "fewer are merged.",
+        "In a large shard, the minimum is a tenth of its passages. After ten minutes without "
+        "writes, fewer are merged.",
     )
     max_unmerged: Count = Field(
         200_000,
         description="Maximum number of unmerged writes of the node, which are kept in memory. "
-        "Further writes are refused. Each shard gets an equal part, and is merged at half of its "
-        "part.",
+        "Further writes are refused. Each shard has an equal part of this limit, and is merged "
+        "when half of its part is used.",
     )
     exact: bool = Field(
         False,

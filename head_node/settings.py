@@ -12,7 +12,8 @@ from winnow.settings.values import Count, ListenAddress, Threads
 class HeadNodeSettings(ProcessSettings):
     """Serve the heads of a store to front nodes.
 
-    It loads a head on first use. It needs no encoder: front nodes send token states.
+    A head is loaded on first use. The server needs no encoder, because front nodes send token
+    states.
 
     Example: winnow heads serve --store bundles/heads --listen 127.0.0.1:9200
     """
@@ -29,10 +30,12 @@ class HeadNodeSettings(ProcessSettings):
         512,
         ge=1,
         le=1 << 20,
-        description="Memory budget for heads, in MB; the least recently used leave.",
+        description="Memory budget for heads, in MB. The least recently used heads are evicted.",
     )
     threads: Threads = Field(default_factory=cores, description="Threads that run heads.")
-    max_texts: Count = Field(256, description="Limit of texts in flight; more are refused.")
+    max_texts: Count = Field(
+        256, description="Maximum number of texts in progress. Further texts are refused."
+    )
     refresh: float = Field(
         REFRESH_SECONDS,
         gt=0,

@@ -411,7 +411,7 @@ def test_up_starts_at_most_one_content_node_per_shard(
     assert "has 3 shards, so some nodes would have none: use at most --nodes 3" in result.stderr
     result = here("up", "--index", str(indexes[3]), "--replicas", "2")
     assert result.returncode == 2
-    assert "content nodes need --nodes" in result.stderr
+    assert "--replicas 2 needs --nodes" in result.stderr
 
 
 def test_a_node_with_a_damaged_shard_runs_until_sigterm(damaged: Path) -> None:

@@ -315,7 +315,7 @@ def test_the_question_port_is_refused_immediately(feed: Feed, tmp_path: Path) ->
     with served_in_thread(scripted_front) as other:
         code, _, err = feed(file, "--address", other.address)
     assert code == 1
-    assert "--feed-listen (to be fed, at that port)" in err
+    assert "--feed-listen (to feed, on that port)" in err
     assert "trying again" not in err
 
 

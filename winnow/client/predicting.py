@@ -121,10 +121,10 @@ def head_predictions(
     messages: Sequence[head_pb2.HeadPrediction],
 ) -> tuple[HeadPrediction, ...]:
     """Converts the predictions of several heads."""
-    return tuple(map(_head, messages))
+    return tuple(map(_head_prediction, messages))
 
 
-def _head(message: head_pb2.HeadPrediction) -> HeadPrediction:
+def _head_prediction(message: head_pb2.HeadPrediction) -> HeadPrediction:
     labels = tuple(value_of_message(LabelScore, each) for each in message.labels)
     entities = tuple(value_of_message(Entity, each) for each in message.entities)
     return value_of_message(HeadPrediction, message, labels=labels, entities=entities)

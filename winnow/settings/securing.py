@@ -14,16 +14,16 @@ class SecuritySettings(Settings):
 
     tls_cert: Path | None = Field(
         None,
-        description="File of the server's certificate, in PEM; without it the server takes plain "
-        "text. The file is read again when it changes.",
+        description="PEM file of the server's certificate; without it, the server uses plain text. "
+        "The file is read again when it changes.",
     )
     tls_key: Path | None = Field(
-        None, description="File of the private key of --tls-cert, in PEM, without a passphrase."
+        None, description="PEM file of the private key of --tls-cert, without a passphrase."
     )
     tls_client_ca: Path | None = Field(
         None,
-        description="File of the authorities whose certificates clients must have, in PEM. Without "
-        "it clients need no certificate.",
+        description="PEM file of the authorities that must have signed the clients' certificates. "
+        "Without it, clients need no certificate.",
     )
     health_listen: OptionalListenAddress = Field(
         "",
@@ -49,19 +49,19 @@ class PeerSettings(Settings):
 
     peer_ca: Path | None = Field(
         None,
-        description="File of the authorities whose certificates other nodes must have, in PEM. "
-        "Without it nodes are called in plain text. The file is read again when it changes.",
+        description="PEM file of the authorities that must have signed other nodes' certificates. "
+        "Without it, nodes are called in plain text. The file is read again when it changes.",
     )
     peer_cert: Path | None = Field(
-        None, description="File of the certificate to call other nodes with, in PEM."
+        None, description="PEM file of the certificate with which this process calls other nodes."
     )
     peer_key: Path | None = Field(
-        None, description="File of the private key of --peer-cert, in PEM, without a passphrase."
+        None, description="PEM file of the private key of --peer-cert, without a passphrase."
     )
     peer_name: str = Field(
         "",
-        description="Name that the certificates of other nodes must have; empty for the host that "
-        "is called. Nodes found by dns:/// are called by their addresses, and need it.",
+        description="Name that the certificates of other nodes must have; empty for the host in "
+        "the address. Needed for nodes found by dns:///, which are called by their IP addresses.",
     )
 
     @model_validator(mode="after")

@@ -17,7 +17,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 BUNDLE_HELP = "Directory of the models."
 _URL = re.compile(r"[\w+.-]+:/")
-"""The beginning of a URL. A `Path` of a URL has one slash instead of two."""
+"""The beginning of a URL. One slash is enough: a `Path` made of a URL has lost the second."""
 
 
 def _reject_url(value: object) -> object:
