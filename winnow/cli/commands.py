@@ -1,7 +1,7 @@
 """Builds the command line from every command of `winnow`.
 
-Only this module knows the services. A command is imported only when it runs. So `winnow --help` is
-quick, and a server does not need the training libraries.
+Only this module names the services. A command is imported only when it runs, so that
+`winnow --help` is quick and a server does not need the training libraries.
 """
 
 import importlib
@@ -73,7 +73,7 @@ _GROUP_COMMANDS: Mapping[str, _Commands] = {
     "shards": {
         "init": (
             "winnow.content_node.assigned.cli:init",
-            "Assign the shards of a snapshot to nodes that have none yet.",
+            "Create an assignment: give the shards of a snapshot to nodes without shards.",
         ),
     },
     "index": {
@@ -96,11 +96,11 @@ _SUBCOMMANDS: Mapping[tuple[str, ...], str] = {
     ("bench", "ladder"): "winnow.cli.ladder.cli:ladder",
     ("bench", "units"): "winnow.cli.units.cli:units",
 }
-"""Subcommands of a command that also runs without one."""
+"""Subcommands of commands that also run without a subcommand: `module:function` by words."""
 
 
 def build_app(arguments: list[str]) -> typer.Typer:
-    """Builds the command line, and imports only the command that `arguments` name."""
+    """Builds the command line. Imports only the command that `arguments` name."""
     root = typer.Typer(
         help=_HELP,
         no_args_is_help=True,
@@ -170,7 +170,10 @@ def _commands_named(name: str) -> list[str]:
 
 
 def _completion_words() -> list[str]:
-    """The words of the command line that a shell completes, by typer's protocol; else none."""
+    """The words of the command line that a shell asks to complete; else none.
+
+    Variables have them by typer's completion protocol.
+    """
     line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
     return line.split()[1:] if "_WINNOW_COMPLETE" in os.environ else []
 
@@ -195,10 +198,10 @@ def _load(target: str) -> Any:
     except ModuleNotFoundError as error:
         if module.startswith("models."):
             raise WinnowError(
-                f"{error}: training needs a checkout of the project, and `make models` in it"
+                f"{error}: training needs a checkout of the project; run `make models` there"
             ) from error
         raise
 
 
 def _placeholder() -> None:
-    """Stands for a command that is listed in help but not run."""
+    """Stands for a command that help lists and that does not run now."""

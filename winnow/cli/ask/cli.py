@@ -42,8 +42,8 @@ def ask(
         bool,
         typer.Option(
             "--timings",
-            help="Show when each stage, each call to a shard and each read ran. --json always has "
-            "these times.",
+            help="Show when each stage, each call to a shard and each read ran. --json always "
+            "includes these times.",
         ),
     ] = False,
     passages_to_read: Annotated[
@@ -78,8 +78,8 @@ def ask(
         str,
         typer.Option(
             metavar="SHARD:SEQUENCE,...",
-            help="Positions of writes that the answer must include, separated by commas. Put and "
-            "delete return them.",
+            help="Positions of writes that the answer must include, separated by commas. put and "
+            "delete of a client return them.",
             show_default="none",
         ),
     ] = "",
@@ -90,8 +90,8 @@ def ask(
 ) -> None:
     """Ask a running cluster, or an index (--index), and see the answer in its passage.
 
-    Without a question, there is a prompt. Ctrl-D or `exit` ends it; Ctrl-C gives up a question.
-    Where standard input is a file or a pipe, each of its lines is a question.
+    Without a question, the command shows a prompt. Ctrl-D or `exit` ends the prompt; Ctrl-C gives
+    up a question. If standard input is a file or a pipe, each line of it is a question.
 
     With --json, every reply is one line with the keys:
       question, answer (null if none is likely), has_answer, request_id,
@@ -113,9 +113,9 @@ def ask(
 
     Exit codes:
       0 every question got a reply, even one without a likely answer
-      1 a question got no reply; stderr says why (but 0 after a prompt)
+      1 a question got no reply; stderr says why. A prompt exits with 0
       2 wrong usage
-      130 Ctrl-C (but not at a prompt)
+      130 Ctrl-C, except at a prompt
     """
     with signals.importing():
         from winnow.cli.ask.answering import (  # noqa: PLC0415
