@@ -290,7 +290,7 @@ async def test_a_feed_waits_for_a_front_that_restarts(front: FedFront, tmp_path:
     ("arguments", "code", "said"),
     [
         (["/missing.jsonl"], 1, "cannot read /missing.jsonl: No such file"),
-        (["-", "--resume"], 2, "name the --resume-file to resume from"),
+        (["-", "--resume"], 2, "standard input needs a --resume-file"),
         (["-", "--address", "nowhere"], 2, "neither HOST:PORT nor"),
         ([], 2, "FILE"),
     ],

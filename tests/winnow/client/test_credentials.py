@@ -266,8 +266,8 @@ def test_a_token_does_not_travel_in_plain_text_to_another_machine(address: str) 
     ("given", "said"),
     [
         ({"cert": "c"}, "a certificate and its key"),
-        ({"cert": "c", "key": "k"}, "need TLS"),
-        ({"server_name": "n"}, "need TLS"),
+        ({"cert": "c", "key": "k"}, "needs TLS"),
+        ({"server_name": "n"}, "needs TLS"),
         ({"token": "t", "token_file": "f"}, "not both"),
         ({"token": "secret\nsecret"}, "contains characters that no token has"),
         ({"token": "é"}, "contains characters that no token has"),

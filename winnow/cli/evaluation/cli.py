@@ -60,10 +60,10 @@ def evaluate(
 ) -> None:
     """Ask every question of a file, and measure the accuracy of the answers.
 
-    A running system is asked, or with --index an index in this process.
+    The questions go to a running system or, with --index, to an index in this process.
 
     Shows exact match and F1 as SQuAD defines them, recall by answer string and by gold passage,
-    and latency percentiles. Accuracy is shown for every number of passages up to
+    and latency percentiles. Accuracy is shown for 1, 2, 5, 10 … passages, up to
     --passages-to-read. A failed question counts as wrong. Exit code 1 if every question fails.
 
     With early stopping, fewer passages may be read than shown, and recall is not measured. Use
@@ -113,7 +113,7 @@ def evaluate(
 async def _open_target(
     index: Path | None, address: str, credentials: Credentials | None
 ) -> AsyncIterator[QuestionTarget]:
-    """Answers of an index in this process, or of a front node that serves."""
+    """Yields an index that is open in this process, or a client of a front node that serves."""
     if index is not None:
         from winnow import AsyncIndex  # noqa: PLC0415 (not to ask a front node)
 

@@ -12,7 +12,7 @@ from winnow.v1 import answer_pb2
 
 
 def write_replies(outcomes: Iterable[QuestionOutcome], path: Path) -> None:
-    """Writes one line per question, with its accepted answers and the returned ones, best first.
+    """Writes a line for each question: its accepted answers, and the returned answers, best first.
 
     Raises WinnowError if the file cannot be written.
     """

@@ -43,7 +43,8 @@ def feed(
         bool,
         typer.Option(
             "--delete",
-            help="Delete the passages with these ids instead; with --cut, the documents.",
+            help="Delete the passages with the ids of the rows, instead of storing rows. With "
+            "--cut, delete whole documents.",
         ),
     ] = False,
     form: Annotated[
@@ -65,11 +66,14 @@ def feed(
     ] = False,
     resume_file: Annotated[
         Path | None,
-        typer.Option(help="File that --resume reads.", show_default="FILE.feeding"),
+        typer.Option(
+            help="File for the progress of the feed, which --resume reads.",
+            show_default="FILE.feeding",
+        ),
     ] = None,
     patience: Annotated[
         float,
-        typer.Option(min=0, help="Seconds to retry a failed request."),
+        typer.Option(min=0, help="Seconds for which a failed request is retried."),
     ] = 120.0,
     timeout: Annotated[
         float, typer.Option(min=0.1, max=3600, help="Timeout of a request, in seconds.")
@@ -82,17 +86,18 @@ def feed(
     Example: winnow feed passages.jsonl --address 127.0.0.1:8081
 
     The front node must have --feed-listen, and the content nodes --feed; `winnow up --feed-listen
-    127.0.0.1:8081` sets both. A row replaces the stored passage with the same id. Counted rows are
-    durable. It is safe to send rows again: repeat an interrupted feed, or use --resume.
+    127.0.0.1:8081` sets both. A row replaces the stored passage with the same id. The rows that
+    the progress counts are durable. It is safe to send rows again: repeat an interrupted feed, or
+    use --resume.
 
     With --json, one object is printed, with the keys: stored (or deleted), unchanged, outdated
     (a later version is stored), truncated (retrieved by the beginning only), bad_rows, retries,
-    line (everything up to it is durable), seconds. With --delete --cut, stored and unchanged count
-    documents, and passages counts the passages that were deleted with them.
+    line (all rows up to this line are durable), seconds. With --delete --cut, stored and unchanged
+    count documents, and passages counts the deleted passages of these documents.
 
     Exit codes:
       0 every row is durable, except bad rows with --skip-bad-rows
-      1 some rows are not; stderr says why, and how to resume
+      1 some rows are not durable; stderr says why, and how to resume
       2 wrong usage
       130 Ctrl-C
     """
@@ -108,7 +113,9 @@ def feed(
     )
     state = resume_file or (None if file == STDIN else file.with_name(f"{file.name}.feeding"))
     if resume and state is None:
-        raise typer.BadParameter("name the --resume-file to resume from", param_hint="--resume")
+        raise typer.BadParameter(
+            "standard input needs a --resume-file to resume from", param_hint="--resume"
+        )
     with FeedProgress() as progress:
         job = FeedJob(plan, state, progress)
         began = time.perf_counter()

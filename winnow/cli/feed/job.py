@@ -38,7 +38,7 @@ class FeedPlan:
     """Maximum number of rows in a request."""
     skip_bad_rows: bool
     patience: float
-    """Seconds to retry a failed request."""
+    """Seconds for which a failed request is retried."""
 
     @property
     def deletes_documents(self) -> bool:
@@ -66,7 +66,7 @@ class FeedJob:
     """One feed, which may resume an interrupted one."""
 
     def __init__(self, plan: FeedPlan, resume_file: Path | None, progress: FeedProgress) -> None:
-        """`resume_file`: stores the line up to which all is durable; None for no file."""
+        """`resume_file`: stores the line up to which all rows are durable; None for no file."""
         self.plan, self._progress = plan, progress
         self._file = ResumeFile(resume_file) if resume_file else None
         self._source: FeedSource | None = None
@@ -78,11 +78,11 @@ class FeedJob:
 
     @property
     def line(self) -> int:
-        """All lines up to this one are durable."""
+        """All rows up to this line are durable."""
         return self._ledger.line
 
     def prepare(self, resume: bool) -> None:
-        """Finds the first line to send, and checks all rows of a file before any is sent.
+        """Finds the first line to send. Checks all rows of a file before any row is sent.
 
         Raises:
             ArtefactError: the source cannot be read, has bad rows that may not be skipped, or is
@@ -116,7 +116,7 @@ class FeedJob:
             feed_batches = document_deletions(self._good_rows(), min(plan.max_rows, MAX_DOCUMENTS))
         else:
             feed_batches = batch_rows(self._good_rows(), plan.max_rows, plan.cut)
-        # an own thread, which is abandoned at the end if it still waits for standard input
+        # a separate thread: if it still waits for standard input at the end, it is abandoned
         reader = FairThreads(1, "rows")
         try:
             await sender.run(
@@ -126,11 +126,11 @@ class FeedJob:
             reader.close(wait=False)
 
     def save_for_resume(self) -> bool:
-        """Saves the durable line of a feed that ends early; returns whether it was saved."""
+        """Saves the last durable line of a feed that ends early; returns whether it was saved."""
         return self._source is not None and self._save()
 
     def finish(self) -> None:
-        """Removes the resume file: all rows are durable."""
+        """Removes the resume file, because all rows are durable."""
         if self._file is not None:
             self._file.remove()
 
@@ -173,7 +173,7 @@ class FeedJob:
 
     def _skip(self, row: BadRow) -> None:
         self.bad_rows += 1
-        if self._total is None:  # else `_check_rows` has reported it
+        if self._total is None:  # otherwise `_check_rows` has reported the row
             self._progress.bad_row(row)
 
     def _advance(self, count: int) -> None:
@@ -182,7 +182,7 @@ class FeedJob:
             self._save()
 
     def _save(self) -> bool:
-        """Saves the durable line, if there is one; returns whether it was saved."""
+        """Saves the last durable line, if there is one; returns whether it was saved."""
         if self._file is None or self._source is None or not self.line:
             return False
         self._saved_at = time.monotonic()
@@ -190,8 +190,8 @@ class FeedJob:
             self._file.write(self.line, self._source)
         except OSError as error:
             self._progress.say(
-                f"cannot write {self._file.path}, so the feed cannot be resumed: {error.strerror}; "
-                "choose another file with --resume-file"
+                f"cannot write {self._file.path}: {error.strerror}; the feed cannot be resumed, "
+                "unless you choose another file with --resume-file"
             )
             self._file = None
             return False

@@ -33,7 +33,7 @@ _FIELD = re.compile(r"(?:passages|deletions)\[(\d+)\](?:\.(.+))?")
 _TRANSIENT = (OverloadedError, UnavailableError, DeadlineExceededError)
 """Errors that a retry may resolve."""
 _PERMANENT = (NotServedError, NotLoadedError)
-"""Subclasses of these errors that no retry resolves."""
+"""Subclasses of `_TRANSIENT` errors that no retry resolves."""
 _LOOKAHEAD = 8
 """Passages of a document that one request deletes.
 
@@ -91,7 +91,7 @@ class FeedTotals:
         self.truncated += sum(each.truncated for each in results)
 
     def add_documents(self, documents: Sequence[str], deleted: Sequence[str]) -> None:
-        """Counts deleted documents, and their deleted passages (ids)."""
+        """Counts documents to delete. `deleted`: ids of their passages that existed."""
         existing = {split_passage_id(name)[0] for name in deleted}
         self.passages += len(deleted)
         self.outcomes.update(
@@ -119,10 +119,10 @@ class Sender:
 
         Args:
             requests: sends the requests.
-            ledger: tracks the line up to which all is durable.
-            patience: seconds to retry a failed request.
+            ledger: tracks the line up to which all rows are durable.
+            patience: seconds for which a failed request is retried.
             on_refused: called with each row that the front node refused.
-            on_stored: called with the number of further durable rows.
+            on_stored: called with the number of rows of each stored batch.
             on_retry: called with the error before a retry.
             skip_refused: whether to skip refused rows; otherwise the first one is an error.
             sleep: waits for a number of seconds.
@@ -141,8 +141,8 @@ class Sender:
     ) -> None:
         """Sends batches until `next_batch` returns None, at most `concurrency` at a time.
 
-        Raises the first error that retries cannot resolve. Batches in flight finish before, so that
-        their outcomes are known.
+        Raises the first error that retries cannot resolve. Batches in flight finish before it is
+        raised, so that their outcomes are known.
         """
         try:
             while (batch := await next_batch()) is not None:
@@ -168,7 +168,7 @@ class Sender:
             done, _ = await asyncio.wait(self._in_flight, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 del self._in_flight[task]
-            # of all tasks: asyncio warns about exceptions that nobody retrieves
+            # retrieve the exceptions of all tasks, so that asyncio does not warn about them
             errors = [task.exception() for task in done]
             for error in filter(None, errors):
                 raise error
@@ -189,12 +189,12 @@ class Sender:
     ) -> tuple[tuple[str, ...], bool]:
         """Deletes up to `lookahead` passages of each document, from its id in `starts` on.
 
-        Adds the ids of passages that existed to `deleted`. Returns the next ids of the documents
-        that may have more passages, and whether this is in doubt.
+        Adds the ids of passages that existed to `deleted`. Returns the next id of each document
+        that may have more passages, and whether this result is in doubt.
 
-        It is in doubt after a retry: the failed request may have deleted the passages. Then all
-        documents may have more. After a result in doubt, only documents with existing passages may:
-        otherwise the deletion would never end.
+        A result is in doubt after a retry, because the failed request may have deleted passages.
+        Then every document may have more passages. If the result before was in doubt, only
+        documents with passages that existed may have more: otherwise the deletion would never end.
         """
         count = max(min(lookahead, _MAX_IDS // len(starts)), 1)
         runs = [tuple(_consecutive_ids(start, count)) for start in starts]

@@ -19,7 +19,7 @@ from winnow.telemetry.progress import StageProgress
 
 _WIDTH = 124
 """Columns of the table."""
-_COLUMNS = ("step", "texts", "p50 ms", "p95", "p99", "predictions/s", "times first", "times last")
+_COLUMNS = ("step", "texts", "p50 ms", "p95", "p99", "predictions/s", "vs first", "vs previous")
 
 
 def ladder(
@@ -28,8 +28,9 @@ def ladder(
         typer.Option(
             min=1,
             max=1024,
-            help="Worker processes of one thread; each takes up to 1 GB of memory.",
-            show_default="cores",
+            help="Number of worker processes with one thread each; a worker takes up to 1 GB of "
+            "memory.",
+            show_default="the number of cores",
         ),
     ] = None,
     requests: Annotated[
@@ -43,13 +44,14 @@ def ladder(
         typer.Option(
             min=0.1,
             max=3600,
-            help="Maximum seconds of a step in a round; slow steps take fewer texts.",
+            help="Maximum seconds of a step in a round; slow steps run fewer texts.",
         ),
     ] = 8.0,
     texts: Annotated[
         Path | None,
         typer.Option(
-            help="JSON lines or CSV with text.", show_default="synthetic, with CLINC150's lengths"
+            help="File of texts: JSON lines or CSV with the field `text`.",
+            show_default="synthetic, with CLINC150's lengths",
         ),
     ] = None,
     as_json: AsJson = False,
@@ -62,10 +64,10 @@ def ladder(
 ) -> None:
     """Measure how much each lever speeds up text classification on CPUs.
 
-    The first step is BERT-base in fp32, with every text padded to 128 tokens. The last one is ten
-    heads on one encoding of a small encoder in int8, and a cache. Weights are random, which changes
-    no speed. Missing models (1 GB) are created, and kept. Texts are tokenised before measuring. No
-    server is needed.
+    The first step is BERT-base in fp32, with every text padded to 128 tokens. The last step is a
+    small int8 encoder with a cache, and ten heads on each encoding. Weights are random, which does
+    not change the speed. Missing models (1 GB) are created and kept. Texts are tokenised before
+    measuring. No server is needed.
     """
     check_picture_path(picture)
     plan = LadderPlan(
@@ -102,9 +104,8 @@ def _show(step_results: Sequence[StepResult], plan: LadderPlan) -> None:
     out.width = max(out.width, _WIDTH)
     out.print(table(_COLUMNS, rows))
     typer.echo(
-        f"{many(plan.workers, 'worker')} of one process and thread, "
-        f"{many(plan.rounds, 'round')}, each step measured in every round; medians, with the "
-        f"minimum and maximum of the rounds"
+        f"{many(plan.workers, 'worker')} with one thread each, {many(plan.rounds, 'round')} of all "
+        "steps; predictions/s are the median of the rounds (minimum-maximum)"
     )
     for step in step_results:
         if step.hit_rate is not None:

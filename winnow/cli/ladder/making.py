@@ -1,6 +1,6 @@
-"""Creates the files of the ladder's models that are missing.
+"""Creates the missing model files of the ladder.
 
-int8 is ONNX Runtime's dynamic quantisation, with the weights of matrix products per channel, as in
+int8 means ONNX Runtime's dynamic quantisation of matrix products, with weights per channel, as in
 every bundle of this project.
 """
 
@@ -16,7 +16,7 @@ from winnow.errors import UnavailableError
 from winnow.packaged import extra, generated_files
 
 _FORMAT = 1
-"""Part of the directory's name. Increase it when the graphs change, to create models again."""
+"""Part of the directory's name. Increase it when the graphs change, to create the models again."""
 
 
 def models_directory() -> Path:
@@ -96,7 +96,7 @@ def _save_head(shape: EncoderShape, to: Path) -> None:
 def _quantise(full: Path, to: Path) -> None:
     from onnxruntime.quantization import QuantType, quantize_dynamic  # noqa: PLC0415
 
-    # silences a recommendation of preprocessing, which gains nothing here
+    # silences a warning that recommends preprocessing, which has no benefit here
     logging.getLogger().setLevel(logging.ERROR)
     quantize_dynamic(
         str(full),

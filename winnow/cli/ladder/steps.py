@@ -10,7 +10,7 @@ ROBLOX_NOTE = (
 HEADS = 10
 """Number of heads that share an encoder."""
 PADDED_TOKENS = 128
-"""Tokens that texts are padded to, as at Roblox's start."""
+"""Number of tokens that texts are padded to, as in the first step of Roblox."""
 
 
 class Precision(str, Enum):
@@ -44,11 +44,11 @@ class LadderStep:
     precision: Precision = Precision.FLOAT
     _: KW_ONLY
     pad_to: int = 0
-    """Tokens that texts are padded to; 0 for no padding."""
+    """Number of tokens that texts are padded to; 0 for no padding."""
     heads: int = 0
     """Number of heads on the encoder's token states; 0 for an encoder with a classifier."""
     cached: bool = False
-    """Whether encodings are cached by token ids; then texts are drawn by Zipf's law."""
+    """Whether encodings are cached by token ids. If so, texts are drawn by Zipf's law."""
 
     @property
     def predictions(self) -> int:

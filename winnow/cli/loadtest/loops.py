@@ -1,8 +1,9 @@
 """Offers load in closed and open loops, for a given time.
 
 In a closed loop, each client asks again as soon as it has its answer. In an open loop, questions
-arrive at a fixed rate, whether earlier ones are answered or not. There latency counts from the time
-at which a question was due. So it includes queueing, without coordinated omission.
+are sent at a fixed rate, whether earlier ones are answered or not. The latency of an open loop
+counts from the time at which a question was due. So it includes queueing, and has no coordinated
+omission.
 """
 
 import asyncio
@@ -22,6 +23,7 @@ from winnow.telemetry.progress import StageProgress
 from winnow.v1 import answer_pb2
 
 Ask = Callable[[str], Awaitable[object]]
+"""A function that asks a question. It raises WinnowError if there is no reply."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +50,7 @@ class LoadResult:
 
 
 class _LoopOutcomes:
-    """Latencies and errors of the questions of a loop."""
+    """Collects the latencies and errors of the questions of one loop."""
 
     def __init__(self) -> None:
         self.latencies: list[float] = []
@@ -84,7 +86,7 @@ class _LoopOutcomes:
 async def run_closed_loop(
     ask: Ask, questions: Sequence[str], clients: int, seconds: float
 ) -> LoadResult:
-    """Asks with `clients` clients for `seconds`, each with one question at a time."""
+    """Runs `clients` clients for `seconds`. Each client asks one question at a time."""
     outcomes, source = _LoopOutcomes(), itertools.cycle(questions)
     started = time.perf_counter()
 
@@ -112,7 +114,7 @@ async def run_open_loop(
 
 
 class LoadRunner:
-    """Runs closed and open loops of questions with the same options."""
+    """Runs closed and open loops against a front node, with the same options for all questions."""
 
     def __init__(
         self,
@@ -133,7 +135,7 @@ class LoadRunner:
     async def run(
         self, questions: list[str], clients: list[int], rates: list[float], seconds: float
     ) -> list[LoadResult]:
-        """Warms up, then measures each closed loop (`clients`) and each open one (`rates`).
+        """Warms up, then runs a closed loop for each of `clients`, and an open one for each rate.
 
         Raises UnavailableError if no system serves at the address.
         """

@@ -139,10 +139,10 @@ def test_a_place_in_another_source_or_with_other_options_is_refused(tmp_path: Pa
     source, place = tmp_path / "p.jsonl", ResumeFile(tmp_path / "p.jsonl.feeding")
     source.write_text("one\n")
     place.write(1, FeedSource.of(source, cut=True, delete=False))
-    with pytest.raises(ArtefactError, match="of another source or other options"):
+    with pytest.raises(ArtefactError, match="another source or other options"):
         place.read(source, cut=False, delete=False)
     source.write_text("two\n")
-    with pytest.raises(ArtefactError, match="of another source"):
+    with pytest.raises(ArtefactError, match="another source"):
         place.read(source, cut=True, delete=False)
 
 
