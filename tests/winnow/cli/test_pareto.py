@@ -207,19 +207,19 @@ def test_failures_make_a_point_slow_and_not_recommended() -> None:
 @pytest.mark.parametrize(
     ("plane", "wanted", "said"),
     [
-        ([at("slow", 60, 50), at("fast", 40, 5)], None, "budget; the fastest one is fast"),
+        ([at("slow", 60, 50), at("fast", 40, 5)], None, "--max-p95; the fastest one is fast"),
         (
             [at("slow", 60, 50), at("fast", 40, 5)],
             70.0,
-            "as accurate; the most accurate one is slow",
+            "no point reaches --min-exact-match; the most accurate one is slow",
         ),
         (
             [at("slow", 60, 50), at("fast", 40, 5)],
             50.0,
-            "as accurate is within the budget; the fastest one is slow",
+            "--min-exact-match is within --max-p95; the fastest one is slow",
         ),
-        ([replace(at("timed", 0, 1), exact_match=None)], None, "no point has a measured accuracy"),
-        ([at("gone", 0, math.inf)], None, "no point has a measured accuracy"),
+        ([replace(at("timed", 0, 1), exact_match=None)], None, "no point has a known accuracy"),
+        ([at("gone", 0, math.inf)], None, "no point has a known accuracy"),
     ],
 )
 def test_an_impossible_budget_is_answered_with_the_nearest_point(
@@ -242,7 +242,7 @@ def test_an_outcome_of_other_settings_or_flags_is_not_reused(
 
 
 def test_a_reader_in_halves_is_refused_as_the_untuned_one_before_anything_starts() -> None:
-    with pytest.raises(WinnowError, match="takes no padding"):
+    with pytest.raises(WinnowError, match="does not support padding"):
         untuned_deployment(default_bundle())
 
 
@@ -396,7 +396,7 @@ def test_a_table_shows_whole_names_and_figures_in_any_terminal(columns: int, see
     found = [at("stops when safe", 50, 27.2), slow]
     Console(file=out, width=columns).print(table(found, columns, compare=slow))
     said = out.getvalue()
-    words = ["3280.0", "6560.1", "120.6", "untuned:", "random-base", "faster"]
+    words = ["3280.0", "6560.1", "120.6", "untuned:", "random-base", "p50 ratio"]
     assert [word for word in words if word not in said] == []
     assert ("by file" in said) == seen
     assert max(map(len, said.splitlines())) <= columns

@@ -81,7 +81,7 @@ def test_a_start_that_failed_for_lack_of_processes_is_retried(
     assert cluster.started == ["front", "node 1"]
     assert said[:2] == [
         "front ended with exit code 1: starting it again",
-        "front cannot be started now; trying again until it can: [Errno 11] not now",
+        "front cannot be started now ([Errno 11] not now): trying again",
     ]
     assert len(said) == 4
 
@@ -97,8 +97,8 @@ def test_a_node_that_ends_again_and_again_is_given_up_once_and_the_others_are_ke
     assert cluster.started == ["node 1"] * MAX_RESTARTS
     (given_up,) = said[MAX_RESTARTS:]
     assert given_up == (
-        "node 1 ended with exit code 1\n  node 1: ouch\nit ended 4 times in 60 s: it is given up, "
-        "the others serve without it; to start it: winnow node 1"
+        "node 1 ended with exit code 1\n  node 1: ouch\nit ended 4 times in 60 s, and is given up; "
+        "the other nodes still serve; to start it, run: winnow node 1"
     )
     cluster.gone["node 0"] = -9
     supervisor.check()
@@ -161,8 +161,8 @@ async def test_a_node_without_its_shard_is_said_once_and_the_others_are_waited_f
     await supervisor.check_at_start()
     (once,) = said
     assert once == (
-        "node 1 could not load its shard: graph.hnsw is damaged\nthe others will serve without it; "
-        "repair the shard, then `kill 17`: the node is restarted"
+        "node 1 could not load its shard: graph.hnsw is damaged\nthe other nodes serve meanwhile; "
+        "repair the shard, then run `kill 17` to restart the node"
     )
 
 

@@ -33,12 +33,11 @@ _LOG_TAIL_BYTES = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class LoadFailure:
-    """A content node could not load shards."""
+    """Why a content node could not load shards."""
 
     reason: str
     of_all: bool = True
-    """Whether no shard of the node could be loaded; false while another one is loading or serves.
-    """
+    """Whether all shards of the node failed to load; false while another shard loads or serves."""
 
 
 class LocalCluster:
@@ -126,7 +125,7 @@ class LocalCluster:
                             f"not ready after {_READY_SECONDS:g} s{self.last_log_lines()}"
                         )
                     await asyncio.sleep(_POLL_SECONDS)
-        # else a foreign process that serves on the port would count as ready
+        # otherwise the server of another program on this port would count as ready
         await check()
 
     def command(self, name: str) -> str:
@@ -146,7 +145,7 @@ class LocalCluster:
         )
 
     async def load_failures(self) -> dict[str, LoadFailure]:
-        """The content nodes that failed to load shards, by name of the node."""
+        """The failures of content nodes to load shards, by name of the node."""
         failures = await asyncio.gather(*map(load_failure, self.nodes))
         return {f"node {number}": failure for number, failure in enumerate(failures) if failure}
 
@@ -190,7 +189,10 @@ def _read_tail(log: IO[bytes]) -> list[str]:
 
 
 async def load_failure(address: str) -> LoadFailure | None:
-    """Why the node at HOST:PORT failed to load shards; None if it did not, or is silent."""
+    """Why the node at HOST:PORT failed to load shards.
+
+    None if no shard failed to load, or the node does not reply.
+    """
     async with open_channel(address) as channel:
         stub = shard_pb2_grpc.ShardServiceStub(channel)
         try:

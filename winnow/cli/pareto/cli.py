@@ -18,10 +18,10 @@ from winnow.packaged import default_bundle
 from winnow.settings.common import cores
 from winnow.settings.values import parse_bundle_directory
 
-app = typer.Typer(no_args_is_help=True, help="Accuracy against latency, measured in one run.")
+app = typer.Typer(no_args_is_help=True, help="Measure accuracy against latency.")
 
 _UNTUNED_PASSAGES = 10
-"""Passages that the untuned start reads."""
+"""Number of passages that the untuned baseline reads."""
 _Index = Annotated[Path, typer.Option(help="Directory of the index to ask.")]
 _Files = Annotated[
     list[Path],
@@ -102,7 +102,7 @@ def run_(
 ) -> None:
     """Ask every combination the same questions in turn, and draw accuracy against latency.
 
-    Every bundle must encode passages as the index was encoded. Ctrl-C is safe: run the command
+    Every bundle must have the passage encoder that built the index. Ctrl-C is safe: run the command
     again to resume. Writes points.csv, points.json and pareto.png to --out. A failed question
     counts as wrong, and the next run asks it again. Exit code 1 if every question fails.
     """
@@ -183,16 +183,16 @@ def levers_(
 def _advice(
     results: Sequence[PointFigures], chosen: PointFigures | None, min_exact_match: float | None
 ) -> str:
-    """The recommended point; else why there is none, and the closest point."""
+    """Names the recommended point; if there is none, says why, and names the closest point."""
     if chosen is not None:
         return f"recommended: {_summarize(chosen)}"
     best, fastest = recommend(results), recommend(results, min_exact_match=min_exact_match or 0.0)
     if best is None:
-        return "nothing to recommend: no point has a measured accuracy and answered most questions"
+        return "nothing to recommend: no point has a known accuracy and answered most questions"
     if fastest is None:
-        return f"no point is as accurate; the most accurate one is {_summarize(best)}"
-    accurate = "" if min_exact_match is None else " that is as accurate"
-    return f"no point{accurate} is within the budget; the fastest one is {_summarize(fastest)}"
+        return f"no point reaches --min-exact-match; the most accurate one is {_summarize(best)}"
+    accurate = "" if min_exact_match is None else " that reaches --min-exact-match"
+    return f"no point{accurate} is within --max-p95; the fastest one is {_summarize(fastest)}"
 
 
 def _summarize(point: PointFigures) -> str:

@@ -60,7 +60,7 @@ def measurement_digest(question: LabelledQuestion, setup: str) -> str:
 
 
 def load_replies(path: Path) -> list[JudgedReply]:
-    """Reads the last reply of each measurement; nothing if there is no file."""
+    """Reads the last reply of each measurement; returns none if there is no file."""
     if not path.is_file():
         return []
     replies: dict[MeasurementKey, JudgedReply] = {}
@@ -74,11 +74,11 @@ def load_replies(path: Path) -> list[JudgedReply]:
 
 
 def append_replies(path: Path, outcomes: Iterable[JudgedReply]) -> None:
-    """Appends replies to a file. Raises WinnowError if it cannot be written."""
+    """Appends replies to a file. Raises WinnowError if the file cannot be written."""
     lines = "".join(json.dumps(asdict(outcome)) + "\n" for outcome in outcomes)
     with convert_write_errors(path), path.open("ab") as file:
         if file.tell() and not _ends_a_line(path):
-            lines = "\n" + lines  # end an incomplete line, which would spoil the next one
+            lines = "\n" + lines  # end an incomplete line, which would spoil the first new one
         file.write(lines.encode())
 
 

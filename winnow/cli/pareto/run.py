@@ -1,7 +1,8 @@
-"""Asks every point every question, interleaved, so that the machine's drift affects all alike.
+"""Asks every operating point every question. The points take turns.
 
-All deployments run at the same time, but only one is asked at a time: each block of questions goes
-to one point after the other. A question that already has an outcome is not asked again.
+So changes in the speed of the machine affect all points alike. All deployments run at the same
+time, but only one is asked at a time: each block of questions goes to one point after the other. A
+question that already has an outcome is not asked again.
 """
 
 import os
@@ -41,10 +42,10 @@ from winnow.text.scores import exact_match, f1
 from winnow.v1 import answer_pb2
 
 BLOCK = 10
-"""Questions that a point is asked in a row."""
+"""Number of questions that a point is asked in a row."""
 _TIMEOUT = 60.0
 _NO_BROWN_OUT = ("--brown-out-floor", "1")
-"""Flags against brown-out: an overloaded point would read fewer passages and look faster."""
+"""Flags that disable brown-out: an overloaded point would read fewer passages and look faster."""
 _SETTINGS = ("WINNOW_FRONT_", "WINNOW_NODE_")
 """Prefixes of the variables that configure the processes of a deployment."""
 _STATES = "states.json"
@@ -143,10 +144,10 @@ async def ask_points(
 
 
 def _setups(points: Sequence[OperatingPoint], index: Path) -> dict[str, str]:
-    """All that the outcomes of each point depend on except the question, by name of the point.
+    """Describes everything except the question that outcomes depend on, by name of the point.
 
-    These are software, cores, settings, index, bundle, flags, and precomputed states, which change
-    only times.
+    This is the software, cores, settings, index, bundle, flags, and precomputed states. (States
+    change only times.)
     """
     shard_directories(index)
     settings = sorted(each for each in os.environ.items() if each[0].startswith(_SETTINGS))

@@ -26,7 +26,7 @@ class PlanRequest:
     passages: float
     dimension: int
     qps: float
-    """Questions a second at the busiest time."""
+    """Questions per second at the busiest time."""
     p99_ms: float
     passages_to_read: int = DEFAULT_PASSAGES
     """Mean number of passages read for a question."""
@@ -43,7 +43,7 @@ class PlanRequest:
     states: bool = False
     """Whether the index has precomputed states."""
     fed: bool = False
-    """Whether passages are fed and deleted. Then a merging node holds two generations."""
+    """Whether the index takes writes. If so, a merging node holds two generations."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,12 +76,12 @@ class ClusterPlan:
 
     @property
     def nodes(self) -> int:
-        """Content nodes."""
+        """Number of content nodes."""
         return self.shards * self.replicas
 
 
 def smallest_plan(units: UnitCosts, request: PlanRequest) -> ClusterPlan | None:
-    """The smallest plan that answers in time; None if there is none.
+    """The plan with the fewest nodes that answers in time; None if there is none.
 
     Raises ValueError if the index needs too many shards.
     """
