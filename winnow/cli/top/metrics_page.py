@@ -16,7 +16,7 @@ _BOUND = "le"
 class MetricsPage:
     """The metrics of a process. Figures are sums over all series with matching labels.
 
-    Labels are filters: a value, or a tuple of values.
+    Keyword arguments filter by labels: each is the value of a label, or a tuple of allowed values.
     """
 
     def __init__(self, series: Series) -> None:

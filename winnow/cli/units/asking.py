@@ -17,7 +17,7 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 @dataclass(frozen=True, slots=True)
 class MeanTimes:
-    """Mean times of a question, in milliseconds."""
+    """Mean times per question, in milliseconds."""
 
     cpu: tuple[float, ...]
     """CPU time of each process."""

@@ -21,20 +21,23 @@ def units(
         typer.Option(
             min=2_000,
             max=10_000_000,
-            help="Passages of a synthetic shard to measure. May be repeated. Larger shards predict "
-            "large indexes better; a hundred thousand passages take a minute or two.",
+            help="Number of passages of a synthetic shard to measure. May be repeated. Larger "
+            "shards predict large indexes better; 100,000 passages take a minute or two.",
             show_default="10000 40000",
         ),
     ] = None,
     questions: Annotated[
-        int, typer.Option(min=20, max=2_000, help="Questions for each measurement of a front.")
+        int,
+        typer.Option(
+            min=20, max=2_000, help="Number of questions for each measurement of a front node."
+        ),
     ] = 150,
     shards_per_node: Annotated[
         int,
         typer.Option(
             min=1,
             max=128,
-            help="Number of shards on each content node that a front node is measured with.",
+            help="Number of shards on each content node when front nodes are measured.",
         ),
     ] = 1,
     as_json: AsJson = False,
@@ -42,8 +45,8 @@ def units(
     """Measure the unit costs of this machine for `winnow plan`.
 
     Measures encoding, reading by length, retrieving by size, memory and disk of a passage, and the
-    cost of a shard for a front node. It takes two to three minutes, and the machine should have no
-    other load. No server is needed.
+    cost of a shard for a front node. Measuring takes two to three minutes. The machine should have
+    no other load. No server is needed.
     """
     with reserve_files(out):
         with StageProgress() as progress:

@@ -37,12 +37,12 @@ from winnow.v1 import shard_pb2, shard_pb2_grpc
 
 SHARDS = (1, 8, 32, 128)
 _SHARDS_WITH_READS = 32
-"""Number of shards with which `_READS` reads are measured, too."""
+"""Number of shards with which questions with `_READS` reads are measured, too."""
 _READS = 10
 _READY_TIMEOUT = 60.0
 _POLL_SECONDS = 0.1
 _NO_CACHES = ("--cache-mb", "0", "--answer-cache-mb", "0")
-"""Flags of a front node."""
+"""Flags that disable the caches of a front node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def measure_one_shard(
 async def _ask_and_time(
     address: str, pids: Sequence[int], questions: Sequence[str]
 ) -> tuple[MeanTimes, float]:
-    """The mean times of the cluster, and the CPU milliseconds of this client for a question."""
+    """Measures the mean times of the cluster, and this client's CPU milliseconds per question."""
     async with AnswerClient(address) as client:
         await ask(client, questions[:1], 1, pids)
         before = time.process_time()
@@ -169,7 +169,7 @@ async def _wait_ready(address: str, processes: Processes) -> None:
 
 
 async def _loop_ms(address: str, pid: int, questions: Sequence[str], passages: int) -> float:
-    """CPU milliseconds of a front node for a question, without encoding."""
+    """Measures the CPU milliseconds of a front node per question, without encoding."""
     async with AnswerClient(address) as client:
         times = await ask(client, questions, passages, [pid])
     return max(times.cpu[0] - times.encode, 0.01)

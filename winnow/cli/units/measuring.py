@@ -71,7 +71,7 @@ def measure_unit_costs(plan: MeasuringPlan, progress: StageProgress) -> UnitCost
 
 
 def _measure_node(passages: Sequence[int]) -> NodeUnits:
-    """Measures a content node in another process, so that its memory is that of the shards."""
+    """Measures a content node in another process, whose memory holds nothing but the shards."""
     sizes = [flag for size in passages for flag in ("--passages", str(size))]
     return NodeUnits.model_validate_json(_run(["index", "measure", *sizes]))
 
@@ -100,7 +100,7 @@ def processor(source: Path = Path("/proc/cpuinfo")) -> str:
 
 
 LENGTHS = (4, 8, 16, 32, 62)
-"""Tokens of a question, without special ones; 62 is the longest."""
+"""Lengths of a question in tokens, without special tokens; 62 is the maximum."""
 _QUESTIONS, _PASSAGES = 50, 100
 _TOKEN = 1_000
 """Id of a token that every vocabulary has."""
@@ -136,7 +136,7 @@ def _core_milliseconds(
     pairs: Sequence[tuple[tuple[int, ...], tuple[int, ...]]],
     threads: int,
 ) -> float:
-    """Core milliseconds for a pair of title and text, while all threads encode."""
+    """Core milliseconds per pair of title and text, while all threads encode."""
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(lambda pair: encoder.encode(*pair), pairs[: 2 * threads]))
         started = time.perf_counter()
