@@ -349,7 +349,7 @@ def test_nobody_may_feed_by_default() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({}, "index.url: name a place of snapshots"),
+        ({}, "index.url: set the URL of snapshots"),
         ({"index": {"url": "my-index"}}, "url"),
         (SMALL | {"fronts": {}}, "fronts"),
         (SMALL | {"node": {"replica": 2}}, "replica"),
