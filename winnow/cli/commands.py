@@ -96,7 +96,7 @@ _SUBCOMMANDS: Mapping[tuple[str, ...], str] = {
     ("bench", "ladder"): "winnow.cli.ladder.cli:ladder",
     ("bench", "units"): "winnow.cli.units.cli:units",
 }
-"""Subcommands of commands that also run without a subcommand: `module:function` by words."""
+"""Subcommands of commands that also run alone: `module:function` by command and subcommand."""
 
 
 def build_app(arguments: list[str]) -> typer.Typer:
@@ -170,9 +170,9 @@ def _commands_named(name: str) -> list[str]:
 
 
 def _completion_words() -> list[str]:
-    """The words of the command line that a shell asks to complete; else none.
+    """The words of the command line that a shell completes, by typer's completion protocol.
 
-    Variables have them by typer's completion protocol.
+    Empty if no shell asks for a completion.
     """
     line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
     return line.split()[1:] if "_WINNOW_COMPLETE" in os.environ else []

@@ -110,7 +110,7 @@ class LiveCredentials:
 
     @property
     def options(self) -> list[tuple[str, int | str]]:
-        """GRPC options for a new channel: the server name to expect, if it is set."""
+        """Options of gRPC for a new channel: the server name to expect, if it is set."""
         name = self._credentials.server_name
         return [("grpc.ssl_target_name_override", name)] if name else []
 

@@ -35,9 +35,11 @@ class FeedBatch:
 
     @property
     def ids(self) -> tuple[str, ...]:
+        """The ids of the rows."""
         return tuple(row.passage.id for row in self.rows)
 
     def fields(self) -> list[PassageFields]:
+        """The rows as arguments of `Client.put`."""
         return [_fields(row) for row in self.rows]
 
 

@@ -126,17 +126,17 @@ def feed(
             if job.save_for_resume():
                 progress.say(_resume_line(job, address, resume_file, credentials))
             raise
-        job.finish()
+        job.remove_resume_file()
     _show(job, time.perf_counter() - began, as_json)
 
 
 async def _run(job: FeedJob, address: str, timeout: float, credentials: Credentials | None) -> None:
     async with AsyncClient(address, credentials=credentials) as client:
-        await job.run(_ClientRequests(client, job.plan.delete, timeout))
+        await job.run(_ClientFeedWriter(client, job.plan.delete, timeout))
 
 
-class _ClientRequests:
-    """Sends the requests of a feed with a client."""
+class _ClientFeedWriter:
+    """Sends requests with a client, and deletes rows instead of storing them if `delete`."""
 
     def __init__(self, client: AsyncClient, delete: bool, timeout: float) -> None:
         self._client, self._delete, self._timeout = client, delete, timeout

@@ -9,7 +9,7 @@ from pathlib import Path
 from winnow.cli.feed.batches import batch_rows, document_deletions
 from winnow.cli.feed.in_flight import Ledger
 from winnow.cli.feed.resuming import FeedSource, ResumeFile
-from winnow.cli.feed.sending import MAX_DOCUMENTS, FeedRequests, FeedTotals, Sender
+from winnow.cli.feed.sending import MAX_DOCUMENTS, FeedTotals, FeedWriter, Sender
 from winnow.cli.feed.source import STDIN, read_rows
 from winnow.errors import ArtefactError, WinnowError
 from winnow.inference.fair_threads import FairThreads
@@ -98,15 +98,15 @@ class FeedJob:
                 self._progress.say(f"{self._file.path} does not exist: the feed starts with line 1")
         self._total = None if source is None else self._check_rows()
 
-    async def run(self, requests: FeedRequests) -> None:
+    async def run(self, writer: FeedWriter) -> None:
         """Sends all rows. Raises the first error that retries cannot resolve."""
         plan = self.plan
         sender = Sender(
-            requests=requests,
+            writer=writer,
             ledger=self._ledger,
             patience=plan.patience,
             on_refused=self._progress.bad_row,
-            on_stored=self._advance,
+            on_stored=self._count_stored,
             on_retry=self._progress.show_retry,
             skip_refused=plan.skip_bad_rows,
         )
@@ -127,14 +127,14 @@ class FeedJob:
 
     def save_for_resume(self) -> bool:
         """Saves the last durable line of a feed that ends early; returns whether it was saved."""
-        return self._source is not None and self._save()
+        return self._source is not None and self._save_line()
 
-    def finish(self) -> None:
+    def remove_resume_file(self) -> None:
         """Removes the resume file, because all rows are durable."""
         if self._file is not None:
             self._file.remove()
 
-    def _rows(self) -> Iterator[Row | BadRow]:
+    def _read_rows(self) -> Iterator[Row | BadRow]:
         plan = self.plan
         return read_rows(plan.file, plan.form, plan.cut, plan.delete, self.line)
 
@@ -142,7 +142,7 @@ class FeedJob:
         """Reports every bad row; returns the number of good rows."""
         self._progress.start("checking rows", None)
         good = bad = 0
-        for row in self._rows():
+        for row in self._read_rows():
             if isinstance(row, BadRow):
                 bad += 1
                 self._progress.bad_row(row)
@@ -161,27 +161,27 @@ class FeedJob:
         return good
 
     def _good_rows(self) -> Iterator[Row]:
-        for row in self._rows():
+        for row in self._read_rows():
             if isinstance(row, Row):
                 yield row
             elif self.plan.skip_bad_rows:
-                self._skip(row)
+                self._skip_bad_row(row)
             else:
                 raise BadFeedRowsError(
                     f"line {row.line}: {row.reason}: correct it, or use --skip-bad-rows to skip it"
                 )
 
-    def _skip(self, row: BadRow) -> None:
+    def _skip_bad_row(self, row: BadRow) -> None:
         self.bad_rows += 1
         if self._total is None:  # otherwise `_check_rows` has reported the row
             self._progress.bad_row(row)
 
-    def _advance(self, count: int) -> None:
+    def _count_stored(self, count: int) -> None:
         self._progress.advance(count)
         if time.monotonic() - self._saved_at >= _SAVE_INTERVAL:
-            self._save()
+            self._save_line()
 
-    def _save(self) -> bool:
+    def _save_line(self) -> bool:
         """Saves the last durable line, if there is one; returns whether it was saved."""
         if self._file is None or self._source is None or not self.line:
             return False

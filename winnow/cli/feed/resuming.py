@@ -28,7 +28,10 @@ class FeedSource:
     def of(
         cls, path: Path | None, cut: bool, delete: bool, length: int = _IDENTIFYING_BYTES
     ) -> "FeedSource":
-        """Identifies a file, or stdin for None. Raises ArtefactError if it cannot be read."""
+        """Identifies a file, or standard input if `path` is None.
+
+        Raises ArtefactError if the file cannot be read.
+        """
         if path is None:
             return cls("", 0, cut, delete)
         try:

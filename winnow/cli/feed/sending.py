@@ -64,8 +64,8 @@ def backoff(attempt: int, chance: float, retry_after: float = 0.0) -> float:
     return retry_after + pause * (0.5 + chance / 2)
 
 
-class FeedRequests(Protocol):
-    """Sends the requests of a feed."""
+class FeedWriter(Protocol):
+    """Sends requests that store or delete passages; raises WinnowError if a request fails."""
 
     async def store(self, batch: FeedBatch) -> Sequence[WriteResult]: ...
     async def delete(self, ids: Sequence[str]) -> Sequence[WriteResult]: ...
@@ -105,7 +105,7 @@ class Sender:
     def __init__(
         self,
         *,
-        requests: FeedRequests,
+        writer: FeedWriter,
         ledger: Ledger,
         patience: float,
         on_refused: Callable[[BadRow], None],
@@ -118,7 +118,7 @@ class Sender:
         """Sends nothing yet.
 
         Args:
-            requests: sends the requests.
+            writer: sends the requests.
             ledger: tracks the line up to which all rows are durable.
             patience: seconds for which a failed request is retried.
             on_refused: called with each row that the front node refused.
@@ -129,7 +129,7 @@ class Sender:
             clock: returns the time in seconds.
 
         """
-        self._requests, self._ledger, self._patience = requests, ledger, patience
+        self._writer, self._ledger, self._patience = writer, ledger, patience
         self._on_refused, self._on_stored, self._on_retry = on_refused, on_stored, on_retry
         self._skip_refused = skip_refused
         self._sleep, self._clock = sleep, clock
@@ -203,7 +203,7 @@ class Sender:
         async def delete() -> Sequence[WriteResult]:
             nonlocal attempts
             attempts += 1
-            return await self._requests.delete([name for run in runs for name in run])
+            return await self._writer.delete([name for run in runs for name in run])
 
         results = await self._with_retries(delete)
         in_doubt = attempts > 1 and not was_in_doubt
@@ -217,7 +217,7 @@ class Sender:
         """Stores a batch; returns it without the refused rows."""
         while batch.rows:
             try:
-                self.totals.add(await self._with_retries(partial(self._requests.store, batch)))
+                self.totals.add(await self._with_retries(partial(self._writer.store, batch)))
             except InvalidRequestError as error:
                 batch = self._drop_refused(batch, error)
             else:

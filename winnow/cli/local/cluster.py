@@ -110,8 +110,8 @@ class LocalCluster:
                 By default each of them is an error.
 
         Raises:
-            UnavailableError: a process ended, a shard failed to load, or the time is over. The
-                message has the last log lines.
+            UnavailableError: a process ended, a shard failed to load, or the cluster was not ready
+                in time. The message has the last log lines.
 
         """
         started = time.monotonic()

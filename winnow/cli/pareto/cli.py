@@ -196,7 +196,7 @@ def _advice(
 
 
 def _summarize(point: PointFigures) -> str:
-    exact = report.percent(point.exact_match)
+    exact = report.format_percent(point.exact_match)
     return f"{point.point}: exact match {exact}, p95 {point.p95:.0f} ms"
 
 

@@ -27,7 +27,10 @@ class MeasurementKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedReply:
-    """A reply and its accuracy; 0 for a failed call. Field names are keys of the JSON lines."""
+    """The accuracy and cost of a reply. Field names are keys of the JSON lines.
+
+    A failed call has an accuracy of 0.
+    """
 
     point: str
     questions: str
@@ -49,7 +52,7 @@ class JudgedReply:
 
     @property
     def key(self) -> MeasurementKey:
-        """Identifies the measurement."""
+        """The measurement that the reply is from."""
         return MeasurementKey(self.point, self.questions, self.number, self.asked)
 
 

@@ -146,6 +146,6 @@ def timed_only_points(points: Iterable[OperatingPoint]) -> set[str]:
     }
 
 
-def megabytes(bundle: Path) -> float:
+def bundle_megabytes(bundle: Path) -> float:
     """Size of all files of a bundle, in 10⁶ bytes."""
     return sum(entry.bytes for entry in read_manifest(bundle).files.values()) / 1e6

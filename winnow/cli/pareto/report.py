@@ -56,13 +56,14 @@ def write_results(points: Sequence[PointFigures], directory: Path) -> None:
             accuracies = [v for name in files for v in each.by_file.get(name, (None, None))]
             means = (each.p50, each.p95, each.mean, each.read, each.needed)
             writer.writerow(
-                [each.point, percent(each.exact_match, 2), *(percent(v, 2) for v in accuracies),
+                [each.point, format_percent(each.exact_match, 2),
+                 *(format_percent(v, 2) for v in accuracies),
                  *(f"{value:.2f}" for value in means), f"{each.megabytes:.1f}", each.questions,
                  each.failed, each.on_front]
             )  # fmt: skip
 
 
-def percent(value: float | None, digits: int = 1) -> str:
+def format_percent(value: float | None, digits: int = 1) -> str:
     """Formats an accuracy; empty for None."""
     return "" if value is None else f"{value:.{digits}f}"
 
@@ -89,7 +90,7 @@ def table(points: Sequence[PointFigures], width: int, compare: PointFigures | No
 
 def _columns(compare: PointFigures | None) -> dict[str, Callable[[PointFigures], str]]:
     columns: dict[str, Callable[[PointFigures], str]] = {
-        "EM": lambda each: percent(each.exact_match) or "-",
+        "EM": lambda each: format_percent(each.exact_match) or "-",
         "p50": lambda each: f"{each.p50:.1f}",
         "p95": lambda each: f"{each.p95:.1f}",
         "needed": lambda each: f"{each.needed:.1f}",

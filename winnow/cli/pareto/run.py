@@ -26,7 +26,7 @@ from winnow.cli.pareto.outcome import (
     load_replies,
     measurement_digest,
 )
-from winnow.cli.pareto.point import Deployment, OperatingPoint, megabytes, timed_only_points
+from winnow.cli.pareto.point import Deployment, OperatingPoint, bundle_megabytes, timed_only_points
 from winnow.cli.questions import LabelledQuestion, read_questions, require_answers
 from winnow.cli.result_files import created_directory, reserve_files
 from winnow.client.messages import AnswerClient
@@ -76,7 +76,8 @@ def measure_points(
 ) -> list[PointFigures]:
     """Asks every point the questions of every file, and writes the figures into `out`.
 
-    Raises WinnowError if there is nothing to compare, or something cannot be written or started.
+    Raises WinnowError if two points or files have the same name, if a file cannot be read or
+    written, or if a deployment cannot start.
     """
     points = list(dict.fromkeys(points))
     sets = [QuestionSet(path.name.split(".")[0], _sample(path, limit)) for path in files]
@@ -87,7 +88,7 @@ def measure_points(
     written = (results, picture, out / report.JSON, out / report.CSV)
     with created_directory(out), reserve_files(*written), StageProgress() as progress:
         outcomes = signals.run(ask_points(points, sets, index, results, progress))
-        sizes = {point.name: megabytes(point.deployment.bundle) for point in points}
+        sizes = {point.name: bundle_megabytes(point.deployment.bundle) for point in points}
         figures = point_figures(outcomes, sizes, timed_only_points(points))
         report.write_results(figures, out)
         report.plot(figures, picture)

@@ -10,7 +10,7 @@ from winnow.sizing.units import SPREAD_QUANTILES, LengthCost, ShardCost, StatesU
 
 FLOAT_BYTES = 4
 QUESTION = 12
-"""Tokens of a typical question."""
+"""Number of tokens of a typical question."""
 
 
 def interpolate_ms(costs: Sequence[LengthCost], tokens: float) -> float:

@@ -95,7 +95,7 @@ def fastest_plan(units: UnitCosts, request: PlanRequest) -> ClusterPlan:
 
 
 def explain_nodes(planned: ClusterPlan, request: PlanRequest) -> str:
-    """The reason for the number of nodes."""
+    """Explains why the plan has this number of nodes."""
     minimum = max(planned.for_memory * request.replicas, planned.for_load)
     if planned.nodes > minimum * 1.2:
         return "latency: fewer nodes would hold the index and carry the load, but be too slow"

@@ -41,7 +41,7 @@ class PlacedShard:
 
 
 class PlacedShards:
-    """The shards of a cluster: on which nodes they are, and on which they are to be."""
+    """The nodes that hold each shard now, and the nodes to which each shard is assigned."""
 
     def __init__(self, cluster: GetClusterResponse, assignment: Assignment | None) -> None:
         self._cluster, self._assignment = cluster, assignment

@@ -86,7 +86,7 @@ def _process_figures(
     return ProcessFigures(
         address=address,
         part=name,
-        shards=now.values("winnow_node_index_passages", "shard"),
+        shards=now.label_values("winnow_node_index_passages", "shard"),
         ready=bool(now.total(kind.ready)),
         calls=_rate(delta.total(f"{CALLS}_count", method=kind.methods), seconds),
         queue_p95=delta.quantile(0.95, kind.queue, stage="queue"),

@@ -60,7 +60,7 @@ class MetricsPage:
         values = [value for _, value in self._matching(name, labels)]
         return sum(values) if values else None
 
-    def values(self, name: str, label: str) -> list[str]:
+    def label_values(self, name: str, label: str) -> list[str]:
         """The distinct values of a label, sorted."""
         return sorted({dict(labels).get(label, "") for labels in self._series.get(name, {})})
 

@@ -27,7 +27,7 @@ class MeanTimes:
     """Time of content nodes to retrieve and read."""
 
 
-async def ask(
+async def time_questions(
     client: AnswerClient, questions: Sequence[str], passages: int, pids: Sequence[int]
 ) -> MeanTimes:
     """Asks every question once, after `WARM_UP` questions.

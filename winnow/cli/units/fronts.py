@@ -21,7 +21,7 @@ from winnow.cli.local.cluster import LocalCluster, LocalPlan
 from winnow.cli.local.ports import free_ports
 from winnow.cli.local.processes import Processes
 from winnow.cli.plan.formulae import reading_shards
-from winnow.cli.units.asking import MeanTimes, ask, resident_memory
+from winnow.cli.units.asking import MeanTimes, resident_memory, time_questions
 from winnow.cli.units.fake_nodes import RecordedReplies, fake_shards
 from winnow.client.messages import AnswerClient
 from winnow.convert import shard as convert
@@ -117,9 +117,9 @@ async def _ask_and_time(
 ) -> tuple[MeanTimes, float]:
     """Measures the mean times of the cluster, and this client's CPU milliseconds per question."""
     async with AnswerClient(address) as client:
-        await ask(client, questions[:1], 1, pids)
+        await time_questions(client, questions[:1], 1, pids)
         before = time.process_time()
-        times = await ask(client, questions, 1, pids)
+        times = await time_questions(client, questions, 1, pids)
         return times, 1e3 * (time.process_time() - before) / len(questions)
 
 
@@ -171,7 +171,7 @@ async def _wait_ready(address: str, processes: Processes) -> None:
 async def _loop_ms(address: str, pid: int, questions: Sequence[str], passages: int) -> float:
     """Measures the CPU milliseconds of a front node per question, without encoding."""
     async with AnswerClient(address) as client:
-        times = await ask(client, questions, passages, [pid])
+        times = await time_questions(client, questions, passages, [pid])
     return max(times.cpu[0] - times.encode, 0.01)
 
 

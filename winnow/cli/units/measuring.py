@@ -60,7 +60,7 @@ def measure_unit_costs(plan: MeasuringPlan, progress: StageProgress) -> UnitCost
         nodes = fronts.FakeNodes(replies, plan.shards_per_node)
         front = fronts.measure_fronts(nodes, questions, progress, plan.shards)
     return UnitCosts(
-        processor=processor(),
+        processor=processor_name(),
         cores=threads,
         bundle=f"{bundle.manifest.name} {bundle.manifest.version}",
         encode=encode,
@@ -86,7 +86,7 @@ def _run(arguments: Sequence[str]) -> bytes:
     return done.stdout
 
 
-def processor(source: Path = Path("/proc/cpuinfo")) -> str:
+def processor_name(source: Path = Path("/proc/cpuinfo")) -> str:
     """The processor's name and int8 instructions (Linux), or Python's name of it."""
     try:
         lines = source.read_text(encoding="ascii", errors="replace").splitlines()

@@ -22,7 +22,7 @@ def test_series_that_match_are_added_up() -> None:
     assert shown.total("took_sum", stage="read") == 4
     assert shown.total("calls_total", method=("Read", "Search")) == 2
     assert shown.total("calls_total", method="Search") is None
-    assert shown.values("took_count", "stage") == ["idle", "read"]
+    assert shown.label_values("took_count", "stage") == ["idle", "read"]
     assert shown.mean("took") == 2
     assert shown.share("took_count", stage="read") == 1
 
