@@ -64,7 +64,7 @@ _GROUPS: _Commands = {
     ),
     "bundle": ("winnow.cli.bundle:app", "Publish and pull bundles of models."),
     "heads": ("winnow.cli.heads.cli:app", "Publish, pin, verify and serve heads of a store."),
-    "shards": ("winnow.cli.shards.cli:app", "List shards with their nodes, move and split them."),
+    "shards": ("winnow.cli.shards.cli:app", "List, move, split and spread shards."),
     "keys": ("winnow.cli.keys.cli:app", "Make, list and remove keys of a front node."),
     "pareto": ("winnow.cli.pareto.cli:app", "Compare bundles and options by accuracy and latency."),
     "models": ("models.cli:app", "Train, export, quantise and verify models."),

@@ -47,7 +47,7 @@ class ModelSettings(Settings):
         "openvino, timed for a second at start if openvino is installed.",
     )
     intra_op_threads: Threads = Field(
-        1, description="Threads that one run of a model may use; 1 is best."
+        1, description="Number of threads for each run of a model; 1 is best."
     )
     pad_to: int = Field(
         0,

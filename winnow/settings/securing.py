@@ -38,8 +38,7 @@ class SecuritySettings(Settings):
             raise ValueError("--tls-cert and --tls-key: give both, or neither")
         if self.tls_client_ca is not None and self.tls_cert is None:
             raise ValueError(
-                "--tls-client-ca needs --tls-cert: without it, the port is plain text, "
-                "which uses no certificates"
+                "--tls-client-ca needs --tls-cert: without --tls-cert, the port uses plain text"
             )
         return self
 
@@ -70,12 +69,10 @@ class PeerSettings(Settings):
             raise ValueError("--peer-cert and --peer-key: give both, or neither")
         if self.peer_cert is not None and self.peer_ca is None:
             raise ValueError(
-                "--peer-cert needs --peer-ca: without it, other nodes are called in plain text, "
-                "which uses no certificates"
+                "--peer-cert needs --peer-ca: without --peer-ca, nodes are called in plain text"
             )
         if self.peer_name and self.peer_ca is None:
             raise ValueError(
-                "--peer-name needs --peer-ca: without it, other nodes are called in plain text, "
-                "and no name is checked"
+                "--peer-name needs --peer-ca: without --peer-ca, nodes are called in plain text"
             )
         return self

@@ -78,8 +78,8 @@ def ask(
         str,
         typer.Option(
             metavar="SHARD:SEQUENCE,...",
-            help="Positions of writes that the answer must include, separated by commas. put and "
-            "delete of a client return them.",
+            help="Positions of writes that the answer must include, separated by commas. Clients "
+            "get a position for each write.",
             show_default="none",
         ),
     ] = "",

@@ -51,15 +51,20 @@ def feed(
         Literal["jsonl", "tsv"] | None,
         typer.Option("--format", help="Format of the rows.", show_default="by the suffix of FILE"),
     ] = None,
-    concurrency: Annotated[int, typer.Option(min=1, max=64, help="Requests at the same time.")] = 4,
+    concurrency: Annotated[
+        int, typer.Option(min=1, max=64, help="Maximum number of requests in flight.")
+    ] = 4,
     batch: Annotated[
         int,
         typer.Option(
-            min=1, max=100, help="Passages in a request; with --delete, ten times as many ids."
+            min=1,
+            max=100,
+            help="Number of passages in a request. With --delete, a request has ten times as many "
+            "ids.",
         ),
     ] = 50,
     skip_bad_rows: Annotated[
-        bool, typer.Option("--skip-bad-rows", help="Leave bad rows out instead of stopping.")
+        bool, typer.Option("--skip-bad-rows", help="Skip bad rows instead of stopping.")
     ] = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume an interrupted feed of FILE.")

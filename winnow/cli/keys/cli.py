@@ -13,7 +13,7 @@ from winnow.policy.rates import Rate
 
 app = typer.Typer(no_args_is_help=True)
 
-KeyFile = Annotated[Path, typer.Option("--file", help="File of keys, the --keys of a front node.")]
+KeyFile = Annotated[Path, typer.Option("--file", help="File of keys, as in --keys of front nodes.")]
 DEFAULT_FILE = Path("keys.json")
 
 

@@ -34,10 +34,15 @@ def ladder(
         ),
     ] = None,
     requests: Annotated[
-        int, typer.Option(min=1, max=1_000_000, help="Texts for each worker at each step.")
+        int,
+        typer.Option(
+            min=1,
+            max=1_000_000,
+            help="Number of texts for each worker at each step, in all rounds.",
+        ),
     ] = 1_000,
     rounds: Annotated[
-        int, typer.Option(min=1, max=100, help="How often each step is measured.")
+        int, typer.Option(min=1, max=100, help="Number of rounds. Each round measures every step.")
     ] = 3,
     seconds: Annotated[
         float,

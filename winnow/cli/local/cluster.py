@@ -122,7 +122,8 @@ class LocalCluster:
                     await check()
                     if time.monotonic() - started > _READY_SECONDS:
                         raise UnavailableError(
-                            f"not ready after {_READY_SECONDS:g} s{self.last_log_lines()}"
+                            f"the cluster was not ready after {_READY_SECONDS:g} s"
+                            f"{self.last_log_lines()}"
                         )
                     await asyncio.sleep(_POLL_SECONDS)
         # otherwise the server of another program on this port would count as ready

@@ -66,7 +66,9 @@ def demo(
             show_default="in var/ of a checkout, else in the user's cache",
         ),
     ] = None,
-    shards: Annotated[int, typer.Option(min=1, help="Number of shards, one node each.")] = 3,
+    shards: Annotated[
+        int, typer.Option(min=1, help="Number of shards, each on a content node of its own.")
+    ] = 3,
     listen: Annotated[
         str | None,
         typer.Option(

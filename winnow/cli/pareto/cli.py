@@ -30,7 +30,7 @@ _Files = Annotated[
 _Out = Annotated[
     Path,
     typer.Option(
-        help="Directory of results. An interrupted run with the same directory continues."
+        help="Directory of results. Name the same directory again to resume an interrupted run."
     ),
 ]
 _Limit = Annotated[int, typer.Option(min=1, help="Questions to ask from each file, evenly spread.")]

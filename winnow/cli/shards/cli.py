@@ -52,7 +52,7 @@ def shards(
     as_json: AsJson = False,
     credentials: Credentials | None = None,
 ) -> None:
-    """List the shards of a running cluster with their nodes, or move or split them.
+    """List the shards of a running cluster with their nodes. Subcommands move and split shards.
 
     Example: winnow shards --assignment s3://bucket/index/assignment.json
 
