@@ -12,12 +12,12 @@ _TYPING_FILES = ("py.typed", "v1/*.pyi")
 
 
 class ClientHook(BuildHookInterface[Any]):
-    """Adds the client's modules of the checkout to the wheel."""
+    """Adds the client's modules to the wheel."""
 
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Adds the files. Hatch calls it before it builds a wheel, editable or not."""
+        """Adds the files to `build_data`. Hatch calls it before it builds a wheel."""
         root = Path(self.root).parent
         files = {module_file(root, name) for name in imported_modules(root)}
         stubs = {path for pattern in _TYPING_FILES for path in (root / "winnow").glob(pattern)}
@@ -29,7 +29,7 @@ class ClientHook(BuildHookInterface[Any]):
 
 
 def imported_modules(root: Path) -> set[str]:
-    """Names of the client's modules, of all that they import from `winnow`, and of the packages."""
+    """Names of the client's modules, the `winnow` modules that they import, and their packages."""
     modules, pending = set[str](), [_ROOT_MODULE]
     while pending:
         name = pending.pop()
@@ -42,13 +42,13 @@ def imported_modules(root: Path) -> set[str]:
 
 
 def module_file(root: Path, name: str) -> Path:
-    """The path of a module, whether it exists or not."""
+    """The path that a module has if it exists."""
     path = root.joinpath(*name.split("."))
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
 def _imported_names(file: Path) -> Iterator[str]:
-    """Imported names that may be modules of `winnow`, except imports only for type checkers."""
+    """Yields imported names that may be `winnow` modules, except imports for type checkers."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     for statement in tree.body:
         if isinstance(statement, ast.If) and getattr(statement.test, "id", "") == "TYPE_CHECKING":

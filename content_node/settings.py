@@ -68,7 +68,7 @@ class NodeSettings(PeerSettings, ServiceSettings):
     threads: Threads = Field(default_factory=cores, description="Threads that retrieve and read.")
     reader_threads: Threads = Field(
         default_factory=cores,
-        description="Maximum number of threads of one request.",
+        description="Maximum number of threads that work on one request.",
     )
     reader_nice: int = Field(
         5,
@@ -110,8 +110,8 @@ class NodeSettings(PeerSettings, ServiceSettings):
         ge=0,
         le=60,
         description="Maximum difference between the clocks of nodes and journal servers, in "
-        "seconds. Deadlines of writes must be longer. A write that reaches the journal too late "
-        "is skipped.",
+        "seconds. Writes need longer deadlines than this. A write that reaches the journal after "
+        "its deadline is skipped.",
     )
     merge_after: Count = Field(
         2_000,

@@ -64,7 +64,7 @@ def _run_checks(with_prometheus: bool) -> None:
         _ask_all(client)
         _ask_by_http()
         if with_prometheus:
-            _wait_until(lambda: _count_targets() == {"up": 4}, "not every process is scraped")
+            _wait_until(lambda: _count_targets() == {"up": 4}, "some processes are not scraped")
             print("Prometheus scrapes 4 of 4 processes")
         _kill_and_restart_node(client, with_prometheus)
 

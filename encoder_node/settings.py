@@ -31,29 +31,30 @@ class EncoderSettings(ServiceSettings):
         0,
         ge=0,
         le=1024,
-        description="Concurrent runs of the model; 0 for one per core, or one on a GPU.",
+        description="Number of concurrent runs of the model; 0 for one per core, or one on a GPU.",
     )
     batch: int = Field(
         0,
         ge=0,
         le=_MAX_BATCH,
-        description="Limit of texts in one run of the model; 0 for 16 on a GPU, and 1 otherwise. "
-        "More than 1 needs a float model.",
+        description="Maximum number of texts in one run of the model; 0 for 16 on a GPU and 1 on a "
+        "CPU. More than 1 needs a float model.",
     )
     batch_tokens: int = Field(
         _DEFAULT_LIMITS.tokens,
         ge=1,
         le=1 << 20,
-        description="Limit of tokens in one run of the model, including padding.",
+        description="Maximum number of tokens in one run of the model, including padding.",
     )
     batch_wait_ms: float = Field(
         _DEFAULT_LIMITS.wait * 1e3,
         ge=0,
         le=1_000,
-        description="Milliseconds that a text waits for other texts, to share a run.",
+        description="Milliseconds that a text waits for other texts to share a run of the model.",
     )
     max_texts: Count = Field(
-        1_000, description="Limit of texts waiting to be encoded; more are refused."
+        1_000,
+        description="Maximum number of texts that wait to be encoded. Further texts are refused.",
     )
 
     @property

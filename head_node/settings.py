@@ -32,7 +32,9 @@ class HeadNodeSettings(ProcessSettings):
         description="Memory budget for heads, in MB. The least recently used heads are evicted.",
     )
     threads: Threads = Field(default_factory=cores, description="Threads that run heads.")
-    max_texts: Count = Field(256, description="Limit of texts in flight; more are refused.")
+    max_texts: Count = Field(
+        256, description="Maximum number of texts in progress. Further texts are refused."
+    )
     refresh: float = Field(
         REFRESH_SECONDS,
         gt=0,

@@ -14,10 +14,10 @@ class StandaloneSettings(FrontSettings):
 
     Example: winnow standalone --index index --listen 127.0.0.1:8080
 
-    The options below are those of a front node; variables begin with WINNOW_FRONT_, and the TOML
-    file has them in the table 'front'. The shards read the settings of a content node: variables
-    WINNOW_NODE_… and the table 'node'. --shards is ignored. --feed-listen lets the shards take
-    writes.
+    The options below are those of a front node: their variables begin with WINNOW_FRONT_, and their
+    table in the TOML file is 'front'. The shards read the settings of a content node, from the
+    variables WINNOW_NODE_… and the table 'node'. --shards is ignored. --feed-listen lets the shards
+    take writes.
     """
 
     table: ClassVar[str] = "front"

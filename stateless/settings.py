@@ -35,7 +35,7 @@ class FrontSettings(PeerSettings, ServiceSettings):
 
     Example: winnow front --shards 127.0.0.1:9001 --shards 127.0.0.1:9002 --heads STORE
 
-    Without --shards it predicts only, without --heads it answers only.
+    Without --shards, the front node only predicts. Without --heads, it only answers questions.
     """
 
     table: ClassVar[str] = "front"
@@ -48,13 +48,13 @@ class FrontSettings(PeerSettings, ServiceSettings):
     fronts: list[str] = Field(
         default_factory=list,
         description="HOST:PORT of another front node (its --shards-listen), or dns:///HOST:PORT of "
-        "a group. The front node is used like a content node with many shards. Give it once for "
+        "a group. That front node is used like a content node with many shards. Give it once for "
         "each.",
     )
     shards_listen: OptionalListenAddress = Field(
         "",
         description="HOST:PORT on which other front nodes (--fronts) can use the shards of this "
-        "one; empty for none. Like the port of a content node, it requires no keys.",
+        "front node; empty for none. Like the port of a content node, it requires no keys.",
     )
     listen: ListenAddress = Field(
         "127.0.0.1:8080", description="HOST:PORT to serve gRPC on; port 0 for any free one."
@@ -126,7 +126,7 @@ class FrontSettings(PeerSettings, ServiceSettings):
     )
     trace_share: Share = Field(
         1.0,
-        description="Share of the calls to trace, 0 to 1, of those without a trace context. A call "
+        description="Share of the calls without a trace context that are traced, 0 to 1. A call "
         "with a trace context is traced if its caller sampled it.",
     )
     max_in_flight: Count = Field(
@@ -229,9 +229,8 @@ class FrontSettings(PeerSettings, ServiceSettings):
 
     feed_listen: OptionalListenAddress = Field(
         "",
-        description="HOST:PORT that accepts passages and deletions, while questions are answered; "
-        "empty for none. Everyone who can reach it can change the index. The content nodes need "
-        "--feed.",
+        description="HOST:PORT that accepts passages and deletions; empty for none. Everyone who "
+        "can reach this port can change the index. The content nodes need --feed.",
     )
     feed_threads: Threads = Field(
         default_factory=cores, description="Threads that encode fed passages."
@@ -276,15 +275,15 @@ class FrontSettings(PeerSettings, ServiceSettings):
     )
     http_feed: bool = Field(
         False,
-        description="Accept passages and deletions over HTTP, too. Everyone who can reach it can "
-        "change the index. Needs --feed-listen.",
+        description="Accept passages and deletions over HTTP, too. Everyone who can reach the HTTP "
+        "port can change the index. Needs --feed-listen.",
     )
     http_connections: int = Field(
         512,
         ge=1,
         le=65_536,
-        description="Maximum number of open HTTP connections. Beyond it, the connection that was "
-        "silent for longest is closed.",
+        description="Maximum number of open HTTP connections. A further connection closes the one "
+        "that has been silent for longest.",
     )
 
     heads: str = Field(
@@ -296,7 +295,7 @@ class FrontSettings(PeerSettings, ServiceSettings):
         default_factory=list,
         description="A further encoder group as NAME=BUNDLE,STORE: another encoder with its own "
         "heads. Give it once for each group. With --head-servers leave out STORE. The default "
-        "group has --bundle and --heads, and the name of the bundle.",
+        "group uses --bundle and --heads, and has the name of the bundle.",
     )
     heads_budget_mb: Count = Field(
         512,
@@ -320,8 +319,8 @@ class FrontSettings(PeerSettings, ServiceSettings):
     max_predictions: int = Field(
         64,
         ge=MAX_TEXTS,
-        description="Maximum number of texts that heads are being applied to. Further ones are "
-        "refused with RESOURCE_EXHAUSTED.",
+        description="Maximum number of texts to predict in progress. Further texts are refused "
+        "with RESOURCE_EXHAUSTED.",
     )
 
     keys: Path | None = Field(
@@ -333,8 +332,8 @@ class FrontSettings(PeerSettings, ServiceSettings):
         1_000,
         description="Maximum number of concurrent calls of a caller on each port, streams "
         "included; at least twice --max-in-flight. Further calls get RESOURCE_EXHAUSTED. A "
-        "caller is a key or, without --keys, a client address: all clients behind a proxy share "
-        "one. For health watches and reflection the limit is a tenth for each address.",
+        "caller is a key or, without --keys, a client address: all clients behind a proxy count as "
+        "one caller. Health watches and reflection have a tenth of this limit per address.",
     )
 
     @field_validator("shards", "head_servers")

@@ -14,7 +14,7 @@ from unittest.mock import patch
 import typer
 from written import ROOT, Command
 
-from winnow.cli.commands import app
+from winnow.cli.commands import build_app
 
 _A_NUMBER = "N"
 
@@ -64,7 +64,7 @@ def check_names(command: Command) -> None:
 
 def _entry(words: list[str]) -> tuple[str, set[str]]:
     """Returns the name and the options of the command that `words` begin with."""
-    found: Any = typer.main.get_command(app(words))
+    found: Any = typer.main.get_command(build_app(words))
     for word in words:
         inner = getattr(found, "commands", {})
         if not inner or word.startswith("-"):
@@ -94,7 +94,7 @@ def _parse_winnow(arguments: list[str]) -> None:
     given: list[dict[str, Any]] = []
     group_calls: list[dict[str, Any]] = []
     """Calls of groups, which also run by themselves."""
-    command = typer.main.get_command(app(arguments))
+    command = typer.main.get_command(build_app(arguments))
     for leaf in _leaves(command):
         leaf.callback = lambda **options: given.append(options)
     for group in getattr(command, "commands", {}).values():

@@ -26,7 +26,7 @@ from helm_chart import (
     rendered,
 )
 
-from winnow.cli.commands import app
+from winnow.cli.commands import build_app
 from winnow.cli.help_texts import with_wrapped_help
 from winnow.content_node.settings import NodeSettings
 from winnow.rpc.health import LIVE
@@ -131,7 +131,7 @@ def test_fronts_accept_the_host_names_of_their_service(values: Manifest, named: 
 def test_every_step_is_a_command_of_the_image(manifests: list[Manifest]) -> None:
     for container in containers(manifests):
         words = list(container["args"])
-        command: Any = with_wrapped_help(app(words))
+        command: Any = with_wrapped_help(build_app(words))
         while hasattr(command, "commands"):
             command = command.commands[words.pop(0)]
         command.make_context("winnow", words)
@@ -349,7 +349,7 @@ def test_nobody_may_feed_by_default() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({}, "index.url: name a place of snapshots"),
+        ({}, "index.url: set the URL of snapshots"),
         ({"index": {"url": "my-index"}}, "url"),
         (SMALL | {"fronts": {}}, "fronts"),
         (SMALL | {"node": {"replica": 2}}, "replica"),

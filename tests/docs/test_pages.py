@@ -24,7 +24,7 @@ from written import PAGES, Block, Command, Kind, blocks, commands
 from written_rules import PROGRAMS, How, rule_of
 
 from winnow.bundle import Bundle
-from winnow.cli.commands import app
+from winnow.cli.commands import build_app
 from winnow.cli.exits import exit_code
 from winnow.cli.help_texts import with_wrapped_help
 from winnow.client.messages import AnswerClient
@@ -118,7 +118,7 @@ class Reader:
         if words[0] in ASKS:
             words += ["--address", self._workspace.front, "--timeout", "30"]
         self._copy_inputs(words)
-        entry = with_wrapped_help(app(words))
+        entry = with_wrapped_help(build_app(words))
         return exit_code(
             lambda: entry(args=words, prog_name="winnow", standalone_mode=False), "winnow"
         )

@@ -290,7 +290,7 @@ async def test_a_feed_waits_for_a_front_that_restarts(front: FedFront, tmp_path:
     ("arguments", "code", "said"),
     [
         (["/missing.jsonl"], 1, "cannot read /missing.jsonl: No such file"),
-        (["-", "--resume"], 2, "name the --resume-file to resume from"),
+        (["-", "--resume"], 2, "standard input needs a --resume-file"),
         (["-", "--address", "nowhere"], 2, "neither HOST:PORT nor"),
         ([], 2, "FILE"),
     ],
@@ -315,7 +315,7 @@ def test_the_question_port_is_refused_immediately(feed: Feed, tmp_path: Path) ->
     with served_in_thread(scripted_front) as other:
         code, _, err = feed(file, "--address", other.address)
     assert code == 1
-    assert "--feed-listen (to be fed, at that port)" in err
+    assert "--feed-listen (to feed, on that port)" in err
     assert "trying again" not in err
 
 

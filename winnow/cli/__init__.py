@@ -1,1 +1,1 @@
-"""The commands for people at a keyboard. The serving packages do not import them."""
+"""The commands of `winnow`. The serving packages do not import this package."""

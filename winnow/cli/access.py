@@ -1,7 +1,7 @@
 """Options for the credentials of a command: certificates and a token.
 
-A token is read from a file or a variable, never from the command line, which every user of the
-machine can read.
+A token is read from a file or a variable, never from the command line: every user of the machine
+can read command lines.
 """
 
 import functools
@@ -26,26 +26,32 @@ def _credentials(
     *,
     tls: Annotated[
         bool,
-        typer.Option("--tls", envvar="WINNOW_TLS", help="Use TLS, with well-known authorities."),
+        typer.Option(
+            "--tls", envvar="WINNOW_TLS", help="Use TLS with gRPC's built-in authorities."
+        ),
     ] = False,
     ca: Annotated[
         Path | None,
         typer.Option(
             envvar="WINNOW_CA",
-            help="Use TLS: file of the authorities that may sign the front node's certificate.",
+            help="Use TLS. PEM file of the authorities that may sign the front node's certificate.",
             show_default="plain text",
         ),
     ] = None,
     cert: Annotated[
         Path | None,
         typer.Option(
-            envvar="WINNOW_CERT", help="File of your own certificate.", show_default="none"
+            envvar="WINNOW_CERT",
+            help="PEM file of your own certificate, if the front node requires one.",
+            show_default="none",
         ),
     ] = None,
     key: Annotated[
         Path | None,
         typer.Option(
-            envvar="WINNOW_KEY", help="File of the private key of --cert.", show_default="none"
+            envvar="WINNOW_KEY",
+            help="PEM file of the private key of --cert.",
+            show_default="none",
         ),
     ] = None,
     token_file: Annotated[
@@ -72,7 +78,7 @@ def _credentials(
 
 
 def with_credentials(command: Callable[..., None]) -> Callable[..., None]:
-    """Replaces the parameter `credentials` of a command by the options above."""
+    """Replaces the parameter `credentials` of a command by the options of `_credentials`."""
     added = list(inspect.signature(_credentials).parameters.values())
     own = [
         each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
@@ -91,7 +97,7 @@ def with_credentials(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def credential_flags(credentials: "Credentials") -> list[str]:
-    """The flags of a command line with these credentials, without the token itself."""
+    """The command-line flags for these credentials, without the token itself."""
     words = ["--tls"] * credentials.tls
     for name in ("ca", "cert", "key", "token_file"):
         if (path := getattr(credentials, name)) is not None:

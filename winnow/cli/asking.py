@@ -1,4 +1,4 @@
-"""Asks many questions, times them, and computes the figures that several reports share."""
+"""Asks and times many questions, and computes figures for the reports of several commands."""
 
 import asyncio
 import time
@@ -20,18 +20,18 @@ from winnow.v1 import answer_pb2, answer_pb2_grpc
 
 @dataclass(frozen=True, slots=True)
 class QuestionOutcome:
-    """The reply to a question, or why it failed, and the elapsed time."""
+    """The reply to a question, or the error if it failed, and the elapsed time."""
 
     question: LabelledQuestion
     reply: answer_pb2.AnswerResponse | None
     """None if the question failed."""
     seconds: float
     error: str = ""
-    """Why the question failed, as `STATUS: message`; empty if it did not."""
+    """Why the question failed, as `STATUS: message`; empty if there is a reply."""
 
 
-class Answers(Protocol):
-    """Answers questions: a front node, or an index in this process."""
+class QuestionTarget(Protocol):
+    """What the questions are sent to: a front node, or an index in this process."""
 
     async def ask(
         self, request: answer_pb2.AnswerRequest, timeout: float
@@ -39,8 +39,8 @@ class Answers(Protocol):
         """Asks a question. Raises a WinnowError whose message begins with its gRPC status."""
 
 
-class IndexAnswers:
-    """Answers of an index in this process."""
+class IndexTarget:
+    """Sends questions to an index in this process."""
 
     def __init__(self, index: AsyncCalls) -> None:
         self._index = index
@@ -60,7 +60,7 @@ class IndexAnswers:
 
 
 def with_question(options: answer_pb2.AnswerRequest, question: str) -> answer_pb2.AnswerRequest:
-    """A request for `question` with the given options."""
+    """Returns a copy of `options` that asks `question`."""
     request = answer_pb2.AnswerRequest()
     request.CopyFrom(options)
     request.question = question
@@ -68,7 +68,7 @@ def with_question(options: answer_pb2.AnswerRequest, question: str) -> answer_pb
 
 
 async def ask(
-    client: Answers,
+    client: QuestionTarget,
     question: LabelledQuestion,
     options: answer_pb2.AnswerRequest,
     timeout: float,
@@ -84,7 +84,7 @@ async def ask(
 
 
 async def ask_all(
-    client: Answers,
+    client: QuestionTarget,
     questions: Sequence[LabelledQuestion],
     options: answer_pb2.AnswerRequest,
     *,
@@ -92,7 +92,7 @@ async def ask_all(
     timeout: float,
     advance: Callable[[], object],
 ) -> list[QuestionOutcome]:
-    """Asks all questions, `clients` at a time. Outcomes are in the order of the questions.
+    """Asks all questions, `clients` at a time; returns outcomes in the order of the questions.
 
     `advance` is called after each question.
     """
@@ -120,7 +120,7 @@ def passages_needed_of(reply: answer_pb2.AnswerResponse) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """Counts and messages of failed questions, by gRPC status."""
+    """The number of failed questions by gRPC status, with an error message for each status."""
 
     errors: dict[str, int] = field(default_factory=dict)
     """Number of failures with each status, the most frequent first."""
@@ -144,10 +144,10 @@ def count_failures(messages: Iterable[str]) -> Failures:
 
 
 def percentiles(values: Sequence[float], *shares: float) -> list[float]:
-    """One percentile of the values for each share (0 to 100); zeros without values."""
+    """The percentile of the values for each share (0 to 100); zeros if there are no values."""
     return np.percentile(values, shares).tolist() if len(values) else [0.0] * len(shares)
 
 
 def mean(values: Sequence[float]) -> float:
-    """The mean; 0 without values."""
+    """The mean of the values; 0 if there are none."""
     return float(np.mean(values)) if values else 0.0

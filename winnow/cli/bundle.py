@@ -43,12 +43,12 @@ def pull(
 ) -> None:
     """Copy a published bundle to a local directory, unless it is there already.
 
-    Every checksum is verified. The directory appears once all files are there.
+    Every checksum is verified. The directory appears only when all files have been copied.
     """
     pulled = pull_bundle(url, directory)
     line = f"{directory}: {_describe(pulled.bundle)}"
     if pulled.unreachable:
-        line += f" is there, and was not compared: {pulled.unreachable}"
+        line += f" is there already, but could not be compared: {pulled.unreachable}"
     elif not pulled.copied:
         line += " is there already"
     typer.echo(line)

@@ -1,7 +1,7 @@
 """Builds the command line from every command of `winnow`.
 
-Only this module knows the services. A command is imported only when it runs. So `winnow --help` is
-quick, and a server does not need the training libraries.
+Only this module names the services. A command is imported only when it runs, so that
+`winnow --help` is quick and a server does not need the training libraries.
 """
 
 import importlib
@@ -64,7 +64,7 @@ _GROUPS: _Commands = {
     ),
     "bundle": ("winnow.cli.bundle:app", "Publish and pull bundles of models."),
     "heads": ("winnow.cli.heads.cli:app", "Publish, pin, verify and serve heads of a store."),
-    "shards": ("winnow.cli.shards.cli:app", "List shards with their nodes, move and split them."),
+    "shards": ("winnow.cli.shards.cli:app", "List, move, split and spread shards."),
     "keys": ("winnow.cli.keys.cli:app", "Make, list and remove keys of a front node."),
     "pareto": ("winnow.cli.pareto.cli:app", "Compare bundles and options by accuracy and latency."),
     "models": ("models.cli:app", "Train, export, quantise and verify models."),
@@ -73,7 +73,7 @@ _GROUP_COMMANDS: Mapping[str, _Commands] = {
     "shards": {
         "init": (
             "winnow.content_node.assigned.cli:init",
-            "Assign the shards of a snapshot to nodes that have none yet.",
+            "Create an assignment: give the shards of a snapshot to nodes without shards.",
         ),
     },
     "index": {
@@ -96,11 +96,11 @@ _SUBCOMMANDS: Mapping[tuple[str, ...], str] = {
     ("bench", "ladder"): "winnow.cli.ladder.cli:ladder",
     ("bench", "units"): "winnow.cli.units.cli:units",
 }
-"""Subcommands of a command that also runs without one."""
+"""Subcommands of commands that also run alone: `module:function` by command and subcommand."""
 
 
-def app(arguments: list[str]) -> typer.Typer:
-    """Builds the command line, and imports only the command that `arguments` name."""
+def build_app(arguments: list[str]) -> typer.Typer:
+    """Builds the command line. Imports only the command that `arguments` name."""
     root = typer.Typer(
         help=_HELP,
         no_args_is_help=True,
@@ -139,7 +139,7 @@ def main(arguments: list[str] | None = None) -> None:
     command = " ".join(["winnow", *_words(words)[:1]])
 
     def run() -> object:
-        root = with_wrapped_help(app(words))
+        root = with_wrapped_help(build_app(words))
         end_on_signals()  # after imports: an interrupt breaks the import of native modules
         return root(args=arguments, prog_name="winnow", standalone_mode=False)
 
@@ -170,7 +170,10 @@ def _commands_named(name: str) -> list[str]:
 
 
 def _completion_words() -> list[str]:
-    """The words of the command line that a shell completes, by typer's protocol; else none."""
+    """The words of the command line that a shell completes, by typer's completion protocol.
+
+    Empty if no shell asks for a completion.
+    """
     line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
     return line.split()[1:] if "_WINNOW_COMPLETE" in os.environ else []
 
@@ -195,10 +198,10 @@ def _load(target: str) -> Any:
     except ModuleNotFoundError as error:
         if module.startswith("models."):
             raise WinnowError(
-                f"{error}: training needs a checkout of the project, and `make models` in it"
+                f"{error}: training needs a checkout of the project; run `make models` there"
             ) from error
         raise
 
 
 def _placeholder() -> None:
-    """Stands for a command that is listed in help but not run."""
+    """Stands for a command that help lists and that does not run now."""

@@ -1,4 +1,4 @@
-"""Draws pictures with matplotlib, which is an optional dependency."""
+"""Draws charts with matplotlib, which is an optional dependency."""
 
 import contextlib
 import importlib.util
@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from winnow.cli.result_files import write_errors
+from winnow.cli.result_files import convert_write_errors
 from winnow.errors import UnavailableError, WinnowError
 from winnow.packaged import extra
 
@@ -16,7 +16,10 @@ _SUFFIXES = (".png", ".svg")
 
 
 def check_picture_path(path: Path | None) -> None:
-    """Raises WinnowError if no picture can be drawn to `path`; does nothing for None."""
+    """Raises WinnowError if `path` has a wrong suffix, or matplotlib is missing.
+
+    Does nothing if `path` is None.
+    """
     if path is None:
         return
     if path.suffix.lower() not in _SUFFIXES:
@@ -29,8 +32,8 @@ def check_picture_path(path: Path | None) -> None:
 def figure(path: Path, *grid: int, **options: Any) -> Iterator[Any]:
     """Yields the axes of a new figure, and saves the figure to `path` after the block.
 
-    Further arguments are those of matplotlib's `subplots`. Call `check_picture_path` first. Raises
-    WinnowError if the file cannot be written.
+    `grid` and `options` are passed to matplotlib's `subplots`. Call `check_picture_path` first.
+    Raises WinnowError if the file cannot be written.
     """
     import matplotlib as mpl  # noqa: PLC0415 (an extra)
 
@@ -39,7 +42,7 @@ def figure(path: Path, *grid: int, **options: Any) -> Iterator[Any]:
 
     drawing, axes = pyplot.subplots(*grid, **options)
     yield axes
-    with write_errors(path):
+    with convert_write_errors(path):
         drawing.savefig(path, dpi=150)
     pyplot.close(drawing)
 
@@ -48,7 +51,8 @@ def figure(path: Path, *grid: int, **options: Any) -> Iterator[Any]:
 def draw_after(picture: Path | None, draw: Callable[[Path], None]) -> Iterator[None]:
     """Draws a picture after the block, if `picture` is a path.
 
-    The block prints results. The picture is drawn even if printing fails, as on a closed pipe.
+    The block prints results. The picture is drawn even if printing fails, for example to a closed
+    pipe.
     """
     try:
         yield

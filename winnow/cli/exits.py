@@ -18,7 +18,7 @@ _DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _UNKNOWN_COMMAND = re.compile("no such command '([^']+)'")
 FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
 
-# their module depends on the version of typer: click's, or a copy in typer
+# typer exports neither class: they are in click or, in newer versions of typer, in a copy of click
 _UsageError, _ClickError = cast("list[type[Exception]]", typer.BadParameter.__mro__[1:3])
 
 
@@ -36,8 +36,9 @@ def exit_code(
 
     Args:
         run: runs the command; returns its exit code, or None for 0.
-        command: the command, for the hint after wrong usage.
-        commands_named: finds the commands of all groups with a name, as `winnow index build`.
+        command: the command that runs, named in the hint after wrong usage.
+        commands_named: returns the commands with a name in all groups, such as `winnow index build`
+            for `build`.
 
     """
     try:
@@ -62,11 +63,11 @@ def exit_code(
 
 
 def _report_output_error(error: OSError) -> int:
-    """Handles a closed pipe, as of `winnow … | head`, and a full disk. Raises other errors."""
+    """Handles a closed pipe, such as in `winnow … | head`, and a full disk. Raises other errors."""
     closed = isinstance(error, BrokenPipeError)
     if not closed and (error.filename is not None or error.errno not in _DISK_ERRORS):
         raise error  # not an error of the output
-    # else the interpreter would fail when it flushes stdout at exit
+    # otherwise the interpreter would fail when it flushes stdout at exit
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if not closed:
         print_error(f"cannot write the output: {error.strerror}")
@@ -91,7 +92,7 @@ def _report_usage(
 def _message(error: object) -> str:
     """The message of an error in Winnow's style: lower case, no full stop."""
     if isinstance(error, UnauthenticatedError):  # add what to do at a command line
-        return f"{error}; --token-file or WINNOW_TOKEN gives one"
+        return f"{error}; give a token with --token-file or WINNOW_TOKEN"
     if isinstance(error, _ClickError):
         text = str(error.format_message()).replace(": Value error, ", ": ")  # type: ignore[attr-defined]
         text = text.replace(": Input should", ": should")
@@ -100,7 +101,7 @@ def _message(error: object) -> str:
 
 
 def _refused_value(cause: BaseException | None) -> str:
-    """The refused value of an option, which typer's message lacks."""
+    """The invalid value of an option, which typer's message lacks."""
     if cause is None:
         return ""
     from pydantic import ValidationError  # noqa: PLC0415 (commands that succeed start sooner)

@@ -1,4 +1,4 @@
-"""Lets the terminal wrap help texts, whose source lines are short."""
+"""Joins the short source lines of help texts, so that the terminal wraps them at its width."""
 
 import inspect
 from typing import Any
@@ -7,14 +7,14 @@ import typer
 
 
 def with_wrapped_help(app: typer.Typer) -> Any:
-    """The command of `app`, with help that the terminal wraps."""
+    """Returns the command of `app`, with help texts that wrap at the width of the terminal."""
     command = typer.main.get_command(app)
     _unwrap_help(command)
     return command
 
 
 def unwrap_paragraphs(text: str) -> str:
-    """Joins the lines of each paragraph, except lists, which have indented lines."""
+    """Joins the lines of each paragraph, unless some of its lines are indented, as in a list."""
     paragraphs = inspect.cleandoc(text).split("\n\n")
     return "\n\n".join(each if "\n " in each else each.replace("\n", " ") for each in paragraphs)
 

@@ -85,7 +85,7 @@ FilterOption = Annotated[
 def check_max_loss(
     max_loss: float | None, read_scope: ReadScope | None, retriever: Retriever | None = None
 ) -> None:
-    """Raises BadParameter if reading cannot stop early with this scope or retriever."""
+    """Raises BadParameter if the scope or the retriever does not support early stopping."""
     hybrid = retriever in (None, Retriever.HYBRID)
     if max_loss and (not hybrid or read_scope is ReadScope.PER_SHARD):
         raise typer.BadParameter("--max-loss needs hybrid retrieval and the global scope")

@@ -22,7 +22,7 @@ HIGHLIGHT = "bold reverse"
 
 
 def console(*, stderr: bool = False, soft_wrap: bool = False) -> Console:
-    """A console that adds no styles by itself."""
+    """Returns a console that does not highlight numbers and other values by itself."""
     return Console(stderr=stderr, highlight=False, soft_wrap=soft_wrap)
 
 
@@ -54,9 +54,9 @@ def table(
     title: str | None = None,
     ruled: bool = True,
 ) -> Table:
-    """Builds a table. The first column and those in `words` are left-aligned, the others right.
+    """Builds a table. The first column and the columns named in `words` are left-aligned.
 
-    `ruled`: whether a line separates the header from the rows.
+    The other columns are right-aligned. `ruled`: whether a line separates the header from the rows.
     """
     built = Table(title=title, title_justify="left", header_style="bold" if ruled else "dim")
     built.box, built.padding, built.pad_edge = (
@@ -75,8 +75,8 @@ def table(
 def printable(text: str, lines: bool = False) -> str:
     """Replaces every control character by one printable character; `lines` keeps line breaks.
 
-    A passage may contain escape sequences, which a terminal would execute. It may contain carriage
-    returns, which rich drops: the offsets of later characters would be wrong.
+    A terminal would execute escape sequences in a passage. rich would drop carriage returns, and
+    the offsets of later characters would be wrong.
     """
     return "".join(_printable_characters(text, lines))
 

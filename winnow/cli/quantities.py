@@ -29,7 +29,7 @@ def parse_bytes(option: str, text: str) -> float:
 
 
 def _parse(option: str, text: str, units: dict[str, float], expected: str) -> float:
-    """Parses a number and its unit. Raises BadParameter, which names the option."""
+    """Parses a number and its unit. Raises BadParameter with the name of the option."""
     names = "|".join(sorted(units, key=len, reverse=True))
     match = re.fullmatch(rf"{_NUMBER}\s*(?P<unit>{names})", text.strip().lower())
     value = float(match["number"]) * units[match["unit"]] if match else math.nan

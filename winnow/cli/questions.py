@@ -24,9 +24,10 @@ class LabelledQuestion:
 
 
 def read_questions(path: Path, limit: int | None = None) -> list[LabelledQuestion]:
-    """Reads the first `limit` questions of a file, or all.
+    """Reads the first `limit` questions of a file, or all of them.
 
-    Raises ArtefactError if the file cannot be read, or a line is no question; it names the line.
+    Raises ArtefactError if the file cannot be read or a line is not a question; the error names
+    the line.
     """
     questions: list[LabelledQuestion] = []
     with open_bytes(path) as stream:

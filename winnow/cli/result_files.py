@@ -1,4 +1,4 @@
-"""Checks that result files can be written, before a command begins long work."""
+"""Checks that result files can be written before a command begins long work."""
 
 import contextlib
 from collections.abc import Iterator
@@ -8,11 +8,11 @@ from winnow.errors import WinnowError
 
 
 @contextlib.contextmanager
-def reserve(*paths: Path | None) -> Iterator[None]:
-    """Opens every path for writing before the block, except None. Files keep their content.
+def reserve_files(*paths: Path | None) -> Iterator[None]:
+    """Opens every path for writing before the block; skips None. Files keep their content.
 
-    If the block fails, files that were created here and are still empty are removed. Raises
-    WinnowError if a path cannot be written.
+    Raises WinnowError if a path cannot be written. If the block fails, files that were created here
+    and are still empty are removed.
     """
     created: list[Path] = []
     try:
@@ -28,12 +28,12 @@ def reserve(*paths: Path | None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def created_directory(path: Path) -> Iterator[Path]:
-    """Creates a directory; removes it if the block fails and the directory is empty.
+    """Creates a directory, and removes it again if the block fails and the directory is empty.
 
-    Raises WinnowError if it cannot be created.
+    Raises WinnowError if the directory cannot be created.
     """
     missing = not path.exists()
-    with write_errors(path):
+    with convert_write_errors(path):
         path.mkdir(parents=True, exist_ok=True)
     try:
         yield path
@@ -45,8 +45,8 @@ def created_directory(path: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def write_errors(path: Path) -> Iterator[None]:
-    """Converts an OSError of the block, which writes `path`, to a WinnowError."""
+def convert_write_errors(path: Path) -> Iterator[None]:
+    """Converts an OSError of the block, which writes to `path`, to a WinnowError."""
     try:
         yield
     except OSError as error:
@@ -55,8 +55,8 @@ def write_errors(path: Path) -> Iterator[None]:
 
 
 def _create(path: Path) -> bool:
-    """Opens a file for writing; returns whether that created the file."""
-    with write_errors(path):
+    """Opens a file for appending; returns whether this created the file."""
+    with convert_write_errors(path):
         missing = not path.exists()
         if missing or path.is_file() or path.is_dir():  # opening a pipe would wait for its reader
             path.open("ab").close()

@@ -41,7 +41,7 @@ class AsyncConnection:
         client_name: str = "",
         credentials: Credentials | None = None,
     ) -> None:
-        """Takes the arguments of `Client`. Needs no running event loop yet."""
+        """Takes the arguments of `Client`. May be called before an event loop runs."""
         check_address(address)
         self.address = address
         self._credentials = LiveCredentials(address, credentials)
@@ -74,7 +74,10 @@ class AsyncConnection:
 
 
 class AsyncCalls(ABC):
-    """The calls of an asyncio program: of front nodes, or of an index in its process."""
+    """The asyncio methods that ask, predict and write.
+
+    A subclass runs them on front nodes, or on an index in its process.
+    """
 
     async def ask(
         self,
@@ -125,7 +128,7 @@ class AsyncCalls(ABC):
 
     @abstractmethod
     async def run(self, call: Call[Result], timeout: float, request_id: str | None) -> Result:
-        """Runs a call, as the methods above do; raises WinnowError if it fails."""
+        """Runs a call, and returns its result. Raises WinnowError if the call fails."""
 
 
 class AsyncClient(AsyncConnection, AsyncCalls):

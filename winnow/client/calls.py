@@ -29,10 +29,8 @@ DEFAULT_ADDRESS = "127.0.0.1:8080"
 DEFAULT_TIMEOUT = 10.0
 """Seconds until a question or a prediction is given up."""
 _DETAILS = "grpc-status-details-bin"
-_START_HINT = (
-    "`winnow up --index DIR` starts one, and with --feed-listen HOST:PORT one that can be fed"
-)
-_TRUST_HINT = "its certificate is of another authority or name than expected"
+_START_HINT = "start one with `winnow up --index DIR`; to feed it, add --feed-listen HOST:PORT"
+_TRUST_HINT = "its certificate has another authority or name than expected"
 _HTTP_HINT = "that port serves HTTP: use a gRPC port, such as 8080 to ask or 8081 to feed"
 _HINTS = (
     ("CERTIFICATE_VERIFY_FAILED", _TRUST_HINT),
@@ -41,7 +39,7 @@ _HINTS = (
     ("http1.x server", _HTTP_HINT),
     ("Expected SETTINGS frame", "that port serves no gRPC: check the port"),
     ("selected ALPN", _HTTP_HINT),
-    (": Socket closed", "it may expect TLS (--ca) or a client certificate (--cert)"),
+    (": Socket closed", "the server may expect TLS (--ca) or a client certificate (--cert)"),
 )
 """Hints for failed connections, by a part of gRPC's error message."""
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -86,7 +84,9 @@ class CallOptions:
             raise InvalidRequestError(Violation("client_name", problem))
 
     def arguments(self, timeout: float, id_metadata: Metadata) -> dict[str, Any]:
-        """Keyword arguments of a call. The timeout is at most an hour, the limit of servers.
+        """Returns the keyword arguments of a gRPC call.
+
+        The timeout is cut to one hour, the limit of servers.
 
         Raises InvalidRequestError if the timeout is NaN.
         """
@@ -104,7 +104,7 @@ class FailedCall(Protocol):
 
 
 def request_id_metadata(wanted: str | None) -> Metadata:
-    """Metadata with a request id; a random one for None.
+    """Metadata with a request id; a random id if `wanted` is None.
 
     Raises InvalidRequestError if the id is invalid.
     """
@@ -127,21 +127,22 @@ def call_error(
 
 def _error(call: FailedCall, address: str, timeout: float) -> WinnowError:
     code, details, trailing = call.code(), call.details() or "", call.trailing_metadata()
-    # only a front node sends error details: without them, the call has not reached one
+    # only front nodes send error details: without details, the call has not reached one
     packed = next((value for key, value in trailing or () if key == _DETAILS), None)
     if code is StatusCode.INVALID_ARGUMENT and (violations := _violations(packed)):
         return InvalidRequestError(*violations)
     if code is StatusCode.UNAVAILABLE and packed is None:
         hint = next((hint for part, hint in _HINTS if part in details), _START_HINT)
         reason = details.rpartition(_FAILED_HOST)[2]  # without the addresses that were tried
-        kind = NotServedError if hint == _HTTP_HINT else UnavailableError  # no retry helps
+        # a retry cannot help at a wrong port
+        kind = NotServedError if hint == _HTTP_HINT else UnavailableError
         return kind(f"cannot reach a front node at {address}; {hint} ({reason})")
     if code is StatusCode.DEADLINE_EXCEEDED and packed is None:
         return DeadlineExceededError(f"no reply from {address} within {timeout:g} s")
     if code is StatusCode.UNIMPLEMENTED:
         return NotServedError(
             f"{address} does not serve this call: it is not a front node, or the front lacks "
-            "--shards (to answer), --heads (to predict) or --feed-listen (to be fed, at that "
+            "--shards (to answer), --heads (to predict) or --feed-listen (to feed, on that "
             f"port) ({details})"
         )
     return error_of(code, details, trailing)

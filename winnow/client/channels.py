@@ -25,7 +25,8 @@ _Options = list[tuple[str, int | str]]
 def check_address(address: str) -> None:
     """Raises InvalidRequestError if `address` is neither HOST:PORT nor a gRPC target.
 
-    gRPC alone would use port 443 for a missing port, and larger ports modulo 65536.
+    Without this check, gRPC would use port 443 if the port is missing, and ports above 65535
+    modulo 65536.
     """
     try:
         if not address.startswith(_TARGETS):
@@ -74,7 +75,7 @@ class ThreadedChannel:
         self._previous: grpc.Channel | None = None
         """The channel of calls that began before the last change; closed at the next change.
 
-        Until then it holds no connection for long: gRPC closes idle connections.
+        It does not keep its connection for long, because gRPC closes idle connections.
         """
 
     @property
@@ -85,7 +86,7 @@ class ThreadedChannel:
         return self._newest
 
     def close(self) -> None:
-        """Ends all calls."""
+        """Closes the channels, and cancels their running calls."""
         with self._lock:
             for each in filter(None, (self._newest, self._previous)):
                 each.close()
@@ -107,8 +108,8 @@ def _options(address: str) -> _Options:
     if address.startswith(_BALANCED):
         config = {
             "loadBalancingConfig": [{"round_robin": {}}],
-            # health of the whole server: it may serve only heads. A front node that is about to
-            # stop reports NOT_SERVING here first, and gets no new calls
+            # The empty name means the whole server, which may serve only heads. A front node that
+            # drains reports NOT_SERVING here first, and so gets no new calls
             "healthCheckConfig": {"serviceName": ""},
         }
         options.append(("grpc.service_config", json.dumps(config)))

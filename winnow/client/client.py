@@ -33,7 +33,10 @@ Result = TypeVar("Result")
 
 
 class Calls(ABC):
-    """The calls of a synchronous program: of front nodes, or of an index in its process."""
+    """The blocking methods that ask, predict and write.
+
+    A subclass runs them on front nodes, or on an index in its process.
+    """
 
     def ask(
         self,
@@ -47,7 +50,7 @@ class Calls(ABC):
 
         Args:
             question: 1 to 1000 characters.
-            timeout: seconds until the question is given up; shards get less.
+            timeout: seconds until the question is given up. Shards get a shorter deadline.
             request_id: id of the question in logs; a random one if None.
             options: see `winnow.client.Options`.
 
@@ -110,10 +113,10 @@ class Calls(ABC):
         Raises:
             InvalidRequestError: fields break a rule, and nothing was stored; `violations` names
                 each field.
-            OverloadedError: too many writes are running; try again after `retry_after` seconds.
+            OverloadedError: too many writes are in progress; try again after `retry_after` seconds.
             NotWritableError: the index takes no writes; the message says what to change.
             DeadlineExceededError: the passages were not stored in time.
-            UnavailableError: no front node can be reached, or a shard cannot.
+            UnavailableError: no front node, or not every shard, can be reached.
             WinnowError: the front node reported another error.
 
         """
@@ -133,8 +136,8 @@ class Calls(ABC):
 
         Args:
             ids: an id, several ids, or a mapping of ids to versions.
-            version: version of the deletions of ids without one. A passage with a higher version
-                is kept. A later put with a lower version is ignored.
+            version: version of each deletion for which `ids` has none. A passage with a higher
+                version is kept. A later put with a lower version is ignored.
             timeout: seconds until the call is given up.
             request_id: id of the request in logs; a random one if None.
 
@@ -143,13 +146,13 @@ class Calls(ABC):
 
     @abstractmethod
     def _run(self, call: Call[Result], timeout: float, request_id: str | None) -> Result:
-        """The result of a call."""
+        """Runs a call, and returns its result. Raises WinnowError if the call fails."""
 
 
 class Client(Calls):
-    """A client of a front node, or of several. Threads may share it; `with` closes it at the end.
+    """A client of one front node or several. Threads may share a client.
 
-    It connects at the first call, and again after a lost connection.
+    The client connects at the first call, and again after a lost connection. `with` closes it.
     """
 
     def __init__(
@@ -212,8 +215,8 @@ class Client(Calls):
         options = self._options.arguments(timeout, id_metadata)
         method = call.method_of(self._channel.newest)
         try:
-            # Ctrl-C ends the work on the shards, too: gRPC cancels a call that is interrupted.
-            # Never use `method.future` here: Ctrl-C while it starts makes `close` hang
+            # Ctrl-C also ends the work on the shards: gRPC cancels an interrupted call. Never use
+            # `method.future` here: with it, Ctrl-C at the start of a call makes `close` hang
             return method(call.request, **options)
         except grpc.RpcError as error:
             raise call_error(error, self.address, timeout, id_metadata) from error

@@ -18,7 +18,7 @@ _TARGET_PREFIXES = ("dns:///", "ipv4:", "ipv6:")
 _CHECK_INTERVAL = 1.0
 """Seconds between two checks of the certificate files."""
 _MAX_TOKEN_BYTES = 4_096
-_NO_TOKEN = "it holds no token"  # noqa: S105 (no password)
+_NO_TOKEN = "the file holds no token"  # noqa: S105 (no password)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,13 +29,13 @@ class Credentials:
     """
 
     ca: str | Path | None = None
-    """File of the authorities that may sign the front node's certificate, in PEM."""
+    """PEM file of the authorities that may sign the front node's certificate."""
     cert: str | Path | None = None
-    """File of the client's certificate, in PEM, if front nodes require one."""
+    """PEM file of the client's certificate, if front nodes require one."""
     key: str | Path | None = None
-    """File of the private key of `cert`, in PEM, without a passphrase."""
+    """PEM file of the private key of `cert`, without a passphrase."""
     tls: bool = False
-    """Whether to use TLS without `ca`, with the authorities that come with gRPC."""
+    """Whether to use TLS. Without `ca`, gRPC's built-in authorities are trusted."""
     server_name: str = ""
     """Name that the front node's certificate must have; empty for the host of the address."""
     token_file: str | Path | None = None
@@ -48,11 +48,13 @@ class Credentials:
         if (self.cert is None) != (self.key is None):
             raise _invalid("cert", "give a certificate and its key, or neither")
         if self.token and self.token_file is not None:
-            raise _invalid("token", "give a token or a file with one, not both")
+            raise _invalid("token", "give `token` or `token_file`, not both")
         if self.token and not is_token(self.token):
-            raise _invalid("token", "has characters that no token has")
+            raise _invalid("token", "contains characters that no token has")
         if (self.cert is not None or self.server_name) and not self.encrypted:
-            raise _invalid("ca", "certificates and names need TLS: give `ca`, or set `tls`")
+            raise _invalid(
+                "ca", "a client certificate or a server name needs TLS: give `ca`, or set `tls`"
+            )
 
     @property
     def encrypted(self) -> bool:
@@ -73,7 +75,7 @@ class Credentials:
 
 
 class LiveCredentials:
-    """Credentials with the current content of their files. Threads may share it."""
+    """Credentials whose files are read again when they change. Threads may share an instance."""
 
     def __init__(self, address: str, credentials: Credentials | None = None) -> None:
         """Reads the files.
@@ -91,7 +93,10 @@ class LiveCredentials:
 
     @property
     def version(self) -> int:
-        """A number that grows when the certificates change. Checks files once a second."""
+        """A number that grows when the certificates change. Reading it checks the files.
+
+        The files are checked at most once a second.
+        """
         if self._certificates is None:
             return 0
         if time.monotonic() - self._checked >= _CHECK_INTERVAL:
@@ -105,12 +110,12 @@ class LiveCredentials:
 
     @property
     def options(self) -> list[tuple[str, int | str]]:
-        """Options for a new channel."""
+        """Options of gRPC for a new channel: the server name to expect, if it is set."""
         name = self._credentials.server_name
         return [("grpc.ssl_target_name_override", name)] if name else []
 
     def metadata(self) -> tuple[tuple[str, str], ...]:
-        """Metadata of a call, with the token. If its file is damaged, the old token is used."""
+        """Metadata of a call: the token. If the token file is damaged, the last token is used."""
         token = self._credentials.token
         if self._token_file is not None:
             self._token_file.refresh()
@@ -119,7 +124,7 @@ class LiveCredentials:
 
 
 def _is_local(address: str) -> bool:
-    """Whether an address is of this machine."""
+    """Whether an address is on this machine: loopback, or a Unix socket."""
     if address.startswith("unix:"):
         return True
     for prefix in _TARGET_PREFIXES:

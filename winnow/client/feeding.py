@@ -55,7 +55,7 @@ def put_call(passages: PassageFields | Sequence[PassageFields]) -> Call[tuple[Wr
 
 
 def delete_call(ids: Ids, version: int | None) -> Call[tuple[WriteResult, ...]]:
-    """The call that deletes passages; `version` is that of ids without one.
+    """The call that deletes passages. `version` applies to ids that have none in `ids`.
 
     Raises InvalidRequestError if a value has the wrong type. The front node checks limits.
     """

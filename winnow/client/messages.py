@@ -35,5 +35,5 @@ class AnswerClient(AsyncConnection):
         if not await self.available():
             raise UnavailableError(
                 f"no front node serves {SERVICE} at {self.address}: start one with `winnow up "
-                "--index DIR`, wait until it is ready, or use the port of a front instead of a node"
+                "--index DIR`, wait until it is ready, or use the port of a front node"
             )

@@ -35,15 +35,15 @@ class Options(TypedDict, total=False):
     Early stopping needs the global scope and the hybrid retriever.
     """
     partial_results: PartialResults | Literal["allow", "forbid"] | None
-    """Whether a part of the index may answer if shards fail."""
+    """Whether to return answers of the other shards if a shard fails."""
     min_coverage: float | None
     """Share of the shards to wait for until the deadline. 0 to 1."""
     min_wait_factor: float | None
     """Share of the remaining time to wait for the last shard, after min_coverage. 0 to 1."""
     max_wait_factor: float | None
-    """Share of the remaining time to wait if as many shards are missing as min_coverage allows.
+    """Share of the remaining time to wait when min_coverage has just been reached.
 
-    min_wait_factor to 1.
+    At least min_wait_factor, at most 1.
     """
     heads: Sequence[str] | None
     """Ids of heads to apply to the question, at most 32; `Reply.heads` has the predictions."""
@@ -87,8 +87,8 @@ def answer_call(question: str, options: Options) -> Call[Reply]:
             raise TypeError(f"there is no option {quoted(name)}{_hint(name)}")
         if value is not None:
             try:
-                _set(message, name, _ENUMS[name](value) if name in _ENUMS else value)
-            except UnicodeEncodeError:  # an argument that is not in the shell's encoding
+                _set_field(message, name, _ENUMS[name](value) if name in _ENUMS else value)
+            except UnicodeEncodeError:  # a shell argument in another encoding has lone surrogates
                 violations.append(Violation(name, "lone surrogate, not valid Unicode"))
             except (TypeError, ValueError) as error:
                 violations.append(Violation(name, shortened(str(error))))
@@ -98,7 +98,7 @@ def answer_call(question: str, options: Options) -> Call[Reply]:
     return Call(answer_pb2_grpc.AnswerServiceStub, "Answer", message, convert_reply)
 
 
-def _set(message: answer_pb2.AnswerRequest, name: str, value: Any) -> None:
+def _set_field(message: answer_pb2.AnswerRequest, name: str, value: Any) -> None:
     if name == "heads":
         message.heads.extend([value] if isinstance(value, str) else value)
     elif name == "after":

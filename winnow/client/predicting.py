@@ -51,7 +51,7 @@ class TextPrediction:
 
     def as_dict(self) -> dict[str, Any]:
         """Converts to JSON values: enums by value, non-finite figures as None."""
-        return dict(plain(asdict(self)))
+        return dict(json_value(asdict(self)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +80,7 @@ class Predictions:
 
     def as_dict(self) -> dict[str, Any]:
         """Converts to JSON values: enums by value, non-finite figures as None."""
-        return dict(plain(asdict(self)))
+        return dict(json_value(asdict(self)))
 
 
 def predict_call(
@@ -121,21 +121,21 @@ def head_predictions(
     messages: Sequence[head_pb2.HeadPrediction],
 ) -> tuple[HeadPrediction, ...]:
     """Converts the predictions of several heads."""
-    return tuple(map(_head, messages))
+    return tuple(map(_head_prediction, messages))
 
 
-def _head(message: head_pb2.HeadPrediction) -> HeadPrediction:
+def _head_prediction(message: head_pb2.HeadPrediction) -> HeadPrediction:
     labels = tuple(value_of_message(LabelScore, each) for each in message.labels)
     entities = tuple(value_of_message(Entity, each) for each in message.entities)
     return value_of_message(HeadPrediction, message, labels=labels, entities=entities)
 
 
-def plain(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     """Converts a value to JSON values: enums by value, non-finite figures as None."""
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Mapping):
-        return {key: plain(each) for key, each in value.items()}
+        return {key: json_value(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(each) for each in value]
+        return [json_value(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

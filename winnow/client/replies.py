@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from winnow.client.predicting import HeadPrediction, plain
+from winnow.client.predicting import HeadPrediction, json_value
 from winnow.domain.answered import dimmed
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.question import ReadScope
@@ -47,7 +47,7 @@ class ShardCall:
     """Outcome of the call; None if this client does not know it."""
     start_ms: float
     ms: float
-    """Duration until the call ended. An abandoned call counts until the answers were merged."""
+    """Duration of the call. For an abandoned call, the time until the answers were merged."""
     retrieve_start_ms: float = 0.0
     retrieve_ms: float = 0.0
     """Time to retrieve; 0 for a call that only read."""
@@ -120,7 +120,7 @@ class ShardCoverage:
     passages: int
     status: ShardStatus
     reason: str = ""
-    """Why the shard was not searched; empty if it was."""
+    """Why the shard was not searched; empty if it was searched."""
     sequence: int | None = None
     """Number of the last write that the search included; 0 before the first write.
 
@@ -146,7 +146,7 @@ class Reply:
 
     question: str
     has_answer: bool
-    """Whether the best answer is likely enough to be shown."""
+    """Whether the best answer is likely enough to show."""
     answers: tuple[Answer, ...]
     """Answers, the best first. Candidates are listed even if `has_answer` is false."""
     coverage: Coverage
@@ -162,7 +162,7 @@ class Reply:
     request_id: str
     """Id of the question in the logs of every process that worked on it."""
     question_truncated: bool
-    """Whether the question was cut: the encoder has a maximum length."""
+    """Whether the end of the question was cut off, because the encoder has a maximum length."""
     heads: tuple[HeadPrediction, ...] = ()
     """Predictions of the requested heads, in the order of the request."""
     cached: bool = False
@@ -188,4 +188,4 @@ class Reply:
 
     def as_dict(self) -> dict[str, Any]:
         """Converts to JSON values: enums by value, non-finite figures as None."""
-        return {"question": self.question, "answer": self.answer, **plain(asdict(self))}
+        return {"question": self.question, "answer": self.answer, **json_value(asdict(self))}

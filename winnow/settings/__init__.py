@@ -1,1 +1,1 @@
-"""Settings: one declaration is flag, variable, file key and help."""
+"""Settings: one declared field defines a flag, a variable, a key of the TOML file and the help."""

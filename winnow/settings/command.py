@@ -1,4 +1,4 @@
-"""Turns settings into a command: every field becomes an option with help and default."""
+"""Builds a command from a settings class: each field becomes an option with help and default."""
 
 import inspect
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from winnow.settings.source import Settings
 
 
 def settings_command(settings: type[Settings], run: Callable[[Any], None]) -> Callable[..., None]:
-    """Returns a typer command that loads `settings` from its options, and calls `run` with them."""
+    """Returns a typer command that loads `settings` with its options, and passes them to `run`."""
 
     def command(**flags: Any) -> None:
         config = flags.pop("config")

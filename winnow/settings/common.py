@@ -30,7 +30,7 @@ class LogFormat(str, Enum):
     TEXT = "text"
 
 
-def _level(value: str) -> str:
+def _parse_level(value: str) -> str:
     if value.lower() not in _LEVELS:
         raise ValueError(f"expected debug, info, warning or error, not {value!r}")
     return value.lower()
@@ -47,14 +47,14 @@ class ModelSettings(Settings):
         "openvino, timed for a second at start if openvino is installed.",
     )
     intra_op_threads: Threads = Field(
-        1, description="Threads that one run of a model may use; 1 is best."
+        1, description="Number of threads for each run of a model; 1 is best."
     )
     pad_to: int = Field(
         0,
         ge=0,
         le=512,
         description="Pad every input to this number of tokens; 0 disables padding. Split readers, "
-        "such as the default bundle's, refuse it.",
+        "such as the default bundle's, do not support it.",
     )
 
     @property
@@ -74,7 +74,7 @@ class ProcessSettings(SecuritySettings):
     default_deadline: float = Field(
         2.0,
         gt=0,
-        le=86_400,  # gRPC takes the largest numbers for no time at all
+        le=86_400,  # gRPC treats the largest numbers as a timeout of 0
         description="Seconds that a call may take if its caller sets no deadline.",
     )
     drain_linger: float = Field(
@@ -85,7 +85,7 @@ class ProcessSettings(SecuritySettings):
     drain_grace: float = Field(
         10.0, ge=0, description="Seconds that running calls get to finish before the process ends."
     )
-    log_level: Annotated[str, AfterValidator(_level)] = Field(
+    log_level: Annotated[str, AfterValidator(_parse_level)] = Field(
         "info", description="Lowest severity to log: debug, info, warning or error."
     )
     log_format: LogFormat = Field(
@@ -110,8 +110,9 @@ class ServiceSettings(ProcessSettings, ModelSettings):
 def cores(root: Path = Path("/")) -> int:
     """Number of cores that this process may use, by its CPU affinity and its CPU quota.
 
-    A quota is rounded down. With more threads than that, the kernel would stop all threads for the
-    rest of each tenth of a second, even those that answer calls. `root` is passed to `cpu_quota`.
+    A quota is rounded down: if more threads run than the quota allows, the kernel stops all threads
+    for the rest of each tenth of a second, even those that answer calls. `root` is passed to
+    `cpu_quota`.
     """
     affinity = hasattr(os, "sched_getaffinity")
     present = (len(os.sched_getaffinity(0)) if affinity else os.cpu_count()) or 1

@@ -1,4 +1,4 @@
-"""The error of settings. It needs no pydantic, so commands start without it."""
+"""The error of settings. This module does not import pydantic, so that commands start quickly."""
 
 from winnow.errors import WinnowError
 

@@ -11,18 +11,21 @@ if TYPE_CHECKING:  # every command imports this module
     from pydantic_core import ErrorDetails
 
 TABLES = ("front", "node", "encoder", "heads", "up")
-"""The processes that have settings. Each names a table of the file and a prefix of variables."""
+"""Kinds of processes with settings. Each is a table of the TOML file and a prefix of variables."""
 CONFIG_VARIABLE = "WINNOW_CONFIG"
 """Environment variable with the path of the settings file."""
 NAME_VARIABLE = "WINNOW_PROCESS_NAME"
-"""Environment variable with the name of a process in its logs, such as `node 0`.
+"""Environment variable with the name that a process has in its logs, such as `node 0`.
 
-A command that starts several processes sets it for each.
+A command that starts several processes sets it for each of them.
 """
 
 _PREFIX = "WINNOW_"
 _CLIENT_VARIABLES = {"TLS", "CA", "CERT", "KEY", "TOKEN_FILE", "TOKEN"}
-"""Variables of commands that call a front node, without prefix; see `winnow.cli.access`."""
+"""Names, without `WINNOW_`, of the variables of commands that call a front node.
+
+See `winnow.cli.access`.
+"""
 _OTHER_VARIABLES = {
     CONFIG_VARIABLE,
     NAME_VARIABLE,
@@ -94,16 +97,16 @@ def _hint(suggestion: str) -> str:
 
 
 def _is_service_link(name: str, value: str) -> bool:
-    """Whether Kubernetes set a variable, for a service of the container's namespace."""
+    """Whether Kubernetes set a variable for a Service in the container's namespace."""
     return bool(_SERVICE_LINK.fullmatch(name)) or (name.endswith("_PORT") and "://" in value)
 
 
 def describe_errors(
     table: str, fields: Iterable[str], error: "ValidationError", files: Mapping[str, Path]
 ) -> str:
-    """Describes each error of pydantic with the setting's flag, its variable and the value.
+    """Describes each error of pydantic: the setting's flag, its variable and the value.
 
-    `files` has the file of each setting that was read from a file, by name.
+    `files` maps the name of each setting that was read from a file to that file.
     """
     return "; ".join(
         f"{files[name]}: {line}" if (name := _setting_name(details)) in files else line

@@ -14,16 +14,16 @@ class SecuritySettings(Settings):
 
     tls_cert: Path | None = Field(
         None,
-        description="File of the server's certificate, in PEM; without it the server takes plain "
-        "text. The file is read again when it changes.",
+        description="PEM file of the server's certificate; without it, the server uses plain text. "
+        "The file is read again when it changes.",
     )
     tls_key: Path | None = Field(
-        None, description="File of the private key of --tls-cert, in PEM, without a passphrase."
+        None, description="PEM file of the private key of --tls-cert, without a passphrase."
     )
     tls_client_ca: Path | None = Field(
         None,
-        description="File of the authorities whose certificates clients must have, in PEM. Without "
-        "it clients need no certificate.",
+        description="PEM file of the authorities that must have signed the clients' certificates. "
+        "Without it, clients need no certificate.",
     )
     health_listen: OptionalListenAddress = Field(
         "",
@@ -38,8 +38,7 @@ class SecuritySettings(Settings):
             raise ValueError("--tls-cert and --tls-key: give both, or neither")
         if self.tls_client_ca is not None and self.tls_cert is None:
             raise ValueError(
-                "--tls-client-ca needs --tls-cert: without it, the port is plain text, "
-                "which uses no certificates"
+                "--tls-client-ca needs --tls-cert: without --tls-cert, the port uses plain text"
             )
         return self
 
@@ -49,19 +48,19 @@ class PeerSettings(Settings):
 
     peer_ca: Path | None = Field(
         None,
-        description="File of the authorities whose certificates other nodes must have, in PEM. "
-        "Without it nodes are called in plain text. The file is read again when it changes.",
+        description="PEM file of the authorities that must have signed other nodes' certificates. "
+        "Without it, nodes are called in plain text. The file is read again when it changes.",
     )
     peer_cert: Path | None = Field(
-        None, description="File of the certificate to call other nodes with, in PEM."
+        None, description="PEM file of the certificate with which this process calls other nodes."
     )
     peer_key: Path | None = Field(
-        None, description="File of the private key of --peer-cert, in PEM, without a passphrase."
+        None, description="PEM file of the private key of --peer-cert, without a passphrase."
     )
     peer_name: str = Field(
         "",
-        description="Name that the certificates of other nodes must have; empty for the host that "
-        "is called. Nodes found by dns:/// are called by their addresses, and need it.",
+        description="Name that the certificates of other nodes must have; empty for the host in "
+        "the address. Needed for nodes found by dns:///, which are called by their IP addresses.",
     )
 
     @model_validator(mode="after")
@@ -70,12 +69,10 @@ class PeerSettings(Settings):
             raise ValueError("--peer-cert and --peer-key: give both, or neither")
         if self.peer_cert is not None and self.peer_ca is None:
             raise ValueError(
-                "--peer-cert needs --peer-ca: without it, other nodes are called in plain text, "
-                "which uses no certificates"
+                "--peer-cert needs --peer-ca: without --peer-ca, nodes are called in plain text"
             )
         if self.peer_name and self.peer_ca is None:
             raise ValueError(
-                "--peer-name needs --peer-ca: without it, other nodes are called in plain text, "
-                "and no name is checked"
+                "--peer-name needs --peer-ca: without --peer-ca, nodes are called in plain text"
             )
         return self

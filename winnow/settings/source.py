@@ -31,14 +31,14 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
     table: ClassVar[str]
-    """Name of the table in the TOML file, and the prefix of the environment variables."""
+    """Name of the table in the TOML file, and prefix of the environment variables."""
     _file: Path | None = PrivateAttr(default=None)
 
     @field_validator("*", mode="before")
     @classmethod
     def _check_number(cls, value: Any, info: ValidationInfo) -> Any:
         annotation = cls.model_fields[info.field_name or ""].annotation
-        if isinstance(value, bool) and annotation in (int, float):  # Python takes it for 0 or 1
+        if isinstance(value, bool) and annotation in (int, float):  # Python treats it as 0 or 1
             raise ValueError(f"{str(value).lower()} is not a number")
         return value
 
@@ -97,10 +97,10 @@ class Settings(BaseModel):
 def configured_value(
     table: str, field: str, file: Path | None, environment: Mapping[str, str] | None = None
 ) -> Any:
-    """A setting of any kind of process, as its variable or else the file has it.
+    """Reads one setting of any kind of process from its variable, else from the TOML file.
 
-    The value is not converted; None if neither has it. Raises SettingsError if the file cannot be
-    read.
+    The value is not converted or checked. Returns None if neither has the setting. Raises
+    SettingsError if the file cannot be read.
     """
     environment = os.environ if environment is None else environment
     if file is None and environment.get(CONFIG_VARIABLE):

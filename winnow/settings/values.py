@@ -15,9 +15,9 @@ Threads = Annotated[int, Field(ge=1, le=1024)]
 Seconds = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
-BUNDLE_HELP = "Directory of the models."
+BUNDLE_HELP = "Directory of the bundle, which has the models."
 _URL = re.compile(r"[\w+.-]+:/")
-"""The beginning of a URL. A `Path` of a URL has one slash instead of two."""
+"""The beginning of a URL. One slash is enough: a `Path` made of a URL has lost the second."""
 
 
 def _reject_url(value: object) -> object:

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 from whole_bundle import WHOLE
 
 from winnow.bundle import Bundle, load_bundle
-from winnow.cli.commands import app
+from winnow.cli.commands import build_app
 from winnow.content_node.measuring import reading
 from winnow.content_node.measuring.finding import measure_graph, measure_shard
 from winnow.content_node.measuring.synthetic import RandomVectors
@@ -80,5 +80,5 @@ def test_reads_are_measured_with_states_and_without_where_the_reader_has_some(
 
 
 def test_the_command_is_listed_with_the_other_commands_of_an_index() -> None:
-    shown = CliRunner().invoke(app(["index", "--help"]), ["index", "--help"])
+    shown = CliRunner().invoke(build_app(["index", "--help"]), ["index", "--help"])
     assert "measure" in shown.output

@@ -38,7 +38,7 @@ def failing(error: BaseException) -> Callable[[], None]:
         (
             UnauthenticatedError("no key was sent"),
             1,
-            "error: no key was sent; --token-file or WINNOW_TOKEN gives one\n",
+            "error: no key was sent; give a token with --token-file or WINNOW_TOKEN\n",
         ),
         (SettingsError("--x: no"), 2, "error: --x: no\ntry 'winnow up --help'\n"),
         (

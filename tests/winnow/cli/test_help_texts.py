@@ -5,7 +5,7 @@ import re
 import pytest
 import typer
 
-from winnow.cli.commands import app
+from winnow.cli.commands import build_app
 from winnow.cli.help_texts import unwrap_paragraphs, with_wrapped_help
 
 
@@ -47,7 +47,7 @@ def test_help_of_a_server_cuts_no_name_on_a_terminal_of_80_columns(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     asked = [*words, "--help"]
-    command = with_wrapped_help(app(asked))
+    command = with_wrapped_help(build_app(asked))
     command(args=asked, prog_name="winnow", standalone_mode=False)
     shown = capsys.readouterr().out
     assert "…" not in shown

@@ -3,7 +3,7 @@
 import asyncio
 
 from winnow.cli.loadtest.cli import client_counts
-from winnow.cli.loadtest.loops import closed_loop, open_loop
+from winnow.cli.loadtest.loops import run_closed_loop, run_open_loop
 from winnow.errors import OverloadedError
 
 
@@ -18,7 +18,7 @@ async def test_a_closed_loop_never_has_more_questions_open_than_clients() -> Non
         open_now -= 1
         return None
 
-    load = await closed_loop(ask, ["a", "b"], clients=3, seconds=1.0)
+    load = await run_closed_loop(ask, ["a", "b"], clients=3, seconds=1.0)
     assert most <= 3
     assert load.answered > 0
     assert load.errors == {}
@@ -28,7 +28,7 @@ async def test_an_open_loop_asks_at_its_rate_whatever_happens() -> None:
     async def ask(_question: str) -> object:
         raise OverloadedError("RESOURCE_EXHAUSTED: full")
 
-    load = await open_loop(ask, ["a"], rate=200, seconds=0.1)
+    load = await run_open_loop(ask, ["a"], rate=200, seconds=0.1)
     assert load.errors == {"RESOURCE_EXHAUSTED": 20}
     assert load.said == {"RESOURCE_EXHAUSTED": "RESOURCE_EXHAUSTED: full"}
     assert load.answered == 0
@@ -44,4 +44,4 @@ async def test_an_open_loop_of_less_than_one_question_asks_one() -> None:
     async def ask(_question: str) -> object:
         return None
 
-    assert (await open_loop(ask, ["a"], rate=0.1, seconds=0.1)).answered == 1
+    assert (await run_open_loop(ask, ["a"], rate=0.1, seconds=0.1)).answered == 1

@@ -18,17 +18,17 @@ from winnow.cli.output import to_json
 from winnow.cli.pareto import run as running
 from winnow.cli.pareto.cli import _advice
 from winnow.cli.pareto.figures import PointFigures, pareto_front, point_figures, recommend
-from winnow.cli.pareto.outcome import JudgedReply, append_replies, digest, load_replies
+from winnow.cli.pareto.outcome import JudgedReply, append_replies, load_replies, measurement_digest
 from winnow.cli.pareto.point import (
     Deployment,
-    Point,
-    grid,
+    OperatingPoint,
+    grid_points,
     lever_points,
-    timed_only,
+    timed_only_points,
     untuned_deployment,
 )
 from winnow.cli.pareto.report import failure_lines, plot, table, write_results
-from winnow.cli.pareto.run import QuestionSet, _setups, measure
+from winnow.cli.pareto.run import QuestionSet, _setups, measure_points
 from winnow.cli.quantities import parse_milliseconds
 from winnow.cli.questions import LabelledQuestion
 from winnow.domain.question import Retriever
@@ -144,10 +144,10 @@ def test_a_question_that_is_asked_again_has_its_last_outcome(tmp_path: Path) -> 
 def test_an_outcome_is_of_one_question_one_index_and_one_bundle() -> None:
     asked = LabelledQuestion("Who?", ("Ada",))
     others = [LabelledQuestion("Why?", ("Ada",)), LabelledQuestion("Who?", ("Bob",))]
-    digests = {digest(asked, "index bundle"), digest(asked, "other bundle")}
-    digests |= {digest(each, "index bundle") for each in others}
+    digests = {measurement_digest(asked, "index bundle"), measurement_digest(asked, "other bundle")}
+    digests |= {measurement_digest(each, "index bundle") for each in others}
     assert len(digests) == 4
-    assert digest(asked, "index bundle") in digests
+    assert measurement_digest(asked, "index bundle") in digests
 
 
 @pytest.mark.parametrize(
@@ -162,10 +162,12 @@ def test_equal_names_and_missing_answers_are_refused_before_anything_is_made(
         (tmp_path / name).parent.mkdir()
         answers = [] if "bare" in name else ["Ada"]
         (tmp_path / name).write_text(json.dumps({"question": "Who?", "answers": answers}))
-    points = grid([default_bundle()], ["auto"], [Retriever.HYBRID], passages=[1], losses=[0.0])
+    points = grid_points(
+        [default_bundle()], ["auto"], [Retriever.HYBRID], passages=[1], losses=[0.0]
+    )
     out = tmp_path / "out"
     with pytest.raises(WinnowError, match=said):
-        measure(points, tmp_path / "index", [tmp_path / name for name in files], 10, out)
+        measure_points(points, tmp_path / "index", [tmp_path / name for name in files], 10, out)
     assert not out.exists()
 
 
@@ -175,12 +177,14 @@ def test_results_that_cannot_be_written_are_found_out_before_anything_is_asked(
     questions = tmp_path / "dev.jsonl"
     questions.write_text(json.dumps({"question": "Who?", "answers": ["Ada"]}))
     (tmp_path / "out" / "points.csv").mkdir(parents=True)
-    points = grid([default_bundle()], ["auto"], [Retriever.HYBRID], passages=[1], losses=[0.0])
+    points = grid_points(
+        [default_bundle()], ["auto"], [Retriever.HYBRID], passages=[1], losses=[0.0]
+    )
     with pytest.raises(WinnowError, match=r"cannot write .*points\.csv"):
-        measure(points, tmp_path / "index", [questions], 10, tmp_path / "out")
+        measure_points(points, tmp_path / "index", [questions], 10, tmp_path / "out")
     assert [each.name for each in (tmp_path / "out").iterdir()] == ["points.csv"]
     with pytest.raises(WinnowError, match="is not an index"):
-        measure(points, tmp_path / "index", [questions], 10, tmp_path / "other")
+        measure_points(points, tmp_path / "index", [questions], 10, tmp_path / "other")
     assert not (tmp_path / "other").exists()
 
 
@@ -203,19 +207,19 @@ def test_failures_make_a_point_slow_and_not_recommended() -> None:
 @pytest.mark.parametrize(
     ("plane", "wanted", "said"),
     [
-        ([at("slow", 60, 50), at("fast", 40, 5)], None, "budget; the fastest one is fast"),
+        ([at("slow", 60, 50), at("fast", 40, 5)], None, "--max-p95; the fastest one is fast"),
         (
             [at("slow", 60, 50), at("fast", 40, 5)],
             70.0,
-            "as accurate; the most accurate one is slow",
+            "no point reaches --min-exact-match; the most accurate one is slow",
         ),
         (
             [at("slow", 60, 50), at("fast", 40, 5)],
             50.0,
-            "as accurate is within the budget; the fastest one is slow",
+            "--min-exact-match is within --max-p95; the fastest one is slow",
         ),
-        ([replace(at("timed", 0, 1), exact_match=None)], None, "no point has a measured accuracy"),
-        ([at("gone", 0, math.inf)], None, "no point has a measured accuracy"),
+        ([replace(at("timed", 0, 1), exact_match=None)], None, "no point has a known accuracy"),
+        ([at("gone", 0, math.inf)], None, "no point has a known accuracy"),
     ],
 )
 def test_an_impossible_budget_is_answered_with_the_nearest_point(
@@ -229,7 +233,7 @@ def test_an_outcome_of_other_settings_or_flags_is_not_reused(
 ) -> None:
     (tmp_path / INDEX_FILE).write_text('{"shards": 1}')
     plain, slow = Deployment("plain", WHOLE), untuned_deployment(WHOLE)
-    points = [Point(plain, 10), Point(plain, 5), Point(slow, 10)]
+    points = [OperatingPoint(plain, 10), OperatingPoint(plain, 5), OperatingPoint(slow, 10)]
     about = _setups(points, tmp_path)
     assert about[points[0].name] == about[points[1].name] != about[points[2].name]
     assert about == _setups(points, tmp_path)
@@ -238,13 +242,13 @@ def test_an_outcome_of_other_settings_or_flags_is_not_reused(
 
 
 def test_a_reader_in_halves_is_refused_as_the_untuned_one_before_anything_starts() -> None:
-    with pytest.raises(WinnowError, match="takes no padding"):
+    with pytest.raises(WinnowError, match="does not support padding"):
         untuned_deployment(default_bundle())
 
 
 def test_an_outcome_without_states_is_not_reused_with_states(tmp_path: Path) -> None:
     (tmp_path / INDEX_FILE).write_text('{"shards": 1}')
-    points = [Point(Deployment(each.name, each), 10) for each in (WHOLE, default_bundle())]
+    points = [OperatingPoint(Deployment(each.name, each), 10) for each in (WHOLE, default_bundle())]
     without = _setups(points, tmp_path)
     (tmp_path / "live").mkdir()
     (tmp_path / "live" / "states.json").write_text("{}")
@@ -269,7 +273,9 @@ async def test_a_run_that_goes_on_starts_and_asks_only_what_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / INDEX_FILE).write_text('{"shards": 1}')
-    plain, slow = (Point(Deployment(name, default_bundle()), 10) for name in ("plain", "slow"))
+    plain, slow = (
+        OperatingPoint(Deployment(name, default_bundle()), 10) for name in ("plain", "slow")
+    )
     sets = [QuestionSet("dev", [LabelledQuestion(f"Who {n}?", ("Ada",)) for n in range(13)])]
     results, said, client = tmp_path / "outcomes.jsonl", io.StringIO(), FakeAnswerClient()
     started: list[set[str]] = []
@@ -280,10 +286,10 @@ async def test_a_run_that_goes_on_starts_and_asks_only_what_is_left(
 
     monkeypatch.setattr(running, "_start", start)
 
-    async def run(points: list[Point]) -> list[JudgedReply]:
+    async def run(points: list[OperatingPoint]) -> list[JudgedReply]:
         client.asked.clear()
         with StageProgress(Console(file=said)) as progress:
-            return await running.run(points, sets, tmp_path, results, progress)
+            return await running.ask_points(points, sets, tmp_path, results, progress)
 
     first = await run([plain])
     assert len(first) == len(client.asked) == 13
@@ -313,7 +319,7 @@ def test_a_point_that_always_failed_says_why_and_has_no_times() -> None:
 
 
 def test_a_grid_has_every_combination_once() -> None:
-    points = grid(
+    points = grid_points(
         [default_bundle()],
         ["auto", "onnxruntime"],
         list(Retriever),
@@ -324,14 +330,14 @@ def test_a_grid_has_every_combination_once() -> None:
 
 
 def test_all_but_hybrid_retrieval_promise_no_loss_which_a_front_node_would_refuse() -> None:
-    points = grid([default_bundle()], ["auto"], list(Retriever), passages=[1], losses=[0.3])
+    points = grid_points([default_bundle()], ["auto"], list(Retriever), passages=[1], losses=[0.3])
     losses = {point.retriever: point.max_loss for point in points}
     assert losses == {Retriever.DENSE: 0.0, Retriever.SPARSE: 0.0, Retriever.HYBRID: 0.3}
 
 
 def test_the_untuned_point_is_asked_few_questions_and_timed_only() -> None:
-    brief = Point(untuned_deployment(WHOLE), 10, brief=True)
-    whole = Point(Deployment("whole", default_bundle()), 10)
+    brief = OperatingPoint(untuned_deployment(WHOLE), 10, brief=True)
+    whole = OperatingPoint(Deployment("whole", default_bundle()), 10)
     questions = QuestionSet("dev", [LabelledQuestion(f"Who is {n}?", ("Ada",)) for n in range(25)])
     blocks = list(questions.blocks([brief, whole]))
     asked = {
@@ -339,7 +345,7 @@ def test_the_untuned_point_is_asked_few_questions_and_timed_only() -> None:
         for point in (brief, whole)
     }
     assert asked == {brief.name: [0, 10, 20], whole.name: list(range(25))}
-    assert timed_only([brief, whole]) == {brief.name}
+    assert timed_only_points([brief, whole]) == {brief.name}
 
 
 def test_the_story_of_the_levers_ends_with_the_last_bundle_and_stopping(tmp_path: Path) -> None:
@@ -390,7 +396,7 @@ def test_a_table_shows_whole_names_and_figures_in_any_terminal(columns: int, see
     found = [at("stops when safe", 50, 27.2), slow]
     Console(file=out, width=columns).print(table(found, columns, compare=slow))
     said = out.getvalue()
-    words = ["3280.0", "6560.1", "120.6", "untuned:", "random-base", "faster"]
+    words = ["3280.0", "6560.1", "120.6", "untuned:", "random-base", "p50 ratio"]
     assert [word for word in words if word not in said] == []
     assert ("by file" in said) == seen
     assert max(map(len, said.splitlines())) <= columns

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from winnow.cli.local.plan import LocalPlan, process_commands, share_out, threads_per_node
+from winnow.cli.local.plan import LocalPlan, process_commands, shards_of_nodes, threads_per_node
 
 SHARDS = [[Path("index/0")], [Path("index/1")]]
 PLAN = LocalPlan(Path("index"), Path("b"), "127.0.0.1:8080")
@@ -132,7 +132,7 @@ def test_every_node_is_told_its_threads() -> None:
     ],
 )
 def test_nodes_share_the_shards(nodes: int, replicas: int, shared: list[str]) -> None:
-    own = share_out([Path("0"), Path("1"), Path("2")], nodes, replicas)
+    own = shards_of_nodes([Path("0"), Path("1"), Path("2")], nodes, replicas)
     assert ["".join(map(str, each)) for each in own] == shared
 
 

@@ -6,18 +6,18 @@ from pathlib import Path
 import pytest
 
 from winnow.cli.drawing import check_picture_path
-from winnow.cli.result_files import created_directory, reserve, write_errors
+from winnow.cli.result_files import convert_write_errors, created_directory, reserve_files
 from winnow.errors import WinnowError
 
 
 def fail(*paths: Path | None) -> None:
-    with reserve(*paths):
+    with reserve_files(*paths):
         raise KeyboardInterrupt
 
 
 def test_a_new_file_is_there_to_be_written_and_gone_if_the_work_fails(tmp_path: Path) -> None:
     path = tmp_path / "replies.jsonl"
-    with reserve(path, None):
+    with reserve_files(path, None):
         path.write_text("done")
     assert path.read_text() == "done"
     with pytest.raises(KeyboardInterrupt):
@@ -39,7 +39,7 @@ def test_a_written_file_stays_even_if_a_later_step_fails(tmp_path: Path) -> None
     path = tmp_path / "replies.jsonl"
 
     def write_and_fail() -> None:
-        with reserve(path):
+        with reserve_files(path):
             path.write_text("done")
             raise KeyboardInterrupt
 
@@ -61,7 +61,7 @@ def test_a_path_that_cannot_be_written_is_named_and_others_are_not_left(
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with reserve(tmp_path / "pipe"):
+    with reserve_files(tmp_path / "pipe"):
         assert (tmp_path / "pipe").is_fifo()
 
 
@@ -89,7 +89,7 @@ def test_a_directory_of_results_is_gone_only_if_it_is_new_and_empty(tmp_path: Pa
 def test_a_disk_that_fills_up_while_writing_is_named(tmp_path: Path) -> None:
     with (
         pytest.raises(WinnowError, match="/dev/full: No space left"),
-        write_errors(Path("/dev/full")),
+        convert_write_errors(Path("/dev/full")),
     ):
         Path("/dev/full").write_text("too much")
 

@@ -74,14 +74,14 @@ def test_a_start_that_failed_for_lack_of_processes_is_retried(
     cluster.gone = {"front": 1, "node 1": -9}
     cluster.full = True
     for _ in range(2 * MAX_RESTARTS):
-        supervisor.check()
+        supervisor.restart_ended()
     assert cluster.started == []
     cluster.full = False
-    supervisor.check()
+    supervisor.restart_ended()
     assert cluster.started == ["front", "node 1"]
     assert said[:2] == [
         "front ended with exit code 1: starting it again",
-        "front cannot be started now; trying again until it can: [Errno 11] not now",
+        "front cannot be started now ([Errno 11] not now): trying again",
     ]
     assert len(said) == 4
 
@@ -91,17 +91,17 @@ def test_a_node_that_ends_again_and_again_is_given_up_once_and_the_others_are_ke
 ) -> None:
     cluster.gone["node 1"] = 1
     for _ in range(MAX_RESTARTS + 3):
-        supervisor.check()
+        supervisor.restart_ended()
     clock.advance(WINDOW)
-    supervisor.check()
+    supervisor.restart_ended()
     assert cluster.started == ["node 1"] * MAX_RESTARTS
     (given_up,) = said[MAX_RESTARTS:]
     assert given_up == (
-        "node 1 ended with exit code 1\n  node 1: ouch\nit ended 4 times in 60 s: it is given up, "
-        "the others serve without it; to start it: winnow node 1"
+        "node 1 ended with exit code 1\n  node 1: ouch\nit ended 4 times in 60 s, and is given up; "
+        "the other nodes still serve; to start it, run: winnow node 1"
     )
     cluster.gone["node 0"] = -9
-    supervisor.check()
+    supervisor.restart_ended()
     assert cluster.started[MAX_RESTARTS:] == ["node 0"]
 
 
@@ -110,9 +110,9 @@ def test_a_front_that_is_given_up_ends_the_cluster(
 ) -> None:
     cluster.gone["front"] = 1
     for _ in range(MAX_RESTARTS):
-        supervisor.check()
+        supervisor.restart_ended()
     with pytest.raises(UnavailableError, match="front ended with exit code 1\n  front: ouch"):
-        supervisor.check()
+        supervisor.restart_ended()
 
 
 def test_a_cluster_without_nodes_ends(
@@ -120,9 +120,9 @@ def test_a_cluster_without_nodes_ends(
 ) -> None:
     cluster.gone.update({"node 0": 1, "node 1": 1})
     for _ in range(MAX_RESTARTS):
-        supervisor.check()
+        supervisor.restart_ended()
     with pytest.raises(UnavailableError, match="no content node can serve a shard"):
-        supervisor.check()
+        supervisor.restart_ended()
 
 
 async def test_a_front_that_cannot_start_ends_the_cluster_at_once(
@@ -161,8 +161,8 @@ async def test_a_node_without_its_shard_is_said_once_and_the_others_are_waited_f
     await supervisor.check_at_start()
     (once,) = said
     assert once == (
-        "node 1 could not load its shard: graph.hnsw is damaged\nthe others will serve without it; "
-        "repair the shard, then `kill 17`: the node is restarted"
+        "node 1 could not load its shard: graph.hnsw is damaged\nthe other nodes serve meanwhile; "
+        "repair the shard, then run `kill 17` to restart the node"
     )
 
 
@@ -195,7 +195,7 @@ async def test_a_node_that_was_started_again_may_have_its_shard(
     cluster.failures["node 0"] = LoadFailure("this")
     await supervisor.check_at_start()
     cluster.gone["node 0"] = 0
-    supervisor.check()
+    supervisor.restart_ended()
     cluster.failures = {"node 1": LoadFailure("that")}
     cluster.gone.clear()
     await supervisor.check_at_start()

@@ -3,7 +3,7 @@
 import pytest
 
 from winnow.cli.asking import QuestionOutcome
-from winnow.cli.evaluation.tally import report
+from winnow.cli.evaluation.tally import build_report
 from winnow.cli.questions import LabelledQuestion
 from winnow.v1 import answer_pb2
 
@@ -35,7 +35,7 @@ ASKED = LabelledQuestion("Who?", ("Ada",), "by Ada in full")
 
 def test_reading_fewer_passages_is_told_from_one_reply() -> None:
     far_but_right = reply(("Bob", "about Bob", 1.0, 0.1), ("Ada", "by Ada in full", 5.0, 0.9))
-    found = report([QuestionOutcome(ASKED, far_but_right, 0.02)], max_passages=2)
+    found = build_report([QuestionOutcome(ASKED, far_but_right, 0.02)], max_passages=2)
     one, two = found.figures
     assert (one.passages, one.exact_match, one.recall_by_answer, one.recall_by_passage) == (
         1,
@@ -52,7 +52,7 @@ def test_reading_fewer_passages_is_told_from_one_reply() -> None:
 def test_a_failed_question_counts_as_wrong() -> None:
     good = reply(("Ada", "by Ada in full", 1.0, 0.1))
     late = "DEADLINE_EXCEEDED: too late"
-    found = report(
+    found = build_report(
         [QuestionOutcome(ASKED, good, 0.01), QuestionOutcome(ASKED, None, 0.5, late)],
         max_passages=1,
     )
@@ -66,7 +66,7 @@ def test_a_failed_question_counts_as_wrong() -> None:
 def test_a_question_without_answers_is_counted_apart() -> None:
     good = reply(("Ada", "by Ada in full", 1.0, 0.1))
     bare = LabelledQuestion("Why?", ())
-    found = report(
+    found = build_report(
         [QuestionOutcome(ASKED, good, 0.01), QuestionOutcome(bare, good, 0.01)], max_passages=1
     )
     assert (found.questions, found.without_answers) == (2, 1)
@@ -76,7 +76,7 @@ def test_a_question_without_answers_is_counted_apart() -> None:
 def test_early_stopping_has_accuracy_and_no_recall() -> None:
     whole = reply(("Ada", "by Ada in full", 5.0, 0.1), ("Bob", "of Bob", 1.0, 0.9))
     early = reply(("Ada", "by Ada in full", 5.0, 0.1), max_loss=0.3)
-    found = report(
+    found = build_report(
         [QuestionOutcome(ASKED, whole, 0.01), QuestionOutcome(ASKED, early, 0.01)], max_passages=2
     )
     assert (found.max_loss, found.passages_read, found.passages_needed) == (0.3, 2.5, 1.5)
@@ -91,7 +91,7 @@ def test_the_requested_max_loss_counts_where_an_old_front_names_none(
 ) -> None:
     old = reply(("Ada", "by Ada in full", 5.0, 0.1), max_loss=None)
     old.ClearField("passages_needed")
-    found = report([QuestionOutcome(ASKED, old, 0.01)], 1, asked)
+    found = build_report([QuestionOutcome(ASKED, old, 0.01)], 1, asked)
     assert (found.max_loss, found.passages_needed) == (asked, None)
     assert found.figures[0].recall_by_answer == recall
 
@@ -105,4 +105,6 @@ def test_replies_that_were_let_read_too_little_are_counted(
 ) -> None:
     said = reply(("Ada", "by Ada in full", 5.0, 0.1), max_loss=max_loss)
     said.passages_asked, said.passages_granted, said.passages_needed = 10, granted, needed
-    assert report([QuestionOutcome(ASKED, said, 0.01)] * 3, max_passages=1).dimmed == 3 * dimmed
+    assert (
+        build_report([QuestionOutcome(ASKED, said, 0.01)] * 3, max_passages=1).dimmed == 3 * dimmed
+    )

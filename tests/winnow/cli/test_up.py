@@ -63,7 +63,7 @@ def test_the_flag_of_a_port_that_is_in_use_is_named(setting: str, tmp_path: Path
 
 def test_replicas_of_one_machine_cannot_be_fed() -> None:
     given = {"index": "index", "nodes": 1, "replicas": 2, "feed_listen": "127.0.0.1:8081"}
-    with pytest.raises(SettingsError, match="leave it at 1 with --feed-listen"):
+    with pytest.raises(SettingsError, match="is not allowed with --feed-listen"):
         UpSettings.load(given, None, {})
 
 

@@ -121,8 +121,8 @@ async def test_tools_that_measure_have_the_same_credentials(guarded: Guarded) ->
     [
         ({"token_file": None}, UnauthenticatedError, "no key was sent"),
         ({"token_file": None, "token": "wrong"}, UnauthenticatedError, "the key is unknown"),
-        ({"cert": None, "key": None}, UnavailableError, "it may expect TLS"),
-        (PLAIN, UnavailableError, "it may expect TLS"),
+        ({"cert": None, "key": None}, UnavailableError, "the server may expect TLS"),
+        (PLAIN, UnavailableError, "the server may expect TLS"),
         ({"server_name": "other.winnow.test"}, UnavailableError, "another authority or name"),
         ({"server_name": ""}, UnavailableError, "another authority or name"),
     ],
@@ -266,11 +266,11 @@ def test_a_token_does_not_travel_in_plain_text_to_another_machine(address: str) 
     ("given", "said"),
     [
         ({"cert": "c"}, "a certificate and its key"),
-        ({"cert": "c", "key": "k"}, "need TLS"),
-        ({"server_name": "n"}, "need TLS"),
+        ({"cert": "c", "key": "k"}, "needs TLS"),
+        ({"server_name": "n"}, "needs TLS"),
         ({"token": "t", "token_file": "f"}, "not both"),
-        ({"token": "secret\nsecret"}, "has characters that no token has"),
-        ({"token": "é"}, "has characters that no token has"),
+        ({"token": "secret\nsecret"}, "contains characters that no token has"),
+        ({"token": "é"}, "contains characters that no token has"),
     ],
 )
 def test_credentials_that_make_no_sense_are_refused(given: Any, said: str) -> None:

@@ -1,1 +1,1 @@
-"""`winnow ask`: questions and their answers at a terminal."""
+"""`winnow ask`: asks questions, and shows the answers at a terminal."""

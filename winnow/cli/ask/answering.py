@@ -1,4 +1,4 @@
-"""Answers the questions of `winnow ask`, by a running cluster or by an index in this process."""
+"""Sends the questions of `winnow ask` to a running cluster, or to an index in this process."""
 
 import contextlib
 import sys
@@ -11,14 +11,14 @@ from winnow.cli.ask.session import AskSession
 from winnow.client import AsyncClient, Credentials, Options, Reply
 
 Ask = Callable[[str], Reply]
-"""Asks a question; raises WinnowError."""
+"""A function that asks a question. It raises WinnowError if there is no reply."""
 
 
 @contextlib.contextmanager
-def cluster(
+def cluster_asker(
     address: str, credentials: Credentials | None, timeout: float, options: Options
 ) -> Iterator[Ask]:
-    """Asks the front node at an address."""
+    """Yields a function that asks the front node at an address."""
 
     async def request(text: str) -> Reply:
         async with AsyncClient(address, credentials=credentials) as client:
@@ -28,8 +28,8 @@ def cluster(
 
 
 @contextlib.contextmanager
-def opened_index(directory: Path, timeout: float, options: Options) -> Iterator[Ask]:
-    """Opens an index in this process, and asks it within the block."""
+def index_asker(directory: Path, timeout: float, options: Options) -> Iterator[Ask]:
+    """Yields a function that asks an index, which is open in this process during the block."""
     with signals.importing():
         from winnow import Index  # noqa: PLC0415 (not to ask a cluster)
 
@@ -38,7 +38,7 @@ def opened_index(directory: Path, timeout: float, options: Options) -> Iterator[
 
 
 def answer_questions(ask: Ask, question: list[str] | None, *, as_json: bool, timings: bool) -> bool:
-    """Answers the question, or those of a prompt or of standard input.
+    """Answers `question`, or else the questions typed at a prompt or read from standard input.
 
     Returns whether every question got a reply.
     """

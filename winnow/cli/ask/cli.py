@@ -42,8 +42,8 @@ def ask(
         bool,
         typer.Option(
             "--timings",
-            help="Show when each stage, each call to a shard and each read ran. --json always has "
-            "these times.",
+            help="Show when each stage, each call to a shard and each read ran. --json always "
+            "includes these times.",
         ),
     ] = False,
     passages_to_read: Annotated[
@@ -78,8 +78,8 @@ def ask(
         str,
         typer.Option(
             metavar="SHARD:SEQUENCE,...",
-            help="Positions of writes that the answer must include, separated by commas. Put and "
-            "delete return them.",
+            help="Positions of writes that the answer must include, separated by commas. Clients "
+            "get a position for each write.",
             show_default="none",
         ),
     ] = "",
@@ -90,8 +90,8 @@ def ask(
 ) -> None:
     """Ask a running cluster, or an index (--index), and see the answer in its passage.
 
-    Without a question, there is a prompt. Ctrl-D or `exit` ends it; Ctrl-C gives up a question.
-    Where standard input is a file or a pipe, each of its lines is a question.
+    Without a question, the command shows a prompt. Ctrl-D or `exit` ends the prompt; Ctrl-C gives
+    up a question. If standard input is a file or a pipe, each line of it is a question.
 
     With --json, every reply is one line with the keys:
       question, answer (null if none is likely), has_answer, request_id,
@@ -113,12 +113,16 @@ def ask(
 
     Exit codes:
       0 every question got a reply, even one without a likely answer
-      1 a question got no reply; stderr says why (but 0 after a prompt)
+      1 a question got no reply; stderr says why. A prompt exits with 0
       2 wrong usage
-      130 Ctrl-C (but not at a prompt)
+      130 Ctrl-C, except at a prompt
     """
     with signals.importing():
-        from winnow.cli.ask.answering import answer_questions, cluster, opened_index  # noqa: PLC0415
+        from winnow.cli.ask.answering import (  # noqa: PLC0415
+            answer_questions,
+            cluster_asker,
+            index_asker,
+        )
 
     options: Options = {
         "passages_to_read": passages_to_read,
@@ -131,12 +135,12 @@ def ask(
         "fresh": fresh,
         "after": parse_positions(after),
     }
-    asked = (
-        cluster(address, credentials, timeout, options)
+    asker = (
+        cluster_asker(address, credentials, timeout, options)
         if index is None
-        else opened_index(index, timeout, options)
+        else index_asker(index, timeout, options)
     )
-    with asked as ask_one:
+    with asker as ask_one:
         replied = answer_questions(ask_one, question, as_json=as_json, timings=timings)
     if not replied:
         raise typer.Exit(FAILED)

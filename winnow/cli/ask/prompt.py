@@ -1,4 +1,4 @@
-"""A prompt for questions, until Ctrl-D or `exit`, with a history file."""
+"""A prompt for questions with a history file. Ctrl-D or `exit` ends it."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -10,10 +10,10 @@ except ImportError:  # some systems lack it; then there is no history
     readline = None  # type: ignore[assignment]
 
 PROMPT = "ask> "
-HINT = "ask a question; Ctrl-D or `exit` ends"
+HINT = "ask a question; Ctrl-D or `exit` ends the prompt"
 _EXIT_WORDS = {"exit", "quit"}
 _MAX_HISTORY = 1_000
-"""Questions in the history file."""
+"""Maximum number of questions in the history file."""
 _HISTORY_FILE = "ask-history"
 
 
@@ -23,12 +23,12 @@ def run_prompt(
     save: Callable[[], None] = lambda: None,
     read: Callable[[str], str] = input,
 ) -> None:
-    """Reads questions, and answers each. Ctrl-C cancels the current line or question.
+    """Reads and answers questions. Ctrl-C cancels the current line or question.
 
     Args:
         answer: answers a question, and reports its own errors.
         notify: prints a message that is not an answer.
-        save: saves the last line to the history; called for every question.
+        save: saves the last line to the history; called before each answer.
         read: reads a line after a prompt; raises EOFError at the end.
 
     """
@@ -53,7 +53,7 @@ def run_prompt(
 
 
 class History:
-    """The history of questions for the arrow keys, in a file that only its owner can read."""
+    """The questions that the arrow keys recall, in a file that only its owner can read."""
 
     def __init__(self, path: Path) -> None:
         """Reads the file; creates it and its directory if it is missing.
@@ -69,7 +69,7 @@ class History:
             readline.read_history_file(path)
 
     def save(self) -> None:
-        """Appends the last line to the file immediately, so that other open prompts keep theirs.
+        """Appends the last line to the file now, which keeps the lines of other open prompts.
 
         Raises OSError if the file cannot be written.
         """

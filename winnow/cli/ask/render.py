@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.text import Text
 
-from winnow.cli.ask.timeline import timeline
+from winnow.cli.ask.timeline import render_timeline
 from winnow.cli.output import HIGHLIGHT, printable
 from winnow.cli.predict.render import render_predictions
 from winnow.client import Answer, Coverage, Reply, ShardStatus
@@ -19,7 +19,7 @@ _LOW, _HIGH = 0.01, 0.99
 def render_reply(reply: Reply, width: int, plain: bool, timings: bool = False) -> Group:
     """Renders all parts of a reply in `width` columns; without frames and styles if `plain`.
 
-    `timings` adds when each stage, each call to a shard and each read ran.
+    `timings`: whether to show when each stage, each call to a shard and each read ran.
     """
     parts: list[RenderableType] = []
     for part in (
@@ -28,7 +28,7 @@ def render_reply(reply: Reply, width: int, plain: bool, timings: bool = False) -
         render_predictions(reply.question, reply.heads, width, plain),
         _notes(reply),
         _cost(reply),
-        timeline(reply.timings, width) if timings else (),
+        render_timeline(reply.timings, width) if timings else (),
     ):
         lines = list(part)
         if lines:
@@ -37,7 +37,7 @@ def render_reply(reply: Reply, width: int, plain: bool, timings: bool = False) -
 
 
 def _best_answer(reply: Reply, plain: bool) -> Iterator[RenderableType]:
-    """The best answer in a frame, and its passage; or a line that no answer is likely."""
+    """The best answer in a frame, and its passage; or a line that says that no answer is likely."""
     if reply.answer is None:
         yield Text("no answer is likely", style="bold yellow")
         return

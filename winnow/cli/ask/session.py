@@ -1,4 +1,4 @@
-"""Asks one question, many questions, or questions of a prompt, and prints the replies."""
+"""Asks one question, the lines of a file, or questions at a prompt, and prints the replies."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -55,12 +55,12 @@ class AskSession:
         return all(replied)
 
     def prompt(self) -> bool:
-        """Answers questions of a prompt until the user ends it; returns True."""
+        """Answers questions at a prompt until the user ends it; returns True."""
         out = console(stderr=True, soft_wrap=True)
         try:
             save = History(history_path(os.environ)).save
         except OSError as error:
-            out.print(f"there is no history of questions: {error}", markup=False)
+            out.print(f"the history of questions is not available: {error}", markup=False)
             run_prompt(self.answer, out.print)
         else:
             run_prompt(self.answer, out.print, save)

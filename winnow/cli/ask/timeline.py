@@ -1,4 +1,4 @@
-"""Renders when each stage of a question, each call to a shard and each read ran, as bars."""
+"""Renders a timeline: a bar for each stage of a question, each call to a shard and each read."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -9,8 +9,9 @@ from winnow.cli.output import printable
 from winnow.client import CallOutcome, ShardCall, Timings
 
 _LABEL, _FIGURE, _GAP = 30, 9, 2
+"""Widths of the label, a figure and the gap before the bar, in terminal columns."""
 _MAX_BAR = 60
-"""Columns."""
+"""Maximum width of a bar, in terminal columns."""
 
 
 class _Span(NamedTuple):
@@ -20,8 +21,8 @@ class _Span(NamedTuple):
     style: str = "cyan"
 
 
-def timeline(timings: Timings, width: int) -> Iterator[Text]:
-    """Renders lines of `width` columns: the stages of the front node, then the calls by shard."""
+def render_timeline(timings: Timings, width: int) -> Iterator[Text]:
+    """Renders lines of `width` columns: the front node's stages, then the calls to each shard."""
     spans = [*_stages(timings), *_calls(timings.calls)]
     room = max(min(width - _LABEL - 2 * _FIGURE - _GAP, _MAX_BAR), 0)
     total = max([timings.total_ms, *(each.start + each.ms for each in spans), 1e-9])
@@ -64,7 +65,7 @@ def _calls(calls: tuple[ShardCall, ...]) -> Iterator[_Span]:
 
 
 def bar(begin: float, end: float, room: int) -> str:
-    """A bar from one column to another; a thin line for less than a column."""
+    """Draws a bar from column `begin` to `end`; a thin line if that is less than a column."""
     if begin >= end:
         return ""
     first, columns = min(round(begin), max(room - 1, 0)), round(end) - round(begin)

@@ -10,12 +10,12 @@ import typer
 from winnow import signals
 from winnow.cli import options
 from winnow.cli.access import with_credentials
-from winnow.cli.asking import Answers, Failures, IndexAnswers, QuestionOutcome, ask_all
+from winnow.cli.asking import Failures, IndexTarget, QuestionOutcome, QuestionTarget, ask_all
 from winnow.cli.evaluation.replies import write_replies
-from winnow.cli.evaluation.tally import Report, report
+from winnow.cli.evaluation.tally import Report, build_report
 from winnow.cli.output import AsJson, console, print_json, table
 from winnow.cli.questions import read_questions, require_answers
-from winnow.cli.result_files import reserve
+from winnow.cli.result_files import reserve_files
 from winnow.client import Credentials
 from winnow.client.messages import AnswerClient
 from winnow.convert import answer as convert
@@ -60,10 +60,10 @@ def evaluate(
 ) -> None:
     """Ask every question of a file, and measure the accuracy of the answers.
 
-    A running system is asked, or with --index an index in this process.
+    The questions go to a running system or, with --index, to an index in this process.
 
     Shows exact match and F1 as SQuAD defines them, recall by answer string and by gold passage,
-    and latency percentiles. Accuracy is shown for every number of passages up to
+    and latency percentiles. Accuracy is shown for 1, 2, 5, 10 … passages, up to
     --passages-to-read. A failed question counts as wrong. Exit code 1 if every question fails.
 
     With early stopping, fewer passages may be read than shown, and recall is not measured. Use
@@ -83,7 +83,7 @@ def evaluate(
     )
 
     async def run() -> list[QuestionOutcome]:
-        async with _open_answers(index, address, credentials) as client:
+        async with _open_target(index, address, credentials) as client:
             with StageProgress() as progress:
                 progress.start("asking", len(labelled))
                 return await ask_all(
@@ -95,9 +95,9 @@ def evaluate(
                     advance=progress.advance,
                 )
 
-    with reserve(replies):
+    with reserve_files(replies):
         outcomes = signals.run(run())
-        result = report(outcomes, passages_to_read, max_loss)
+        result = build_report(outcomes, passages_to_read, max_loss)
         try:
             if as_json:
                 print_json(result)
@@ -110,15 +110,15 @@ def evaluate(
 
 
 @contextlib.asynccontextmanager
-async def _open_answers(
+async def _open_target(
     index: Path | None, address: str, credentials: Credentials | None
-) -> AsyncIterator[Answers]:
-    """Answers of an index in this process, or of a front node that serves."""
+) -> AsyncIterator[QuestionTarget]:
+    """Yields an index that is open in this process, or a client of a front node that serves."""
     if index is not None:
         from winnow import AsyncIndex  # noqa: PLC0415 (not to ask a front node)
 
         async with AsyncIndex.open(index) as opened:
-            yield IndexAnswers(opened)
+            yield IndexTarget(opened)
         return
     async with AnswerClient(address, credentials=credentials) as client:
         await client.expect_serving()

@@ -7,16 +7,16 @@ from typing import Any
 
 from winnow.cli.asking import QuestionOutcome, max_loss_of
 from winnow.cli.evaluation.tally import same_words
-from winnow.cli.result_files import write_errors
+from winnow.cli.result_files import convert_write_errors
 from winnow.v1 import answer_pb2
 
 
 def write_replies(outcomes: Iterable[QuestionOutcome], path: Path) -> None:
-    """Writes one line per question, with its accepted answers and the returned ones, best first.
+    """Writes a line for each question: its accepted answers, and the returned answers, best first.
 
     Raises WinnowError if the file cannot be written.
     """
-    with write_errors(path), path.open("w", encoding="utf-8") as file:
+    with convert_write_errors(path), path.open("w", encoding="utf-8") as file:
         for outcome in outcomes:
             file.write(json.dumps(_row(outcome), ensure_ascii=False) + "\n")
 

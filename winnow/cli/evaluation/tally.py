@@ -1,10 +1,11 @@
 """Computes accuracy from replies. Pure.
 
-A reply lists every passage read. So it also shows the answer after reading fewer passages: they are
-read in the order of their hybrid distance, and scores do not depend on the other passages.
+A reply lists every passage read. So one reply also shows the answer that fewer passages would give:
+passages are read in the order of their hybrid distance, and the score of a passage does not depend
+on other passages.
 
 This also holds with early stopping, whose decision does not depend on the number of passages to
-read. But then recall is unknown: the reply does not list unread passages.
+read. But then recall is unknown, because the reply does not list unread passages.
 """
 
 from collections.abc import Sequence
@@ -35,7 +36,10 @@ class AccuracyFigures:
     recall_by_answer: float | None
     """Questions with an accepted answer in a read passage; None if reading may stop early."""
     recall_by_passage: float | None
-    """Questions whose gold passage was read; None if reading may stop early or none is known."""
+    """Questions whose gold passage was read.
+
+    None if reading may stop early, or no question has a gold passage.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,28 +58,29 @@ class Report:
     incomplete: int
     """Number of replies from only a part of the index."""
     dimmed: int
-    """Replies for which overload reduced the passages below the requested and needed number."""
+    """Number of replies for which overload reduced the passages read, and so maybe the accuracy."""
     figures: tuple[AccuracyFigures, ...]
     p50_ms: float
     p95_ms: float
     p99_ms: float
     passages_read: float
-    """Mean passages read for a question, including speculative reads."""
+    """Mean number of passages read for a question, including speculative reads."""
     passages_needed: float | None
-    """Mean passages that answers depend on; None from an old front node."""
+    """Mean number of passages that the answers depend on; None from an old front node."""
     max_loss: float | None
-    """Accuracy budget that replies report; 0 if every passage was read.
+    """Accuracy budget that the replies report; 0 if every passage was read.
 
-    The requested budget if no reply reports it; None if the request left it to the server.
+    If no reply reports a budget, the requested one; None if the request left it to the server.
     """
 
 
-def report(
+def build_report(
     outcomes: Sequence[QuestionOutcome], max_passages: int, max_loss: float | None = None
 ) -> Report:
-    """Computes accuracy for 1 to `max_passages` passages. A failed question counts as wrong.
+    """Computes the accuracy for several numbers of passages, up to `max_passages`.
 
-    `max_loss`: the requested accuracy budget; None if it was left to the server.
+    A failed question counts as wrong. `max_loss`: the requested accuracy budget; None if the
+    request left it to the server.
     """
     failures = count_failures(outcome.error for outcome in outcomes if outcome.reply is None)
     labelled = [outcome for outcome in outcomes if outcome.question.answers]

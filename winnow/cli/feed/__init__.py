@@ -1,1 +1,1 @@
-"""`winnow feed`: passages out of a file into a running index."""
+"""`winnow feed`: stores the passages of a file in a running index, or deletes them."""

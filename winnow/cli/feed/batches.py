@@ -1,4 +1,7 @@
-"""Splits the rows of a file into batches. Each batch is one request. Pure."""
+"""Splits the rows of a file into batches. Pure.
+
+A batch is one request to store rows, and the deletions that follow it.
+"""
 
 import itertools
 import json
@@ -10,9 +13,9 @@ from winnow.passages.cutting import ID_SEPARATOR
 from winnow.passages.rows import Row
 
 MAX_TEXT_BYTES = 700_000
-"""Maximum size of the texts of a request, in UTF-8. A message has at most 1 MB."""
+"""Maximum size of the texts of a request in UTF-8. A message may have at most 1 MB."""
 BYTES_PER_CHARACTER = 4
-"""Maximum bytes in a message for one character of metadata as JSON: `1, ` takes eleven."""
+"""Maximum bytes in a message per character of JSON metadata. The characters `1, ` take eleven."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +24,7 @@ class FeedBatch:
 
     rows: tuple[Row, ...]
     last_line: int
-    """The last line that ends in this batch or an earlier one."""
+    """The last line of the file with all of its rows in this batch or an earlier one."""
     deletion_starts: tuple[str, ...] = ()
     """For each document that ends in the batch, the id after its last passage.
 
@@ -32,19 +35,21 @@ class FeedBatch:
 
     @property
     def ids(self) -> tuple[str, ...]:
+        """The ids of the rows."""
         return tuple(row.passage.id for row in self.rows)
 
     def fields(self) -> list[PassageFields]:
+        """The rows as arguments of `Client.put`."""
         return [_fields(row) for row in self.rows]
 
 
 def batch_rows(rows: Iterable[Row], max_rows: int, documents: bool = False) -> Iterator[FeedBatch]:
     """Splits rows into batches of at most `max_rows`, in order.
 
-    An id occurs once in a batch. Passages that a document no longer has are deleted after its
-    batch, and a later line may store them again.
+    An id occurs at most once in a batch. Passages that a document no longer has are deleted after
+    its batch is stored. Later lines may store passages with the same ids again.
 
-    `documents`: whether the rows of a line are one document that was cut.
+    `documents`: whether each line is a document that was cut into the rows of this line.
     """
     pending: list[Row] = []
     ids: set[str] = set()

@@ -43,33 +43,42 @@ def feed(
         bool,
         typer.Option(
             "--delete",
-            help="Delete the passages with these ids instead; with --cut, the documents.",
+            help="Delete the passages with the ids of the rows, instead of storing rows. With "
+            "--cut, delete whole documents.",
         ),
     ] = False,
     form: Annotated[
         Literal["jsonl", "tsv"] | None,
         typer.Option("--format", help="Format of the rows.", show_default="by the suffix of FILE"),
     ] = None,
-    concurrency: Annotated[int, typer.Option(min=1, max=64, help="Requests at the same time.")] = 4,
+    concurrency: Annotated[
+        int, typer.Option(min=1, max=64, help="Maximum number of requests in flight.")
+    ] = 4,
     batch: Annotated[
         int,
         typer.Option(
-            min=1, max=100, help="Passages in a request; with --delete, ten times as many ids."
+            min=1,
+            max=100,
+            help="Number of passages in a request. With --delete, a request has ten times as many "
+            "ids.",
         ),
     ] = 50,
     skip_bad_rows: Annotated[
-        bool, typer.Option("--skip-bad-rows", help="Leave bad rows out instead of stopping.")
+        bool, typer.Option("--skip-bad-rows", help="Skip bad rows instead of stopping.")
     ] = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume an interrupted feed of FILE.")
     ] = False,
     resume_file: Annotated[
         Path | None,
-        typer.Option(help="File that --resume reads.", show_default="FILE.feeding"),
+        typer.Option(
+            help="File for the progress of the feed, which --resume reads.",
+            show_default="FILE.feeding",
+        ),
     ] = None,
     patience: Annotated[
         float,
-        typer.Option(min=0, help="Seconds to retry a failed request."),
+        typer.Option(min=0, help="Seconds for which a failed request is retried."),
     ] = 120.0,
     timeout: Annotated[
         float, typer.Option(min=0.1, max=3600, help="Timeout of a request, in seconds.")
@@ -82,17 +91,18 @@ def feed(
     Example: winnow feed passages.jsonl --address 127.0.0.1:8081
 
     The front node must have --feed-listen, and the content nodes --feed; `winnow up --feed-listen
-    127.0.0.1:8081` sets both. A row replaces the stored passage with the same id. Counted rows are
-    durable. It is safe to send rows again: repeat an interrupted feed, or use --resume.
+    127.0.0.1:8081` sets both. A row replaces the stored passage with the same id. The rows that
+    the progress counts are durable. It is safe to send rows again: repeat an interrupted feed, or
+    use --resume.
 
     With --json, one object is printed, with the keys: stored (or deleted), unchanged, outdated
     (a later version is stored), truncated (retrieved by the beginning only), bad_rows, retries,
-    line (everything up to it is durable), seconds. With --delete --cut, stored and unchanged count
-    documents, and passages counts the passages that were deleted with them.
+    line (all rows up to this line are durable), seconds. With --delete --cut, stored and unchanged
+    count documents, and passages counts the deleted passages of these documents.
 
     Exit codes:
       0 every row is durable, except bad rows with --skip-bad-rows
-      1 some rows are not; stderr says why, and how to resume
+      1 some rows are not durable; stderr says why, and how to resume
       2 wrong usage
       130 Ctrl-C
     """
@@ -108,7 +118,9 @@ def feed(
     )
     state = resume_file or (None if file == STDIN else file.with_name(f"{file.name}.feeding"))
     if resume and state is None:
-        raise typer.BadParameter("name the --resume-file to resume from", param_hint="--resume")
+        raise typer.BadParameter(
+            "standard input needs a --resume-file to resume from", param_hint="--resume"
+        )
     with FeedProgress() as progress:
         job = FeedJob(plan, state, progress)
         began = time.perf_counter()
@@ -116,20 +128,20 @@ def feed(
             job.prepare(resume)
             signals.run(_run(job, address, timeout, credentials))
         except BaseException:
-            if job.interrupt():
+            if job.save_for_resume():
                 progress.say(_resume_line(job, address, resume_file, credentials))
             raise
-        job.finish()
+        job.remove_resume_file()
     _show(job, time.perf_counter() - began, as_json)
 
 
 async def _run(job: FeedJob, address: str, timeout: float, credentials: Credentials | None) -> None:
     async with AsyncClient(address, credentials=credentials) as client:
-        await job.run(_ClientRequests(client, job.plan.delete, timeout))
+        await job.run(_ClientFeedWriter(client, job.plan.delete, timeout))
 
 
-class _ClientRequests:
-    """Sends the requests of a feed with a client."""
+class _ClientFeedWriter:
+    """Sends requests with a client, and deletes rows instead of storing them if `delete`."""
 
     def __init__(self, client: AsyncClient, delete: bool, timeout: float) -> None:
         self._client, self._delete, self._timeout = client, delete, timeout

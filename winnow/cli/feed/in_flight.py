@@ -1,4 +1,7 @@
-"""Batches in flight: which may be sent together, and the line up to which all is durable. Pure."""
+"""Tracks the batches in flight. Pure.
+
+Decides which batches may be in flight together, and up to which line all rows are durable.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +22,7 @@ class Claim:
 
     @classmethod
     def of(cls, batch: FeedBatch) -> "Claim":
-        """The claim of a batch."""
+        """Builds the claim of a batch."""
         last_stored: dict[str, int] = {}
         first_deleted: dict[str, int] = {}
         for document, number in map(split_passage_id, batch.ids):
@@ -29,9 +32,9 @@ class Claim:
         return cls(frozenset({*batch.ids, *batch.deletion_starts}), last_stored, first_deleted)
 
     def conflicts_with(self, earlier: "Claim") -> bool:
-        """Whether this batch must wait for an earlier one, since both change the same passage.
+        """Whether this batch must wait for an earlier batch that changes the same passage.
 
-        Otherwise this batch might delete a passage before the earlier one stores it.
+        Otherwise, for example, this batch might delete a passage before the earlier one stores it.
         """
         return not self.ids.isdisjoint(earlier.ids) or any(
             earlier.last_stored.get(document, -1) >= first
@@ -43,21 +46,21 @@ class Ledger:
     """Tracks batches, which begin in the order of their lines and may finish in any order."""
 
     def __init__(self, line: int = 0) -> None:
-        """`line`: all is durable up to this line, by an earlier run."""
+        """`line`: the line up to which an earlier run made all rows durable."""
         self.line = line
-        """All lines up to this one are durable."""
+        """All rows up to this line are durable."""
         self._open: dict[int, int | None] = {}
-        """The last line of each stored batch, None for other batches; by number of the batch."""
+        """By number of the batch: its last line if the batch is stored, else None."""
         self._next = 0
 
-    def begin(self) -> int:
-        """Returns the number of the next batch, which is sent now."""
+    def begin_batch(self) -> int:
+        """Records that the next batch is sent now; returns its number."""
         self._next += 1
         self._open[self._next] = None
         return self._next
 
-    def finish(self, number: int, last_line: int) -> None:
-        """Notes that a batch is stored."""
+    def finish_batch(self, number: int, last_line: int) -> None:
+        """Records that a batch is stored. Advances `line` if all earlier batches are stored."""
         self._open[number] = last_line
         for batch, line in list(self._open.items()):
             if line is None:

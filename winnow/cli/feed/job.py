@@ -9,7 +9,7 @@ from pathlib import Path
 from winnow.cli.feed.batches import batch_rows, document_deletions
 from winnow.cli.feed.in_flight import Ledger
 from winnow.cli.feed.resuming import FeedSource, ResumeFile
-from winnow.cli.feed.sending import MAX_DOCUMENTS, FeedRequests, FeedTotals, Sender
+from winnow.cli.feed.sending import MAX_DOCUMENTS, FeedTotals, FeedWriter, Sender
 from winnow.cli.feed.source import STDIN, read_rows
 from winnow.errors import ArtefactError, WinnowError
 from winnow.inference.fair_threads import FairThreads
@@ -38,7 +38,7 @@ class FeedPlan:
     """Maximum number of rows in a request."""
     skip_bad_rows: bool
     patience: float
-    """Seconds to retry a failed request."""
+    """Seconds for which a failed request is retried."""
 
     @property
     def deletes_documents(self) -> bool:
@@ -66,7 +66,7 @@ class FeedJob:
     """One feed, which may resume an interrupted one."""
 
     def __init__(self, plan: FeedPlan, resume_file: Path | None, progress: FeedProgress) -> None:
-        """`resume_file`: stores the line up to which all is durable; None for no file."""
+        """`resume_file`: stores the line up to which all rows are durable; None for no file."""
         self.plan, self._progress = plan, progress
         self._file = ResumeFile(resume_file) if resume_file else None
         self._source: FeedSource | None = None
@@ -78,11 +78,11 @@ class FeedJob:
 
     @property
     def line(self) -> int:
-        """All lines up to this one are durable."""
+        """All rows up to this line are durable."""
         return self._ledger.line
 
     def prepare(self, resume: bool) -> None:
-        """Finds the first line to send, and checks all rows of a file before any is sent.
+        """Finds the first line to send. Checks all rows of a file before any row is sent.
 
         Raises:
             ArtefactError: the source cannot be read, has bad rows that may not be skipped, or is
@@ -96,17 +96,17 @@ class FeedJob:
             self._ledger = Ledger(self._file.read(source, plan.cut, plan.delete))
             if not self.line:
                 self._progress.say(f"{self._file.path} does not exist: the feed starts with line 1")
-        self._total = None if source is None else self._check()
+        self._total = None if source is None else self._check_rows()
 
-    async def run(self, requests: FeedRequests) -> None:
+    async def run(self, writer: FeedWriter) -> None:
         """Sends all rows. Raises the first error that retries cannot resolve."""
         plan = self.plan
         sender = Sender(
-            requests=requests,
+            writer=writer,
             ledger=self._ledger,
             patience=plan.patience,
             on_refused=self._progress.bad_row,
-            on_stored=self._advance,
+            on_stored=self._count_stored,
             on_retry=self._progress.show_retry,
             skip_refused=plan.skip_bad_rows,
         )
@@ -116,7 +116,7 @@ class FeedJob:
             feed_batches = document_deletions(self._good_rows(), min(plan.max_rows, MAX_DOCUMENTS))
         else:
             feed_batches = batch_rows(self._good_rows(), plan.max_rows, plan.cut)
-        # an own thread, which is abandoned at the end if it still waits for standard input
+        # a separate thread: if it still waits for standard input at the end, it is abandoned
         reader = FairThreads(1, "rows")
         try:
             await sender.run(
@@ -125,24 +125,24 @@ class FeedJob:
         finally:
             reader.close(wait=False)
 
-    def interrupt(self) -> bool:
-        """Saves the durable line of a feed that ends early; returns whether it was saved."""
-        return self._source is not None and self._save()
+    def save_for_resume(self) -> bool:
+        """Saves the last durable line of a feed that ends early; returns whether it was saved."""
+        return self._source is not None and self._save_line()
 
-    def finish(self) -> None:
-        """Removes the resume file: all rows are durable."""
+    def remove_resume_file(self) -> None:
+        """Removes the resume file, because all rows are durable."""
         if self._file is not None:
             self._file.remove()
 
-    def _rows(self) -> Iterator[Row | BadRow]:
+    def _read_rows(self) -> Iterator[Row | BadRow]:
         plan = self.plan
         return read_rows(plan.file, plan.form, plan.cut, plan.delete, self.line)
 
-    def _check(self) -> int:
+    def _check_rows(self) -> int:
         """Reports every bad row; returns the number of good rows."""
         self._progress.start("checking rows", None)
         good = bad = 0
-        for row in self._rows():
+        for row in self._read_rows():
             if isinstance(row, BadRow):
                 bad += 1
                 self._progress.bad_row(row)
@@ -161,28 +161,28 @@ class FeedJob:
         return good
 
     def _good_rows(self) -> Iterator[Row]:
-        for row in self._rows():
+        for row in self._read_rows():
             if isinstance(row, Row):
                 yield row
             elif self.plan.skip_bad_rows:
-                self._skip(row)
+                self._skip_bad_row(row)
             else:
                 raise BadFeedRowsError(
                     f"line {row.line}: {row.reason}: correct it, or use --skip-bad-rows to skip it"
                 )
 
-    def _skip(self, row: BadRow) -> None:
+    def _skip_bad_row(self, row: BadRow) -> None:
         self.bad_rows += 1
-        if self._total is None:  # else `_check` has reported it
+        if self._total is None:  # otherwise `_check_rows` has reported the row
             self._progress.bad_row(row)
 
-    def _advance(self, count: int) -> None:
+    def _count_stored(self, count: int) -> None:
         self._progress.advance(count)
         if time.monotonic() - self._saved_at >= _SAVE_INTERVAL:
-            self._save()
+            self._save_line()
 
-    def _save(self) -> bool:
-        """Saves the durable line, if there is one; returns whether it was saved."""
+    def _save_line(self) -> bool:
+        """Saves the last durable line, if there is one; returns whether it was saved."""
         if self._file is None or self._source is None or not self.line:
             return False
         self._saved_at = time.monotonic()
@@ -190,8 +190,8 @@ class FeedJob:
             self._file.write(self.line, self._source)
         except OSError as error:
             self._progress.say(
-                f"cannot write {self._file.path}, so the feed cannot be resumed: {error.strerror}; "
-                "choose another file with --resume-file"
+                f"cannot write {self._file.path}: {error.strerror}; the feed cannot be resumed, "
+                "unless you choose another file with --resume-file"
             )
             self._file = None
             return False

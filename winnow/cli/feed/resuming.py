@@ -1,4 +1,4 @@
-"""The resume file of a feed: it stores the line up to which all is durable."""
+"""The resume file of a feed, which stores the line up to which all rows are durable."""
 
 import json
 from contextlib import suppress
@@ -10,12 +10,12 @@ from winnow.errors import ArtefactError
 from winnow.files.durable import write_durably
 
 _IDENTIFYING_BYTES = 64 * 1024
-"""A source is identified by this many bytes at its beginning. It may grow."""
+"""Number of bytes at the beginning of a source that identify it. So a source may grow."""
 
 
 @dataclass(frozen=True, slots=True)
 class FeedSource:
-    """The source and the options of a feed. A feed can only be resumed with equal ones."""
+    """Identifies the source and options of a feed, which must be the same to resume the feed."""
 
     beginning: str
     """SHA-256 of the first bytes; empty for standard input."""
@@ -28,7 +28,10 @@ class FeedSource:
     def of(
         cls, path: Path | None, cut: bool, delete: bool, length: int = _IDENTIFYING_BYTES
     ) -> "FeedSource":
-        """Identifies a file, or stdin for None. Raises ArtefactError if it cannot be read."""
+        """Identifies a file, or standard input if `path` is None.
+
+        Raises ArtefactError if the file cannot be read.
+        """
         if path is None:
             return cls("", 0, cut, delete)
         try:
@@ -40,13 +43,13 @@ class FeedSource:
 
 
 class ResumeFile:
-    """The file beside the source, or at --resume-file."""
+    """The resume file: beside the source, or at --resume-file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def read(self, source: Path | None, cut: bool, delete: bool) -> int:
-        """The line up to which all is durable; 0 if there is no file.
+        """Reads the line up to which all rows are durable; returns 0 if there is no file.
 
         Raises:
             ArtefactError: the file belongs to another source or other options, or cannot be read.
@@ -63,13 +66,13 @@ class ResumeFile:
             ) from error
         if FeedSource.of(source, cut, delete, stored.bytes) != stored:
             raise ArtefactError(
-                f"{self.path} is of another source or other options: use the same to resume, "
-                "or remove it to start again"
+                f"{self.path} belongs to another source or other options: resume with the same "
+                "source and options, or remove this file to start again"
             )
         return line
 
     def write(self, line: int, source: FeedSource) -> None:
-        """Stores the line up to which all is durable. Raises OSError if it cannot be written."""
+        """Stores the line up to which all rows are durable. Raises OSError if that fails."""
         content = {"line": line, "source": asdict(source)}
         write_durably(self.path, json.dumps(content).encode())
 

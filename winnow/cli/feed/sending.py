@@ -33,7 +33,7 @@ _FIELD = re.compile(r"(?:passages|deletions)\[(\d+)\](?:\.(.+))?")
 _TRANSIENT = (OverloadedError, UnavailableError, DeadlineExceededError)
 """Errors that a retry may resolve."""
 _PERMANENT = (NotServedError, NotLoadedError)
-"""Subclasses of these errors that no retry resolves."""
+"""Subclasses of `_TRANSIENT` errors that no retry resolves."""
 _LOOKAHEAD = 8
 """Passages of a document that one request deletes.
 
@@ -64,8 +64,8 @@ def backoff(attempt: int, chance: float, retry_after: float = 0.0) -> float:
     return retry_after + pause * (0.5 + chance / 2)
 
 
-class FeedRequests(Protocol):
-    """Sends the requests of a feed."""
+class FeedWriter(Protocol):
+    """Sends requests that store or delete passages; raises WinnowError if a request fails."""
 
     async def store(self, batch: FeedBatch) -> Sequence[WriteResult]: ...
     async def delete(self, ids: Sequence[str]) -> Sequence[WriteResult]: ...
@@ -91,7 +91,7 @@ class FeedTotals:
         self.truncated += sum(each.truncated for each in results)
 
     def add_documents(self, documents: Sequence[str], deleted: Sequence[str]) -> None:
-        """Counts deleted documents, and their deleted passages (ids)."""
+        """Counts documents to delete. `deleted`: ids of their passages that existed."""
         existing = {split_passage_id(name)[0] for name in deleted}
         self.passages += len(deleted)
         self.outcomes.update(
@@ -105,7 +105,7 @@ class Sender:
     def __init__(
         self,
         *,
-        requests: FeedRequests,
+        writer: FeedWriter,
         ledger: Ledger,
         patience: float,
         on_refused: Callable[[BadRow], None],
@@ -118,18 +118,18 @@ class Sender:
         """Sends nothing yet.
 
         Args:
-            requests: sends the requests.
-            ledger: tracks the line up to which all is durable.
-            patience: seconds to retry a failed request.
+            writer: sends the requests.
+            ledger: tracks the line up to which all rows are durable.
+            patience: seconds for which a failed request is retried.
             on_refused: called with each row that the front node refused.
-            on_stored: called with the number of further durable rows.
+            on_stored: called with the number of rows of each stored batch.
             on_retry: called with the error before a retry.
             skip_refused: whether to skip refused rows; otherwise the first one is an error.
             sleep: waits for a number of seconds.
             clock: returns the time in seconds.
 
         """
-        self._requests, self._ledger, self._patience = requests, ledger, patience
+        self._writer, self._ledger, self._patience = writer, ledger, patience
         self._on_refused, self._on_stored, self._on_retry = on_refused, on_stored, on_retry
         self._skip_refused = skip_refused
         self._sleep, self._clock = sleep, clock
@@ -141,14 +141,14 @@ class Sender:
     ) -> None:
         """Sends batches until `next_batch` returns None, at most `concurrency` at a time.
 
-        Raises the first error that retries cannot resolve. Batches in flight finish before, so that
-        their outcomes are known.
+        Raises the first error that retries cannot resolve. Batches in flight finish before it is
+        raised, so that their outcomes are known.
         """
         try:
             while (batch := await next_batch()) is not None:
                 claim = Claim.of(batch)
                 await self._wait_until(partial(self._may_send, claim, concurrency))
-                task = asyncio.create_task(self._send(batch, self._ledger.begin()))
+                task = asyncio.create_task(self._send(batch, self._ledger.begin_batch()))
                 self._in_flight[task] = claim
             await self._wait_until(lambda: not self._in_flight)
         except (WinnowError, OSError):
@@ -168,7 +168,7 @@ class Sender:
             done, _ = await asyncio.wait(self._in_flight, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 del self._in_flight[task]
-            # of all tasks: asyncio warns about exceptions that nobody retrieves
+            # retrieve the exceptions of all tasks, so that asyncio does not warn about them
             errors = [task.exception() for task in done]
             for error in filter(None, errors):
                 raise error
@@ -181,7 +181,7 @@ class Sender:
         while starts:
             starts, in_doubt = await self._delete_some(starts, in_doubt, lookahead, deleted)
         self.totals.add_documents(batch.documents, deleted if batch.documents else ())
-        self._ledger.finish(number, batch.last_line)
+        self._ledger.finish_batch(number, batch.last_line)
         self._on_stored(len(batch.rows) + len(batch.documents))
 
     async def _delete_some(
@@ -189,12 +189,12 @@ class Sender:
     ) -> tuple[tuple[str, ...], bool]:
         """Deletes up to `lookahead` passages of each document, from its id in `starts` on.
 
-        Adds the ids of passages that existed to `deleted`. Returns the next ids of the documents
-        that may have more passages, and whether this is in doubt.
+        Adds the ids of passages that existed to `deleted`. Returns the next id of each document
+        that may have more passages, and whether this result is in doubt.
 
-        It is in doubt after a retry: the failed request may have deleted the passages. Then all
-        documents may have more. After a result in doubt, only documents with existing passages may:
-        otherwise the deletion would never end.
+        A result is in doubt after a retry, because the failed request may have deleted passages.
+        Then every document may have more passages. If the result before was in doubt, only
+        documents with passages that existed may have more: otherwise the deletion would never end.
         """
         count = max(min(lookahead, _MAX_IDS // len(starts)), 1)
         runs = [tuple(_consecutive_ids(start, count)) for start in starts]
@@ -203,7 +203,7 @@ class Sender:
         async def delete() -> Sequence[WriteResult]:
             nonlocal attempts
             attempts += 1
-            return await self._requests.delete([name for run in runs for name in run])
+            return await self._writer.delete([name for run in runs for name in run])
 
         results = await self._with_retries(delete)
         in_doubt = attempts > 1 and not was_in_doubt
@@ -217,7 +217,7 @@ class Sender:
         """Stores a batch; returns it without the refused rows."""
         while batch.rows:
             try:
-                self.totals.add(await self._with_retries(partial(self._requests.store, batch)))
+                self.totals.add(await self._with_retries(partial(self._writer.store, batch)))
             except InvalidRequestError as error:
                 batch = self._drop_refused(batch, error)
             else:

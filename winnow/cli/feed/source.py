@@ -17,7 +17,7 @@ from winnow.passages.validation import deletion_violations, passage_violations
 
 STDIN = Path("-")
 _MAX_PASSAGE_NUMBER = 99_999
-"""Largest number of a passage: with it, the ids of a document's passages must be short enough."""
+"""Largest number of a passage in its document. Ids with this number must not be too long."""
 
 
 def read_rows(

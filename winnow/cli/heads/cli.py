@@ -166,7 +166,7 @@ def _print_current(store: HeadStore, head: str, current: HeadRecord, as_json: bo
     if as_json:
         print_json({"id": head, **current.model_dump(mode="json")})
         return
-    previous = f", before it version {current.previous}" if current.previous else ""
-    pinned = "; it is pinned" if current.pinned else ""
+    previous = f", previously version {current.previous}" if current.previous else ""
+    pinned = "; pinned" if current.pinned else ""
     moved = f"; encoder group {current.moved_to} serves this head now" if current.moved_to else ""
     typer.echo(f"{head}: version {current.version} of {store.name}{previous}{pinned}{moved}")

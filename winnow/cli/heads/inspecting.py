@@ -9,7 +9,7 @@ from winnow.heads.head import open_head
 from winnow.heads.store import HeadRecord, HeadStore
 
 _READ_THREADS = 8
-"""Heads to read in parallel: a remote store replies slowly."""
+"""Number of heads to read in parallel, because a remote store replies slowly."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,7 @@ class ListedHead:
     """Number of labels."""
     pinned: bool = False
     moved_to: str = ""
-    """Encoder group that serves the head now; empty for that of the store."""
+    """Encoder group that serves the head now; empty for the group of the store."""
     bytes: int = 0
     """Size of the model."""
     accuracy: dict[str, float] = field(default_factory=dict)
@@ -100,8 +100,8 @@ def _find_fault(store: HeadStore, head: str, version: int) -> str:
         encoder = store.encoder()
         if encoder is not None and artefact.manifest.encoder.fingerprint != encoder.fingerprint:
             raise IdentityError(
-                f"it was trained on encoder {artefact.manifest.encoder.fingerprint}, but the store "
-                f"has encoder {encoder.fingerprint}"
+                f"the head was trained on encoder {artefact.manifest.encoder.fingerprint}, but the "
+                f"store has encoder {encoder.fingerprint}"
             )
         open_head(artefact)
     except (ArtefactError, IdentityError, NotFoundError) as error:

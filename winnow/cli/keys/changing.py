@@ -1,4 +1,4 @@
-"""Adds keys to a key file and removes them. A lock serialises changes of several processes."""
+"""Adds keys to a key file, and removes keys. A lock serialises changes by several processes."""
 
 import contextlib
 import datetime
@@ -25,11 +25,11 @@ def add_key(
         path: the key file.
         name: name of the key's owner.
         scopes: scopes of the key.
-        rate: limit of its calls; None for no limit.
-        out: new file for the token; None to write none.
+        rate: limit of the key's calls; None for no limit.
+        out: new file for the token; None for no file.
 
     Raises:
-        WinnowError: there is a key of that name, `out` exists, or a file cannot be written. Both
+        WinnowError: a key has this name already, `out` exists, or a file cannot be written. Both
             files are then unchanged.
 
     """
@@ -52,7 +52,7 @@ def add_key(
 
 
 def remove_key(path: Path, name: str) -> None:
-    """Removes a key from a file. Raises WinnowError if there is none, or a file is unusable."""
+    """Removes a key from a file. Raises WinnowError if no key has this name, or on a file error."""
     with _locked(path):
         keys = read_keys(path)
         remaining = [key for key in keys if key.name != name]

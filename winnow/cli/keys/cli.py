@@ -13,7 +13,7 @@ from winnow.policy.rates import Rate
 
 app = typer.Typer(no_args_is_help=True)
 
-KeyFile = Annotated[Path, typer.Option("--file", help="File of keys, the --keys of a front node.")]
+KeyFile = Annotated[Path, typer.Option("--file", help="File of keys, as in --keys of front nodes.")]
 DEFAULT_FILE = Path("keys.json")
 
 
@@ -37,14 +37,16 @@ def new(
     file: KeyFile = DEFAULT_FILE,
     rate: Annotated[
         float | None,
-        typer.Option(min=0, help="Calls per second, on average.", show_default="any number"),
+        typer.Option(
+            min=0, help="Maximum average rate, in calls per second.", show_default="no limit"
+        ),
     ] = None,
     burst: Annotated[
         float | None,
         typer.Option(
             min=1,
-            help="Maximum burst of calls after an idle time.",
-            show_default="the calls of a second",
+            help="Maximum number of calls at once after an idle time.",
+            show_default="the calls of one second",
         ),
     ] = None,
     out: Annotated[
@@ -60,10 +62,10 @@ def new(
 
     Example: winnow keys new alice --scope ask --rate 10 --out alice.token
 
-    Only the token is printed to standard output. Do not redirect it to a file: the shell empties
-    that file first, even if no key is made. Use --out.
+    Standard output gets only the token. Do not redirect it to a file: the shell empties that file
+    even if no key is made. Use --out instead.
 
-    Clients send the token as `authorization: Bearer TOKEN`. The file of keys has a hash of it.
+    Clients send the token as `authorization: Bearer TOKEN`. The file of keys stores only its hash.
     Front nodes with this file as --keys accept the key within two seconds.
     """
     if burst is not None and rate is None:
@@ -109,5 +111,5 @@ def _format_cell(value: object) -> str:
 def remove(
     name: Annotated[str, typer.Argument(help="Name of the owner.")], file: KeyFile = DEFAULT_FILE
 ) -> None:
-    """Revoke a key. Front nodes refuse it within two seconds, and end the streams that use it."""
+    """Revoke a key. Front nodes refuse the key within two seconds, and end streams that use it."""
     remove_key(file, name)

@@ -7,19 +7,19 @@ from typing import Annotated
 import typer
 
 from winnow.cli.drawing import check_picture_path, draw_after, figure
-from winnow.cli.ladder.making import make_missing, models_directory
-from winnow.cli.ladder.run import LadderPlan, StepResult, measure
-from winnow.cli.ladder.steps import SEED, STEPS
+from winnow.cli.ladder.making import create_missing_models, models_directory
+from winnow.cli.ladder.run import LadderPlan, StepResult, measure_steps
+from winnow.cli.ladder.steps import ROBLOX_NOTE, STEPS
 from winnow.cli.ladder.texts import read_texts
 from winnow.cli.output import AsJson, console, print_json, table
-from winnow.cli.result_files import reserve
+from winnow.cli.result_files import reserve_files
 from winnow.quoting import many
 from winnow.settings.common import cores
 from winnow.telemetry.progress import StageProgress
 
 _WIDTH = 124
 """Columns of the table."""
-_COLUMNS = ("step", "texts", "p50 ms", "p95", "p99", "predictions/s", "times first", "times last")
+_COLUMNS = ("step", "texts", "p50 ms", "p95", "p99", "predictions/s", "vs first", "vs previous")
 
 
 def ladder(
@@ -28,28 +28,35 @@ def ladder(
         typer.Option(
             min=1,
             max=1024,
-            help="Worker processes of one thread; each takes up to 1 GB of memory.",
-            show_default="cores",
+            help="Number of worker processes with one thread each; a worker takes up to 1 GB of "
+            "memory.",
+            show_default="the number of cores",
         ),
     ] = None,
     requests: Annotated[
-        int, typer.Option(min=1, max=1_000_000, help="Texts for each worker at each step.")
+        int,
+        typer.Option(
+            min=1,
+            max=1_000_000,
+            help="Number of texts for each worker at each step, in all rounds.",
+        ),
     ] = 1_000,
     rounds: Annotated[
-        int, typer.Option(min=1, max=100, help="How often each step is measured.")
+        int, typer.Option(min=1, max=100, help="Number of rounds. Each round measures every step.")
     ] = 3,
     seconds: Annotated[
         float,
         typer.Option(
             min=0.1,
             max=3600,
-            help="Maximum seconds of a step in a round; slow steps take fewer texts.",
+            help="Maximum seconds of a step in a round; slow steps run fewer texts.",
         ),
     ] = 8.0,
     texts: Annotated[
         Path | None,
         typer.Option(
-            help="JSON lines or CSV with text.", show_default="synthetic, with CLINC150's lengths"
+            help="File of texts: JSON lines or CSV with the field `text`.",
+            show_default="synthetic, with CLINC150's lengths",
         ),
     ] = None,
     as_json: AsJson = False,
@@ -62,10 +69,10 @@ def ladder(
 ) -> None:
     """Measure how much each lever speeds up text classification on CPUs.
 
-    The first step is BERT-base in fp32, with every text padded to 128 tokens. The last one is ten
-    heads on one encoding of a small encoder in int8, and a cache. Weights are random, which changes
-    no speed. Missing models (1 GB) are created, and kept. Texts are tokenised before measuring. No
-    server is needed.
+    The first step is BERT-base in fp32, with every text padded to 128 tokens. The last step is a
+    small int8 encoder with a cache, and ten heads on each encoding. Weights are random, which does
+    not change the speed. Missing models (1 GB) are created and kept. Texts are tokenised before
+    measuring. No server is needed.
     """
     check_picture_path(picture)
     plan = LadderPlan(
@@ -76,9 +83,9 @@ def ladder(
         seconds=seconds,
         texts=read_texts(texts) if texts is not None else (),
     )
-    with reserve(picture), StageProgress() as progress:
-        make_missing(models_directory(), STEPS, progress.say)
-        step_results = measure(plan, models_directory(), progress)
+    with reserve_files(picture), StageProgress() as progress:
+        create_missing_models(models_directory(), STEPS, progress.say)
+        step_results = measure_steps(plan, models_directory(), progress)
     with draw_after(picture, lambda path: plot(step_results, path)):
         if as_json:
             print_json(step_results)
@@ -102,14 +109,13 @@ def _show(step_results: Sequence[StepResult], plan: LadderPlan) -> None:
     out.width = max(out.width, _WIDTH)
     out.print(table(_COLUMNS, rows))
     typer.echo(
-        f"{many(plan.workers, 'worker')} of one process and thread, "
-        f"{many(plan.rounds, 'round')}, each step measured in every round; medians, with the "
-        f"minimum and maximum of the rounds"
+        f"{many(plan.workers, 'worker')} with one thread each, {many(plan.rounds, 'round')} of all "
+        "steps; predictions/s are the median of the rounds (minimum-maximum)"
     )
     for step in step_results:
         if step.hit_rate is not None:
             typer.echo(f"{step.name}: {step.hit_rate:.0%} of the texts were cached")
-    typer.echo(SEED)
+    typer.echo(ROBLOX_NOTE)
 
 
 def plot(step_results: Sequence[StepResult], path: Path) -> None:

@@ -1,6 +1,6 @@
-"""Creates the files of the ladder's models that are missing.
+"""Creates the missing model files of the ladder.
 
-int8 is ONNX Runtime's dynamic quantisation, with the weights of matrix products per channel, as in
+int8 means ONNX Runtime's dynamic quantisation of matrix products, with weights per channel, as in
 every bundle of this project.
 """
 
@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from winnow.cli.ladder.steps import EncoderShape, LadderStep, Precision
-from winnow.cli.result_files import write_errors
+from winnow.cli.result_files import convert_write_errors
 from winnow.errors import UnavailableError
 from winnow.packaged import extra, generated_files
 
 _FORMAT = 1
-"""Part of the directory's name. Increase it when the graphs change, to create models again."""
+"""Part of the directory's name. Increase it when the graphs change, to create the models again."""
 
 
 def models_directory() -> Path:
@@ -34,20 +34,25 @@ def head_file(directory: Path, shape: EncoderShape) -> Path:
     return directory / f"head-{shape.width}.onnx"
 
 
-def make_missing(directory: Path, steps: Iterable[LadderStep], say: Callable[[str], None]) -> None:
+def create_missing_models(
+    directory: Path, steps: Iterable[LadderStep], say: Callable[[str], None]
+) -> None:
     """Creates the missing models of all steps.
 
     Raises UnavailableError if a model is missing and onnx is not installed. Raises WinnowError if a
     file cannot be written.
     """
-    with write_errors(directory):
+    with convert_write_errors(directory):
         directory.mkdir(parents=True, exist_ok=True)
     for step in steps:
         for file, create in _files(directory, step):
             if not file.exists():
                 _expect_onnx()
                 say(f"making {file.name}")
-                with write_errors(file), tempfile.TemporaryDirectory(dir=directory) as temporary:
+                with (
+                    convert_write_errors(file),
+                    tempfile.TemporaryDirectory(dir=directory) as temporary,
+                ):
                     model = Path(temporary) / file.name
                     create(model)
                     model.replace(file)
@@ -91,7 +96,7 @@ def _save_head(shape: EncoderShape, to: Path) -> None:
 def _quantise(full: Path, to: Path) -> None:
     from onnxruntime.quantization import QuantType, quantize_dynamic  # noqa: PLC0415
 
-    # silences a recommendation of preprocessing, which gains nothing here
+    # silences a warning that recommends preprocessing, which has no benefit here
     logging.getLogger().setLevel(logging.ERROR)
     quantize_dynamic(
         str(full),

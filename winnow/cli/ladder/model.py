@@ -1,6 +1,6 @@
 """Runs the models of a step in the calling thread.
 
-Sessions have the options of the services: one thread, no spinning, no arena.
+Sessions use the same options as the services: one thread, no spinning, no arena.
 """
 
 from pathlib import Path
@@ -23,7 +23,7 @@ class StepModel:
     """The encoder, heads and cache of a step."""
 
     def __init__(self, directory: Path, step: LadderStep, entries: int = 0) -> None:
-        """`entries`: capacity of the cache, in encodings; 0 without a cache."""
+        """`entries`: capacity of the cache, in encodings; 0 for no cache."""
         outputs = ["states"] if step.heads else ["logits"]
         session = OnnxSession(encoder_file(directory, step.shape, step.precision), outputs)
         self._encoder: Session = PaddedSession(session, step.pad_to) if step.pad_to else session
@@ -42,7 +42,7 @@ class StepModel:
         return [int(head.run({"states": states})[0].argmax()) for head in self._heads]
 
     def states(self, ids: Ids) -> States:
-        """The states of a text's tokens, from the cache if it has them."""
+        """The encoder's states of a text's tokens, from the cache if they are there."""
         if (cached := self._cache.get(ids)) is not None:
             self.hits += 1
             return cached

@@ -1,4 +1,4 @@
-"""Builds ONNX graphs of BERT encoders and heads, with random weights: speed is the same.
+"""Builds ONNX graphs of BERT encoders and heads. Their weights are random: speed is the same.
 
 This module needs onnx, the `ladder` extra. It is imported only to create missing models.
 """
@@ -76,7 +76,7 @@ class OnnxGraphBuilder:
 
 
 def encoder(shape: EncoderShape, seed: int = 0) -> Any:
-    """An encoder: token ids [1, tokens] to `states` [1, tokens, width], `logits` [1, labels]."""
+    """Builds an encoder: ids [1, tokens] to `states` [1, tokens, width], `logits` [1, labels]."""
     graph, width = OnnxGraphBuilder(seed), shape.width
     ids = [
         helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"])

@@ -1,4 +1,4 @@
-"""Measures all steps in each round, so that other load of the machine affects all steps alike."""
+"""Measures all steps in each round, so that other load on the machine affects all steps alike."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class StepResult:
 
     name: str
     requests: int
-    """Texts of all workers and rounds."""
+    """Number of texts classified by all workers in all rounds."""
     p50_ms: float
     p95_ms: float
     p99_ms: float
@@ -69,7 +69,7 @@ def step_results(
 
 
 def _rate(step: LadderStep, results: Sequence[WorkerResult]) -> float:
-    """Sums the rates of all workers, each over its own time: one may run longer than the others."""
+    """Sums the rates of all workers. Each rate is over the worker's own time: times differ."""
     return step.predictions * sum(len(each.latencies) / each.seconds for each in results)
 
 
@@ -83,17 +83,17 @@ class LadderPlan:
     """Maximum number of requests of each worker at each step, over all rounds."""
     rounds: int
     seconds: float
-    """Seconds of each step in each round; then no request begins."""
+    """Seconds of each step in each round. After this time, no request begins."""
     texts: Sequence[Ids] = ()
     """Token ids of the texts; empty for synthetic texts."""
     distinct_texts: int = zipf.DISTINCT
     """Number of distinct synthetic texts."""
 
 
-def measure(plan: LadderPlan, models: Path, progress: StageProgress) -> list[StepResult]:
+def measure_steps(plan: LadderPlan, models: Path, progress: StageProgress) -> list[StepResult]:
     """Measures every step with the models in a directory.
 
-    Raises WinnowError if a worker ended, or a model cannot be loaded.
+    Raises WinnowError if a worker process ends, or a model cannot be loaded.
     """
     workload = _Workload(plan)
     rounds: list[list[list[WorkerResult]]] = []
@@ -108,7 +108,7 @@ def measure(plan: LadderPlan, models: Path, progress: StageProgress) -> list[Ste
 
 
 class _Workload:
-    """Chooses the texts of workers: different ones in every round, but the same in every run."""
+    """Chooses the texts of each worker. They differ between rounds, but every run has the same."""
 
     def __init__(self, plan: LadderPlan) -> None:
         self._plan, self._rng = plan, Random(0)

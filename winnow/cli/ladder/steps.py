@@ -3,14 +3,14 @@
 from dataclasses import KW_ONLY, dataclass
 from enum import Enum
 
-SEED = (
+ROBLOX_NOTE = (
     "Roblox (2020) reports that its levers made BERT over 30 times as fast, without its cache: "
     "blog.roblox.com/2020/05/scaled-bert-serve-1-billion-daily-requests-cpus"
 )
 HEADS = 10
 """Number of heads that share an encoder."""
-PADDED = 128
-"""Tokens that texts are padded to, as at Roblox's start."""
+PADDED_TOKENS = 128
+"""Number of tokens that texts are padded to, as in the first step of Roblox."""
 
 
 class Precision(str, Enum):
@@ -44,11 +44,11 @@ class LadderStep:
     precision: Precision = Precision.FLOAT
     _: KW_ONLY
     pad_to: int = 0
-    """Tokens that texts are padded to; 0 for no padding."""
+    """Number of tokens that texts are padded to; 0 for no padding."""
     heads: int = 0
     """Number of heads on the encoder's token states; 0 for an encoder with a classifier."""
     cached: bool = False
-    """Whether encodings are cached by token ids; then texts are drawn by Zipf's law."""
+    """Whether encodings are cached by token ids. If so, texts are drawn by Zipf's law."""
 
     @property
     def predictions(self) -> int:
@@ -57,8 +57,8 @@ class LadderStep:
 
 
 STEPS = (
-    LadderStep("BERT-base, fp32, padded to 128", BERT, pad_to=PADDED),
-    LadderStep("DistilBERT-shaped, padded to 128", DISTILBERT, pad_to=PADDED),
+    LadderStep("BERT-base, fp32, padded to 128", BERT, pad_to=PADDED_TOKENS),
+    LadderStep("DistilBERT-shaped, padded to 128", DISTILBERT, pad_to=PADDED_TOKENS),
     LadderStep("dynamic shapes", DISTILBERT),
     LadderStep("int8", DISTILBERT, Precision.INT8),
     LadderStep("MiniLM-shaped", MINILM, Precision.INT8),

@@ -1,4 +1,4 @@
-"""Provides texts as token ids, from a file or synthetic with the lengths of CLINC150."""
+"""Provides texts as token ids: texts of a file, or synthetic texts with CLINC150's lengths."""
 
 import csv
 import io
@@ -49,7 +49,7 @@ def read_texts(path: Path) -> list[Ids]:
         except (UnicodeDecodeError, csv.Error, json.JSONDecodeError) as error:
             raise ArtefactError(f"{path} cannot be read as texts: {error}") from error
     if not (texts := [each for each in ids if each]):
-        raise ArtefactError(f"{path} has no texts: JSON lines or CSV with `text` are expected")
+        raise ArtefactError(f"{path} has no texts: expected JSON lines or CSV with `text`")
     return texts
 
 

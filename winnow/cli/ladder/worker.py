@@ -1,7 +1,7 @@
 """Runs worker processes that classify texts in parallel, each in one thread.
 
-A worker loads the model of its job, and reports that it is ready. When all workers are ready, all
-begin, and reply with their times.
+A worker loads the model of its job, and reports that it is ready. When all workers are ready, they
+start together. Each replies with its times.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from winnow.cli.ladder.texts import Ids
 from winnow.errors import UnavailableError, WinnowError
 
 _WARM_UP = 3
-"""Texts before the timed ones: the first runs with a length are slow."""
+"""Number of texts to run before the timed ones, because first runs are slow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class WorkerJob:
     seconds: float
     """Seconds after which no further request begins."""
     entries: int = 0
-    """Capacity of the cache, in encodings; 0 without a cache."""
+    """Capacity of the cache, in encodings; 0 for no cache."""
     cached: Sequence[Ids] = ()
     """Texts in the cache at the start, in the order of eviction."""
 
@@ -52,15 +52,16 @@ class WorkerResult:
 
 
 class WorkerPool:
-    """Workers that have started."""
+    """Sends jobs to worker processes that have started."""
 
     def __init__(self, connections: Sequence[Connection]) -> None:
         self._connections = connections
 
     def run(self, jobs: Sequence[WorkerJob]) -> list[WorkerResult]:
-        """Sends each worker a job. All workers begin when all are ready.
+        """Sends each worker a job, and returns the results. All workers start together.
 
-        Raises UnavailableError if a worker ended, and WinnowError if a model cannot be loaded.
+        Raises UnavailableError if a worker process ended, and WinnowError if a model cannot be
+        loaded.
         """
         for connection, job in zip(self._connections, jobs, strict=True):
             connection.send(job)
@@ -77,12 +78,13 @@ def worker_pool(workers: int, directory: Path) -> Iterator[WorkerPool]:
     context = multiprocessing.get_context("spawn")
     pipes = [context.Pipe() for _ in range(workers)]
     processes = [
-        context.Process(target=_work, args=(theirs, directory), daemon=True) for _, theirs in pipes
+        context.Process(target=_run_worker, args=(theirs, directory), daemon=True)
+        for _, theirs in pipes
     ]
     try:
         for process, (_, theirs) in zip(processes, pipes, strict=True):
             process.start()
-            theirs.close()  # else reading from an ended worker would block
+            theirs.close()  # otherwise reading from an ended worker would block
         yield WorkerPool([ours for ours, _ in pipes])
     finally:
         for process, (ours, _) in zip(processes, pipes, strict=True):
@@ -104,8 +106,8 @@ def _receive(connection: Connection) -> Any:
     return received
 
 
-def _work(connection: Connection, directory: Path) -> None:
-    """Runs jobs until the connection closes. Sends an error instead of a result if one fails."""
+def _run_worker(connection: Connection, directory: Path) -> None:
+    """Runs jobs until the connection closes. If a job fails, the reply is its error."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent terminates this process
     with contextlib.suppress(EOFError, ConnectionError):
         while True:
@@ -131,7 +133,7 @@ def _prepare(directory: Path, job: WorkerJob) -> StepModel:
 
 
 def _time_requests(model: StepModel, job: WorkerJob) -> WorkerResult:
-    """Runs and times requests one after the other, at least one."""
+    """Runs and times the requests one after the other until the time is over, at least one."""
     latencies: list[float] = []
     started = now = time.perf_counter()
     for ids in job.texts:

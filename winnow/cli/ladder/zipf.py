@@ -1,7 +1,7 @@
 """Draws texts by Zipf's law: the n-th most frequent text has a share proportional to 1 / n. Pure.
 
-The size of a cache for a hit rate is Che's approximation (Che, Tung and Wang 2002): a text is in an
-LRU cache if it was requested within a characteristic time.
+The cache size for a given hit rate follows Che's approximation (Che, Tung and Wang 2002): a text is
+in an LRU cache if it was requested within a characteristic time.
 """
 
 from collections import OrderedDict
@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 DISTINCT = 100_000
-"""Number of distinct texts."""
+"""Default number of distinct texts."""
 HIT_RATE = 0.4
 """Share of cache hits that Roblox reports for its processes."""
 _DRAWS_PER_ENTRY = 20
-"""Texts to draw per cache entry, to reach a steady state."""
+"""Number of texts to draw per cache entry, so that the cache reaches a steady state."""
 
 
 def shares(distinct: int = DISTINCT) -> NDArray[np.float64]:
@@ -27,7 +27,7 @@ def shares(distinct: int = DISTINCT) -> NDArray[np.float64]:
 
 
 def entries_for(hit_share: float, frequencies: NDArray[np.float64]) -> int:
-    """The number of cache entries for a share of hits, with the texts' frequencies."""
+    """The number of cache entries for which `hit_share` of the requests are hits."""
     low, high = 0.0, float(len(frequencies)) ** 2
     for _ in range(100):
         time = (low + high) / 2

@@ -1,1 +1,1 @@
-"""`winnow bench`: how fast a running system answers under load."""
+"""`winnow bench`: measures how fast a running system answers under load."""

@@ -13,7 +13,7 @@ from winnow.cli.drawing import check_picture_path, draw_after, figure
 from winnow.cli.loadtest.loops import LoadResult, LoadRunner
 from winnow.cli.output import AsJson, console, print_json, table, to_json
 from winnow.cli.questions import read_questions
-from winnow.cli.result_files import reserve
+from winnow.cli.result_files import reserve_files
 from winnow.client import Credentials
 from winnow.convert import answer as convert
 from winnow.v1 import answer_pb2
@@ -55,7 +55,9 @@ def bench(
     timeout: options.QuestionTimeout = 10.0,
     cached: Annotated[
         bool,
-        typer.Option("--cached", help="Use cached answers; by default each question is answered."),
+        typer.Option(
+            "--cached", help="Allow cached answers. By default every question reads passages."
+        ),
     ] = False,
     as_json: AsJson = False,
     picture: Annotated[
@@ -65,15 +67,15 @@ def bench(
 ) -> None:
     """Offer load to a running system, and measure how fast it answers.
 
-    --clients measures in closed loops: each client asks when its last question is answered. --rate
-    measures in an open loop: questions come at that rate, answered or not. Latencies are of
-    answered questions. Exit code 1 if no question is answered.
+    --clients measures closed loops: each client asks when its last question is answered. --rate
+    measures an open loop: questions are sent at this rate, whether earlier ones are answered or
+    not. Latencies cover answered questions only. Exit code 1 if no question is answered.
 
     By default the server may stop reading early. --max-loss 0 reads every passage.
     With --json each measurement has the max_loss that was used, or null if no reply reported it.
 
-    `winnow bench ladder` needs no running system: it measures the effect of each lever of
-    classifying text on CPUs.
+    `winnow bench ladder` needs no running system: it measures how much each lever speeds up text
+    classification on CPUs.
     """
     if not clients and not rate:
         raise typer.BadParameter("no load to offer: give --clients or --rate")
@@ -86,7 +88,7 @@ def bench(
         fresh=not cached,
     )
     check_picture_path(picture)
-    with reserve(picture):
+    with reserve_files(picture):
         runner = LoadRunner(
             address, request, timeout=timeout, warm_up=warm_up, credentials=credentials
         )

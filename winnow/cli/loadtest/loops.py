@@ -1,8 +1,9 @@
 """Offers load in closed and open loops, for a given time.
 
 In a closed loop, each client asks again as soon as it has its answer. In an open loop, questions
-arrive at a fixed rate, whether earlier ones are answered or not. There latency counts from the time
-at which a question was due. So it includes queueing, without coordinated omission.
+are sent at a fixed rate, whether earlier ones are answered or not. The latency of an open loop
+counts from the time at which a question was due. So it includes queueing, and has no coordinated
+omission.
 """
 
 import asyncio
@@ -22,6 +23,7 @@ from winnow.telemetry.progress import StageProgress
 from winnow.v1 import answer_pb2
 
 Ask = Callable[[str], Awaitable[object]]
+"""A function that asks a question. It raises WinnowError if there is no reply."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,14 +49,14 @@ class LoadResult:
     max_ms: float
 
 
-class _Tally:
-    """Latencies and errors of the questions of a loop."""
+class _LoopOutcomes:
+    """Collects the latencies and errors of the questions of one loop."""
 
     def __init__(self) -> None:
         self.latencies: list[float] = []
         self.errors: list[str] = []
 
-    async def ask(self, ask: Ask, question: str, due: float) -> None:
+    async def ask_and_record(self, ask: Ask, question: str, due: float) -> None:
         try:
             await ask(question)
         except WinnowError as error:
@@ -62,7 +64,7 @@ class _Tally:
         else:
             self.latencies.append((time.perf_counter() - due) * 1e3)
 
-    def result(self, kind: str, offered: float, seconds: float) -> LoadResult:
+    def load_result(self, kind: str, offered: float, seconds: float) -> LoadResult:
         p50, p90, p95, p99, maximum = percentiles(self.latencies, 50, 90, 95, 99, 100)
         answered, failures = len(self.latencies), count_failures(self.errors)
         return LoadResult(
@@ -81,36 +83,38 @@ class _Tally:
         )
 
 
-async def closed_loop(
+async def run_closed_loop(
     ask: Ask, questions: Sequence[str], clients: int, seconds: float
 ) -> LoadResult:
-    """Asks with `clients` clients for `seconds`, each with one question at a time."""
-    tally, source = _Tally(), itertools.cycle(questions)
+    """Runs `clients` clients for `seconds`. Each client asks one question at a time."""
+    outcomes, source = _LoopOutcomes(), itertools.cycle(questions)
     started = time.perf_counter()
 
     async def client() -> None:
         while time.perf_counter() - started < seconds:
-            await tally.ask(ask, next(source), time.perf_counter())
+            await outcomes.ask_and_record(ask, next(source), time.perf_counter())
 
     await asyncio.gather(*(client() for _ in range(clients)))
-    return tally.result("closed", clients, time.perf_counter() - started)
+    return outcomes.load_result("closed", clients, time.perf_counter() - started)
 
 
-async def open_loop(ask: Ask, questions: Sequence[str], rate: float, seconds: float) -> LoadResult:
+async def run_open_loop(
+    ask: Ask, questions: Sequence[str], rate: float, seconds: float
+) -> LoadResult:
     """Asks `rate` questions per second for `seconds`, evenly spaced; at least one."""
-    tally, source = _Tally(), itertools.cycle(questions)
+    outcomes, source = _LoopOutcomes(), itertools.cycle(questions)
     started = time.perf_counter()
     tasks: list[asyncio.Task[None]] = []
     for number in range(max(int(rate * seconds), 1)):
         due = started + number / rate
         await asyncio.sleep(max(due - time.perf_counter(), 0.0))
-        tasks.append(asyncio.create_task(tally.ask(ask, next(source), due)))
+        tasks.append(asyncio.create_task(outcomes.ask_and_record(ask, next(source), due)))
     await asyncio.gather(*tasks)
-    return tally.result("open", rate, time.perf_counter() - started)
+    return outcomes.load_result("open", rate, time.perf_counter() - started)
 
 
 class LoadRunner:
-    """Runs closed and open loops of questions with the same options."""
+    """Runs closed and open loops against a front node, with the same options for all questions."""
 
     def __init__(
         self,
@@ -131,7 +135,7 @@ class LoadRunner:
     async def run(
         self, questions: list[str], clients: list[int], rates: list[float], seconds: float
     ) -> list[LoadResult]:
-        """Warms up, then measures each closed loop (`clients`) and each open one (`rates`).
+        """Warms up, then runs a closed loop for each of `clients`, and an open one for each rate.
 
         Raises UnavailableError if no system serves at the address.
         """
@@ -156,8 +160,8 @@ class LoadRunner:
                         await ask(question)
                 for count in clients:
                     progress.start(f"closed loop, {many(count, 'client')}, {seconds:g} s", None)
-                    loads.append(await closed_loop(ask, questions, count, seconds))
+                    loads.append(await run_closed_loop(ask, questions, count, seconds))
                 for rate in rates:
                     progress.start(f"open loop, {rate:g} questions/s, {seconds:g} s", None)
-                    loads.append(await open_loop(ask, questions, rate, seconds))
+                    loads.append(await run_open_loop(ask, questions, rate, seconds))
         return loads

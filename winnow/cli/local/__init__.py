@@ -1,3 +1,1 @@
-"""`winnow up` and `winnow demo`: an index served on this machine, by one process or by a front node
-and content nodes.
-"""
+"""`winnow up` and `winnow demo`: serve an index on this machine, in one process or in several."""

@@ -36,7 +36,7 @@ _FALSE = {"false", "off", "no", "f", "n", "0"}
 
 def run(settings: UpSettings) -> None:
     """Starts the cluster, and serves until Ctrl-C or SIGTERM."""
-    read_manifest(settings.bundle)  # report a missing bundle once, not by every process
+    read_manifest(settings.bundle)  # report a missing bundle once, instead of in every process
     if settings.heads:
         open_store(settings.heads).encoder()  # report a wrong URL now, not at the first request
     _expect_shards_for_nodes(settings)
@@ -115,7 +115,7 @@ def _expect_shards_for_nodes(settings: UpSettings) -> None:
 
 
 def _require_free(settings: UpSettings) -> None:
-    """Raises UnavailableError if an address is in use; the message names its flag."""
+    """Raises UnavailableError if an address is in use. The message names the flag that sets it."""
     for flag, listen in (
         ("--listen", settings.listen),
         ("--feed-listen", settings.feed_listen),
@@ -129,7 +129,7 @@ def _require_free(settings: UpSettings) -> None:
 def _node_metrics(settings: UpSettings) -> str:
     """The metrics address of the first content node, from the settings of content nodes.
 
-    The setting has one address, but each node needs its own. So the others get the next ports.
+    The setting has one address, but each node needs its own. So the other nodes get the next ports.
     """
     listen = configured_value("node", "metrics_listen", settings.file)
     try:
@@ -142,7 +142,7 @@ def _node_metrics(settings: UpSettings) -> str:
 def health_address(file: Path | None) -> str:
     """The address for plain-text health checks of a front node with TLS.
 
-    Empty without TLS: then the main port serves health checks.
+    Empty without TLS, because the main port then serves health checks.
     """
     if not configured_value("front", "tls_cert", file):
         return ""
@@ -174,7 +174,7 @@ def serve_until_stopped(supervisor: ClusterSupervisor) -> None:
 
     async def watch() -> None:
         while True:
-            supervisor.check()
+            supervisor.restart_ended()
             await asyncio.sleep(_CHECK_SECONDS)
 
     with contextlib.suppress(KeyboardInterrupt):

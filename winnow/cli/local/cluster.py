@@ -12,7 +12,7 @@ from typing import IO, Self
 import grpc
 
 from winnow.address import Address
-from winnow.cli.local.plan import LocalPlan, process_commands, share_out, threads_per_node
+from winnow.cli.local.plan import LocalPlan, process_commands, shards_of_nodes, threads_per_node
 from winnow.cli.local.ports import consecutive_addresses, free_ports, require_free, with_free_port
 from winnow.cli.local.processes import Processes
 from winnow.client.messages import AnswerClient
@@ -33,12 +33,11 @@ _LOG_TAIL_BYTES = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class LoadFailure:
-    """A content node could not load shards."""
+    """Why a content node could not load shards."""
 
     reason: str
     of_all: bool = True
-    """Whether no shard of the node could be loaded; false while another one is loading or serves.
-    """
+    """Whether all shards of the node failed to load; false while another shard loads or serves."""
 
 
 class LocalCluster:
@@ -54,7 +53,7 @@ class LocalCluster:
             http_listen=_with_port(plan.http_listen),
         )
         replicas = 0 if plan.one_process else plan.replicas
-        self._shards = share_out(shard_directories(plan.index), plan.nodes, replicas)
+        self._shards = shards_of_nodes(shard_directories(plan.index), plan.nodes, replicas)
         self.processes = Processes()
         self._logs: dict[str, IO[bytes]] = {}
         self._commands: dict[str, list[str]] = {}
@@ -111,8 +110,8 @@ class LocalCluster:
                 By default each of them is an error.
 
         Raises:
-            UnavailableError: a process ended, a shard failed to load, or the time is over. The
-                message has the last log lines.
+            UnavailableError: a process ended, a shard failed to load, or the cluster was not ready
+                in time. The message has the last log lines.
 
         """
         started = time.monotonic()
@@ -123,10 +122,11 @@ class LocalCluster:
                     await check()
                     if time.monotonic() - started > _READY_SECONDS:
                         raise UnavailableError(
-                            f"not ready after {_READY_SECONDS:g} s{self.last_log_lines()}"
+                            f"the cluster was not ready after {_READY_SECONDS:g} s"
+                            f"{self.last_log_lines()}"
                         )
                     await asyncio.sleep(_POLL_SECONDS)
-        # else a foreign process that serves on the port would count as ready
+        # otherwise the server of another program on this port would count as ready
         await check()
 
     def command(self, name: str) -> str:
@@ -146,7 +146,7 @@ class LocalCluster:
         )
 
     async def load_failures(self) -> dict[str, LoadFailure]:
-        """The content nodes that failed to load shards, by name of the node."""
+        """The failures of content nodes to load shards, by name of the node."""
         failures = await asyncio.gather(*map(load_failure, self.nodes))
         return {f"node {number}": failure for number, failure in enumerate(failures) if failure}
 
@@ -190,7 +190,10 @@ def _read_tail(log: IO[bytes]) -> list[str]:
 
 
 async def load_failure(address: str) -> LoadFailure | None:
-    """Why the node at HOST:PORT failed to load shards; None if it did not, or is silent."""
+    """Why the node at HOST:PORT failed to load shards.
+
+    None if no shard failed to load, or the node does not reply.
+    """
     async with open_channel(address) as channel:
         stub = shard_pb2_grpc.ShardServiceStub(channel)
         try:

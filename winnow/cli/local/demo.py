@@ -53,10 +53,11 @@ _TEXT = "book me a flight to Oslo"
 
 def demo(
     passages: Annotated[
-        Path, typer.Option(help="Passages to index.", show_default="the demo's")
+        Path, typer.Option(help="File of passages to index.", show_default="the demo's")
     ] = _CORPUS / "passages.jsonl",
     questions: Annotated[
-        Path, typer.Option(help="Questions with expected answers.", show_default="the demo's")
+        Path,
+        typer.Option(help="File of questions with expected answers.", show_default="the demo's"),
     ] = _CORPUS / "questions.jsonl",
     index: Annotated[
         Path | None,
@@ -65,7 +66,9 @@ def demo(
             show_default="in var/ of a checkout, else in the user's cache",
         ),
     ] = None,
-    shards: Annotated[int, typer.Option(min=1, help="Number of shards, one node each.")] = 3,
+    shards: Annotated[
+        int, typer.Option(min=1, help="Number of shards, each on a content node of its own.")
+    ] = 3,
     listen: Annotated[
         str | None,
         typer.Option(
@@ -82,10 +85,13 @@ def demo(
     ] = None,
     once: Annotated[
         bool,
-        typer.Option("--once", help="Exit after asking, with code 0 if all answers are right."),
+        typer.Option(
+            "--once",
+            help="Exit after asking, with code 0 if all answers and predictions are as expected.",
+        ),
     ] = False,
 ) -> None:
-    """Build a small index, start one front and several content nodes, ask, and serve.
+    """Build a small index, start a cluster on this machine, ask the questions, and serve.
 
     Ctrl-C ends every process.
     """
@@ -157,7 +163,7 @@ def demo_index_directory(passages: Path, bundle: Path, shards: int) -> Path:
 
 
 def _prepare(passages: Path, index: Path, shards: int) -> None:
-    """Builds the index, or only the states that an interrupted build lacks."""
+    """Builds the index, or only the precomputed states that an interrupted build lacks."""
     if not index.exists():
         _build(passages, index, shards)
     elif len(list(index.glob("*/states.json"))) < shards:
@@ -183,10 +189,10 @@ def _run(arguments: list[str]) -> None:
 def _choose_address(
     flag: str, wanted: str | None, default: str, say: Callable[[str], object]
 ) -> str:
-    """The address to listen on: `wanted`, else `default`, or any free port if that is in use.
+    """The address to listen on: `wanted`, else `default`; any free port if `default` is in use.
 
-    Called before the index is built. Raises SettingsError if `wanted` is no address, and
-    UnavailableError if it is in use.
+    Called before the index is built. Raises SettingsError if `wanted` is not an address, and
+    UnavailableError if `wanted` is in use.
     """
     if wanted is None:
         free = str(with_fallback_port(Address.parse(default)))

@@ -26,7 +26,7 @@ class DemoText:
     expected: dict[str, set[str]]
     """Expected labels or entities, by head."""
     is_question: bool
-    """Whether to ask it as a question, which applies the heads, too."""
+    """Whether to ask the text as a question with these heads, instead of only predicting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +110,10 @@ def predictions_table(predictions: Sequence[DemoPrediction]) -> Table:
     """A table with one row for each prediction."""
     rows = []
     for each in predictions:
-        kind = " (with its answer)" if each.text.is_question else ""
+        kind = " (asked as a question)" if each.text.is_question else ""
         words = Text(", ".join(each.words) or "nothing")
         rows.append((_mark(each.right), Text(f"{each.text.text}{kind}"), each.head, words))
-    return table(("", "text", "head", "says"), rows, words={"text", "head", "says"})
+    return table(("", "text", "head", "prediction"), rows, words={"text", "head", "prediction"})
 
 
 def _mark(right: bool) -> Text:

@@ -37,7 +37,7 @@ class FrontRequirements:
 
 
 def ask_lines(address: str, requirements: FrontRequirements, question: str = "QUESTION") -> str:
-    """Two commands that ask a question, by `winnow` and by grpcurl."""
+    """Two commands that ask a question: one with `winnow`, one with grpcurl."""
     body = f'{{"question": "{question}"}}'
     return (
         f'  winnow ask "{question}" --address {address}{requirements.flags()}\n'
@@ -61,8 +61,8 @@ def http_line(address: str, requirements: FrontRequirements) -> str:
     """A line with the URL of the web page and of the HTTP reference."""
     url = requirements.url(address)
     if not requirements.pages:
-        return f"HTTP on {url}, described on {url}/openapi.json"
-    return f"open {url} in a browser; for programs: {url}/docs"
+        return f"HTTP on {url}; its reference: {url}/openapi.json"
+    return f"open {url} in a browser; reference for programs: {url}/docs"
 
 
 def activation_command(

@@ -31,9 +31,9 @@ class LocalPlan:
     one_process: bool = False
     """Whether front node and shards are one process, without content nodes."""
     nodes: int = 0
-    """Content nodes that share the shards; 0 for a node for each shard."""
+    """Number of content nodes that share the shards; 0 for one node per shard."""
     replicas: int = 1
-    """Content nodes with the same shards."""
+    """Number of content nodes that hold each shard."""
     front: tuple[str, ...] = ()
     """More flags of the front node."""
     node: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class LocalPlan:
     drain_linger: float = 0.0
     """Seconds that a process keeps serving after SIGTERM.
 
-    0 suits a cluster whose processes end together: there is no other process to call.
+    0 suits a cluster whose processes end together, because callers cannot move to another process.
     """
     feed_listen: str = ""
     """HOST:PORT of the first front node for feeding; port 0 for any free port, empty for none."""
@@ -63,7 +63,7 @@ class LocalPlan:
     credentials: Credentials | None = None
     """Credentials for health checks of front nodes."""
     config: Path | None = None
-    """TOML file with more settings of front and nodes; the plan takes precedence."""
+    """TOML file with more settings of front and content nodes. The plan takes precedence."""
     show_logs: bool = False
     """Whether processes log to standard error, instead of to temporary files."""
 
@@ -117,10 +117,11 @@ def process_commands(
     return commands
 
 
-def share_out(shards: Sequence[Path], nodes: int, replicas: int) -> list[list[Path]]:
-    """The shards of each node: `nodes` nodes share the shards, and each shard has `replicas`
-    replicas. Nodes with the same shards follow each other. `nodes` is at most the number of shards;
-    0 is a node for each.
+def shards_of_nodes(shards: Sequence[Path], nodes: int, replicas: int) -> list[list[Path]]:
+    """Divides the shards among `nodes` nodes, each with `replicas` replicas; returns their shards.
+
+    Replicas with the same shards follow each other. `nodes` is at most the number of shards; 0
+    means one node per shard.
     """
     nodes = nodes or len(shards)
     return [list(shards[node::nodes]) for node in range(nodes) for _ in range(replicas)]
@@ -138,8 +139,8 @@ def threads_per_node(
 ) -> int | None:
     """Cores per content node, rounded up; None if a flag, variable or file sets the threads.
 
-    With a thread for every core in every node, each read would be slower by the number of nodes.
-    Then a client would also wait for reads of other clients that began long ago.
+    If every node had a thread for every core, each read would be slower by the number of nodes.
+    A client would also wait for reads of other clients that began long ago.
 
     Args:
         plan: may set threads by flags or by its settings file.

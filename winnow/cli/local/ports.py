@@ -12,13 +12,14 @@ from winnow.quoting import many
 
 _LAST_PORT = (1 << 16) - 1
 _PORTS = range(20_000, 32_000)
-"""Ports below the ephemeral ones of Linux, macOS and Windows. An outgoing connection could take an
-ephemeral port before the server binds it.
+"""Ports below the ephemeral ports of Linux, macOS and Windows.
+
+An outgoing connection could take an ephemeral port before the server binds it.
 """
 
 
 def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
-    """Random free ports. Random choices of two processes hardly collide.
+    """Chooses random free ports, so that two processes hardly ever choose the same ones.
 
     Raises UnavailableError if the machine has fewer free ports.
     """
@@ -67,7 +68,8 @@ def consecutive_addresses(first: Address, count: int) -> list[Address]:
     """
     if first.port + count - 1 > _LAST_PORT:
         raise UnavailableError(
-            f"{many(count, 'port')} from {first} on: ports end at {_LAST_PORT}; choose a lower one"
+            f"cannot use {many(count, 'port')} from {first} on: the highest port is {_LAST_PORT}; "
+            "choose a lower first port"
         )
     return [first.at(first.port + number if first.port else 0) for number in range(count)]
 
@@ -83,7 +85,7 @@ def require_free(addresses: Sequence[Address], flag: str = "") -> None:
     with contextlib.ExitStack() as sockets:
         for number, each in enumerate(addresses):
             if each.port and each in addresses[:number]:
-                raise UnavailableError(f"{each} is used twice: choose another port for one")
+                raise UnavailableError(f"{each} is used twice: change one of the two addresses")
             try:
                 family = _family(each.host)
                 sockets.enter_context(socket.create_server((each.host, each.port), family=family))

@@ -1,7 +1,7 @@
 """Runs child processes that never outlive their parent.
 
-To end them, it sends SIGTERM, then SIGKILL. If the parent is killed, the kernel kills them (Linux);
-see `winnow.parent`.
+The parent ends its children with SIGTERM, then SIGKILL. If the parent is killed, the kernel kills
+the children (Linux); see `winnow.parent`.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ _GRACE = 15.0
 
 
 class Processes:
-    """A context manager for a group of child processes, which ends them all."""
+    """A context manager that starts child processes, and ends all of them."""
 
     def __init__(self) -> None:
         self._children: dict[str, subprocess.Popen[bytes]] = {}
@@ -75,7 +75,7 @@ class Processes:
     def stop(self) -> None:
         """Ends all children, the last started first, and kills those that do not end in time.
 
-        If it is interrupted, it kills all children immediately.
+        If this method is interrupted, it kills all children immediately.
         """
         try:
             for child in reversed(self._children.values()):

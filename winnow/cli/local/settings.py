@@ -23,12 +23,12 @@ class UpSettings(Settings):
 
     Example: winnow up --index index --listen 127.0.0.1:8080.
 
-    One process holds the front node and all shards. With --nodes, that number of content nodes
-    share the shards, each a process on a free port. The front node and the shards also read their
-    own settings: the variables WINNOW_FRONT_… and WINNOW_NODE_…, and the tables 'front' and 'node'
-    of the --config file. The options below take precedence. Content nodes share the cores unless
-    'threads' or 'reader_threads' is set for them. At a terminal, logs are text unless log_format is
-    set.
+    By default, one process runs the front node and all shards. With --nodes N, the shards are
+    divided among N content nodes, each a process on a free port. The front node and the shards also
+    read their own settings: the variables WINNOW_FRONT_… and WINNOW_NODE_…, and the tables 'front'
+    and 'node' of the --config file. The options below take precedence. Content nodes share the
+    cores unless 'threads' or 'reader_threads' is set for them. At a terminal, logs are text unless
+    log_format is set.
     """
 
     table: ClassVar[str] = "up"
@@ -40,13 +40,13 @@ class UpSettings(Settings):
     )
     feed_listen: OptionalListenAddress = Field(
         "",
-        description="HOST:PORT that accepts passages and deletions; empty for none. All who can "
-        "reach it can change the index.",
+        description="HOST:PORT that accepts passages and deletions; empty for none. Everyone who "
+        "can reach this port can change the index.",
     )
     http_listen: OptionalListenAddress = Field(
         "127.0.0.1:8088",
         description="HOST:PORT to serve HTTP on; port 0 for any free one, empty for none. If the "
-        "default is in use, a free port is chosen.",
+        "default port is in use, a free port is chosen.",
     )
     heads: str = Field(
         "",
@@ -56,17 +56,22 @@ class UpSettings(Settings):
         0,
         ge=0,
         le=MAX_SHARDS,
-        description="Content nodes that share the shards, each a process. 0 runs everything in one "
-        "process, which is faster on one machine.",
+        description="Number of content nodes that share the shards, each a process. 0 runs "
+        "everything in one process, which is faster on one machine.",
     )
-    replicas: int = Field(1, ge=1, le=16, description="Content nodes per shard; needs --nodes.")
+    replicas: int = Field(
+        1, ge=1, le=16, description="Number of content nodes per shard; needs --nodes."
+    )
     metrics_listen: OptionalListenAddress = Field(
         "", description="HOST:PORT of the front node's Prometheus endpoint; empty for none."
     )
 
     @property
     def http(self) -> str:
-        """The address for HTTP: as set, else the default, else any free port if that is in use."""
+        """The address for HTTP: the one that was set, else the default.
+
+        If the default port is in use, any free port replaces it.
+        """
         if "http_listen" in self.model_fields_set or not self.http_listen:
             return self.http_listen
         return str(with_fallback_port(Address.parse(self.http_listen)))
@@ -74,10 +79,12 @@ class UpSettings(Settings):
     @model_validator(mode="after")
     def _check_replicas(self) -> Self:
         if self.replicas > 1 and not self.nodes:
-            raise ValueError(f"--replicas {self.replicas}: content nodes need --nodes")
+            raise ValueError(
+                f"--replicas {self.replicas} needs --nodes: replicas are content nodes"
+            )
         if self.feed_listen and self.replicas > 1:
             raise ValueError(
-                f"--replicas {self.replicas}: nodes of one machine would write to one directory; "
-                "leave it at 1 with --feed-listen"
+                f"--replicas {self.replicas} is not allowed with --feed-listen: all replicas of a "
+                "shard would write to the same directory"
             )
         return self

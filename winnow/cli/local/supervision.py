@@ -1,4 +1,4 @@
-"""Restarts processes of a cluster that end, and gives up those that end too often."""
+"""Restarts the processes of a cluster that end. A process that ends too often is given up."""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from winnow.errors import UnavailableError
 MAX_RESTARTS = 3
 """Maximum number of restarts of a process within the window."""
 WINDOW = 60.0
-"""Seconds of the window."""
+"""Length of the window, in seconds."""
 
 
 class RestartLimit:
@@ -21,7 +21,7 @@ class RestartLimit:
         self._times: defaultdict[str, list[float]] = defaultdict(list)
 
     def allow(self, name: str) -> bool:
-        """Whether `name` may be restarted now; counts the restart if so."""
+        """Whether `name` may be restarted now. If so, the restart is counted."""
         now = self._clock()
         recent = [time for time in self._times[name] if now - time < WINDOW]
         if len(recent) < MAX_RESTARTS:
@@ -30,13 +30,13 @@ class RestartLimit:
             return True
         return False
 
-    def undo(self, name: str) -> None:
+    def undo_last(self, name: str) -> None:
         """Forgets the last counted restart, because it failed."""
         self._times[name].pop()
 
 
 class ClusterSupervisor:
-    """Checks a cluster at each call, and restarts processes that have ended.
+    """Restarts the processes of a cluster that have ended. Call `restart_ended` regularly.
 
     A cluster without its front node, or without any content node, is an error. A node that is given
     up is reported once, with the command that starts it again at the same address.
@@ -51,7 +51,7 @@ class ClusterSupervisor:
         self._unstarted: set[str] = set()
         """Processes whose last restart failed."""
 
-    def check(self) -> None:
+    def restart_ended(self) -> None:
         """Restarts the processes that have ended, or gives them up.
 
         Raises UnavailableError if the front node or the last content node was given up.
@@ -63,7 +63,7 @@ class ClusterSupervisor:
                 self._give_up(name, code)
 
     async def check_at_start(self) -> None:
-        """Does what `check` does, and reports failures to load; for a cluster that starts.
+        """Does what `restart_ended` does, and reports nodes that fail to load shards at the start.
 
         Raises UnavailableError if the front node failed, a node has wrong settings, or no node can
         serve a shard.
@@ -72,16 +72,16 @@ class ClusterSupervisor:
             # a restart would fail in the same way, unless a signal ended the process
             if (code >= 0 and not _is_node(name)) or code == WRONG_USAGE:
                 raise UnavailableError(self._describe_end(name, code))
-        self.check()
+        self.restart_ended()
         for name, failure in (await self._cluster.load_failures()).items():
             before, self._failures[name] = self._failures.get(name), failure
             if before is None or before.reason != failure.reason:
                 pid = self._cluster.processes.pid(name)
                 self._say(
-                    f"{_describe_failure(name, failure)}\nthe others will serve without it; "
-                    f"repair the shard, then `kill {pid}`: the node is restarted"
+                    f"{_describe_failure(name, failure)}\nthe other nodes serve meanwhile; repair "
+                    f"the shard, then run `kill {pid}` to restart the node"
                 )
-        self._expect_any()
+        self._require_serving_node()
 
     def _restart(self, name: str, code: int) -> None:
         is_reported = name in self._unstarted
@@ -89,11 +89,11 @@ class ClusterSupervisor:
             self._say(f"{name} ended with exit code {code}: starting it again")
         try:
             self._cluster.processes.restart(name)
-        except OSError as error:  # not its fault: the machine lacks memory or processes
-            self._restarts.undo(name)
+        except OSError as error:  # no fault of the process: the machine lacks memory or processes
+            self._restarts.undo_last(name)
             self._unstarted.add(name)
             if not is_reported:
-                self._say(f"{name} cannot be started now; trying again until it can: {error}")
+                self._say(f"{name} cannot be started now ({error}): trying again")
         else:
             self._unstarted.discard(name)
             self._failures.pop(name, None)
@@ -113,12 +113,12 @@ class ClusterSupervisor:
         self._failures.pop(name, None)
         self._say(
             f"{self._describe_end(name, code)}\n"
-            f"it ended {MAX_RESTARTS + 1} times in {WINDOW:g} s: it is given up, the others serve "
-            f"without it; to start it: {self._cluster.command(name)}"
+            f"it ended {MAX_RESTARTS + 1} times in {WINDOW:g} s, and is given up; the other nodes "
+            f"still serve; to start it, run: {self._cluster.command(name)}"
         )
-        self._expect_any()
+        self._require_serving_node()
 
-    def _expect_any(self) -> None:
+    def _require_serving_node(self) -> None:
         nodes = len(self._cluster.nodes)
         unable = {name: each for name, each in self._failures.items() if each.of_all}
         if nodes and len(self._given_up) + len(unable) == nodes:

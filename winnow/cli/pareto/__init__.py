@@ -1,1 +1,1 @@
-"""`winnow pareto`: accuracy against latency of a grid of operating points."""
+"""`winnow pareto`: measures the accuracy and latency of a grid of operating points."""

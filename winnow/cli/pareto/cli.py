@@ -9,8 +9,8 @@ import typer
 from winnow.cli.output import AsJson, console, print_json
 from winnow.cli.pareto import report
 from winnow.cli.pareto.figures import PointFigures, recommend
-from winnow.cli.pareto.point import Point, grid, lever_points, untuned_deployment
-from winnow.cli.pareto.run import measure
+from winnow.cli.pareto.point import OperatingPoint, grid_points, lever_points, untuned_deployment
+from winnow.cli.pareto.run import measure_points
 from winnow.cli.quantities import parse_milliseconds
 from winnow.domain.question import Retriever
 from winnow.inference.options import Runtime
@@ -18,10 +18,10 @@ from winnow.packaged import default_bundle
 from winnow.settings.common import cores
 from winnow.settings.values import parse_bundle_directory
 
-app = typer.Typer(no_args_is_help=True, help="Accuracy against latency, measured in one run.")
+app = typer.Typer(no_args_is_help=True, help="Measure accuracy against latency.")
 
 _UNTUNED_PASSAGES = 10
-"""Passages that the untuned start reads."""
+"""Number of passages that the untuned baseline reads."""
 _Index = Annotated[Path, typer.Option(help="Directory of the index to ask.")]
 _Files = Annotated[
     list[Path],
@@ -30,7 +30,7 @@ _Files = Annotated[
 _Out = Annotated[
     Path,
     typer.Option(
-        help="Directory of results. An interrupted run with the same directory continues."
+        help="Directory of results. Name the same directory again to resume an interrupted run."
     ),
 ]
 _Limit = Annotated[int, typer.Option(min=1, help="Questions to ask from each file, evenly spread.")]
@@ -102,12 +102,12 @@ def run_(
 ) -> None:
     """Ask every combination the same questions in turn, and draw accuracy against latency.
 
-    Every bundle must encode passages as the index was encoded. Ctrl-C is safe: run the command
+    Every bundle must have the passage encoder that built the index. Ctrl-C is safe: run the command
     again to resume. Writes points.csv, points.json and pareto.png to --out. A failed question
     counts as wrong, and the next run asks it again. Exit code 1 if every question fails.
     """
     budget = None if max_p95 is None else parse_milliseconds("--max-p95", max_p95)
-    points = grid(
+    points = grid_points(
         bundle or [default_bundle()],
         [each.value for each in runtime or [Runtime.AUTO]],
         retriever or [Retriever.HYBRID],
@@ -117,14 +117,14 @@ def run_(
     if untuned is not None:
         points.insert(
             0,
-            Point(
+            OperatingPoint(
                 untuned_deployment(untuned),
                 _UNTUNED_PASSAGES,
                 retriever=Retriever.DENSE,
                 brief=True,
             ),
         )
-    results = measure(points, index, questions, limit, out)
+    results = measure_points(points, index, questions, limit, out)
     chosen = recommend(results, budget, min_exact_match)
     if as_json:
         print_json({"points": results, "recommended": chosen and chosen.point})
@@ -171,7 +171,7 @@ def levers_(
     points = lever_points(
         bundle, threads=cores(), passages=passages, fewer=fewer, max_loss=max_loss
     )
-    by_name = {each.point: each for each in measure(points, index, questions, limit, out)}
+    by_name = {each.point: each for each in measure_points(points, index, questions, limit, out)}
     results = [by_name[point.name] for point in points]
     if as_json:
         print_json(results)
@@ -183,20 +183,20 @@ def levers_(
 def _advice(
     results: Sequence[PointFigures], chosen: PointFigures | None, min_exact_match: float | None
 ) -> str:
-    """The recommended point; else why there is none, and the closest point."""
+    """Names the recommended point; if there is none, says why, and names the closest point."""
     if chosen is not None:
         return f"recommended: {_summarize(chosen)}"
     best, fastest = recommend(results), recommend(results, min_exact_match=min_exact_match or 0.0)
     if best is None:
-        return "nothing to recommend: no point has a measured accuracy and answered most questions"
+        return "nothing to recommend: no point has a known accuracy and answered most questions"
     if fastest is None:
-        return f"no point is as accurate; the most accurate one is {_summarize(best)}"
-    accurate = "" if min_exact_match is None else " that is as accurate"
-    return f"no point{accurate} is within the budget; the fastest one is {_summarize(fastest)}"
+        return f"no point reaches --min-exact-match; the most accurate one is {_summarize(best)}"
+    accurate = "" if min_exact_match is None else " that reaches --min-exact-match"
+    return f"no point{accurate} is within --max-p95; the fastest one is {_summarize(fastest)}"
 
 
 def _summarize(point: PointFigures) -> str:
-    exact = report.percent(point.exact_match)
+    exact = report.format_percent(point.exact_match)
     return f"{point.point}: exact match {exact}, p95 {point.p95:.0f} ms"
 
 

@@ -1,4 +1,4 @@
-"""Computes the figures of points, the Pareto front, and the recommended point. Pure."""
+"""Computes the figures of operating points, the Pareto front and the recommended point. Pure."""
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -21,17 +21,17 @@ class PointFigures:
     """Exact match and F1 by question file."""
     p50: float
     p95: float
-    """Infinite where more than 5 % of the questions failed."""
+    """Infinite if more than 5 % of the questions failed."""
     mean: float
     """Mean time of the answered questions."""
     read: float
-    """Mean passages read, including speculative reads."""
+    """Mean number of passages read, including speculative reads."""
     needed: float
-    """Mean passages that answers depend on."""
+    """Mean number of passages that the answers depend on."""
     questions: int
     failed: int
     megabytes: float
-    """Size of the bundle."""
+    """Size of the bundle, in MB."""
     on_front: bool = False
     """Whether the point is on the Pareto front."""
     errors: Mapping[str, int] = field(default_factory=dict)
@@ -55,7 +55,7 @@ def point_figures(
     Args:
         outcomes: the replies of all points.
         sizes: size of each point's bundle, in megabytes.
-        timed_only: points without an accuracy.
+        timed_only: names of points whose accuracy is unknown.
 
     """
     by_point: dict[str, list[JudgedReply]] = {}
@@ -111,7 +111,7 @@ def _dominates(first: PointFigures, second: PointFigures) -> bool:
 def _percentiles(times: Sequence[float]) -> tuple[float, float]:
     """The median and the 95th percentile. Failed calls count as infinite times.
 
-    Without them, a point would look faster the more of its questions time out.
+    If failed calls were left out, a point would look faster the more of its questions time out.
     """
     # no interpolation, which would be undefined between a time and infinity
     p50, p95 = np.percentile(times, [50, 95], method="inverted_cdf").tolist()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from winnow.cli.questions import LabelledQuestion
-from winnow.cli.result_files import write_errors
+from winnow.cli.result_files import convert_write_errors
 
 _DIGEST_BYTES = 8
 
@@ -27,7 +27,10 @@ class MeasurementKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedReply:
-    """A reply and its accuracy; 0 for a failed call. Field names are keys of the JSON lines."""
+    """The accuracy and cost of a reply. Field names are keys of the JSON lines.
+
+    A failed call has an accuracy of 0.
+    """
 
     point: str
     questions: str
@@ -43,24 +46,24 @@ class JudgedReply:
     error: str = ""
     """Why the call failed, as `STATUS: message`; empty if it did not."""
     asked: str = ""
-    """Digest of the question, its answers and the setup (`digest`)."""
+    """Digest of the question, its answers and the setup (`measurement_digest`)."""
     needed: int | None = None
     """Passages that the answers depend on; None from an old front node."""
 
     @property
     def key(self) -> MeasurementKey:
-        """Identifies the measurement."""
+        """The measurement that the reply is from."""
         return MeasurementKey(self.point, self.questions, self.number, self.asked)
 
 
-def digest(question: LabelledQuestion, setup: str) -> str:
+def measurement_digest(question: LabelledQuestion, setup: str) -> str:
     """A digest of a question, its answers and the setup: index, bundle and flags."""
     parts = json.dumps([question.question, question.answers, setup])
     return hashlib.blake2b(parts.encode(), digest_size=_DIGEST_BYTES).hexdigest()
 
 
 def load_replies(path: Path) -> list[JudgedReply]:
-    """Reads the last reply of each measurement; nothing if there is no file."""
+    """Reads the last reply of each measurement; returns none if there is no file."""
     if not path.is_file():
         return []
     replies: dict[MeasurementKey, JudgedReply] = {}
@@ -74,11 +77,11 @@ def load_replies(path: Path) -> list[JudgedReply]:
 
 
 def append_replies(path: Path, outcomes: Iterable[JudgedReply]) -> None:
-    """Appends replies to a file. Raises WinnowError if it cannot be written."""
+    """Appends replies to a file. Raises WinnowError if the file cannot be written."""
     lines = "".join(json.dumps(asdict(outcome)) + "\n" for outcome in outcomes)
-    with write_errors(path), path.open("ab") as file:
+    with convert_write_errors(path), path.open("ab") as file:
         if file.tell() and not _ends_a_line(path):
-            lines = "\n" + lines  # end an incomplete line, which would spoil the next one
+            lines = "\n" + lines  # end an incomplete line, which would spoil the first new one
         file.write(lines.encode())
 
 

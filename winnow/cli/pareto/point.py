@@ -11,13 +11,13 @@ from winnow.errors import WinnowError
 from winnow.quoting import many
 
 _RETRIEVAL = {
-    Retriever.DENSE: " by encoding alone",
-    Retriever.SPARSE: " by words alone",
+    Retriever.DENSE: ", dense retrieval",
+    Retriever.SPARSE: ", sparse retrieval",
     Retriever.HYBRID: "",
 }
 _ONNX_RUNTIME = ("--runtime", "onnxruntime")
 _PADDED = ("--pad-to", "380")
-"""Tokens that inputs are padded to, as in Vespa's untuned start with DPR."""
+"""Flags that pad inputs to 380 tokens, as in the untuned baseline of Vespa's DPR study."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Deployment:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class OperatingPoint:
     """An operating point: a deployment, and the options of its questions."""
 
     deployment: Deployment
@@ -43,7 +43,7 @@ class Point:
     max_loss: float = 0.0
     retriever: Retriever = Retriever.HYBRID
     brief: bool = False
-    """Whether to ask only a few of the questions, since each takes seconds."""
+    """Whether to ask only a few of the questions, because each takes seconds."""
 
     @property
     def name(self) -> str:
@@ -53,20 +53,20 @@ class Point:
         return f"{self.deployment.name}, {many(self.passages, 'passage')}{retrieval}{stop}"
 
 
-def grid(
+def grid_points(
     bundles: Sequence[Path],
     runtimes: Sequence[str],
     retrievers: Sequence[Retriever],
     *,
     passages: Sequence[int],
     losses: Sequence[float],
-) -> list[Point]:
+) -> list[OperatingPoint]:
     """All combinations of bundle, runtime, retriever, number of passages and accuracy budget.
 
     Only hybrid retrieval can stop early: other retrievers ignore the accuracy budgets.
     """
     return [
-        Point(deployment, number, max_loss=loss, retriever=retriever)
+        OperatingPoint(deployment, number, max_loss=loss, retriever=retriever)
         for deployment in _deployments(bundles, runtimes)
         for retriever, number in product(retrievers, passages)
         for loss in (losses if retriever is Retriever.HYBRID else [0.0])
@@ -84,12 +84,12 @@ def _deployments(bundles: Sequence[Path], runtimes: Sequence[str]) -> Iterable[D
 def untuned_deployment(bundle: Path) -> Deployment:
     """A deployment with one thread per question and node, and padded inputs.
 
-    Raises WinnowError if the bundle has a split reader, which takes no padding.
+    Raises WinnowError if the bundle has a split reader, which does not support padding.
     """
     if read_manifest(bundle).reader.apart is not None:
         raise WinnowError(
-            f"{bundle} cannot be the untuned bundle: a split reader takes no padding; give one "
-            "with a full cross-encoder, such as bundles/whole of a checkout"
+            f"{bundle} cannot be the untuned bundle: its split reader does not support padding; "
+            "give a bundle with a full cross-encoder, such as bundles/whole of a checkout"
         )
     node = (*_PADDED, *_ONNX_RUNTIME, "--reader-threads", "1")
     name = f"untuned: {_describe(bundle)}, padded"
@@ -98,10 +98,10 @@ def untuned_deployment(bundle: Path) -> Deployment:
 
 def lever_points(
     bundles: Sequence[Path], *, threads: int, passages: int, fewer: int, max_loss: float
-) -> list[Point]:
-    """Points from an untuned start to all of Winnow's levers, in the order of Vespa's study of DPR.
+) -> list[OperatingPoint]:
+    """Points from an untuned baseline to all levers. Each adds one change to the point before.
 
-    Each point adds one change to the point before.
+    The order is that of Vespa's study of DPR.
 
     Args:
         bundles: the untuned models, the same models in int8, then smaller ones. All of them
@@ -120,10 +120,14 @@ def lever_points(
         Deployment("+ no padding", first, onnx, several),
         *(Deployment(f"+ {_describe(each)}", each, onnx, several) for each in others),
     ]
-    words = replace(deployments[-1], name="+ words help to find them")
-    stopping = replace(words, name="+ stops when safe")
-    points = [Point(each, passages, retriever=Retriever.DENSE) for each in deployments]
-    return [*points, Point(words, fewer), Point(stopping, fewer, max_loss=max_loss)]
+    hybrid = replace(deployments[-1], name="+ hybrid retrieval")
+    stopping = replace(hybrid, name="+ early stopping")
+    points = [OperatingPoint(each, passages, retriever=Retriever.DENSE) for each in deployments]
+    return [
+        *points,
+        OperatingPoint(hybrid, fewer),
+        OperatingPoint(stopping, fewer, max_loss=max_loss),
+    ]
 
 
 def _describe(bundle: Path) -> str:
@@ -133,8 +137,8 @@ def _describe(bundle: Path) -> str:
     return f"{manifest.name} {manifest.reader.precision}/{question_precision}"
 
 
-def timed_only(points: Iterable[Point]) -> set[str]:
-    """The names of the points without an accuracy: untrained bundles, or few questions."""
+def timed_only_points(points: Iterable[OperatingPoint]) -> set[str]:
+    """The names of the points whose accuracy is unknown: untrained bundles, or few questions."""
     return {
         each.name
         for each in points
@@ -142,6 +146,6 @@ def timed_only(points: Iterable[Point]) -> set[str]:
     }
 
 
-def megabytes(bundle: Path) -> float:
+def bundle_megabytes(bundle: Path) -> float:
     """Size of all files of a bundle, in 10⁶ bytes."""
     return sum(entry.bytes for entry in read_manifest(bundle).files.values()) / 1e6

@@ -1,4 +1,4 @@
-"""Shows the figures of points as JSON, CSV, a table and a picture."""
+"""Reports the figures of operating points as JSON, CSV, a table and a picture."""
 
 import csv
 import json
@@ -13,13 +13,13 @@ from winnow.cli import output
 from winnow.cli.asking import Failures
 from winnow.cli.drawing import figure
 from winnow.cli.pareto.figures import PointFigures
-from winnow.cli.result_files import write_errors
+from winnow.cli.result_files import convert_write_errors
 
 JSON, CSV = "points.json", "points.csv"
 _WIDE_TERMINAL, _MIN_NAME = 130, 24
-"""Columns of a terminal that shows every figure, and minimum columns of the names."""
+"""Width of a terminal that shows every figure, and minimum width of the column of names."""
 _NAME_IN_PICTURE = 36
-"""Maximum letters of a line in the picture."""
+"""Maximum number of letters in a line of a name in the picture."""
 VESPA = (
     ("base, float", 741.0, 39.61),
     ("base, int8", 284.0, 37.87),
@@ -39,12 +39,12 @@ def write_results(points: Sequence[PointFigures], directory: Path) -> None:
     Raises WinnowError if one of them cannot be written.
     """
     text = json.dumps(output.to_json(points), indent=2)
-    with write_errors(directory / JSON):
+    with convert_write_errors(directory / JSON):
         (directory / JSON).write_text(text + "\n", encoding="utf-8")
     files = sorted({name for each in points for name in each.by_file})
     judged = [f"{name} {metric}" for name in files for metric in ("EM", "F1")]
     with (
-        write_errors(directory / CSV),
+        convert_write_errors(directory / CSV),
         (directory / CSV).open("w", encoding="utf-8", newline="") as to,
     ):
         writer = csv.writer(to)
@@ -56,13 +56,14 @@ def write_results(points: Sequence[PointFigures], directory: Path) -> None:
             accuracies = [v for name in files for v in each.by_file.get(name, (None, None))]
             means = (each.p50, each.p95, each.mean, each.read, each.needed)
             writer.writerow(
-                [each.point, percent(each.exact_match, 2), *(percent(v, 2) for v in accuracies),
+                [each.point, format_percent(each.exact_match, 2),
+                 *(format_percent(v, 2) for v in accuracies),
                  *(f"{value:.2f}" for value in means), f"{each.megabytes:.1f}", each.questions,
                  each.failed, each.on_front]
             )  # fmt: skip
 
 
-def percent(value: float | None, digits: int = 1) -> str:
+def format_percent(value: float | None, digits: int = 1) -> str:
     """Formats an accuracy; empty for None."""
     return "" if value is None else f"{value:.{digits}f}"
 
@@ -70,8 +71,8 @@ def percent(value: float | None, digits: int = 1) -> str:
 def table(points: Sequence[PointFigures], width: int, compare: PointFigures | None = None) -> Table:
     """Builds a table of the figures for a terminal of `width` columns.
 
-    A narrow terminal gets only the most important figures. With `compare`, times are also shown as
-    factors of that point.
+    A narrow terminal gets only the most important figures. If `compare` is a point, its times
+    divided by those of each point are shown, too.
     """
     columns = {**_columns(compare), **(_WIDE_COLUMNS if width >= _WIDE_TERMINAL else {})}
     built = output.table(
@@ -89,14 +90,14 @@ def table(points: Sequence[PointFigures], width: int, compare: PointFigures | No
 
 def _columns(compare: PointFigures | None) -> dict[str, Callable[[PointFigures], str]]:
     columns: dict[str, Callable[[PointFigures], str]] = {
-        "EM": lambda each: percent(each.exact_match) or "-",
+        "EM": lambda each: format_percent(each.exact_match) or "-",
         "p50": lambda each: f"{each.p50:.1f}",
         "p95": lambda each: f"{each.p95:.1f}",
         "needed": lambda each: f"{each.needed:.1f}",
     }
     if compare is not None:
-        columns["faster"] = lambda each: f"{compare.p50 / each.p50:.1f}"
-        columns["by mean"] = lambda each: f"{compare.mean / each.mean:.1f}"
+        columns["p50 ratio"] = lambda each: f"{compare.p50 / each.p50:.1f}"
+        columns["mean ratio"] = lambda each: f"{compare.mean / each.mean:.1f}"
     return columns
 
 
@@ -105,7 +106,7 @@ _WIDE_COLUMNS: Mapping[str, Callable[[PointFigures], str]] = {
     "mean": lambda each: f"{each.mean:.1f}",
     "read": lambda each: f"{each.read:.1f}",
     "MB": lambda each: f"{each.megabytes:.0f}",
-    "asked": lambda each: str(each.questions),
+    "questions": lambda each: str(each.questions),
     "failed": lambda each: str(each.failed),
 }
 
@@ -118,9 +119,9 @@ def failure_lines(points: Sequence[PointFigures]) -> Iterator[str]:
 
 
 def plot(points: Sequence[PointFigures], path: Path) -> None:
-    """Draws accuracy against latency, with the front and Vespa's table (.png, .svg).
+    """Draws accuracy against latency, with the Pareto front and Vespa's figures (.png, .svg).
 
-    A point without an accuracy is a vertical line. Points that answered less than half of the
+    A point whose accuracy is unknown is a vertical line. Points that answered less than half of the
     questions are left out. Raises WinnowError if the file cannot be written.
     """
     with figure(path, 1, 2, figsize=(13, 5), width_ratios=(2, 1), layout="tight") as (own, theirs):
@@ -144,7 +145,7 @@ def plot(points: Sequence[PointFigures], path: Path) -> None:
                 name = fill(f"{each.point} (timed only)", _NAME_IN_PICTURE)
                 own.text(each.p50, 0.97, f"{name}  ", fontsize=7, ha="right", va="top",
                          transform=own.get_xaxis_transform())  # fmt: skip
-        # names beside the points would overlap: the front's points are close together
+        # names beside the points would overlap: points of the Pareto front are close together
         legend = "\n".join(f"{number}  {each.point}" for number, (_, _, each) in enumerate(best, 1))
         own.text(0.98, 0.03, legend, fontsize=7, ha="right", va="bottom", transform=own.transAxes,
                  bbox={"facecolor": "white", "edgecolor": "none"})  # fmt: skip

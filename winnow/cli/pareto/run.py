@@ -1,7 +1,8 @@
-"""Asks every point every question, interleaved, so that the machine's drift affects all alike.
+"""Asks every operating point every question. The points take turns.
 
-All deployments run at the same time, but only one is asked at a time: each block of questions goes
-to one point after the other. A question that already has an outcome is not asked again.
+So changes in the speed of the machine affect all points alike. All deployments run at the same
+time, but only one is asked at a time: each block of questions goes to one point after the other. A
+question that already has an outcome is not asked again.
 """
 
 import os
@@ -22,12 +23,12 @@ from winnow.cli.pareto.outcome import (
     JudgedReply,
     MeasurementKey,
     append_replies,
-    digest,
     load_replies,
+    measurement_digest,
 )
-from winnow.cli.pareto.point import Deployment, Point, megabytes, timed_only
+from winnow.cli.pareto.point import Deployment, OperatingPoint, bundle_megabytes, timed_only_points
 from winnow.cli.questions import LabelledQuestion, read_questions, require_answers
-from winnow.cli.result_files import created_directory, reserve
+from winnow.cli.result_files import created_directory, reserve_files
 from winnow.client.messages import AnswerClient
 from winnow.convert import answer as convert
 from winnow.domain.shard import INDEX_FILE
@@ -41,10 +42,10 @@ from winnow.text.scores import exact_match, f1
 from winnow.v1 import answer_pb2
 
 BLOCK = 10
-"""Questions that a point is asked in a row."""
+"""Number of questions that a point is asked in a row."""
 _TIMEOUT = 60.0
 _NO_BROWN_OUT = ("--brown-out-floor", "1")
-"""Flags against brown-out: an overloaded point would read fewer passages and look faster."""
+"""Flags that disable brown-out: an overloaded point would read fewer passages and look faster."""
 _SETTINGS = ("WINNOW_FRONT_", "WINNOW_NODE_")
 """Prefixes of the variables that configure the processes of a deployment."""
 _STATES = "states.json"
@@ -59,7 +60,7 @@ class QuestionSet:
     """Name of the file, without suffixes."""
     questions: Sequence[LabelledQuestion]
 
-    def blocks(self, points: Sequence[Point]) -> Iterator[tuple[Point, range]]:
+    def blocks(self, points: Sequence[OperatingPoint]) -> Iterator[tuple[OperatingPoint, range]]:
         """Yields each block of questions (indexes) for each point in turn.
 
         A brief point is asked only the first question of every block.
@@ -70,12 +71,13 @@ class QuestionSet:
                 yield point, range(start, end, BLOCK if point.brief else 1)
 
 
-def measure(
-    points: Sequence[Point], index: Path, files: Sequence[Path], limit: int, out: Path
+def measure_points(
+    points: Sequence[OperatingPoint], index: Path, files: Sequence[Path], limit: int, out: Path
 ) -> list[PointFigures]:
     """Asks every point the questions of every file, and writes the figures into `out`.
 
-    Raises WinnowError if there is nothing to compare, or something cannot be written or started.
+    Raises WinnowError if two points or files have the same name, if a file cannot be read or
+    written, or if a deployment cannot start.
     """
     points = list(dict.fromkeys(points))
     sets = [QuestionSet(path.name.split(".")[0], _sample(path, limit)) for path in files]
@@ -84,10 +86,10 @@ def measure(
     results, picture = out / "outcomes.jsonl", out / "pareto.png"
     check_picture_path(picture)
     written = (results, picture, out / report.JSON, out / report.CSV)
-    with created_directory(out), reserve(*written), StageProgress() as progress:
-        outcomes = signals.run(run(points, sets, index, results, progress))
-        sizes = {point.name: megabytes(point.deployment.bundle) for point in points}
-        figures = point_figures(outcomes, sizes, timed_only(points))
+    with created_directory(out), reserve_files(*written), StageProgress() as progress:
+        outcomes = signals.run(ask_points(points, sets, index, results, progress))
+        sizes = {point.name: bundle_megabytes(point.deployment.bundle) for point in points}
+        figures = point_figures(outcomes, sizes, timed_only_points(points))
         report.write_results(figures, out)
         report.plot(figures, picture)
     return figures
@@ -108,8 +110,8 @@ def _sample(path: Path, limit: int) -> list[LabelledQuestion]:
     return labelled[:: max(len(labelled) // limit, 1)][:limit]
 
 
-async def run(
-    points: Sequence[Point],
+async def ask_points(
+    points: Sequence[OperatingPoint],
     sets: Sequence[QuestionSet],
     index: Path,
     results: Path,
@@ -126,7 +128,7 @@ async def run(
         for point, block in each.blocks(points):
             for n in block:
                 question = each.questions[n]
-                asked = digest(question, setups[point.name])
+                asked = measurement_digest(question, setups[point.name])
                 work.append((point, question, MeasurementKey(point.name, each.name, n, asked)))
     keys = {key for _, _, key in work}
     done = keys & {outcome.key for outcome in load_replies(results) if not outcome.failed}
@@ -142,11 +144,11 @@ async def run(
     return [outcome for outcome in load_replies(results) if outcome.key in keys]
 
 
-def _setups(points: Sequence[Point], index: Path) -> dict[str, str]:
-    """All that the outcomes of each point depend on except the question, by name of the point.
+def _setups(points: Sequence[OperatingPoint], index: Path) -> dict[str, str]:
+    """Describes everything except the question that outcomes depend on, by name of the point.
 
-    These are software, cores, settings, index, bundle, flags, and precomputed states, which change
-    only times.
+    This is the software, cores, settings, index, bundle, flags, and precomputed states. (States
+    change only times.)
     """
     shard_directories(index)
     settings = sorted(each for each in os.environ.items() if each[0].startswith(_SETTINGS))
@@ -186,7 +188,7 @@ async def _start(
 
 
 async def _ask(
-    client: AnswerClient, point: Point, question: LabelledQuestion, key: MeasurementKey
+    client: AnswerClient, point: OperatingPoint, question: LabelledQuestion, key: MeasurementKey
 ) -> JudgedReply:
     options = answer_pb2.AnswerRequest(
         passages_to_read=point.passages,

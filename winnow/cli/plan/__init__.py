@@ -1,1 +1,1 @@
-"""`winnow plan`: the machines that an index needs."""
+"""`winnow plan`: plans the machines that an index needs."""

@@ -28,7 +28,7 @@ def plan(
         str, typer.Option(metavar="NUMBER", help="Passages of the index, such as 21e6.")
     ],
     qps: Annotated[
-        float, typer.Option(min=0.001, max=1e6, help="Questions a second at the busiest time.")
+        float, typer.Option(min=0.001, max=1e6, help="Questions per second at the busiest time.")
     ],
     dimension: Annotated[
         int, typer.Option(min=16, max=8192, help="Dimension of passage vectors.")
@@ -45,14 +45,16 @@ def plan(
         typer.Option(
             min=1,
             max=100,
-            help="Mean passages read for a question. Early stopping (--max-loss), the default of "
-            "front nodes, lowers it.",
+            help="Mean number of passages read for a question. Early stopping (--max-loss), the "
+            "default of front nodes, lowers this mean.",
         ),
     ] = DEFAULT_PASSAGES,
     tokens: Annotated[
         int,
         typer.Option(
-            min=16, max=512, help="Tokens of question and passage; 100 words are about 170."
+            min=16,
+            max=512,
+            help="Tokens of question and passage together: about 170 for a passage of 100 words.",
         ),
     ] = 170,
     node_memory: Annotated[
@@ -60,12 +62,14 @@ def plan(
     ] = "16GiB",
     node_cores: Annotated[int, typer.Option(min=1, max=1024, help="Cores of a content node.")] = 4,
     replicas: Annotated[
-        int, typer.Option(min=1, max=16, help="Content nodes for each shard, at least.")
+        int, typer.Option(min=1, max=16, help="Minimum number of content nodes for each shard.")
     ] = 1,
-    fronts: Annotated[int, typer.Option(min=1, max=1024, help="Front nodes, at least.")] = 1,
+    fronts: Annotated[
+        int, typer.Option(min=1, max=1024, help="Minimum number of front nodes.")
+    ] = 1,
     busy: Annotated[
         float,
-        typer.Option(min=0.05, max=0.95, help="Share of the time that cores may be busy, 0 to 1."),
+        typer.Option(min=0.05, max=0.95, help="Maximum utilisation of the cores, 0 to 1."),
     ] = 0.5,
     states: Annotated[
         bool,
@@ -75,7 +79,7 @@ def plan(
         ),
     ] = False,
     fed: Annotated[
-        bool, typer.Option("--fed", help="Passages are fed and deleted: merging takes memory, too.")
+        bool, typer.Option("--fed", help="The index takes writes, so merging needs memory, too.")
     ] = False,
     units: Annotated[
         Path | None,
@@ -125,8 +129,8 @@ def _plan(units: UnitCosts, request: PlanRequest) -> ClusterPlan:
     except ValueError as error:
         raise WinnowError(str(error)) from error
     raise WinnowError(
-        f"no number of nodes answers in {request.p99_ms:g} ms: {best.nodes} would take "
-        f"{best.p99_ms:.0f} ms; read fewer passages, or give each node more cores"
+        f"no number of nodes answers in {request.p99_ms:g} ms: the fastest plan, {best.nodes} "
+        f"nodes, takes {best.p99_ms:.0f} ms; read fewer passages, or give each node more cores"
     )
 
 
@@ -151,8 +155,8 @@ def _lines(units: UnitCosts, request: PlanRequest, planned: ClusterPlan) -> Iter
     )
     if request.passages_to_read == DEFAULT_PASSAGES:
         yield (
-            "stopping       not included: by default a front stops early and reads 3 to 5 of 10; "
-            "--passages-to-read takes the mean"
+            "stopping       not included: by default a front stops early, and reads 3 to 5 of 10 "
+            "passages; plan with that mean by --passages-to-read"
         )
     if units.node.states is not None and not request.states:
         yield "states         none: --states reads faster, and takes more disk"
@@ -162,4 +166,7 @@ def _lines(units: UnitCosts, request: PlanRequest, planned: ClusterPlan) -> Iter
     )
     if planned.replicas == 1:
         yield "spare          none: if a node is lost, so are its shards; --replicas 2 adds a spare"
-    yield f"estimated from {units.processor}, bundle {units.bundle}; yours: winnow bench units"
+    yield (
+        f"estimated from {units.processor}, bundle {units.bundle}; measure your machine with "
+        "winnow bench units"
+    )

@@ -10,7 +10,7 @@ from winnow.sizing.units import SPREAD_QUANTILES, LengthCost, ShardCost, StatesU
 
 FLOAT_BYTES = 4
 QUESTION = 12
-"""Tokens of a typical question."""
+"""Number of tokens of a typical question."""
 
 
 def interpolate_ms(costs: Sequence[LengthCost], tokens: float) -> float:
@@ -46,7 +46,7 @@ def retrieve_ms(units: UnitCosts, passages: float, dimension: int) -> float:
 
 
 def _dimension_factor(units: UnitCosts, measured: int, dimension: int) -> float:
-    """Search time in dimension `dimension`, divided by that in `measured`, for one graph size."""
+    """Search time in `dimension` dimensions, divided by the time in `measured` dimensions."""
     if dimension == measured:
         return 1.0
     times = {(each.passages, each.dimension): each.search_ms for each in units.node.graphs}
@@ -106,7 +106,7 @@ def reading_shards(passages: int, shards: int) -> float:
 
 
 def max_reads_per_shard(passages: int, shards: int, share: float) -> int:
-    """Number of reads that no shard exceeds for `share` of the questions.
+    """The number of reads that no shard exceeds in `share` of the questions.
 
     It is the smallest number for which fewer than `1 - share` shards read more, on average.
     """
@@ -135,8 +135,8 @@ def question_layers_ms(units: UnitCosts) -> float:
 def _states(units: UnitCosts) -> StatesUnits:
     if units.node.states is None:
         raise ValueError(
-            "these unit costs have no states: leave out --states, or measure them again with "
-            "`winnow bench units --out FILE`"
+            "these unit costs have no states: leave out --states, or measure the unit costs again "
+            "with `winnow bench units --out FILE`"
         )
     return units.node.states
 
@@ -161,7 +161,7 @@ def p99_factor(spread: Sequence[float]) -> float:
 
 
 def waiting_ms(service_ms: float, servers: int, busy: float, share: float) -> float:
-    """Milliseconds in the queue that only `share` of the requests exceed: M/M/c (Erlang 1917).
+    """The time in an M/M/c queue that only `share` of the requests exceed (Erlang 1917).
 
     Args:
         service_ms: mean service time.

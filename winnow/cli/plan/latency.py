@@ -1,7 +1,7 @@
 """Estimates the latency of questions from unit costs and load. Pure.
 
-A slow question has several delays, but seldom the worst of each. So the delays beyond the median
-are added as the root of their squares.
+A slow question has several delays, but seldom the worst of each. So the estimate adds the root of
+the sum of the squared delays to the median.
 """
 
 import math

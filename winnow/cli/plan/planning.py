@@ -26,7 +26,7 @@ class PlanRequest:
     passages: float
     dimension: int
     qps: float
-    """Questions a second at the busiest time."""
+    """Questions per second at the busiest time."""
     p99_ms: float
     passages_to_read: int = DEFAULT_PASSAGES
     """Mean number of passages read for a question."""
@@ -43,7 +43,7 @@ class PlanRequest:
     states: bool = False
     """Whether the index has precomputed states."""
     fed: bool = False
-    """Whether passages are fed and deleted. Then a merging node holds two generations."""
+    """Whether the index takes writes. If so, a merging node holds two generations."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,12 +76,12 @@ class ClusterPlan:
 
     @property
     def nodes(self) -> int:
-        """Content nodes."""
+        """Number of content nodes."""
         return self.shards * self.replicas
 
 
-def plan(units: UnitCosts, request: PlanRequest) -> ClusterPlan | None:
-    """The smallest plan that answers in time; None if there is none.
+def smallest_plan(units: UnitCosts, request: PlanRequest) -> ClusterPlan | None:
+    """The plan with the fewest nodes that answers in time; None if there is none.
 
     Raises ValueError if the index needs too many shards.
     """
@@ -90,12 +90,12 @@ def plan(units: UnitCosts, request: PlanRequest) -> ClusterPlan | None:
 
 
 def fastest_plan(units: UnitCosts, request: PlanRequest) -> ClusterPlan:
-    """The plan with the lowest p99, at any cost. Raises ValueError as `plan` does."""
+    """The plan with the lowest p99, at any cost. Raises ValueError if `smallest_plan` does."""
     return min(_candidates(units, request), key=lambda each: (each.p99_ms, each.nodes))
 
 
 def explain_nodes(planned: ClusterPlan, request: PlanRequest) -> str:
-    """The reason for the number of nodes."""
+    """Explains why the plan has this number of nodes."""
     minimum = max(planned.for_memory * request.replicas, planned.for_load)
     if planned.nodes > minimum * 1.2:
         return "latency: fewer nodes would hold the index and carry the load, but be too slow"

@@ -1,4 +1,4 @@
-"""Splits texts into requests, and repeats a request without the texts that were refused."""
+"""Splits texts into requests, and repeats a request without its refused texts."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -8,9 +8,10 @@ from winnow.client import Predictions, TextPrediction
 from winnow.errors import InvalidRequestError, Violation
 
 MAX_TEXTS = 16
-"""Texts of a request."""
+"""Maximum number of texts in a request."""
 _FIELD = re.compile(r"texts\[(\d+)\]")
 Ask = Callable[[Sequence[str]], Predictions]
+"""A function that sends one request for several texts. It raises WinnowError if that fails."""
 
 
 def batches(texts: Iterable[str], max_texts: int = MAX_TEXTS) -> Iterator[list[str]]:
@@ -31,7 +32,7 @@ def predict_batch(
         on_refusal: called with each refused text, and the reason.
 
     Raises:
-        WinnowError: the request failed for another reason than its texts.
+        WinnowError: the request failed for a reason other than its texts.
 
     """
     try:

@@ -55,7 +55,7 @@ def predict(
         ),
     ] = "",
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print the predictions for a text as one line of JSON.")
+        bool, typer.Option("--json", help="Print a line of JSON for each text.")
     ] = False,
     timeout: Annotated[
         float, typer.Option(min=0.001, help="Seconds until a request is given up.")
@@ -74,7 +74,7 @@ def predict(
 
     Exit codes:
       0 every text has its predictions
-      1 a text has none; stderr says why
+      1 a text has no predictions; stderr says why
       2 wrong usage
       130 Ctrl-C
     """
@@ -108,7 +108,7 @@ def predict(
 def _predict_lines(
     file: Path | None, ask: Ask, show: Callable[[Sequence[TextPrediction]], None]
 ) -> bool:
-    """Predicts each line that is not blank; returns whether the server refused none."""
+    """Predicts each line that is not blank; returns whether the server accepted all of them."""
     count = refusals = 0
 
     def report_refusal(line: str, reason: str) -> None:
@@ -128,7 +128,7 @@ def _predict_lines(
 
 
 def _show(result: TextPrediction, repeat: bool) -> None:
-    """Prints the predictions for a text; also the text if `repeat`."""
+    """Prints the predictions for a text, after the text itself if `repeat`."""
     out = console()
     plain = not out.is_terminal
     if repeat:

@@ -9,7 +9,7 @@ from winnow.client import Entity, HeadPrediction, LabelScore
 
 _MAX_LABELS = 5
 _LABEL, _FIGURE, _MAX_BAR = 24, 6, 30
-"""Columns."""
+"""Widths of a label, a figure and the longest bar, in terminal columns."""
 
 
 def render_predictions(

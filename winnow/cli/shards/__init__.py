@@ -1,1 +1,1 @@
-"""`winnow shards`: which nodes have which shards, and moves of shards between nodes."""
+"""`winnow shards`: lists shards with their nodes, and moves, splits and spreads shards."""

@@ -1,4 +1,4 @@
-"""`winnow shards`, and the commands that move, split and spread shards."""
+"""`winnow shards`, and its subcommands move, split and spread."""
 
 import time
 from collections.abc import Collection
@@ -25,9 +25,9 @@ app = typer.Typer()
 _TIMEOUT = 5.0
 """Time limit of a call to the front node, in seconds."""
 _INTERVAL = 1.0
-"""Seconds between two polls of a move."""
+"""Seconds between two polls while shards move."""
 _URL_HELP = (
-    "File or URL of the assignment, the --assignment of the nodes. It is created by the first move."
+    "File or URL of the assignment, as in --assignment of the nodes. The first move creates it."
 )
 _Assignment = Annotated[
     str, typer.Option("--assignment", envvar="WINNOW_ASSIGNMENT", help=_URL_HELP)
@@ -45,19 +45,20 @@ def shards(
         typer.Option(
             "--assignment",
             envvar="WINNOW_ASSIGNMENT",
-            help="File or URL of the assignment, the --assignment of the nodes.",
+            help="File or URL of the assignment, as in --assignment of the nodes.",
             show_default="none",
         ),
     ] = "",
     as_json: AsJson = False,
     credentials: Credentials | None = None,
 ) -> None:
-    """List the shards of a running cluster with their nodes, or move or split them.
+    """List the shards of a running cluster with their nodes. Subcommands move and split shards.
 
     Example: winnow shards --assignment s3://bucket/index/assignment.json
 
-    A front node with keys demands one with the scope admin. With --json each shard has the keys
-    shard, node, state, is_assigned, is_split, passages, sequence (its last write), lag and reason.
+    If the front node requires keys, the key needs the scope admin. With --json, each shard on each
+    node is an object with the keys shard, node, state, is_assigned, is_split, passages, sequence
+    (number of the last write), lag and reason.
     """
     if context.invoked_subcommand is not None:
         return
@@ -89,13 +90,15 @@ def move(
     assignment: _Assignment,
     from_: Annotated[
         str,
-        typer.Option("--from", help="Name of the node that has it.", show_default="its only one"),
+        typer.Option(
+            "--from", help="Name of the node that holds the shard.", show_default="its only node"
+        ),
     ] = "",
     address: FrontAddress = DEFAULT_ADDRESS,
     wait: _Wait = False,
     credentials: Credentials | None = None,
 ) -> None:
-    """Move a shard to another node, while questions and writes go on.
+    """Move a shard to another node. The cluster answers questions and takes writes meanwhile.
 
     Example: winnow shards move 7 --to node-3 --assignment s3://bucket/index/assignment.json
 
@@ -109,7 +112,7 @@ def move(
             placement = PlacedShards(cluster, before)
             present = placement.present()
             path = placement.moving().get(shard)
-            # to move it back to the node that still has it cancels the move
+            # moving the shard back to the node that still serves it cancels the move
             if path is not None and not placement.serves(to, shard):
                 advice = (
                     "wait for it, or move it back" if shard in present.holders else "wait for it"
@@ -120,7 +123,7 @@ def move(
         changed = AssignmentFile(assignment).change(change)
         typer.echo(f"assignment {changed.version}: shard {shard} moves to {to}")
         if wait:
-            _wait(poller, changed)
+            _wait_for_moves(poller, changed)
 
 
 @app.command()
@@ -132,13 +135,13 @@ def split(
     wait: _Wait = False,
     credentials: Credentials | None = None,
 ) -> None:
-    """Split a shard in two, while questions and writes go on.
+    """Split a shard in two. The cluster answers questions and takes writes meanwhile.
 
     Example: winnow shards split 1 --assignment s3://bucket/index/assignment.json --wait
 
-    The node of the shard writes both halves and encodes no passage again. The halves take over the
-    writes of the shard, and then its questions. Then the node deletes the shard. The halves have
-    new numbers, and you can move them to other nodes. A split cannot be undone.
+    The node of the shard writes both halves, without encoding passages again. The halves take over
+    the writes of the shard, and then its questions. Then the node deletes the shard. The halves
+    have new numbers, and you can move them to other nodes. A split cannot be undone.
     """
     with ClusterPoller(address, [], _TIMEOUT, credentials) as poller:
         cluster = poller.poll().cluster
@@ -150,13 +153,13 @@ def split(
                 raise UnavailableError(f"shard {shard} is still moving ({state}): wait for it")
             if placement.follows_journal(shard):
                 raise UnavailableError(
-                    f"shard {shard} follows a journal, and cannot be split: `winnow index build "
-                    "--passages INDEX --out NEW --shards N` cuts the index again"
+                    f"shard {shard} follows a journal, and cannot be split: build an index with "
+                    "more shards by `winnow index build --passages INDEX --out NEW --shards N`"
                 )
             split = present.with_split(shard, placement.nodes())
             if not any(placement.serves(node, shard) for node in present.holders[shard]):
                 raise UnavailableError(
-                    f"no node serves shard {shard} now: `winnow shards` says why"
+                    f"no node serves shard {shard} now: see `winnow shards` for the reason"
                 )
             return split
 
@@ -164,7 +167,7 @@ def split(
         halves = " and ".join(map(str, halves_of(shard, changed.shards)))
         typer.echo(f"assignment {changed.version}: shard {shard} is split into shards {halves}")
         if wait:
-            _wait(poller, changed)
+            _wait_for_moves(poller, changed)
 
 
 @app.command()
@@ -173,7 +176,7 @@ def spread(
     assignment: _Assignment,
     replicas: Annotated[
         int | None,
-        typer.Option(min=1, help="Nodes that have each shard.", show_default="as now"),
+        typer.Option(min=1, help="Number of nodes that hold each shard.", show_default="as now"),
     ] = None,
     without: Annotated[
         list[str] | None,
@@ -188,7 +191,7 @@ def spread(
         typer.Option(
             help="Name of a node that gets shards; the others get none. May be repeated. With "
             "--wait, the command first waits until these nodes run.",
-            show_default="all that run",
+            show_default="all running nodes",
         ),
     ] = None,
     address: FrontAddress = DEFAULT_ADDRESS,
@@ -198,20 +201,21 @@ def spread(
     wait: _Wait = False,
     credentials: Credentials | None = None,
 ) -> None:
-    """Share the shards out evenly over the nodes that run now; move as few as possible.
+    """Spread the shards evenly over the running nodes, with as few moves as possible.
 
     Example: winnow shards spread --assignment s3://bucket/index/assignment.json --wait
 
-    Run it after you have added nodes. Before you stop nodes, run it with --without for each.
+    Run this command after you have added nodes. Before you stop nodes, run it with --without for
+    each of them.
     """
     named = set(node or ())
     with ClusterPoller(address, [], _TIMEOUT, credentials) as poller:
-        cluster = _poll_patiently(poller, named) if named and wait else poller.poll().cluster
+        cluster = _poll_until_served(poller, named) if named and wait else poller.poll().cluster
         moves: dict[int, str] = {}
 
         def change(before: Assignment | None) -> Assignment:
             placement = PlacedShards(cluster, before)
-            spread = _spread(placement, replicas, set(without or ()), named)
+            spread = _spread_assignment(placement, replicas, set(without or ()), named)
             for number, old in placement.present().holders.items():
                 if set(spread.holders[number]) != set(old):
                     moves[number] = f"{', '.join(old)} -> {', '.join(spread.holders[number])}"
@@ -220,8 +224,8 @@ def spread(
         file = AssignmentFile(assignment)
         stored = file.read()
         if wait and stored is not None and PlacedShards(cluster, stored).moving():
-            _wait(poller, stored)  # an earlier command
-            cluster = _poll_patiently(poller, named)
+            _wait_for_moves(poller, stored)  # an earlier command
+            cluster = _poll_until_served(poller, named)
         if dry_run:
             change(stored)
             changed = None
@@ -232,49 +236,48 @@ def spread(
         version = f"assignment {changed.version}: " if changed else ""
         typer.echo(f"{version}{many(len(moves), 'shard')} to move")
         if wait and changed is not None:
-            _wait(poller, changed)
+            _wait_for_moves(poller, changed)
 
 
-def _spread(
+def _spread_assignment(
     placement: PlacedShards, replicas: int | None, without: set[str], named: set[str]
 ) -> Assignment:
-    """The next assignment, in which the nodes that run share the shards, except `without`; only
-    those that are named, unless none is.
+    """Spreads the shards over the running nodes except `without`; returns the next assignment.
 
-    Raises UnavailableError if shards are still moving, a named node does not run, or there are too
-    few nodes.
+    If `named` is not empty, only these nodes get shards. Raises UnavailableError if shards are
+    still moving, a named node does not run, or there are too few nodes.
     """
     present, nodes = placement.present(), placement.nodes()
     running = ", ".join(nodes)
     if still := placement.moving():
         numbers = ", ".join(map(str, still))
         raise UnavailableError(
-            f"shards are still moving: {numbers}: wait for them, for example by --wait"
+            f"shards {numbers} are still moving: wait for them, for example with --wait"
         )
     if unknown := without - nodes.keys() - present.nodes.keys():
         raise UnavailableError(
-            f"--without: there is no node {min(unknown)}; those that run: {running}"
+            f"--without: there is no node {min(unknown)}; running nodes: {running}"
         )
     if absent := named - nodes.keys():
-        raise UnavailableError(f"--node: {min(absent)} does not run; those that run: {running}")
+        raise UnavailableError(f"--node: {min(absent)} does not run; running nodes: {running}")
     remaining = (named or nodes.keys()) - without
     if not remaining:
         raise UnavailableError("no node would remain: start another one first")
     if replicas is not None and replicas > len(remaining):
         available = ", ".join(sorted(remaining))
         raise UnavailableError(
-            f"--replicas {replicas} needs that many nodes; only these may get shards: {available}"
+            f"--replicas {replicas} needs {replicas} nodes; only these may get shards: {available}"
         )
     most = replicas or max(map(len, present.holders.values()))
     holders = spread_shards(present.holders.keys(), remaining, most, present.holders)
-    # nodes that are to be stopped are listed only as long as others copy shards from them
+    # a node that will be stopped stays in the assignment while other nodes copy shards from it
     listed = remaining | {name for names in present.holders.values() for name in names}
     return present.changed(
         holders, {name: address for name, address in nodes.items() if name in listed}
     )
 
 
-def _poll_patiently(poller: ClusterPoller, names: Collection[str] = ()) -> GetClusterResponse:
+def _poll_until_served(poller: ClusterPoller, names: Collection[str] = ()) -> GetClusterResponse:
     """Polls the cluster until the front node serves, and all nodes with these names run.
 
     Shows why it waits.
@@ -298,14 +301,16 @@ def _poll_patiently(poller: ClusterPoller, names: Collection[str] = ()) -> GetCl
         time.sleep(_INTERVAL)
 
 
-def _wait(poller: ClusterPoller, assignment: Assignment) -> None:
-    """Returns once each node serves its assigned shards. Shows new reasons of delays."""
+def _wait_for_moves(poller: ClusterPoller, assignment: Assignment) -> None:
+    """Waits until each node serves its assigned shards. Prints each new reason for a delay."""
     shown: set[str] = set()
     typer.echo(
-        "waiting: Ctrl-C ends only this, and the nodes go on; `winnow shards` shows them", err=True
+        "waiting for moves: Ctrl-C ends only this command, and the nodes continue; `winnow shards` "
+        "shows them",
+        err=True,
     )
     with StageProgress() as progress:
-        placement = PlacedShards(_poll_patiently(poller), assignment)
+        placement = PlacedShards(_poll_until_served(poller), assignment)
         left = len(placement.moving())
         progress.start("moving shards", left)
         while left:
@@ -318,10 +323,10 @@ def _wait(poller: ClusterPoller, assignment: Assignment) -> None:
                     shown.add(line)
                     progress.say(line)
             time.sleep(_INTERVAL)
-            placement = PlacedShards(_poll_patiently(poller), assignment)
+            placement = PlacedShards(_poll_until_served(poller), assignment)
             now = len(placement.moving())
             progress.advance(max(left - now, 0))
             left = now
     typer.echo(
-        f"{are(len(assignment.holders), 'shard')} where assignment {assignment.version} has them"
+        f"{are(len(assignment.holders), 'shard')} on the nodes of assignment {assignment.version}"
     )

@@ -1,4 +1,4 @@
-"""The shards of a cluster as a front node sees them, beside their assignment. Pure."""
+"""Compares the shards that a front node reports with the assignment. Pure."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _FAULTY = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedShard:
-    """A shard on a node."""
+    """A shard on a node: a row of `winnow shards`."""
 
     shard: int | None
     """Number of the shard; None for a node that runs without shards."""
@@ -28,7 +28,7 @@ class PlacedShard:
     state: str
     """State as the front node reports it; `assigned` if the node does not report the shard yet."""
     is_assigned: bool
-    """Whether the shard is assigned to the node; true without an assignment."""
+    """Whether the shard is assigned to the node; true if there is no assignment."""
     is_split: bool = False
     """Whether the shard is being split: its halves have other numbers."""
     passages: int = 0
@@ -41,13 +41,13 @@ class PlacedShard:
 
 
 class PlacedShards:
-    """Which nodes have which shards."""
+    """The nodes that hold each shard now, and the nodes to which each shard is assigned."""
 
     def __init__(self, cluster: GetClusterResponse, assignment: Assignment | None) -> None:
         self._cluster, self._assignment = cluster, assignment
 
     def rows(self) -> Iterator[PlacedShard]:
-        """Yields each shard with each of its nodes."""
+        """Yields a row for each shard on each of its nodes."""
         for shard in self._cluster.shards:
             wanted = self._wanted(shard.shard)
             for replica in shard.replicas:
@@ -72,7 +72,7 @@ class PlacedShards:
                 yield PlacedShard(shard=number, node=node, state="assigned", is_assigned=True)
         with_shards = {each.address for shard in self._cluster.shards for each in shard.replicas}
         for each in self._cluster.strangers:
-            # a node that cannot make a half of a shard says why
+            # for example, a node that cannot create a half of a shard
             is_faulty = bool(each.reason) and each.state in _FAULTY
             if is_faulty or each.address not in with_shards:
                 yield PlacedShard(
@@ -103,10 +103,9 @@ class PlacedShards:
         return addresses
 
     def moving(self) -> dict[int, str]:
-        """Describes each shard that is being split, or is not yet served by exactly the nodes of
-        the assignment.
+        """Describes each shard that is being split, or is not yet on exactly its assigned nodes.
 
-        A shard that no node serves does not move: its node is down.
+        A shard that no node serves does not count as moving, because its node is down.
         """
         moving: dict[int, str] = {}
         for shard in self._cluster.shards:
@@ -144,7 +143,7 @@ class PlacedShards:
             if self._assignment.index_id != index_id:
                 description = (
                     f"it is of index {self._assignment.index_id}, but the front node serves index "
-                    f"{index_id}: name its own assignment"
+                    f"{index_id}: give the assignment of the served index"
                 )
                 raise InvalidRequestError(Violation("assignment", description))
             return self._assignment
@@ -162,20 +161,21 @@ class PlacedShards:
         return Assignment(index_id=index_id, shards=built, version=0, nodes=nodes, holders=holders)
 
     def _parts(self, shard: int) -> list[int]:
-        """The shards that the assignment has in place of one that is served; empty if it has it."""
+        """The shards into which the assignment splits a served shard; empty if it does not."""
         if self._wanted(shard) is None or self._assignment is None:
             return []
         parts = self._assignment.partition.parts_of(shard)
         return [] if parts == [shard] else parts
 
     def _halves_not_served(self) -> list[int]:
-        """The shards of the assignment that the front node does not have yet."""
+        """The assigned shards that the front node does not report yet."""
         if self._assignment is None or self._assignment.index_id != self._cluster.index_id:
             return []
         served = {shard.shard for shard in self._cluster.shards}
         return sorted(self._assignment.holders.keys() - served)
 
     def _wanted(self, shard: int) -> tuple[str, ...] | None:
+        """The names of the nodes that a shard is assigned to; None without an assignment."""
         if self._assignment is None or self._assignment.index_id != self._cluster.index_id:
             return None
         return self._assignment.holders.get(shard, ())

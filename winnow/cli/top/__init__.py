@@ -1,1 +1,1 @@
-"""`winnow top`: the state of a cluster on a terminal, polled again and again."""
+"""`winnow top`: shows the live state of a cluster at a terminal."""

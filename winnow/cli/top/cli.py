@@ -22,7 +22,7 @@ from winnow.client import Credentials
 from winnow.errors import WinnowError
 
 _MIN_PIPE_WIDTH = 160
-"""Minimum columns of output that is not a terminal."""
+"""Minimum width of output that is not a terminal, in columns."""
 
 
 def _check_address(address: str) -> str:
@@ -67,20 +67,20 @@ def top(
     Example: winnow top --metrics 127.0.0.1:9100
 
     One front node is polled, and only its own calls are counted. Latencies come from the addresses
-    of --metrics. Rates and latencies cover the time since the last sample. Ctrl-C ends it. A front
-    node with keys requires one with the scope admin.
+    of --metrics. Rates and latencies cover the time since the last sample. Ctrl-C ends the command.
+    If the front node requires keys, the key needs the scope admin.
 
     With --json, each line has the keys:
       at: the time, as ISO 8601,
       cluster: as GET /v1/cluster gives it (64-bit numbers are strings),
-      figures: questions, refused (a second), coverage, dimmed, remembered (shares),
+      figures: questions, refused (per second), coverage, dimmed, remembered (shares),
         stages (name, p50, p95, p99, in seconds),
         processes (address, part, shards, ready, calls, queue_p95, call_p95, busy, cores, memory,
         fault).
 
     Exit codes:
-      0 Ctrl-C ended it, or --once has printed
-      1 the front does not reply
+      0 Ctrl-C ended the command, or --once has printed
+      1 the front node does not reply
       2 wrong usage
     """
     out = console()
@@ -105,7 +105,10 @@ def top(
 def _samples(
     first: ClusterSample, poll: Callable[[], ClusterSample], every: float
 ) -> Iterator[tuple[ClusterSample, IntervalFigures]]:
-    """Yields samples, each with the figures since the last one. Raises WinnowError."""
+    """Yields samples, each with the figures since the last one.
+
+    Raises WinnowError if the front node does not reply.
+    """
     before = first
     while True:
         time.sleep(every)

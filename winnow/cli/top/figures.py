@@ -33,8 +33,8 @@ _KINDS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Process:
-    """Figures of a process, from its metrics. Unknown figures are None."""
+class ProcessFigures:
+    """The figures of a process, computed from its metrics. Unknown figures are None."""
 
     address: str
     """HOST:PORT that the metrics are read from."""
@@ -43,7 +43,7 @@ class Process:
     shards: list[str] = field(default_factory=list)
     ready: bool | None = None
     calls: float | None = None
-    """Calls per second of the methods that its kind of process serves."""
+    """Calls per second, of the main methods of this kind of process."""
     queue_p95: float | None = None
     """95th percentile of the time in the queue, in seconds."""
     call_p95: float | None = None
@@ -59,34 +59,34 @@ class Process:
 
 
 def _kind_of(page: MetricsPage) -> str:
-    """The kind of process; empty if the metrics are not of Winnow."""
+    """The kind of process; empty if the metrics are not from Winnow."""
     return next((name for name, kind in _KINDS.items() if page.total(kind.ready) is not None), "")
 
 
-def _process(
+def _process_figures(
     address: str, now: MetricsPage | str, delta: MetricsPage | None, seconds: float
-) -> Process:
-    """The figures of a process.
+) -> ProcessFigures:
+    """Computes the figures of a process.
 
     Args:
         address: HOST:PORT that the metrics are read from.
-        now: its metrics, or why they are unknown.
-        delta: the increase of its metrics in the last `seconds`; None if unknown.
+        now: metrics of the process, or why they are unknown.
+        delta: the increase of the metrics in the last `seconds`; None if unknown.
         seconds: length of the interval.
 
     """
     if isinstance(now, str):
-        return Process(address=address, fault=now)
+        return ProcessFigures(address=address, fault=now)
     name = _kind_of(now)
     if not name:
-        return Process(address=address, fault="these are not metrics of a Winnow process")
+        return ProcessFigures(address=address, fault="these are not metrics of a Winnow process")
     kind, threads = _KINDS[name], now.total("winnow_node_reader_threads")
     busy = now.total("winnow_node_reader_threads_busy")
     delta = delta or MetricsPage({})
-    return Process(
+    return ProcessFigures(
         address=address,
         part=name,
-        shards=now.values("winnow_node_index_passages", "shard"),
+        shards=now.label_values("winnow_node_index_passages", "shard"),
         ready=bool(now.total(kind.ready)),
         calls=_rate(delta.total(f"{CALLS}_count", method=kind.methods), seconds),
         queue_p95=delta.quantile(0.95, kind.queue, stage="queue"),
@@ -109,7 +109,7 @@ _STAGES = ("queue", "tokenise", "encode", "retrieve", "read", "merge")
 
 @dataclass(frozen=True, slots=True)
 class StageTimes:
-    """Percentiles of a stage in the interval, in seconds; None without questions."""
+    """Percentiles of a stage in the interval, in seconds; None if there were no questions."""
 
     name: str
     p50: float | None
@@ -133,14 +133,16 @@ class IntervalFigures:
     """Share of the questions answered from the cache."""
     stages: list[StageTimes] = field(default_factory=list)
     """Stages over all front nodes with metrics. The first entry is the whole answer."""
-    processes: list[Process] = field(default_factory=list)
+    processes: list[ProcessFigures] = field(default_factory=list)
 
 
 def interval_figures(before: ClusterSample | None, now: ClusterSample) -> IntervalFigures:
-    """The figures of an interval; without an earlier sample, those of the present moment."""
+    """Computes the figures of an interval; without an earlier sample, only the present figures."""
     seconds = now.at - before.at if before else 0.0
-    deltas = _deltas(before, now)
-    processes = [_process(at, page, deltas.get(at), seconds) for at, page in now.pages.items()]
+    deltas = _increases(before, now)
+    processes = [
+        _process_figures(at, page, deltas.get(at), seconds) for at, page in now.pages.items()
+    ]
     fronts = [page for page in deltas.values() if _kind_of(page) == "front"]
     questions, refused = _question_rates(before, now, seconds)
     if not fronts:
@@ -153,20 +155,20 @@ def interval_figures(before: ClusterSample | None, now: ClusterSample) -> Interv
         dimmed=front.share("winnow_front_admissions_total", result="dimmed"),
         remembered=front.share("winnow_front_answer_cache_total", result="hit"),
         stages=[
-            _stage("answer", front, CALLS, method=_ANSWER_METHODS, status="OK"),
-            *(_stage(name, front, _STAGE, stage=name) for name in _STAGES),
+            _stage_times("answer", front, CALLS, method=_ANSWER_METHODS, status="OK"),
+            *(_stage_times(name, front, _STAGE, stage=name) for name in _STAGES),
         ],
         processes=processes,
     )
 
 
-def _deltas(before: ClusterSample | None, now: ClusterSample) -> dict[str, MetricsPage]:
+def _increases(before: ClusterSample | None, now: ClusterSample) -> dict[str, MetricsPage]:
     """The increase of the metrics of each address that both samples have."""
     deltas = {}
     for at, page in now.pages.items():
         old = before.pages.get(at) if before else None
         if isinstance(page, MetricsPage) and isinstance(old, MetricsPage):
-            deltas[at] = page.since(old)
+            deltas[at] = page.increase_since(old)
     return deltas
 
 
@@ -184,7 +186,7 @@ def _question_rates(
     )
 
 
-def _stage(
+def _stage_times(
     name: str, page: MetricsPage, histogram: str, **labels: str | tuple[str, ...]
 ) -> StageTimes:
     return StageTimes(name, *(page.quantile(at, histogram, **labels) for at in (0.5, 0.95, 0.99)))

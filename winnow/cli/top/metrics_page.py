@@ -16,7 +16,7 @@ _BOUND = "le"
 class MetricsPage:
     """The metrics of a process. Figures are sums over all series with matching labels.
 
-    Labels are filters: a value, or a tuple of values.
+    Keyword arguments filter by labels: each is the value of a label, or a tuple of allowed values.
     """
 
     def __init__(self, series: Series) -> None:
@@ -47,7 +47,7 @@ class MetricsPage:
             for labels, value in each.items():
                 yield name, labels, value
 
-    def since(self, before: Self) -> Self:
+    def increase_since(self, before: Self) -> Self:
         """The increase since `before`. A value that fell was reset, and counts from 0."""
         series: Series = {}
         for name, labels, value in self:
@@ -60,7 +60,7 @@ class MetricsPage:
         values = [value for _, value in self._matching(name, labels)]
         return sum(values) if values else None
 
-    def values(self, name: str, label: str) -> list[str]:
+    def label_values(self, name: str, label: str) -> list[str]:
         """The distinct values of a label, sorted."""
         return sorted({dict(labels).get(label, "") for labels in self._series.get(name, {})})
 

@@ -14,7 +14,7 @@ from winnow.client.calls import Call, request_id_metadata
 from winnow.v1 import cluster_pb2, cluster_pb2_grpc
 
 _MAX_PAGE_BYTES = 16 << 20
-"""A front node with a thousand shards has a page of about 10 MB."""
+"""Maximum size of a page. The page of a front node with a thousand shards has about 10 MB."""
 _PARALLEL_PAGES = 8
 
 
@@ -75,11 +75,11 @@ def _fetch_page(address: str, timeout: float) -> MetricsPage | str:
         connection.request("GET", "/metrics")
         reply = connection.getresponse()
         if reply.status != http.client.OK:
-            return f"it replies {reply.status} {reply.reason}"
+            return f"the reply is {reply.status} {reply.reason}"
         return MetricsPage.parse(reply.read(_MAX_PAGE_BYTES).decode(errors="replace"))
     except (OSError, http.client.HTTPException) as error:
         return str(error) or type(error).__name__
     except ValueError:
-        return "this is not a page of metrics"
+        return "the reply is not a page of metrics"
     finally:
         connection.close()

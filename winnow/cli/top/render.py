@@ -8,7 +8,7 @@ from rich.text import Text
 
 from winnow.cli import output
 from winnow.cli.output import printable
-from winnow.cli.top.figures import IntervalFigures, Process, StageTimes
+from winnow.cli.top.figures import IntervalFigures, ProcessFigures, StageTimes
 from winnow.quoting import many
 from winnow.telemetry.stage import duration
 from winnow.v1.cluster_pb2 import GetClusterResponse, ReplicaState, ShardState
@@ -66,9 +66,9 @@ def describe_state(replica: ReplicaState) -> tuple[str, str]:
     return STATES.get(replica.state, ("unknown", "yellow"))
 
 
-_HINT = "latencies of stages, coverage, queues and memory: give --metrics HOST:PORT of each process"
+_HINT = "for latencies, coverage, queues and memory, give --metrics HOST:PORT of each process"
 _OTHER_ROWS = 14
-"""Lines of the screen without replicas and processes."""
+"""Number of lines on the screen that show neither replicas nor processes."""
 _MIN_ROWS = 4
 
 Row = tuple[ShardState | None, ReplicaState]
@@ -82,7 +82,7 @@ def render_screen(
     `fault`: why the last poll failed; empty if it did not.
     """
     room = None if rows is None else max(rows - _OTHER_ROWS, _MIN_ROWS)
-    parts: list[RenderableType] = [*_head(cluster, figures)]
+    parts: list[RenderableType] = [*_header(cluster, figures)]
     if fault:
         parts.append(Text(printable(fault), style="bold red"))
     if figures.stages:
@@ -95,7 +95,7 @@ def render_screen(
     return Group(*parts)
 
 
-def _head(cluster: GetClusterResponse, figures: IntervalFigures) -> Iterator[Text]:
+def _header(cluster: GetClusterResponse, figures: IntervalFigures) -> Iterator[Text]:
     front = cluster.front
     passages = sum(shard.passages for shard in cluster.shards)
     shards = f"{many(len(cluster.shards), 'shard')}, {many(passages, 'passage')}"
@@ -105,7 +105,7 @@ def _head(cluster: GetClusterResponse, figures: IntervalFigures) -> Iterator[Tex
         f", {shards}" if cluster.index_id else "",
     )
     if not front.answers:
-        yield Text("the front does not answer questions (yet)", style="yellow")
+        yield Text("the front node does not answer questions now", style="yellow")
     counts = [
         f"{format_rate(figures.questions)} questions/s",
         f"{format_rate(figures.refused)} refused/s",
@@ -169,7 +169,7 @@ def _serves(shard: ShardState) -> bool:
     return any(each.state == ReplicaState.STATE_SERVING for each in shard.replicas)
 
 
-def _processes(processes: Sequence[Process], room: int | None) -> Iterator[RenderableType]:
+def _processes(processes: Sequence[ProcessFigures], room: int | None) -> Iterator[RenderableType]:
     ordered = sorted(processes, key=lambda each: each.ready is True)
     rows = [
         (
@@ -192,7 +192,7 @@ def _processes(processes: Sequence[Process], room: int | None) -> Iterator[Rende
             yield Text(printable(f"{each.address}: {each.fault}"), style="yellow")
 
 
-def _describe_process(process: Process) -> Text:
+def _describe_process(process: ProcessFigures) -> Text:
     shards = f" {', '.join(process.shards)}" if process.shards else ""
     if process.ready is False:
         return Text(f"{process.part}{shards}, not ready", style="bold red")

@@ -17,7 +17,7 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 @dataclass(frozen=True, slots=True)
 class MeanTimes:
-    """Mean times of a question, in milliseconds."""
+    """Mean times per question, in milliseconds."""
 
     cpu: tuple[float, ...]
     """CPU time of each process."""
@@ -27,7 +27,7 @@ class MeanTimes:
     """Time of content nodes to retrieve and read."""
 
 
-async def ask(
+async def time_questions(
     client: AnswerClient, questions: Sequence[str], passages: int, pids: Sequence[int]
 ) -> MeanTimes:
     """Asks every question once, after `WARM_UP` questions.

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from winnow.cli.output import AsJson, console, print_json
-from winnow.cli.result_files import reserve, write_errors
-from winnow.cli.units.measuring import MeasuringPlan, measure
+from winnow.cli.result_files import convert_write_errors, reserve_files
+from winnow.cli.units.measuring import MeasuringPlan, measure_unit_costs
 from winnow.cli.units.report import tables
 from winnow.telemetry.progress import StageProgress
 
@@ -21,20 +21,23 @@ def units(
         typer.Option(
             min=2_000,
             max=10_000_000,
-            help="Passages of a synthetic shard to measure. May be repeated. Larger shards predict "
-            "large indexes better; a hundred thousand passages take a minute or two.",
+            help="Number of passages of a synthetic shard to measure. May be repeated. Larger "
+            "shards predict large indexes better; 100,000 passages take a minute or two.",
             show_default="10000 40000",
         ),
     ] = None,
     questions: Annotated[
-        int, typer.Option(min=20, max=2_000, help="Questions for each measurement of a front.")
+        int,
+        typer.Option(
+            min=20, max=2_000, help="Number of questions for each measurement of a front node."
+        ),
     ] = 150,
     shards_per_node: Annotated[
         int,
         typer.Option(
             min=1,
             max=128,
-            help="Number of shards on each content node that a front node is measured with.",
+            help="Number of shards on each content node when front nodes are measured.",
         ),
     ] = 1,
     as_json: AsJson = False,
@@ -42,15 +45,15 @@ def units(
     """Measure the unit costs of this machine for `winnow plan`.
 
     Measures encoding, reading by length, retrieving by size, memory and disk of a passage, and the
-    cost of a shard for a front node. It takes two to three minutes, and the machine should have no
-    other load. No server is needed.
+    cost of a shard for a front node. Measuring takes two to three minutes. The machine should have
+    no other load. No server is needed.
     """
-    with reserve(out):
+    with reserve_files(out):
         with StageProgress() as progress:
             plan = MeasuringPlan(tuple(passages or ()), questions, shards_per_node=shards_per_node)
-            measured = measure(plan, progress)
+            measured = measure_unit_costs(plan, progress)
         if out is not None:
-            with write_errors(out):
+            with convert_write_errors(out):
                 out.write_text(measured.model_dump_json(indent=2) + "\n", encoding="utf-8")
             typer.echo(f"written: {out}", err=True)
     if as_json:

@@ -26,7 +26,7 @@ _START_TIMEOUT = 60.0
 
 @dataclass(frozen=True, slots=True)
 class RecordedReplies:
-    """Recorded replies of a shard, serialized."""
+    """Recorded replies of a shard, as serialized messages."""
 
     info: bytes
     retrieved: bytes
@@ -102,15 +102,14 @@ class FakeNode(shard_pb2_grpc.ShardServiceServicer):
 def fake_shards(replies: RecordedReplies, shards: int, per_node: int = 1) -> Iterator[list[str]]:
     """Serves fake content nodes on free ports of this machine; yields their addresses.
 
-    Each has `per_node` of the shards, and the last one the rest.
-
-    Raises UnavailableError if the process ended, or did not start in time.
+    Each node has `per_node` shards; the last node has the rest. Raises UnavailableError if the
+    process ended, or did not start in time.
     """
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(replies, shards, per_node, theirs), daemon=True)
     process.start()
-    theirs.close()  # else reading would block if the process ends
+    theirs.close()  # otherwise reading would block if the process ends
     try:
         yield _ports(ours, shards)
     finally:

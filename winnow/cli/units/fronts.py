@@ -21,7 +21,7 @@ from winnow.cli.local.cluster import LocalCluster, LocalPlan
 from winnow.cli.local.ports import free_ports
 from winnow.cli.local.processes import Processes
 from winnow.cli.plan.formulae import reading_shards
-from winnow.cli.units.asking import MeanTimes, ask, resident_memory
+from winnow.cli.units.asking import MeanTimes, resident_memory, time_questions
 from winnow.cli.units.fake_nodes import RecordedReplies, fake_shards
 from winnow.client.messages import AnswerClient
 from winnow.convert import shard as convert
@@ -37,12 +37,12 @@ from winnow.v1 import shard_pb2, shard_pb2_grpc
 
 SHARDS = (1, 8, 32, 128)
 _SHARDS_WITH_READS = 32
-"""Number of shards with which `_READS` reads are measured, too."""
+"""Number of shards with which questions with `_READS` reads are measured, too."""
 _READS = 10
 _READY_TIMEOUT = 60.0
 _POLL_SECONDS = 0.1
 _NO_CACHES = ("--cache-mb", "0", "--answer-cache-mb", "0")
-"""Flags of a front node."""
+"""Flags that disable the caches of a front node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class FakeNodes:
     shards_per_node: int = 1
 
 
-def measure(
+def measure_fronts(
     nodes: FakeNodes,
     questions: Sequence[str],
     progress: StageProgress,
@@ -68,7 +68,7 @@ def measure(
     for number in shards:
         with (
             fake_shards(nodes.replies, number, nodes.shards_per_node) as addresses,
-            _front(addresses) as (pid, address),
+            _run_front(addresses) as (pid, address),
         ):
             one_read[number] = signals.run(_loop_ms(address, pid, questions, 1))
             if number == _SHARDS_WITH_READS:
@@ -115,11 +115,11 @@ def measure_one_shard(
 async def _ask_and_time(
     address: str, pids: Sequence[int], questions: Sequence[str]
 ) -> tuple[MeanTimes, float]:
-    """The mean times of the cluster, and the CPU milliseconds of this client for a question."""
+    """Measures the mean times of the cluster, and this client's CPU milliseconds per question."""
     async with AnswerClient(address) as client:
-        await ask(client, questions[:1], 1, pids)
+        await time_questions(client, questions[:1], 1, pids)
         before = time.process_time()
-        times = await ask(client, questions, 1, pids)
+        times = await time_questions(client, questions, 1, pids)
         return times, 1e3 * (time.process_time() - before) / len(questions)
 
 
@@ -148,7 +148,7 @@ async def _record_replies(address: str, bundle: Bundle, question: str) -> Record
 
 
 @contextmanager
-def _front(addresses: Sequence[str]) -> Iterator[tuple[int, str]]:
+def _run_front(addresses: Sequence[str]) -> Iterator[tuple[int, str]]:
     """Runs a front node of the shards at `addresses`; yields its process id and address."""
     listen = f"127.0.0.1:{free_ports(1)[0]}"
     shard_flags = [flag for address in addresses for flag in ("--shards", address)]
@@ -169,9 +169,9 @@ async def _wait_ready(address: str, processes: Processes) -> None:
 
 
 async def _loop_ms(address: str, pid: int, questions: Sequence[str], passages: int) -> float:
-    """CPU milliseconds of a front node for a question, without encoding."""
+    """Measures the CPU milliseconds of a front node per question, without encoding."""
     async with AnswerClient(address) as client:
-        times = await ask(client, questions, passages, [pid])
+        times = await time_questions(client, questions, passages, [pid])
     return max(times.cpu[0] - times.encode, 0.01)
 
 

@@ -41,15 +41,15 @@ class MeasuringPlan:
     """Shards of each content node that front nodes are measured with."""
 
 
-def measure(plan: MeasuringPlan, progress: StageProgress) -> UnitCosts:
+def measure_unit_costs(plan: MeasuringPlan, progress: StageProgress) -> UnitCosts:
     """Measures all unit costs. The machine should have no other load.
 
     Raises WinnowError if a measured process ended.
     """
     bundle, threads = load_bundle(default_bundle()), cores()
-    node = _node(plan.passages)
+    node = _measure_node(plan.passages)
     progress.start("encoding", 1)
-    encode = _encoding(bundle, threads)
+    encode = _measure_encoding(bundle, threads)
     progress.advance()
     with tempfile.TemporaryDirectory() as directory:
         passages, index = Path(directory) / "passages.jsonl", Path(directory) / "index"
@@ -58,9 +58,9 @@ def measure(plan: MeasuringPlan, progress: StageProgress) -> UnitCosts:
         questions = synthetic_questions()[: plan.questions]
         process, replies = fronts.measure_one_shard(index, bundle, questions, progress)
         nodes = fronts.FakeNodes(replies, plan.shards_per_node)
-        front = fronts.measure(nodes, questions, progress, plan.shards)
+        front = fronts.measure_fronts(nodes, questions, progress, plan.shards)
     return UnitCosts(
-        processor=processor(),
+        processor=processor_name(),
         cores=threads,
         bundle=f"{bundle.manifest.name} {bundle.manifest.version}",
         encode=encode,
@@ -70,8 +70,8 @@ def measure(plan: MeasuringPlan, progress: StageProgress) -> UnitCosts:
     )
 
 
-def _node(passages: Sequence[int]) -> NodeUnits:
-    """Measures a content node in another process, so that its memory is that of the shards."""
+def _measure_node(passages: Sequence[int]) -> NodeUnits:
+    """Measures a content node in another process, whose memory holds nothing but the shards."""
     sizes = [flag for size in passages for flag in ("--passages", str(size))]
     return NodeUnits.model_validate_json(_run(["index", "measure", *sizes]))
 
@@ -86,7 +86,7 @@ def _run(arguments: Sequence[str]) -> bytes:
     return done.stdout
 
 
-def processor(source: Path = Path("/proc/cpuinfo")) -> str:
+def processor_name(source: Path = Path("/proc/cpuinfo")) -> str:
     """The processor's name and int8 instructions (Linux), or Python's name of it."""
     try:
         lines = source.read_text(encoding="ascii", errors="replace").splitlines()
@@ -100,13 +100,13 @@ def processor(source: Path = Path("/proc/cpuinfo")) -> str:
 
 
 LENGTHS = (4, 8, 16, 32, 62)
-"""Tokens of a question, without special ones; 62 is the longest."""
+"""Lengths of a question in tokens, without special tokens; 62 is the maximum."""
 _QUESTIONS, _PASSAGES = 50, 100
 _TOKEN = 1_000
 """Id of a token that every vocabulary has."""
 
 
-def _encoding(bundle: Bundle, threads: int) -> EncodeUnits:
+def _measure_encoding(bundle: Bundle, threads: int) -> EncodeUnits:
     """Times the encoder: questions one after the other, then passages in all threads."""
     tokenizer = Tokenizer(bundle.tokenizer)
     encoder = open_question_encoder(bundle, tokenizer.special)
@@ -114,10 +114,12 @@ def _encoding(bundle: Bundle, threads: int) -> EncodeUnits:
     for tokens in LENGTHS:
         times = time_runs(partial(encoder.question, (_TOKEN,) * tokens), _QUESTIONS)
         by_length.append(LengthCost(tokens=tokens, ms=round(median(times), 4)))
-    return EncodeUnits(question=tuple(by_length), passage=_passages(bundle, tokenizer, threads))
+    return EncodeUnits(
+        question=tuple(by_length), passage=_measure_passage_encoding(bundle, tokenizer, threads)
+    )
 
 
-def _passages(bundle: Bundle, tokenizer: Tokenizer, threads: int) -> LengthCost:
+def _measure_passage_encoding(bundle: Bundle, tokenizer: Tokenizer, threads: int) -> LengthCost:
     model = open_passage_encoder(bundle, tokenizer.special, InferenceOptions(runs=threads))
     encoder = PassageEncoder(model, bundle.manifest.encoder)
     rows = synthetic_passages()[:_PASSAGES]
@@ -134,7 +136,7 @@ def _core_milliseconds(
     pairs: Sequence[tuple[tuple[int, ...], tuple[int, ...]]],
     threads: int,
 ) -> float:
-    """Core milliseconds for a pair of title and text, while all threads encode."""
+    """Core milliseconds per pair of title and text, while all threads encode."""
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(lambda pair: encoder.encode(*pair), pairs[: 2 * threads]))
         started = time.perf_counter()

@@ -16,7 +16,7 @@ def tables(units: UnitCosts) -> Iterator[Table]:
     runs.append(("encode a passage", units.encode.passage))
     runs += [("read a passage", each) for each in units.node.read]
     if states := units.node.states:
-        runs += [("the same with states", each) for each in states.read]
+        runs += [("read a passage with states", each) for each in states.read]
         runs.append(("a question's lower layers", states.question))
         runs.append(("precompute states", states.compute))
     rows = ((name, str(cost.tokens), f"{cost.ms:.2f}") for name, cost in runs)

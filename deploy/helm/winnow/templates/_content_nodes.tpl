@@ -1,7 +1,7 @@
-{{/* A StatefulSet of content nodes with its budget and autoscaler.
-     set: its name; count: number of nodes; data: directory of the index.
-     For replicas of one shard also shard: its number; directory: its name.
-     Without them the nodes follow an assignment. */}}
+{{/* A StatefulSet of content nodes with its disruption budget and autoscaler.
+     set: name of the StatefulSet; count: number of nodes; data: directory of the index.
+     For replicas of one shard also shard: its number; directory: name of its directory.
+     Without `shard` and `directory`, the nodes follow an assignment. */}}
 {{- define "winnow.contentNodes" -}}
 {{- $name := include "winnow.name" . -}}
 {{- $url := .Values.index.url | trimSuffix "/" -}}

@@ -20,8 +20,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 {{- end -}}
 
-{{/* Host names that fronts accept over HTTP: none if keys allow any, else those of the
-     Service, and those that were given. */}}
+{{/* Host names that fronts accept over HTTP: those of the Service, and front.http.hosts. Empty, which
+     allows any name, if there are keys and front.http.hosts is empty. */}}
 {{- define "winnow.hosts" -}}
 {{- if or .Values.front.http.hosts (not .Values.keys.secretName) -}}
 {{- $name := include "winnow.name" . -}}
@@ -36,7 +36,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if and .Values.feed.enabled (or .Values.nats.enabled .Values.feed.journal .Values.feed.journalSecretName) -}}true{{- end -}}
 {{- end -}}
 
-{{/* Seconds from SIGTERM to the end: lingering, calls in progress, and two to spare. */}}
+{{/* Seconds from SIGTERM to SIGKILL: lingering, 10 for calls in progress, and 2 to spare. */}}
 {{- define "winnow.grace" -}}
 {{- add .linger 10 2 -}}
 {{- end -}}
@@ -44,8 +44,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- define "winnow.pod" -}}
 serviceAccountName: {{ include "winnow.name" . }}
 automountServiceAccountToken: false
-# else a Service called winnow-front would set WINNOW_FRONT_PORT, and a process with an unknown
-# setting does not start
+# otherwise a Service called winnow-front would set WINNOW_FRONT_PORT, and a process does not start
+# with an unknown setting
 enableServiceLinks: false
 {{- with .Values.image.pullSecrets }}
 imagePullSecrets: {{- toYaml . | nindent 2 }}
@@ -72,19 +72,19 @@ envFrom:
 {{- end }}
 {{- end -}}
 
-{{/* Health by gRPC: readiness and liveness. */}}
+{{/* Readiness, startup and liveness probes by gRPC health. */}}
 {{- define "winnow.probes" -}}
 readinessProbe:
   grpc: {port: {{ . }}}
   periodSeconds: 2
   timeoutSeconds: 2
-# a content node answers at once, also while it loads; the others after loading
+# a content node replies at once, even while it loads; other processes reply only after loading
 startupProbe:
   grpc: {port: {{ . }}, service: live}
   periodSeconds: 2
   timeoutSeconds: 2
   failureThreshold: 60
-# a minute without a reply: a process that is only busy is not killed
+# a process is killed after a minute without a reply, so that a busy one is not killed
 livenessProbe:
   grpc: {port: {{ . }}, service: live}
   periodSeconds: 10
@@ -97,7 +97,7 @@ livenessProbe:
 {{- ternary "https" "kubernetes.io/h2c" (ne .Values.tls.secretName "") -}}
 {{- end -}}
 
-{{/* Variables of a process, by the prefix of its settings. */}}
+{{/* TLS variables of a process, with the prefix of its settings. */}}
 {{- define "winnow.tls" -}}
 - {name: {{ .prefix }}_TLS_CERT, value: /tls/tls.crt}
 - {name: {{ .prefix }}_TLS_KEY, value: /tls/tls.key}
@@ -108,7 +108,7 @@ livenessProbe:
 - {name: {{ .prefix }}_HEALTH_LISTEN, value: "0.0.0.0:9101"}
 {{- end -}}
 
-{{/* Variables of a process that calls content nodes. */}}
+{{/* TLS variables of a process that calls content nodes. */}}
 {{- define "winnow.peers" -}}
 - {name: {{ .prefix }}_PEER_CA, value: /tls/ca.crt}
 - {name: {{ .prefix }}_PEER_CERT, value: /tls/tls.crt}
@@ -116,13 +116,13 @@ livenessProbe:
 - {name: {{ .prefix }}_PEER_NAME, value: {{ .name | quote }} }
 {{- end -}}
 
-{{/* URL of the assignment: a separate one for each release that serves the index. */}}
+{{/* URL of the assignment. Each release that serves the index has its own. */}}
 {{- define "winnow.assignment" -}}
 {{- $url := .Values.index.url | trimSuffix "/" -}}
 {{- .Values.nodes.assignment | default (printf "%s/assignments/%s-%s.json" $url .Release.Namespace (include "winnow.name" .)) -}}
 {{- end -}}
 
-{{/* Number of content nodes before an upgrade; 0 if they did not share their shards. */}}
+{{/* Number of content nodes before an upgrade; 0 if nodes.replicas was not set. */}}
 {{- define "winnow.nodesBefore" -}}
 {{- $set := lookup "apps/v1" "StatefulSet" .Release.Namespace (printf "%s-node" (include "winnow.name" .)) -}}
 {{- if $set -}}{{ $set.spec.replicas }}{{- else -}}0{{- end -}}

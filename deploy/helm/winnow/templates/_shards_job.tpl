@@ -1,10 +1,11 @@
-{{/* A Job that leaves each shard on node.replicas of the nodes, and none on other nodes.
-     creates: whether it creates the assignment if there is none. */}}
+{{/* A Job that spreads the shards over the first nodes.replicas nodes, node.replicas copies of each,
+     and moves all shards away from other nodes.
+     creates: whether the Job creates the assignment if there is none. */}}
 {{- define "winnow.shardsJob" -}}
 {{- $name := include "winnow.name" . -}}
 {{- $assignment := include "winnow.assignment" . -}}
 {{- $replicas := int .Values.node.replicas -}}
-# when it gives up, the nodes go on moving shards
+# if the Job gives up, the nodes continue to move shards
 activeDeadlineSeconds: {{ .Values.nodes.moveSeconds }}
 backoffLimit: 100
 template:

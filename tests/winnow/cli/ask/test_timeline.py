@@ -7,13 +7,13 @@ from rich.console import Console
 from scripted_front import full_reply
 
 from winnow.cli.ask.render import render_reply
-from winnow.cli.ask.timeline import timeline
+from winnow.cli.ask.timeline import render_timeline
 from winnow.client import CallKind, CallOutcome, ReadTiming, ShardCall, Timings
 from winnow.client.reply_messages import reply_of_message
 
 
 def lines(timings: Timings, width: int = 90) -> list[str]:
-    return [line.plain for line in timeline(timings, width)]
+    return [line.plain for line in render_timeline(timings, width)]
 
 
 def test_every_stage_call_and_read_is_where_it_was_shard_by_shard() -> None:

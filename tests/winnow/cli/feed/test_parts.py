@@ -88,21 +88,21 @@ def test_surplus_passages_are_deleted_before_the_document_comes_again_longer() -
 
 def test_the_line_that_all_is_durable_up_to_waits_for_the_slowest() -> None:
     ledger = Ledger(10)
-    first, second, third = (ledger.begin() for _ in range(3))
-    ledger.finish(second, 30)
+    first, second, third = (ledger.begin_batch() for _ in range(3))
+    ledger.finish_batch(second, 30)
     assert ledger.line == 10
-    ledger.finish(first, 20)
+    ledger.finish_batch(first, 20)
     assert ledger.line == 30
-    ledger.finish(third, 30)
+    ledger.finish_batch(third, 30)
     assert ledger.line == 30
 
 
 @given(st.permutations(range(8)))
 def test_no_line_is_called_durable_before_all_lines_up_to_it_are(order: list[int]) -> None:
     ledger, ended = Ledger(), set()
-    numbers = [ledger.begin() for _ in order]
+    numbers = [ledger.begin_batch() for _ in order]
     for place in order:
-        ledger.finish(numbers[place], place + 1)
+        ledger.finish_batch(numbers[place], place + 1)
         ended.add(place)
         assert ledger.line == next((n for n in range(9) if n not in ended), 8)
 
@@ -139,10 +139,10 @@ def test_a_place_in_another_source_or_with_other_options_is_refused(tmp_path: Pa
     source, place = tmp_path / "p.jsonl", ResumeFile(tmp_path / "p.jsonl.feeding")
     source.write_text("one\n")
     place.write(1, FeedSource.of(source, cut=True, delete=False))
-    with pytest.raises(ArtefactError, match="of another source or other options"):
+    with pytest.raises(ArtefactError, match="another source or other options"):
         place.read(source, cut=False, delete=False)
     source.write_text("two\n")
-    with pytest.raises(ArtefactError, match="of another source"):
+    with pytest.raises(ArtefactError, match="another source"):
         place.read(source, cut=True, delete=False)
 
 

@@ -103,7 +103,7 @@ class Desk:
         self.rests: list[float] = []
         self.stored = 0
         self.sender = Sender(
-            requests=self.feeds,
+            writer=self.feeds,
             ledger=self.ledger,
             patience=patience,
             on_refused=self.bad.append,

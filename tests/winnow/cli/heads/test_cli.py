@@ -59,7 +59,7 @@ def publish(shell: Shell, tmp_path: Path, head: str, version: int = 1, **fields:
 def test_a_head_is_published_listed_and_replaced(shell: Shell, tmp_path: Path) -> None:
     assert "intent: version 1 of" in publish(shell, tmp_path, "intent")
     shown = publish(shell, tmp_path, "intent", 2, accuracy={"accuracy": 91.25})
-    assert "before it version 1" in shown
+    assert "previously version 1" in shown
     publish(shell, tmp_path, "names", kind="token")
     found = shell.json("list", shell.store)
     assert found["encoder"]["name"] == "small"
@@ -78,7 +78,7 @@ def test_heads_are_pinned_and_rolled_back(shell: Shell, tmp_path: Path) -> None:
     for version in (1, 2):
         publish(shell, tmp_path, "intent", version)
     store = ("--store", shell.store)
-    assert "it is pinned" in shell.says("pin", "intent", *store)
+    assert "; pinned" in shell.says("pin", "intent", *store)
     assert shell.json("unpin", "intent", *store)["pinned"] is False
     assert shell.json("rollback", "intent", *store)["version"] == 1
     assert shell.json("rollback", "intent", "--version", "2", *store)["version"] == 2

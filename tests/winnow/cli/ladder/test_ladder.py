@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from winnow.cli.commands import app
+from winnow.cli.commands import build_app
 from winnow.cli.ladder import making, texts
 from winnow.cli.ladder.cli import _show, plot
 from winnow.cli.ladder.model import StepModel
-from winnow.cli.ladder.run import LadderPlan, measure, step_results
+from winnow.cli.ladder.run import LadderPlan, measure_steps, step_results
 from winnow.cli.ladder.steps import STEPS, EncoderShape, LadderStep, Precision
 from winnow.cli.ladder.worker import WorkerResult
 from winnow.cli.output import to_json
@@ -31,7 +31,7 @@ SMALL_STEPS = (PADDED, PLAIN, HEADS, CACHED)
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("ladder")
-    making.make_missing(directory, SMALL_STEPS, lambda _: None)
+    making.create_missing_models(directory, SMALL_STEPS, lambda _: None)
     return directory
 
 
@@ -43,7 +43,7 @@ def test_each_step_has_one_lever_more_and_the_same_texts_to_predict() -> None:
 
 def test_models_are_made_once(place: Path) -> None:
     said: list[str] = []
-    making.make_missing(place, SMALL_STEPS, said.append)
+    making.create_missing_models(place, SMALL_STEPS, said.append)
     assert said == []
     assert sorted(file.name for file in place.iterdir()) == [
         "head-32.onnx",
@@ -57,8 +57,8 @@ def test_without_the_package_that_makes_models_its_extra_is_named(
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     with pytest.raises(UnavailableError, match=r"\[ladder\]"):
-        making.make_missing(tmp_path, SMALL_STEPS, lambda _: None)
-    making.make_missing(place, SMALL_STEPS, lambda _: None)  # all there: not needed
+        making.create_missing_models(tmp_path, SMALL_STEPS, lambda _: None)
+    making.create_missing_models(place, SMALL_STEPS, lambda _: None)  # all there: not needed
 
 
 def test_padding_is_masked_and_changes_no_value(place: Path) -> None:
@@ -82,7 +82,7 @@ def test_every_round_measures_every_step(place: Path) -> None:
         steps=SMALL_STEPS, workers=2, requests=20, rounds=2, seconds=60.0, distinct_texts=500
     )
     with StageProgress() as progress:
-        found = measure(plan, place, progress)
+        found = measure_steps(plan, place, progress)
     assert [step.name for step in found] == ["padded", "plain", "heads", "cached"]
     assert {step.requests for step in found} == {40}
     assert all(len(step.rates) == 2 for step in found)
@@ -96,7 +96,7 @@ def test_a_worker_that_cannot_load_its_model_says_why(tmp_path: Path) -> None:
         steps=(PLAIN,), workers=1, requests=1, rounds=1, seconds=1.0, distinct_texts=5
     )
     with StageProgress() as progress, pytest.raises(ArtefactError, match=r"small-fp32\.onnx"):
-        measure(plan, tmp_path, progress)
+        measure_steps(plan, tmp_path, progress)
 
 
 def test_factors_compare_steps_of_the_same_round() -> None:
@@ -149,6 +149,6 @@ def test_a_file_without_texts_is_refused_by_name(tmp_path: Path, content: bytes)
 
 def test_the_ladder_stands_below_bench_which_works_as_before() -> None:
     for words, said in ((["bench", "ladder"], "--rounds"), (["bench"], "--questions")):
-        shown = CliRunner().invoke(app(words), [*words, "--help"], env={"COLUMNS": "100"})
+        shown = CliRunner().invoke(build_app(words), [*words, "--help"], env={"COLUMNS": "100"})
         assert shown.exit_code == 0
         assert said in shown.output

@@ -8,15 +8,15 @@ import pytest
 from typer.testing import CliRunner, Result
 from units_made import units
 
-from winnow.cli.commands import app
-from winnow.cli.plan.planning import PlanRequest, explain_nodes, fastest_plan, plan
+from winnow.cli.commands import build_app
+from winnow.cli.plan.planning import PlanRequest, explain_nodes, fastest_plan, smallest_plan
 from winnow.errors import WinnowError
 
 LARGE = PlanRequest(passages=21e6, dimension=768, qps=1, p99_ms=2_000)
 
 
 def test_a_quiet_index_has_as_many_nodes_as_its_memory_takes() -> None:
-    made = plan(units(), LARGE)
+    made = smallest_plan(units(), LARGE)
     assert made is not None
     # 3.67 KB each, in 14.4 GiB less the models
     assert made.nodes == made.for_memory == 6
@@ -25,25 +25,28 @@ def test_a_quiet_index_has_as_many_nodes_as_its_memory_takes() -> None:
 
 
 def test_an_index_that_is_fed_has_room_for_two_generations() -> None:
-    made = plan(units(), replace(LARGE, fed=True))
+    made = smallest_plan(units(), replace(LARGE, fed=True))
     assert made is not None
     assert made.shards == 11
 
 
 def test_a_busy_index_has_as_many_nodes_as_its_reads_take() -> None:
     wanted = replace(LARGE, passages=1e5, qps=100)
-    made = plan(units(), wanted)
+    made = smallest_plan(units(), wanted)
     assert made is not None
     assert made.busy <= wanted.max_utilisation
     assert explain_nodes(made, wanted).startswith("load")
-    half = plan(units(), replace(wanted, qps=50))
+    half = smallest_plan(units(), replace(wanted, qps=50))
     assert half is not None
     assert half.nodes < made.nodes
 
 
 def test_states_take_disk_and_building_and_save_reading() -> None:
     wanted = replace(LARGE, passages=1e5, qps=100, tokens=150)
-    without, made = plan(units(), wanted), plan(units(), replace(wanted, states=True))
+    without, made = (
+        smallest_plan(units(), wanted),
+        smallest_plan(units(), replace(wanted, states=True)),
+    )
     assert without is not None
     assert made is not None
     assert without.served.read == 15.0
@@ -58,21 +61,21 @@ def test_states_take_disk_and_building_and_save_reading() -> None:
 def test_units_without_states_plan_none() -> None:
     known = units()
     unknown = known.model_copy(update={"node": known.node.model_copy(update={"states": None})})
-    assert plan(unknown, LARGE) is not None
+    assert smallest_plan(unknown, LARGE) is not None
     with pytest.raises(ValueError, match="leave out --states"):
-        plan(unknown, replace(LARGE, states=True))
+        smallest_plan(unknown, replace(LARGE, states=True))
 
 
 def test_a_low_latency_needs_more_nodes_than_memory_and_load_do() -> None:
     wanted = replace(LARGE, passages=1e5, p99_ms=45)
-    made = plan(units(), wanted)
+    made = smallest_plan(units(), wanted)
     assert made is not None
     assert made.p99_ms <= 45
     assert explain_nodes(made, wanted).startswith("latency")
 
 
 def test_replicas_and_fronts_are_never_fewer_than_wanted() -> None:
-    made = plan(units(), replace(LARGE, replicas=2, fronts=3))
+    made = smallest_plan(units(), replace(LARGE, replicas=2, fronts=3))
     assert made is not None
     assert made.replicas >= 2
     assert made.fronts == 3
@@ -80,24 +83,24 @@ def test_replicas_and_fronts_are_never_fewer_than_wanted() -> None:
 
 def test_an_impossible_latency_has_no_plan_but_a_fastest_one() -> None:
     wanted = replace(LARGE, p99_ms=5)
-    assert plan(units(), wanted) is None
+    assert smallest_plan(units(), wanted) is None
     assert fastest_plan(units(), wanted).p99_ms > 5
 
 
 def test_nodes_too_small_for_the_models_are_an_error() -> None:
     with pytest.raises(ValueError, match="give the nodes more memory"):
-        plan(units(), replace(LARGE, node_bytes=1e8))
+        smallest_plan(units(), replace(LARGE, node_bytes=1e8))
 
 
 @pytest.mark.parametrize("passages", [1e12, 1e308])
 def test_more_passages_than_any_index_has_are_an_error(passages: float) -> None:
     with pytest.raises(ValueError, match="passages do not fit into 4,096 nodes of 16 GiB"):
-        plan(units(), replace(LARGE, passages=passages))
+        smallest_plan(units(), replace(LARGE, passages=passages))
 
 
 def run(*arguments: str) -> Result:
     words = ["plan", *arguments]
-    return CliRunner().invoke(app(words), words, env={"COLUMNS": "200"})
+    return CliRunner().invoke(build_app(words), words, env={"COLUMNS": "200"})
 
 
 @pytest.fixture

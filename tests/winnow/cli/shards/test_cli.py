@@ -134,7 +134,7 @@ def test_a_move_can_be_awaited(run: Any, front: Front) -> None:
     front.next_shards = [front.shards, both, {**both, 1: ["b"]}]
     code, out, err = run("move", "1", "--to", "b", "--wait")
     assert code == 0
-    assert out.endswith("3 shards are where assignment 1 has them\n")
+    assert out.endswith("3 shards are on the nodes of assignment 1\n")
     assert "Ctrl-C ends only this" in err
 
 
@@ -146,9 +146,9 @@ def test_a_move_can_be_awaited(run: Any, front: Front) -> None:
         (["move", "1", "--to", "a"], "node a already has shard 1"),
         (["move", "1", "--to", "b", "--from", "b"], "shard 1 is on a, not on b"),
         (["spread", "--without", "a", "--without", "b"], "no node would remain"),
-        (["spread", "--without", "x"], "there is no node x; those that run: a, b"),
-        (["spread", "--replicas", "3"], "--replicas 3 needs that many nodes; only these may get"),
-        (["spread", "--node", "a", "--node", "x"], "--node: x does not run; those that run: a, b"),
+        (["spread", "--without", "x"], "there is no node x; running nodes: a, b"),
+        (["spread", "--replicas", "3"], "--replicas 3 needs 3 nodes; only these may get"),
+        (["spread", "--node", "a", "--node", "x"], "--node: x does not run; running nodes: a, b"),
     ],
 )
 def test_an_impossible_change_is_refused(
@@ -305,5 +305,5 @@ def test_a_shard_that_follows_a_journal_is_not_split(
     front.journaled = True
     code, _, err = run("split", "1")
     assert code == 1
-    assert "shard 1 follows a journal, and cannot be split: `winnow index build" in err
+    assert "shard 1 follows a journal, and cannot be split: build an index with" in err
     assert not (tmp_path / "assignment.json").exists()

@@ -22,7 +22,7 @@ def test_series_that_match_are_added_up() -> None:
     assert shown.total("took_sum", stage="read") == 4
     assert shown.total("calls_total", method=("Read", "Search")) == 2
     assert shown.total("calls_total", method="Search") is None
-    assert shown.values("took_count", "stage") == ["idle", "read"]
+    assert shown.label_values("took_count", "stage") == ["idle", "read"]
     assert shown.mean("took") == 2
     assert shown.share("took_count", stage="read") == 1
 
@@ -45,9 +45,9 @@ def test_a_quantile_lies_between_two_bounds_as_prometheus_has_it(
 
 
 def test_counts_since_a_page_are_all_counts_after_a_restart() -> None:
-    assert page(1, 1, 3).since(page(1, 1)).quantile(0.5, "took") == 3
-    assert page(calls=7).since(page(calls=5)).total("calls_total") == 2
-    assert page(calls=2).since(page(calls=5)).total("calls_total") == 2
+    assert page(1, 1, 3).increase_since(page(1, 1)).quantile(0.5, "took") == 3
+    assert page(calls=7).increase_since(page(calls=5)).total("calls_total") == 2
+    assert page(calls=2).increase_since(page(calls=5)).total("calls_total") == 2
 
 
 def test_pages_of_several_processes_are_one_together() -> None:

@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from rich.console import Console
 from shown_cluster import SERVING, cluster, front_metrics, node_metrics, replica
 
-from winnow.cli.top.figures import IntervalFigures, Process, interval_figures
+from winnow.cli.top.figures import IntervalFigures, ProcessFigures, interval_figures
 from winnow.cli.top.metrics_page import MetricsPage
 from winnow.cli.top.polling import ClusterSample
 from winnow.cli.top.render import (
@@ -90,7 +90,7 @@ def test_replicas_that_do_not_serve_come_first_and_say_why() -> None:
 
 def test_replies_cannot_move_the_cursor() -> None:
     assert "\x1b" not in shown(
-        cluster(), IntervalFigures(processes=[Process(address="x", fault="\x1b[2J")])
+        cluster(), IntervalFigures(processes=[ProcessFigures(address="x", fault="\x1b[2J")])
     )
 
 

@@ -8,11 +8,11 @@ import pytest
 from typer.testing import CliRunner
 from units_made import units
 
-from winnow.cli.commands import app
+from winnow.cli.commands import build_app
 from winnow.cli.plan.formulae import reading_shards
 from winnow.cli.units.fake_nodes import RecordedReplies, fake_shards
 from winnow.cli.units.fronts import fit_front_units, write_passages
-from winnow.cli.units.measuring import processor
+from winnow.cli.units.measuring import processor_name
 from winnow.cli.units.report import tables
 from winnow.v1 import shard_pb2, shard_pb2_grpc
 
@@ -93,8 +93,8 @@ def test_passages_to_measure_with_are_json_lines(tmp_path: Path) -> None:
 def test_the_processor_is_named_with_what_it_can_do(tmp_path: Path) -> None:
     path = tmp_path / "cpuinfo"
     path.write_text("model name\t: Fast\nflags\t\t: sse avx512_vnni\n\nmodel name\t: Fast\n")
-    assert processor(path) == "Fast, avx512_vnni"
-    assert processor(tmp_path / "missing")
+    assert processor_name(path) == "Fast, avx512_vnni"
+    assert processor_name(tmp_path / "missing")
 
 
 def test_units_are_shown_as_tables() -> None:
@@ -103,6 +103,6 @@ def test_units_are_shown_as_tables() -> None:
 
 def test_units_stand_below_bench() -> None:
     words = ["bench", "units"]
-    shown = CliRunner().invoke(app(words), [*words, "--help"], env={"COLUMNS": "100"})
+    shown = CliRunner().invoke(build_app(words), [*words, "--help"], env={"COLUMNS": "100"})
     assert shown.exit_code == 0
     assert "--out" in shown.output
