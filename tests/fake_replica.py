@@ -27,6 +27,7 @@ class FakeReplica:
     full: bool = False
     storing: asyncio.Event = field(default_factory=asyncio.Event)
     """While it is cleared, `store_from_journal` waits."""
+    takes_writes: bool = True
     max_writes: int = 1_000
     """Largest number of writes in one call."""
 
@@ -37,6 +38,9 @@ class FakeReplica:
         await asyncio.sleep(0)
         if any(write.id == "odd" for write in writes):
             raise InvalidRequestError(Violation("id", "odd"))
+
+    async def end_for_halves(self) -> None:
+        self.takes_writes = False
 
     async def store_from_journal(
         self, writes: Sequence[Write], journal_position: str, log_id: str = ""

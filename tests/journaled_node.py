@@ -16,7 +16,7 @@ from winnow.content_node.journal.metrics import JournalMetrics
 from winnow.deadline import Deadline
 from winnow.journal.journal import Journal
 
-MESSAGES = JournalMessages("index", 0, "encoding")
+MESSAGES = JournalMessages("index", 0, 0, "encoding")
 LATER = Deadline.after(86_400)  # counted from the import: beyond the last test
 
 

@@ -1,9 +1,10 @@
 """Finds the shards in the directory of an index."""
 
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from winnow.domain.partition import halves_of
-from winnow.domain.shard import INDEX_FILE, MAX_SHARDS, shard_name
+from winnow.domain.partition import ancestors_of, halves_of
+from winnow.domain.shard import INDEX_FILE, MAX_SHARDS, number_of, shard_name
 from winnow.errors import ArtefactError
 from winnow.files.checksummed_json import (
     CHECKSUM_FIELD,
@@ -14,9 +15,9 @@ from winnow.files.checksummed_json import (
 
 
 def shard_directories(index: Path) -> list[Path]:
-    """Returns the directories of the shards of an index, in order.
+    """The directories of the shards of an index, in order.
 
-    Raises ArtefactError if `index` is not an index, or a shard was split (see `built_shards`).
+    Raises ArtefactError if `index` is not an index.
     """
     path = index / INDEX_FILE
     if not path.is_file() and index.is_dir() and (index.parent / INDEX_FILE).is_file():
@@ -35,21 +36,24 @@ def shard_directories(index: Path) -> list[Path]:
             f"{path} is damaged: {shards!r} is not a number of shards from 1 to "
             f"{MAX_SHARDS}; copy it again, or build the index again"
         )
-    return built_shards(index, shards)
+    return present_shards(index, shards)
 
 
-def built_shards(index: Path, shards: int) -> list[Path]:
-    """Returns the directories of the shards that an index was built with, in order.
+def present_shards(index: Path, shards: int) -> list[Path]:
+    """The directories of the shards of an index that was built with `shards` of them, in order.
 
-    Raises ArtefactError if a shard has been split, so that only its halves exist.
+    A shard that was split is replaced by its halves. A shard or a half that is missing is listed
+    all the same.
     """
-    directories = [index / shard_name(shard, shards) for shard in range(shards)]
-    for shard, directory in enumerate(directories):
-        halves = [index / shard_name(half, shards) for half in halves_of(shard, shards)]
-        if not directory.exists() and (present := [each for each in halves if each.exists()]):
-            raise ArtefactError(
-                f"shard {shard} of {index} was split: a node with --assignment and --data {index} "
-                f"serves its halves; `winnow index snapshot` copies a shard by its directory, such "
-                f"as {present[0]}"
-            )
-    return directories
+    present = {number_of(each.name) for each in index.glob(f"shard-*-of-{shards:05d}")} - {None}
+    numbers = [part for shard in range(shards) for part in _parts(shard, shards, present)]
+    return [index / shard_name(number, shards) for number in numbers]
+
+
+def _parts(shard: int, shards: int, present: Collection[int | None]) -> Iterator[int]:
+    """Yields a shard, or the parts of it that are present instead."""
+    if shard in present or not any(shard in ancestors_of(each, shards) for each in present if each):
+        yield shard
+        return
+    for half in halves_of(shard, shards):
+        yield from _parts(half, shards, present)

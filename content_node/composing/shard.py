@@ -198,13 +198,11 @@ class RunningShard:
         owner of a copy does not reply.
         """
         live, settings = self._live, self._parts.settings
-        if live is None or not settings.feed or settings.journal:
-            return True
-        if self.must_be_replaced:
+        if live is None or not settings.feed or self.must_be_replaced:
             return True
         if self._follower is not None and live.custody.role is Role.FOLLOWER:
             return await self._follower.prepare_drop()
-        return False
+        return bool(settings.journal)
 
     @property
     def can_split(self) -> bool:
@@ -256,6 +254,8 @@ class RunningShard:
     async def _run_follower(self, follower: LogFollower) -> None:
         try:
             await follower.run()
+            if self._fed is not None:
+                self._fed.follow_journal()
         except Exception as error:  # noqa: BLE001 (no other code would notice the failure)
             reason = str(error) or repr(error)
             _log.exception("following the owner stopped", reason=reason)
@@ -272,7 +272,7 @@ class RunningShard:
         lower_priority(settings.reader_nice)
         if self._pull:
             pull_shard(self._pull, self.directory)
-        if settings.feed and not settings.journal and parts.peer_nodes is not None:
+        if settings.feed and parts.peer_nodes is not None:
             resume_following(self.directory)
         live = open_live(
             self.directory,

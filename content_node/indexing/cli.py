@@ -21,7 +21,7 @@ from winnow.content_node.states.advice import reader_name, states_command
 from winnow.content_node.states.index import write_states
 from winnow.content_node.states.manifest import STATES_FILE
 from winnow.domain.shard import INDEX_FILE, MAX_SHARDS, PASSAGES_PER_SHARD
-from winnow.index_directory import built_shards
+from winnow.index_directory import present_shards
 from winnow.packaged import default_bundle
 from winnow.quoting import many
 from winnow.settings.common import cores
@@ -240,7 +240,7 @@ def add_states(
 def inspect(directory: _Directory, as_json: AsJson = False) -> None:
     """Show the shards of an index, its writes and its states, without checking them."""
     index = read_index_manifest(directory)
-    directories = built_shards(directory, index.shards)
+    directories = present_shards(directory, index.shards)
     shards = list(map(read_current_shard, directories))
     if as_json:
         manifests = [read_shard_manifest(each) for each in directories]

@@ -20,10 +20,11 @@ from winnow.content_node.live.opening import check_log_continues_base, open_log
 from winnow.content_node.live.reading import log_path, read_state
 from winnow.content_node.merging.newest import open_newest
 from winnow.content_node.shard.manifest import read_index_manifest, read_shard_manifest
+from winnow.domain.partition import holds
 from winnow.domain.shard import INDEX_FILE
 from winnow.errors import ArtefactError
 from winnow.files.opened import sha256, verify
-from winnow.index_directory import built_shards
+from winnow.index_directory import present_shards
 from winnow.quoting import many
 
 
@@ -85,14 +86,15 @@ def verified_shards(index: Path, bundle: Manifest) -> list[tuple[Path, CurrentSh
             "from the passages"
         )
     shards, passages = [], 0
-    for number, directory in enumerate(_shards(index)):
+    for directory in _shards(index):
         built = read_shard_manifest(directory)
-        if faults := identity_faults(built, number, manifest):
+        if faults := identity_faults(built, directory, manifest):
             raise ArtefactError(f"{directory} is not of this index: {'; '.join(faults)}")
         open_newest(directory, 0, _verify_passages, feeding=False)
         shards.append((directory, read_current_shard(directory)))
         passages += built.passages
-    if passages != manifest.passages:
+    # the halves of a shard that was split have its merged writes
+    if passages != manifest.passages and len(shards) == manifest.shards:
         raise ArtefactError(
             f"the shards of {index} hold {many(passages, 'passage')}, but its manifest says "
             f"{manifest.passages}"
@@ -111,7 +113,9 @@ def replay_unmerged(
     """
 
     def apply_unmerged(write: LoggedWrite) -> None:
-        if write.sequence > shard.manifest.sequence:
+        # the log of a half has the writes of the other half as deletions
+        is_own = holds(shard.manifest.shard, shard.manifest.shards, write.id)
+        if is_own and write.sequence > shard.manifest.sequence:
             apply(write)
 
     with contextlib.closing(open_log(directory, lambda _: apply_unmerged, feeding=False)) as log:
@@ -119,7 +123,7 @@ def replay_unmerged(
 
 
 def _shards(index: Path) -> list[Path]:
-    shards = built_shards(index, read_index_manifest(index).shards)
+    shards = present_shards(index, read_index_manifest(index).shards)
     for shard in shards:
         check_owned(shard)
     return shards

@@ -14,8 +14,9 @@ from winnow.content_node.shard.manifest import (
 )
 from winnow.content_node.states.checking import states_fault
 from winnow.content_node.states.manifest import STATES_FILE
+from winnow.domain.shard import number_of, shard_name
 from winnow.errors import WinnowError
-from winnow.index_directory import built_shards
+from winnow.index_directory import present_shards
 from winnow.quoting import many
 
 
@@ -48,10 +49,11 @@ def verify_index(directory: Path, sample: int, min_recall: float) -> list[ShardR
 
     """
     index, target = read_index_manifest(directory), GraphTarget(sample, min_recall)
-    shards = built_shards(directory, index.shards)
-    reports = [_check_built(each, shard, index, target) for shard, each in enumerate(shards)]
+    shards = present_shards(directory, index.shards)
+    reports = [_check_built(each, index, target) for each in shards]
     total = sum(report.passages for report in reports)
-    if total != index.passages and not any(report.faults for report in reports):
+    is_split = len(shards) > index.shards  # halves have the merged writes of their shard
+    if total != index.passages and not is_split and not any(each.faults for each in reports):
         fault = (
             f"the shards hold {many(total, 'passage')}, but the index manifest says "
             f"{index.passages}"
@@ -63,10 +65,9 @@ def verify_index(directory: Path, sample: int, min_recall: float) -> list[ShardR
     return [_add_states(report, shard) for report, shard in zip(reports, shards, strict=True)]
 
 
-def _check_built(
-    directory: Path, shard: int, index: IndexManifest, target: GraphTarget
-) -> ShardReport:
-    """Checks a shard as it was built, without its writes."""
+def _check_built(directory: Path, index: IndexManifest, target: GraphTarget) -> ShardReport:
+    """Checks a shard as it was built, or as it was split from another one, without its writes."""
+    shard = number_of(directory.name) or 0
     try:
         manifest = read_shard_manifest(directory)
         findings = check_contents(directory, manifest, target)
@@ -76,7 +77,7 @@ def _check_built(
         shard=shard,
         passages=manifest.passages,
         recall=findings.recall,
-        faults=(*identity_faults(manifest, shard, index), *findings.faults),
+        faults=(*identity_faults(manifest, directory, index), *findings.faults),
     )
 
 
@@ -124,10 +125,10 @@ def _describe(error: Exception) -> str:
     return str(error) if isinstance(error, WinnowError) else f"it cannot be read: {error!r}"
 
 
-def identity_faults(manifest: ShardManifest, shard: int, index: IndexManifest) -> list[str]:
-    """Returns the reasons why `manifest` is not that of shard number `shard` of `index`."""
-    faults = []
-    if (manifest.shard, manifest.shards) != (shard, index.shards):
+def identity_faults(manifest: ShardManifest, directory: Path, index: IndexManifest) -> list[str]:
+    """Returns the reasons why a manifest is not that of the shard whose directory this is."""
+    faults, shard = [], manifest.shard
+    if directory.name != shard_name(shard, index.shards) or manifest.shards != index.shards:
         faults.append(f"its manifest is of shard {manifest.shard} of {manifest.shards}")
     if manifest.index_id != index.index_id:
         faults.append(f"it belongs to index {manifest.index_id}, not {index.index_id}")
@@ -135,6 +136,7 @@ def identity_faults(manifest: ShardManifest, shard: int, index: IndexManifest) -
         faults.append(
             f"it was encoded by {manifest.encoding_fingerprint}, not {index.encoding_fingerprint}"
         )
-    if not faults and index.manifests and manifest.checksum != index.manifests[shard]:
+    built = index.manifests[shard:] if index.manifests else ()  # empty for a half
+    if not faults and built and manifest.checksum != built[0]:
         faults.append("it is not the shard that was built for the index: copy that shard again")
     return faults

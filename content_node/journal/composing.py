@@ -14,6 +14,7 @@ from winnow.content_node.journal.metrics import JournalMetrics
 from winnow.content_node.live.limits import direct_write_refusal
 from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.shard.changes import Change
+from winnow.domain.partition import root_of
 from winnow.domain.shard import ShardInfo
 from winnow.journal.expiry import SKEW
 from winnow.journal.opening import open_journal
@@ -48,11 +49,14 @@ class ShardWritePath:
         self._shard = shard
         self._writer: JournaledShard | None = None
         self._task: asyncio.Task[None] | None = None
+        self._on_change: OnChange | None = None
         if not journal:
             return
-        self._journal = open_journal(journal, info.index_id, info.shard, skew)
-        messages = JournalMessages(info.index_id, info.shard, encoding_fingerprint)
+        built = root_of(info.shard, info.shards)
+        self._journal = open_journal(journal, info.index_id, built, skew)
+        messages = JournalMessages(info.index_id, built, info.shard, encoding_fingerprint)
         self._writer = JournaledShard(self._journal, shard, messages)
+        shard.publish_split = self._writer.publish_split
         self._follower = JournalFollower(
             journal=self._journal,
             replica=shard,
@@ -68,12 +72,23 @@ class ShardWritePath:
         If the shard can no longer follow the journal, `on_change` is called with the reason. The
         shard then stays stale until an operator repairs it.
         """
+        self._on_change = on_change
         if self._writer is not None:
-            self._task = asyncio.create_task(self._follow(self._writer, on_change))
+            self.follow_journal()
             return self._writer
         if self._shard.follows_journal:
             _log.warning("writes are refused", reason=direct_write_refusal(self._shard.log_id))
         return self._shard
+
+    def follow_journal(self) -> None:
+        """Follows the journal, if there is one and the shard takes its writes.
+
+        Call it again once a half has taken the writes over.
+        """
+        if self._writer is None or self._task is not None or not self._shard.takes_writes:
+            return
+        assert self._on_change is not None  # set by `start`
+        self._task = asyncio.create_task(self._follow(self._writer, self._on_change))
 
     async def close(self) -> None:
         """Stores waiting writes, and closes the journal and the shard."""
@@ -87,6 +102,7 @@ class ShardWritePath:
     async def _follow(self, writer: JournaledShard, on_change: OnChange) -> None:
         try:
             await self._follower.run()
+            writer.end_for_halves()
         except Exception as error:  # noqa: BLE001 (no other code would notice the failure)
             reason = str(error) or repr(error)
             _log.exception("following the journal stopped", reason=reason)

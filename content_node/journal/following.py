@@ -3,6 +3,9 @@
 The position of the last entry is stored in the same transaction as its writes. So no entry is
 applied twice or left out, even if this process ends at any moment. For an expired entry, only the
 position is stored.
+
+After the entry that splits the shard, the shard stores nothing more: its halves follow the journal
+from there.
 """
 
 import asyncio
@@ -13,7 +16,9 @@ from typing import Protocol
 
 import structlog
 
+from winnow.content_node.journal.messages import JournalContent
 from winnow.content_node.journal.metrics import JournalMetrics
+from winnow.content_node.live.half_log import journal_of_log
 from winnow.domain.write import Write, Written
 from winnow.errors import (
     IdentityError,
@@ -38,7 +43,7 @@ _EXPIRED = (
     "again; if that does not help, compare the clocks of this node and of the journal"
 )
 Sleep = Callable[[float], Awaitable[None]]
-Decode = Callable[[bytes], list[Write]]
+Decode = Callable[[bytes], JournalContent]
 OnApplied = Callable[[JournalEntry, list[Written] | Exception], None]
 OnFault = Callable[[str], None]
 
@@ -54,6 +59,10 @@ class JournalReplica(Protocol):
     def log_id(self) -> str:
         """The id of the replica's own log; empty before it has one."""
 
+    @property
+    def takes_writes(self) -> bool:
+        """Whether the replica takes writes; false once its halves do."""
+
     async def store_from_journal(
         self, writes: Sequence[Write], journal_position: str, log_id: str = ""
     ) -> list[Written]:
@@ -64,6 +73,9 @@ class JournalReplica(Protocol):
         Raises InvalidRequestError if a write is not for this shard. Raises OverloadedError if the
         shard cannot take the writes now.
         """
+
+    async def end_for_halves(self) -> None:
+        """Stops taking writes permanently, because the halves of the shard take them."""
 
 
 class JournalFollower:
@@ -90,17 +102,19 @@ class JournalFollower:
         self._metrics, self._sleep = metrics, sleep
 
     async def run(self) -> None:
-        """Follows the journal until it is cancelled.
+        """Follows the journal until it is cancelled, or until the shard is split.
 
         Raises IdentityError if this is not the journal that was followed before, or if it lost the
         next entries.
         """
         failures = 0
-        while True:
+        while self._replica.takes_writes:
             try:
                 async with aclosing(self._journal.read(*await self._last_entry())) as deliveries:
                     async for delivered in deliveries:
                         await self._apply(delivered)
+                        if not self._replica.takes_writes:
+                            return
                         self._metrics.record_followed(delivered.backlog)
                         self._on_fault("")
                         if failures:
@@ -124,7 +138,7 @@ class JournalFollower:
         """
         journal_id = await self._journal.open()
         log_id = self._replica.log_id
-        if log_id.startswith(JOURNAL) and log_id != journal_id:
+        if log_id.startswith(JOURNAL) and journal_of_log(log_id) != journal_id:
             raise IdentityError(
                 f"{self._journal.name} is not the journal that this shard has followed so far: "
                 "restore that journal, or remove the shard and start from the index as it was built"
@@ -144,22 +158,34 @@ class JournalFollower:
         remaining = len(delivered.entries)
         for batch in _batches(delivered.entries):
             await self._store(batch)
+            if not self._replica.takes_writes:
+                return
             remaining -= len(batch)
             self._metrics.record_applied(
                 len(batch), batch[-1].sequence, remaining + delivered.backlog
             )
 
     async def _store(self, entries: Sequence[JournalEntry]) -> None:
-        """Stores entries in one transaction, or one by one if that fails."""
+        """Stores entries in one transaction, or one by one if that fails.
+
+        Stores none after the entry that splits the shard.
+        """
         try:
-            writes = [await self._writes(entry) for entry in entries]
+            contents = [await self._content(entry) for entry in entries]
+            if any(content.is_split for content in contents) and len(entries) > 1:
+                await self._store_each(entries)
+                return
+            if contents[0].is_split:
+                await self._replica.end_for_halves()
+                self._on_applied(entries[0], [])
+                return
+            writes = [content.writes for content in contents]
             results = await self._replica.store_from_journal(
                 list(chain.from_iterable(writes)), _position_of(entries[-1])
             )
         except (InvalidRequestError, OverloadedError) as error:
             if len(entries) > 1:  # one entry may be invalid, or the batch too large
-                for entry in entries:
-                    await self._store([entry])
+                await self._store_each(entries)
                 return
             if isinstance(error, OverloadedError):
                 raise
@@ -171,10 +197,17 @@ class JournalFollower:
             written = list(islice(remaining, len(entry_writes)))
             self._on_applied(entry, UnavailableError(_EXPIRED) if entry.expired else written)
 
-    async def _writes(self, entry: JournalEntry) -> list[Write]:
-        """Decodes the writes of an entry; returns none for an expired entry."""
+    async def _store_each(self, entries: Sequence[JournalEntry]) -> None:
+        """Stores entries one by one, up to the one that splits the shard."""
+        for entry in entries:
+            await self._store([entry])
+            if not self._replica.takes_writes:
+                return
+
+    async def _content(self, entry: JournalEntry) -> JournalContent:
+        """Decodes an entry. An expired one is empty."""
         if entry.expired:
-            return []
+            return JournalContent([])
         return await asyncio.to_thread(self._decode, entry.content)
 
     def _count_expired(self, entries: Sequence[JournalEntry]) -> None:

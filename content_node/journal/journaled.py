@@ -23,6 +23,9 @@ from winnow.errors import (
 from winnow.journal.journal import Journal, JournalEntry
 from winnow.passages.canonical import PassageDigest
 
+_SPLIT_SECONDS = 10.0
+"""Seconds until publishing a split is given up, and tried again."""
+
 
 class FollowingShard(Protocol):
     """The interface of a shard that follows a journal: a `LiveShard`."""
@@ -103,6 +106,15 @@ class JournaledShard:
         """Returns the changes that this replica has applied."""
         return await self._shard.changes(deadline)
 
+    async def publish_split(self) -> None:
+        """Publishes that the halves of the shard take all later writes; returns once this replica
+        has applied the entry, and so takes none.
+
+        Raises UnavailableError or DeadlineExceededError if that is unknown. Call it again then.
+        """
+        await self._max_entry_bytes()
+        await self._publish_and_wait(self._messages.split_entry(), Deadline.after(_SPLIT_SECONDS))
+
     def deliver_result(self, entry: JournalEntry, result: list[Written] | Exception) -> None:
         """Passes the results of an entry, or its error, to the call that published it here."""
         future = self._calls.get(entry.key)
@@ -120,6 +132,10 @@ class JournaledShard:
     def stop_following(self, reason: str) -> None:
         """Fails all calls from now on, since the journal cannot be followed."""
         self._fail_calls(NotWritableError(f"this replica no longer follows its journal: {reason}"))
+
+    def end_for_halves(self) -> None:
+        """Fails all calls from now on, since the halves of the shard take the writes."""
+        self._fail_calls(UnavailableError("the shard was split in two: try again"))
 
     def leave(self) -> None:
         """Fails all calls from now on, since the node ends; another replica takes the writes."""

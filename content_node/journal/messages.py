@@ -18,11 +18,26 @@ _MAX_FRAME_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
+class JournalContent:
+    """What an entry of the journal says."""
+
+    writes: list[Write]
+    is_split: bool = False
+    """Whether the halves of this shard take all later writes."""
+
+
+@dataclass(frozen=True, slots=True)
 class JournalMessages:
-    """Converts the writes of one shard to journal entries and back."""
+    """Converts the writes of one journal to entries and back.
+
+    The parts of a shard that was split share its journal.
+    """
 
     index_id: str
     shard: int
+    """Number of the shard as it was built, which names the journal."""
+    part: int
+    """Number of the served shard: that shard, or a part of it."""
     encoding_fingerprint: str
 
     def encode(self, writes: Sequence[Write], max_bytes: int) -> Iterator[bytes]:
@@ -54,8 +69,14 @@ class JournalMessages:
         """Encodes an entry without writes; applying it proves that earlier entries are applied."""
         return self._empty_request().SerializeToString()
 
-    def decode(self, content: bytes) -> list[Write]:
-        """Decodes the writes of an entry.
+    def split_entry(self) -> bytes:
+        """Encodes the entry after which the halves of the served shard take all writes."""
+        request = self._empty_request()
+        request.split_shard = self.part
+        return request.SerializeToString()
+
+    def decode(self, content: bytes) -> JournalContent:
+        """Decodes an entry.
 
         Raises InvalidRequestError if the entry is not a `WriteRequest`, or is for another shard or
         encoder.
@@ -76,7 +97,8 @@ class JournalMessages:
                     f"{self.index_id}, encoded by {self.encoding_fingerprint}",
                 )
             )
-        return list(writes_of_messages(request.writes))
+        is_split = request.HasField("split_shard") and request.split_shard == self.part
+        return JournalContent(list(writes_of_messages(request.writes)), is_split)
 
     def _empty_request(self) -> WriteRequest:
         return WriteRequest(

@@ -26,6 +26,19 @@ def log_id_of_half(parent_log_id: str, half: int) -> str:
     return f"{parent_log_id}/{half}" if parent_log_id else ""
 
 
+def log_id_of_part(log_id: str, shard: int, built: int) -> str:
+    """The name of a shard's log that follows the journal `log_id` from its beginning."""
+    parent = parent_of(shard, built)
+    return (
+        log_id if parent is None else log_id_of_half(log_id_of_part(log_id, parent, built), shard)
+    )
+
+
+def journal_of_log(log_id: str) -> str:
+    """The id of the journal that a log follows; the halves of a shard follow that of the shard."""
+    return log_id.partition("/")[0]
+
+
 def begin_half_log(
     directory: Path, parent: int | None, log_id: str, sequence: int, words: WordTally
 ) -> None:

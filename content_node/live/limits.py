@@ -7,7 +7,7 @@ import numpy as np
 
 from winnow.content_node.settings import NodeSettings
 from winnow.content_node.shard.stored_segment import StoredSegment
-from winnow.domain.partition import holds
+from winnow.domain.partition import holds, root_of
 from winnow.domain.shard import shard_of
 from winnow.domain.write import EncodedPassage, Write
 from winnow.errors import InvalidRequestError, Violation
@@ -70,8 +70,17 @@ class WriteLimits:
                 not fit.
 
         """
+        self._check(writes, self.shard)
+
+    def check_entry(self, writes: Sequence[Write]) -> None:
+        """Checks that the writes of a journal entry are for this shard, or for other parts of the
+        shard as it was built. Raises as `check`.
+        """
+        self._check(writes, root_of(self.shard, self.shards))
+
+    def _check(self, writes: Sequence[Write], within: int) -> None:
         for index, write in enumerate(writes):
-            if not self.holds(write.id):
+            if not holds(within, self.shards, write.id):
                 raise _invalid(
                     f"writes[{index}].id",
                     f"{quoted(write.id)} belongs to shard {shard_of(write.id, self.shards)} or a "

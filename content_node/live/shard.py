@@ -6,7 +6,7 @@ prepares the next base.
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -18,7 +18,7 @@ import structlog
 from winnow.content_node.live.custody import OWNED, Custody, Role, write_custody
 from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.live.group_commit import GroupCommit
-from winnow.content_node.live.half_log import log_id_of_half
+from winnow.content_node.live.half_log import log_id_of_half, log_id_of_part
 from winnow.content_node.live.limits import WriteLimits, check_count, direct_write_refusal
 from winnow.content_node.live.log import WriteLog
 from winnow.content_node.live.sequence_waiter import SequenceWaiter
@@ -73,6 +73,8 @@ class LiveShard:
         self._state, self._words, self._log = state, words, log
         self.custody = custody
         """Whether this copy takes the writes, or the copy of another node."""
+        self.publish_split: Callable[[], Awaitable[None]] | None = None
+        """Publishes to the journal that the halves take the writes; None without a journal."""
         self._limits, self._metrics, self._clock = limits, metrics, clock
         self._on_new_view: Callable[[ShardView], None] = lambda _: None
         self._served_view = self.view = state.view
@@ -138,6 +140,11 @@ class LiveShard:
     def log_id(self) -> str:
         """The id of the log; empty before the first write."""
         return self._log.log_id
+
+    @property
+    def takes_writes(self) -> bool:
+        """Whether this copy takes the writes of the shard."""
+        return self.custody.takes_writes
 
     @property
     def follows_journal(self) -> bool:
@@ -210,24 +217,38 @@ class LiveShard:
         Without a `node` the halves of the shard take them.
 
         Raises:
-            NotWritableError: the shard follows a journal: each replica takes writes.
+            NotWritableError: the shard follows a journal: each replica takes writes. It can still
+                be split.
             IdentityError: the shard was handed over to another node.
             UnavailableError: this copy is not the owner.
             OSError: the new owner cannot be recorded on the disk.
 
         """
-        if self.follows_journal:
+        if not node and self.publish_split is not None:
+            if self.custody.takes_writes:
+                await self.publish_split()  # all replicas end at this entry of the journal
+        elif self.follows_journal:
             raise NotWritableError("a shard that follows a journal is not handed over")
-        await self._group.run_alone(partial(self._hand_over, node))
+        else:
+            await self._group.run_alone(partial(self._hand_over, node))
         return self.sequence
 
-    async def take_over(self) -> None:
+    async def take_over(self, log_id: str = "", journal_position: str = "") -> None:
         """Takes the writes of the shard from now on. The last owner must have handed it over.
+
+        A half of a shard that follows a journal goes on from the shard's `journal_position`; the
+        shard has log `log_id`.
 
         Raises OSError if the owner cannot be recorded on the disk.
         """
-        custody = Custody(moves=self.custody.moves + 1)
-        await self._group.run_alone(partial(self._set_custody, custody))
+        await self._group.run_alone(partial(self._take_over, log_id, journal_position))
+
+    async def end_for_halves(self) -> None:
+        """Stops taking writes permanently, because the halves of the shard take them.
+
+        Raises as `hand_over`.
+        """
+        await self._group.run_alone(partial(self._hand_over, ""))
 
     async def wait_for_write(self, sequence: int, deadline: Deadline) -> None:
         """Returns when a write is served; raises DeadlineExceededError after the deadline."""
@@ -246,6 +267,7 @@ class LiveShard:
 
     async def check_writes(self, writes: Sequence[Write]) -> None:
         """Checks that writes can be stored, without storing them; raises as `write`."""
+        self._check_owner()
         self._admit(len(writes))
         await asyncio.to_thread(self._limits.check, writes)
 
@@ -346,7 +368,8 @@ class LiveShard:
         self, writes: Sequence[Write], journal_position: str, log_id: str
     ) -> list[Written]:
         """Checks and stores writes from a journal; runs in the commit thread."""
-        self._limits.check(writes)
+        self._limits.check_entry(writes)
+        log_id = log_id_of_part(log_id, self._limits.shard, self._limits.shards)
         (written,) = self._store([writes], journal_position, log_id)
         return written
 
@@ -368,7 +391,15 @@ class LiveShard:
             same = same_content if journal_position is None else eq
             ids = (write.id for writes in calls for write in writes)
             conflict = self._state.write_conflict(ids, same)
-            written = [[conflict.decide(write) for write in writes] for writes in calls]
+            written = [
+                [
+                    conflict.decide(each)
+                    if self._limits.holds(each.id)
+                    else conflict.pass_over(each)
+                    for each in writes
+                ]
+                for writes in calls
+            ]
         except ArtefactError as error:  # the base was written to
             raise NotLoadedError(str(error)) from error
         if conflict.to_log or journal_position is not None:
@@ -405,6 +436,14 @@ class LiveShard:
             taker = f"node {self.custody.node}" if self.custody.node else "its halves"
             raise IdentityError(f"the writes of the shard were handed over to {taker} before")
         self._set_custody(custody)
+
+    def _take_over(self, log_id: str, journal_position: str) -> None:
+        """Becomes the owner; runs in the commit thread."""
+        if journal_position:
+            self._log.append([], journal_position, log_id_of_half(log_id, self._limits.shard))
+            self._apply([])
+            self._log.acknowledge()
+        self._set_custody(Custody(moves=self.custody.moves + 1))
 
     def _set_custody(self, custody: Custody) -> None:
         """Records who takes the writes; runs in the commit thread."""

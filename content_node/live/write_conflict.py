@@ -125,6 +125,16 @@ class WriteConflict:
             self._add(write, _version_to_store(write, stored), removed_words)
         return Written(outcome, self._sequence)
 
+    def pass_over(self, write: Write) -> Written:
+        """Numbers a write to another part of the shard. It changes nothing here."""
+        self._sequence += 1
+        self.to_log.append(
+            LoggedWrite(
+                sequence=self._sequence, id=write.id, version=None, put=None, removed_words=None
+            )
+        )
+        return Written(Outcome.UNCHANGED, self._sequence)
+
     def _add(self, write: Write, version: int | None, removed_words: bytes | None) -> None:
         self._sequence += 1
         row = None

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from winnow.content_node.shard.manifest import SHARD_FILE, FileEntry
-from winnow.domain.partition import is_number
+from winnow.domain.partition import Partition, is_number
 from winnow.domain.shard import INDEX_FILE, MAX_SHARDS, shard_name
 from winnow.errors import ArtefactError
 from winnow.files.checksummed_json import (
@@ -80,9 +80,13 @@ class Snapshot(_StrictModel):
     @property
     def whole(self) -> bool:
         """Whether the snapshot has every shard of the index."""
-        return INDEX_FILE in self.files and {part.shard for part in self.parts} == set(
-            range(self.shards)
-        )
+        if INDEX_FILE not in self.files:
+            return False
+        try:
+            Partition(self.shards, {part.shard for part in self.parts})
+        except ValueError:
+            return False
+        return True
 
     @property
     def time(self) -> datetime:

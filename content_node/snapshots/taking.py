@@ -28,7 +28,7 @@ from winnow.content_node.snapshots.manifest import Snapshot, SnapshotShard
 from winnow.domain.shard import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
-from winnow.index_directory import built_shards
+from winnow.index_directory import present_shards
 from winnow.storage import Storage
 from winnow.storage.pull import CopyProgress, start_copying
 from winnow.storage.storage import OnCopied
@@ -112,17 +112,17 @@ class _SnapshotBuilder:
         """Copies all shards of an index, and its manifest."""
         index = read_index_manifest(directory)
         manifest_file = hashed_file(OpenFile(directory / INDEX_FILE))
-        for shard in built_shards(directory, index.shards):
+        for shard in present_shards(directory, index.shards):
             self.add_shard(shard, index)
         self._uploader.upload("copying the index's manifest", [manifest_file])
         self._files[manifest_file.path] = manifest_file.entry
 
     def add_shard(self, directory: Path, index: IndexManifest | None = None) -> None:
-        """Copies a shard; with an `index`, checks that it is the next shard of that index."""
+        """Copies a shard; with an `index`, checks that it is of that index."""
         check_owned(directory)
         with open_shard_files(directory) as opened:
             manifest = opened.manifest
-            if index is not None and (faults := identity_faults(manifest, len(self._parts), index)):
+            if index is not None and (faults := identity_faults(manifest, directory, index)):
                 raise ArtefactError(f"{directory} is not of its index: {'; '.join(faults)}")
             stage = f"copying shard {manifest.shard} of {manifest.shards}, MB"
             self._uploader.upload(stage, opened.files)

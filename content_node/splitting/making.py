@@ -41,8 +41,6 @@ async def make_half(
     Raises WinnowError if the half cannot be written, or the shard cannot be split.
 
     """
-    if parent.follows_journal:
-        raise ArtefactError("a shard that follows a journal cannot be split")
     if not feeding and parent.sequence > parent.merged:
         raise ArtefactError(
             f"the shard has {parent.sequence - parent.merged} unmerged writes: start this node "

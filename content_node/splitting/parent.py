@@ -36,7 +36,7 @@ class LocalParent:
             sequence = await self._shard.hand_over("")
         except OSError as error:
             raise UnavailableError(f"cannot record the split: {error.strerror}") from error
-        return Handover(sequence, self._shard.log_id)
+        return Handover(sequence, self._shard.log_id, self._shard.journal_position)
 
     async def follow(self, after: int) -> AsyncGenerator[LogBatch, None]:
         """Yields the writes after a sequence number in batches, without end; some are empty."""

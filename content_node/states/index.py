@@ -14,7 +14,7 @@ from winnow.content_node.states.reusable_states import GenerationStates
 from winnow.content_node.states.writing import OnAdvance, OnStart, StatesWriter
 from winnow.domain.shard import INDEX_FILE
 from winnow.errors import ArtefactError, UnavailableError
-from winnow.index_directory import built_shards
+from winnow.index_directory import present_shards
 from winnow.inference.options import InferenceOptions
 from winnow.text.tokenizer import Tokenizer
 
@@ -103,4 +103,4 @@ def list_shards(directory: Path) -> list[Path]:
     """Returns the shards of an index, or a shard itself; raises ArtefactError for other paths."""
     if (directory / SHARD_FILE).exists() and not (directory / INDEX_FILE).exists():
         return [directory]
-    return built_shards(directory, read_index_manifest(directory).shards)
+    return present_shards(directory, read_index_manifest(directory).shards)

@@ -46,6 +46,8 @@ class Handover:
     sequence: int
     """The number of the owner's last write."""
     log_id: str
+    journal_position: str = ""
+    """The position in the journal that the shard followed; empty if it follows none."""
 
 
 class Owner(Protocol):
@@ -72,8 +74,11 @@ class FollowerCopy(Protocol):
     async def store_followed(self, writes: Sequence[LoggedWrite], log_id: str) -> None:
         """Stores writes of the owner's log, with their sequence numbers."""
 
-    async def take_over(self) -> None:
-        """Takes the writes of the shard from now on."""
+    async def take_over(self, log_id: str = "", journal_position: str = "") -> None:
+        """Takes the writes of the shard from now on.
+
+        If the owner followed a journal, the copy follows it from `journal_position`.
+        """
 
 
 OpenOwner = Callable[[str], AbstractAsyncContextManager[Owner]]
@@ -168,7 +173,7 @@ class LogFollower:
                 f"write {self._copy.sequence}: copy the shard again"
             )
         try:
-            await self._copy.take_over()
+            await self._copy.take_over(end.log_id, end.journal_position)
         except OSError as error:
             raise UnavailableError(
                 f"cannot record that the shard was taken over: {error.strerror}"

@@ -19,7 +19,9 @@ from conftest import QUESTIONS
 from winnow import AsyncIndex, Index
 from winnow.client import Options, PassageFields, Reply
 from winnow.content_node.live.reading import LIVE
-from winnow.domain.shard import shard_of
+from winnow.content_node.splitting.halving import write_half
+from winnow.domain.partition import halves_of
+from winnow.domain.shard import shard_name, shard_of
 from winnow.errors import (
     ArtefactError,
     DeadlineExceededError,
@@ -60,6 +62,25 @@ def test_its_answers_are_the_same_for_any_number_of_shards(indexes: dict[int, Pa
             assert reply.coverage.complete
             assert reply.answers[0].text == answer
             assert found(many.ask(question, **few, timeout=LONG)) == found(reply)
+
+
+def test_an_index_whose_shard_was_split_gives_the_same_answers_and_takes_writes(
+    indexes: dict[int, Path], directory: Path
+) -> None:
+    parent = directory / shard_name(1, 2)
+    for half in halves_of(1, 2):
+        made = directory / shard_name(half, 2)
+        made.mkdir()
+        write_half(parent, parent, half, made, following=False)
+    shutil.rmtree(parent)
+    few: Options = {"max_loss": 0, "passages_to_read": 3}
+    with Index.open(indexes[2]) as whole, Index.open(directory, writable=True) as split:
+        for question, _ in QUESTIONS:
+            assert found(split.ask(question, **few, timeout=LONG)) == found(
+                whole.ask(question, **few, timeout=LONG)
+            )
+        split.put(WON)
+        assert split.ask(ASKED, **few, timeout=LONG).answer == "Marta Quendelheim"
 
 
 def test_what_is_put_is_found_also_after_a_merge_and_when_it_is_opened_again(

@@ -29,11 +29,14 @@ class WriteRequest(google.protobuf.message.Message):
     SHARD_FIELD_NUMBER: builtins.int
     ENCODING_FINGERPRINT_FIELD_NUMBER: builtins.int
     WRITES_FIELD_NUMBER: builtins.int
+    SPLIT_SHARD_FIELD_NUMBER: builtins.int
     index_id: builtins.str
     """The index that the writes are meant for."""
     shard: builtins.int
     encoding_fingerprint: builtins.str
     """Fingerprint of the encoder that made the vectors."""
+    split_shard: builtins.int
+    """Only in a journal: the shard whose halves take all later writes."""
     @property
     def writes(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___EncodedWrite]: ...
     def __init__(
@@ -43,8 +46,11 @@ class WriteRequest(google.protobuf.message.Message):
         shard: builtins.int = ...,
         encoding_fingerprint: builtins.str = ...,
         writes: collections.abc.Iterable[Global___EncodedWrite] | None = ...,
+        split_shard: builtins.int | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["encoding_fingerprint", b"encoding_fingerprint", "index_id", b"index_id", "shard", b"shard", "writes", b"writes"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_split_shard", b"_split_shard", "split_shard", b"split_shard"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_split_shard", b"_split_shard", "encoding_fingerprint", b"encoding_fingerprint", "index_id", b"index_id", "shard", b"shard", "split_shard", b"split_shard", "writes", b"writes"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_split_shard", b"_split_shard"]) -> typing.Literal["split_shard"] | None: ...
 
 Global___WriteRequest: typing_extensions.TypeAlias = WriteRequest
 

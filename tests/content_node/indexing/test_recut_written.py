@@ -1,7 +1,9 @@
 """Building an index out of one that was written to."""
 
+import contextlib
 import shutil
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,8 @@ from winnow.content_node.live.opening import open_log
 from winnow.content_node.live.reading import log_path
 from winnow.content_node.live.state import LiveState
 from winnow.content_node.shard import open_shard
+from winnow.content_node.splitting.halving import write_half
+from winnow.domain.partition import halves_of, holds
 from winnow.domain.shard import shard_name
 from winnow.domain.write import Outcome
 from winnow.errors import ArtefactError
@@ -202,10 +206,29 @@ def test_a_shard_whose_halves_take_its_writes_is_refused(
     plan = BuildPlan(source=fed.index, target=tmp_path / "new", shards=1, threads=1)
     with pytest.raises(ArtefactError, match=r"may lack the last writes.*use its halves"):
         build_index(plan, bundle, recorder)
-    parent, shards = fed.shards[0], len(fed.shards)
-    parent.rename(parent.with_name(shard_name(shards, shards)))
-    with pytest.raises(ArtefactError, match=r"shard 0 of .* was split"):
-        build_index(plan, bundle, recorder)
+
+
+def test_an_index_whose_shard_was_split_is_verified_and_cut_again(
+    bundle: Bundle, fed: FedIndex, tmp_path: Path, recorder: Recorder
+) -> None:
+    """The log of a half has the writes of the other half as deletions."""
+    base = fed.merge(0)
+    for half in halves_of(0, 3):
+        directory = fed.index / shard_name(half, 3)
+        directory.mkdir()
+        write_half(base, fed.shards[0], half, directory, following=False)
+        others = [logged(10**6, name, None) for name in fed.held if holds(0, 3, name)]
+        with contextlib.closing(open_log(directory)) as log:
+            for write in others:
+                if not holds(half, 3, write.id):
+                    log.append([replace(write, sequence=log.last + 1)])
+            log.acknowledge()
+    fed.close()
+    shutil.rmtree(fed.shards[0])
+    assert [each.faults for each in verify_index(fed.index, 50, 0.95)] == [()] * 4
+    plan = BuildPlan(source=fed.index, target=tmp_path / "new", shards=2, threads=1)
+    build_index(plan, bundle, recorder)
+    assert held(tmp_path / "new") == fed.held
 
 
 def test_a_build_that_an_older_version_began_goes_on(tmp_path: Path) -> None:

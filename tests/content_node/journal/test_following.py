@@ -139,7 +139,7 @@ async def test_entries_that_have_no_room_together_are_stored_one_by_one() -> Non
 
 async def test_only_entries_that_no_shard_can_store_are_skipped() -> None:
     journal, replica = FakeJournal(), FakeReplica()
-    other = JournalMessages("index", 1, "encoding")
+    other = JournalMessages("index", 1, 1, "encoding")
     await publish(journal, [put("a")])
     await journal.publish(next(iter(other.encode([put("x")], 100_000))), "other", LATER)
     await journal.publish(b"\xff nonsense", "nonsense", LATER)
@@ -357,7 +357,7 @@ async def test_many_writes_are_cut_into_entries_that_the_journal_takes() -> None
 def test_writes_are_read_as_they_were_published() -> None:
     writes = [put("a", "one", 7), delete("b"), delete("c", 0)]
     (content,) = MESSAGES.encode(writes, 100_000)
-    read = MESSAGES.decode(content)
+    read = MESSAGES.decode(content).writes
     assert [(each.id, each.version) for each in read] == [("a", 7), ("b", None), ("c", 0)]
     assert read[0].put is not None
     assert read[0].put.passage.text == "one"

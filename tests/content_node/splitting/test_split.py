@@ -1,6 +1,7 @@
 """A shard is split in two while it is served, and takes writes."""
 
 import shutil
+from collections import defaultdict
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import SimpleNamespace
@@ -8,8 +9,10 @@ from types import SimpleNamespace
 import pytest
 import structlog
 from assigned_nodes import AssignedNode, Nodes, briefly
+from fake_journal import FakeJournal
 
 from winnow.bundle import Bundle
+from winnow.content_node.journal import composing
 from winnow.content_node.live.custody import CUSTODY_FILE, Custody, read_custody
 from winnow.content_node.splitting.halving import write_half
 from winnow.deadline import Deadline
@@ -272,3 +275,31 @@ async def test_a_shard_is_not_split_without_room_for_its_halves(
         nodes.assign({}, (0, 1, *HALVES))
         report = await a.reports(lambda report: bool(report.faults))
         assert "the disk has 0 MB of free space" in str(report.faults[0].error)
+
+
+async def test_replicas_that_follow_a_journal_are_split_on_every_node(
+    tmp_path: Path, indexes: dict[int, Path], bundle: Bundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journals: dict[int, FakeJournal] = defaultdict(FakeJournal)
+    monkeypatch.setattr(composing, "open_journal", lambda _, __, shard, ___: journals[shard])
+    url = "nats://127.0.0.1:4222"
+    both = dict.fromkeys((2, *HALVES), "ab")
+    async with AsyncExitStack() as stack:
+        nodes = Nodes(tmp_path, indexes[3], bundle, stack)
+        a, b = [await nodes.start(name, feed=True, journal=url) for name in "ab"]
+        nodes.assign(both)
+        await b.serves(2)
+        await write(a, 2, deletions(2, 9))
+        nodes.assign(both, (0, 1, *HALVES))
+        await a.serves(0, 1, *HALVES)
+        await b.serves(*HALVES)
+        for half in HALVES:
+            (written,) = await write(a, half, deletions(half, 1, version=2))
+            assert written.log_id == f"{journals[2].id}/{half}"
+            await b.reports(
+                lambda report, written=written, half=half: (
+                    (half, written.sequence)  # type: ignore[misc]
+                    in [(info.shard, info.sequence) for info in report.infos]
+                )
+            )
+    assert set(journals) == {0, 1, 2}

@@ -151,11 +151,6 @@ def split(
             present = placement.present()
             if (state := placement.moving().get(shard)) is not None:
                 raise UnavailableError(f"shard {shard} is still moving ({state}): wait for it")
-            if placement.follows_journal(shard):
-                raise UnavailableError(
-                    f"shard {shard} follows a journal, and cannot be split: build an index with "
-                    "more shards by `winnow index build --passages INDEX --out NEW --shards N`"
-                )
             split = present.with_split(shard, placement.nodes())
             if not any(placement.serves(node, shard) for node in present.holders[shard]):
                 raise UnavailableError(

@@ -121,15 +121,6 @@ class PlacedShards:
         """Whether a node serves a shard now."""
         return any(node in _serving(each) for each in self._cluster.shards if each.shard == shard)
 
-    def follows_journal(self, shard: int) -> bool:
-        """Whether a node takes the writes of a shard from a journal."""
-        return any(
-            replica.journaled
-            for each in self._cluster.shards
-            if each.shard == shard
-            for replica in each.replicas
-        )
-
     def present(self) -> Assignment:
         """The present assignment, or a first one that leaves all shards where they are.
 

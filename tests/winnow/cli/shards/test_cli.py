@@ -26,7 +26,6 @@ class Front(cluster_pb2_grpc.ClusterServiceServicer):
         self.strangers = ["b"]
         self.twin = False
         """Whether a second node is named b."""
-        self.journaled = False
         self.problem = ""
         """Why node a does not serve a half of a shard."""
         self.next_shards: list[dict[int, list[str]]] = []
@@ -46,9 +45,6 @@ class Front(cluster_pb2_grpc.ClusterServiceServicer):
             ],
             strangers=map(replica, self.strangers),
         )
-        for shard in reply.shards:
-            for each in shard.replicas:
-                each.journaled = self.journaled
         if self.problem:
             faulty = replica("a")
             faulty.state, faulty.reason = ReplicaState.STATE_NOT_LOADED, self.problem
@@ -297,13 +293,3 @@ def test_an_assignment_is_made_after_a_split(run: Any, front: Front, tmp_path: P
     front.shards = {0: ["a"], 2: ["a"], 5: ["a"], 6: ["a"]}
     run("move", "5", "--to", "b")
     assert holders(tmp_path)[5] == ("b",)
-
-
-def test_a_shard_that_follows_a_journal_is_not_split(
-    run: Any, front: Front, tmp_path: Path
-) -> None:
-    front.journaled = True
-    code, _, err = run("split", "1")
-    assert code == 1
-    assert "shard 1 follows a journal, and cannot be split: build an index with" in err
-    assert not (tmp_path / "assignment.json").exists()
