@@ -22,7 +22,7 @@ class DataError(WinnowError):
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A title and a text."""
+    """A passage with its title."""
 
     title: str
     text: str
@@ -113,7 +113,7 @@ class DataDirectory:
     root: Path
 
     def development(self, name: str) -> list[Question]:
-        """Reads a development set. It measures models and never trains them."""
+        """Reads a development set. Development sets measure models and never train them."""
         return read_questions(self.root / "qa" / f"{name}.jsonl.zst")
 
     def all_development(self) -> list[Question]:
@@ -129,11 +129,11 @@ class DataDirectory:
         return read_questions(self.root / "qa" / "pairs-train.jsonl.zst")
 
     def more_gold(self) -> list[Question]:
-        """Reads more training questions with paragraphs, which `models.packed` uses."""
+        """Reads more training questions with paragraphs. Only `models.packed` uses them."""
         return read_questions(self.root / "qa" / "reader-train-more.jsonl.zst")
 
     def more_pairs(self) -> list[Question]:
-        """Reads more training questions without paragraphs, which `models.packed` uses."""
+        """Reads more training questions without paragraphs. Only `models.packed` uses them."""
         return read_questions(self.root / "qa" / "pairs-train-more.jsonl.zst")
 
     def wikipedia(self, keep_every: int = 1) -> list[Passage]:

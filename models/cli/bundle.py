@@ -96,7 +96,7 @@ def calibrate(
         bool,
         typer.Option(
             "--found",
-            help="Fit on passages of mine-ranking, and keep the weight of matching words.",
+            help="Fit on the passages of mine-ranking. Keeps the weight of matching words.",
         ),
     ] = False,
 ) -> None:
@@ -208,7 +208,10 @@ def _make_ladder_bundles(
     calibrated: Path,
     encoder_layers: Sequence[int],
 ) -> None:
-    """Makes the other bundles with this reader. They share the score of the calibrated bundle."""
+    """Makes the bundles that pair this reader with smaller encoders.
+
+    Each bundle gets the final score of the bundle `calibrated`.
+    """
     for ladder_bundle in ladder_bundles(reader_layers, encoder_layers):
         make_ladder_bundle(weights, workspace, bundles / ladder_bundle.name, ladder_bundle)
         share_score(calibrated, bundles / ladder_bundle.name)

@@ -80,7 +80,7 @@ def export(
         typer.echo,
     )
     size = sum(entry.bytes for entry in exported.manifest.files.values())
-    typer.echo(f"{bundle}: {size / 1e6:.1f} MB; measure its accuracy by `winnow evaluate`")
+    typer.echo(f"{bundle}: {size / 1e6:.1f} MB; measure its accuracy with `winnow evaluate`")
 
 
 def random(

@@ -24,8 +24,8 @@ def mine(
 ) -> None:
     """Find hard negatives for every training question.
 
-    A hard negative is a passage near the question that lacks every answer. The encoder is exported
-    first, because the negatives are its own mistakes.
+    A hard negative is a passage near the question that contains none of its answers. The command
+    first exports the encoder, because hard negatives are this encoder's mistakes.
     """
     workspace = Workspace(work).create()
     with minilm(base_weights) as directory:
@@ -39,11 +39,11 @@ def mine_clozes(
     bundle: options.BundleOption = options.TEACHER,
     work: options.WorkOption = options.WORK,
     passages: Annotated[
-        int, typer.Option(min=1, help="Wikipedia passages to make one question of each.")
+        int, typer.Option(min=1, help="Number of Wikipedia passages, with one question from each.")
     ] = 80_000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random choice of passages.")] = 0,
 ) -> None:
-    """Make cloze questions of Wikipedia's sentences.
+    """Make cloze questions from Wikipedia sentences.
 
     The answer is a phrase of a sentence. A question is kept if the bundle's reader finds the phrase
     in another passage or in the sentence's own passage. Takes about twenty minutes on two cores.

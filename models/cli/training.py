@@ -135,9 +135,9 @@ def train_ranking(
 
 
 _STATES_FADE = 0.7
-"""Share of the run over which the teacher's states lose their weight with --own-ranking.
+"""Share of the run in which the weight of the teacher's states falls to 0, with --own-ranking.
 
-A student that learns its own ranking has to move away from these states.
+A student that learns its own ranking has to move away from the teacher's states.
 """
 
 
@@ -198,7 +198,7 @@ def train_split_reader(
     continues.
     """
     if average and begin_with is None:
-        raise typer.BadParameter("--average needs --begin-with: name a run to average with")
+        raise typer.BadParameter("--average needs --begin-with: name the run to average with")
     workspace = Workspace(work)
     passes = with_clozes(options.scale_passes(training.READER_PASSES, scale), clozes)
     plan = ReadingPlan(passes, questions, negatives, absolute_weight)

@@ -1,7 +1,4 @@
-"""Makes a bundle of checkpoints: the order of all steps.
-
-The bundle appears under its name only when it is complete.
-"""
+"""Exports checkpoints as a bundle, which appears under its name only when it is complete."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,7 +27,7 @@ _ENCODERS = {Side.QUESTION: "question_encoder.onnx", Side.PASSAGE: "passage_enco
 
 @dataclass(frozen=True, slots=True)
 class CheckpointDirectories:
-    """Directories in the Hugging Face layout. Both encoders may have the same one."""
+    """Checkpoint directories in the Hugging Face layout. The encoders may share a directory."""
 
     question: Path
     passage: Path
@@ -39,7 +36,7 @@ class CheckpointDirectories:
 
 @dataclass(frozen=True, slots=True)
 class ExportOptions:
-    """Options of an export. None takes the setting of the checkpoint."""
+    """Options of an export. None selects the setting of the checkpoint."""
 
     pooling: Pooling | None = None
     similarity: Similarity | None = None
@@ -103,7 +100,7 @@ def _export_encoders(
     passage_network = open_encoder(passage, Side.PASSAGE, pooling, similarity)
     if question_network.width != passage_network.width:
         raise CheckpointError(
-            f"{question.directory} makes vectors of {question_network.width} values, "
+            f"{question.directory} makes vectors of {question_network.width} values, but "
             f"{passage.directory} of {passage_network.width}: name two encoders that were trained "
             "together"
         )

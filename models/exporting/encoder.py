@@ -27,7 +27,7 @@ from models.exporting.sentence import Pooling, Similarity
 
 
 class Side(StrEnum):
-    """Kind of texts that an encoder encodes."""
+    """Texts that an encoder is for: questions or passages."""
 
     QUESTION = "question"
     PASSAGE = "passage"
@@ -94,14 +94,14 @@ def _load_network(checkpoint: Checkpoint, side: Side) -> PreTrainedModel:
         kind = _DPR[side]
         if checkpoint.architecture != kind.__name__:
             raise CheckpointError(
-                f"{checkpoint.directory} holds a {checkpoint.architecture}: to encode a {side} a "
-                f"{kind.__name__} is needed"
+                f"{checkpoint.directory} holds a {checkpoint.architecture}, but encoding a {side} "
+                f"needs a {kind.__name__}"
             )
         return load(checkpoint, kind)
     if checkpoint.architecture.endswith("QuestionAnswering"):
         raise CheckpointError(
-            f"{checkpoint.directory} holds a {checkpoint.architecture}, a reader: to encode a "
-            f"{side} an encoder is needed"
+            f"{checkpoint.directory} holds a reader ({checkpoint.architecture}), but encoding a "
+            f"{side} needs an encoder"
         )
     if checkpoint.family == "distilbert":
         return load(checkpoint, DistilBertModel)
@@ -130,18 +130,18 @@ def choose_pooling(question: Checkpoint, passage: Checkpoint, requested: Pooling
     The default is the first token for DPR, and the mean for others.
 
     Raises:
-        CheckpointError: the encoders pool differently, or another pooling is requested of DPR.
+        CheckpointError: the encoders pool differently, or DPR does not support `requested`.
 
     """
     question_pooling, passage_pooling = map(_checkpoint_pooling, (question, passage))
     dpr = next((each.directory for each in (question, passage) if each.family == "dpr"), None)
     if dpr and requested is Pooling.MEAN:
         raise CheckpointError(
-            f"{dpr} is an encoder of DPR, which pools by {Pooling.CLS}, not {requested}"
+            f"{dpr} is a DPR encoder, which pools by {Pooling.CLS}, not {requested}"
         )
     if requested is None and question_pooling is not passage_pooling:
         raise CheckpointError(
-            f"{question.directory} pools by {question_pooling}, {passage.directory} by "
+            f"{question.directory} pools by {question_pooling}, but {passage.directory} by "
             f"{passage_pooling}: name encoders that were trained together, or set --pooling"
         )
     return requested or question_pooling
@@ -163,7 +163,7 @@ def choose_similarity(
     question_similarity, passage_similarity = map(_checkpoint_similarity, (question, passage))
     if question_similarity is not passage_similarity:
         raise CheckpointError(
-            f"{question.directory} compares by {question_similarity}, {passage.directory} by "
+            f"{question.directory} compares by {question_similarity}, but {passage.directory} by "
             f"{passage_similarity}: name encoders that were trained together, or set --similarity"
         )
     return question_similarity

@@ -1,6 +1,6 @@
-"""Exports a network as an ONNX graph and compares both.
+"""Exports a network as an ONNX graph and compares the graph with the network.
 
-The float32 graph is compared first, and only then quantised to int8.
+The float32 graph is compared before it is quantised to int8.
 """
 
 from collections.abc import Callable
@@ -113,7 +113,7 @@ def _head_nodes(network: Network, graph: Path) -> list[str]:
 def _drift(
     network: Network, float_graph: Path, quantised: Path, probes: Probes, description: str
 ) -> float:
-    # without the additional coordinate of inner products, which hardly changes
+    # leaves out the additional coordinate of inner products, which hardly changes
     width = network.width if isinstance(network, CheckpointEncoder) else probes.max_tokens
     drift = relative_change(float_graph, quantised, _outputs(network), probes, width)
     if not drift <= MAX_DRIFT:
@@ -154,7 +154,7 @@ class GraphWriter:
     def write(
         self, role: str, network: Network, checkpoint: Checkpoint, file: str
     ) -> ExportedNetwork:
-        """Writes the graph of a network and reports their differences.
+        """Writes the graph of `network` and reports how far the graph differs.
 
         Raises:
             ParityError: the graph differs too much.
@@ -164,7 +164,7 @@ class GraphWriter:
         weights = sum(each.numel() for each in network.parameters()) / 1e6
         probes = Probes(checkpoint.vocabulary_size, checkpoint.max_tokens)
         fidelity = write_graph(network, self.directory / file, self.precision, probes, description)
-        drift = f"; int8 changes it by {fidelity.drift:.2%}" if fidelity.drift else ""
+        drift = f"; int8 changes outputs by {fidelity.drift:.2%}" if fidelity.drift else ""
         self.report(
             f"{role}: {checkpoint.architecture}, {weights:.1f} M weights; ONNX differs from "
             f"PyTorch by {fidelity.difference:.1e}{drift}"

@@ -20,7 +20,7 @@ _SHOWN_WEIGHTS = 3
 def load(checkpoint: Checkpoint, kind: type[PreTrainedModel], **options: Any) -> PreTrainedModel:
     """Returns the checkpoint's network in float32, with dropout off.
 
-    Eager attention lets tracing see plain operators.
+    The network uses eager attention, so that the tracer sees plain operators.
 
     Raises:
         CheckpointError: a weight is missing, not finite or of the wrong shape, or the file is
@@ -52,8 +52,8 @@ def load(checkpoint: Checkpoint, kind: type[PreTrainedModel], **options: Any) ->
 def run(network: PreTrainedModel, ids: Tensor, mask: Tensor, types: Tensor) -> Any:
     """Calls the network with three int64 [batch, tokens].
 
-    If the network has no token types, they are multiplied by zero and added to the ids, because
-    every graph of a bundle needs this input.
+    Every graph of a bundle needs token types as an input. For a network without token types, they
+    are multiplied by zero and added to the ids.
     """
     if _has_token_types(network):
         return network(input_ids=ids, attention_mask=mask, token_type_ids=types)
@@ -78,8 +78,8 @@ def _require_all_weights(
     if missing:
         raise CheckpointError(
             f"{checkpoint.weights} lacks {_first_names(missing)}, which {type(network).__name__} "
-            f"has: these are the weights of another network ({checkpoint.architecture}), or of one "
-            "without that head; name the directory of one that was trained for this"
+            f"needs: the weights are of another network ({checkpoint.architecture}), or of one "
+            "without that head; name a checkpoint that was trained for this role"
         )
     shapes = [f"{name} {tuple(shape)}" for name, shape, _ in sorted(report["mismatched_keys"])]
     if shapes:

@@ -1,4 +1,4 @@
-"""Makes a bundle to measure latency: a random reader with the encoder of another bundle.
+"""Makes a bundle for latency tests, with a random reader and the encoder of another bundle.
 
 Encoder and vocabulary are copied, so the new bundle can serve an index of the source bundle. Its
 answers are meaningless, and the manifest says so. The sizes are from Turc et al. 2019, "Well-read
@@ -34,7 +34,7 @@ _HEAD_WIDTH = 64
 
 
 class Shape(StrEnum):
-    """A size of BERT."""
+    """Size of a BERT network, by the names of Turc et al."""
 
     BASE = "base"
     MEDIUM = "medium"

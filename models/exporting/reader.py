@@ -28,8 +28,8 @@ Logits = tuple[Tensor, Tensor, Tensor]
 class RelevanceReader(nn.Module):
     """DPR's reader. A separate head ranks passages (Karpukhin et al. 2020, section 6.1).
 
-    DPR's sequences end with the passage, Winnow's with one more separator. It is masked out, so
-    that every other token attends to the same tokens as in DPR.
+    DPR's sequences end with the passage, but Winnow's end with one more separator. The separator is
+    masked out, so that every other token attends to the same tokens as in DPR.
     """
 
     heads = ("qa_outputs", "qa_classifier")
@@ -51,8 +51,8 @@ class SpanReader(nn.Module):
     """A reader without a relevance head, as trained on SQuAD.
 
     Its relevance logit is minus the score of the empty span at the first token. Relevance plus span
-    is then the best span's lead over no answer (Devlin et al. 2019, section 4.3). This also makes
-    passages comparable: a softmax does not fix the zero of its logits.
+    is then the best span's lead over no answer (Devlin et al. 2019, section 4.3). The difference is
+    also comparable between passages, while the logits of a softmax have an arbitrary zero.
     """
 
     heads = ("qa_outputs",)
@@ -83,8 +83,8 @@ def open_reader(checkpoint: Checkpoint) -> CheckpointReader:
     network_class = _CLASSES.get(checkpoint.architecture)
     if network_class is None:
         raise CheckpointError(
-            f"{checkpoint.directory} holds a {checkpoint.architecture}, which cannot read: one of "
-            f"{', '.join(_CLASSES)} is needed"
+            f"{checkpoint.directory} holds a {checkpoint.architecture}, which is not a reader: one "
+            f"of {', '.join(_CLASSES)} is needed"
         )
     network = load(checkpoint, network_class)
     return RelevanceReader(network) if network_class is DPRReader else SpanReader(network)

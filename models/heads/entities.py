@@ -1,6 +1,6 @@
-"""Converts labels of words and word pieces to entities, and scores predictions. Pure.
+"""Converts labels of words and word pieces to entities, and scores predictions.
 
-Spans are [first character, one past the last] in their text. Scores are in percent.
+A span has the first character and one past the last in its text. Scores are in percent.
 """
 
 from collections.abc import Iterable, Sequence
@@ -88,7 +88,7 @@ def label_scores(
 def _micro_average(
     predicted: Sequence[AbstractSet[object]], gold: Sequence[AbstractSet[object]], prefix: str
 ) -> dict[str, float]:
-    """Returns precision, recall and F1; each is 0 if its denominator is."""
+    """Returns precision, recall and F1. A figure with denominator 0 is 0."""
     both = sum(len(s & r) for s, r in zip(predicted, gold, strict=True))
     precision = 100 * both / max(sum(map(len, predicted)), 1)
     recall = 100 * both / max(sum(map(len, gold)), 1)

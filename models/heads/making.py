@@ -35,7 +35,7 @@ class HeadMaker:
     states_cache: Path
     """Directory that keeps states for the next training on the same texts."""
     max_loss: float
-    """Points that int8 may lose on held-out texts. A head that loses more stays in float32."""
+    """Points of accuracy that int8 may lose on held-out texts. Above it, a head stays in float32."""
     report: Callable[[str], None]
     """Prints a line of progress."""
 
@@ -79,7 +79,7 @@ def finish_head(
     }
     loss = figures[FLOAT] - figures[INT8]
     precision = INT8 if loss <= maker.max_loss else FLOAT
-    reason = "" if precision == INT8 else f", more than {maker.max_loss:g}: it stays in float32"
+    reason = "" if precision == INT8 else f", more than {maker.max_loss:g}: the head stays float32"
     maker.report(f"int8 loses {loss:.2f} points on held-out texts{reason}")
     fields["provenance"] |= {"precision": precision, "lost_by_int8": round(loss, 2)}
     fields |= calibrate(_write_and_open(target, fields, models[precision]), task)
@@ -94,7 +94,7 @@ def _write_and_open(target: Path, fields: dict[str, Any], model: bytes) -> Head:
 
 
 def _accuracy(head: Head, task: HeadTask) -> dict[str, float]:
-    """Returns the figures of the test texts, and those of the held-out texts with a prefix."""
+    """Returns the figures of the test texts, and of the held-out texts under prefixed names."""
     held_out = measure(head, task, task.held_out)
     figures = {f"{HELD_OUT}{name}": value for name, value in held_out.items()}
     return figures if task.test is None else {**measure(head, task, task.test), **figures}

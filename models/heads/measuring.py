@@ -1,4 +1,4 @@
-"""Measures the accuracy of a head with the code of the server: the same graph and decoding."""
+"""Measures the accuracy of a head with the served graph and the server's decoding."""
 
 from collections.abc import Iterable, Sequence
 
@@ -23,7 +23,7 @@ MAIN_FIGURES = {
     Kind.SEQUENCE: ("in_scope_accuracy", "label_f1", "accuracy"),
     Kind.TOKEN: ("entity_f1",),
 }
-"""Figures by which heads of a kind are compared, the preferred ones first."""
+"""Names of the figures that compare heads, by kind, with the preferred name first."""
 HELD_OUT = "held_out_"
 """Prefix of a figure that was measured on held-out texts."""
 
@@ -51,7 +51,7 @@ def compare_versions(before: HeadManifest, after: HeadManifest) -> tuple[str, fl
 
 
 def measure(head: Head, task: HeadTask, texts: LabelledTexts) -> dict[str, float]:
-    """Returns figures of some texts, by name, in percent with two decimals."""
+    """Returns the head's figures on `texts`, by name, in percent with two decimals."""
     encoded = texts.encoded
     predicted = [
         head.predict(encoded.states_of(index).astype(np.float32)) for index in range(len(encoded))

@@ -1,7 +1,7 @@
 """Networks of heads, and their export to ONNX in float32 and int8.
 
-The networks are small: a server keeps a thousand of them, and runs ten on a text in the time that
-the encoder takes for one word.
+The networks are small. A server keeps a thousand of them in memory, and runs ten on a text in the
+time that the encoder takes for one word.
 """
 
 from pathlib import Path
@@ -27,16 +27,17 @@ class Dense(nn.Linear):
 class SequenceNetwork(nn.Module):
     """Network of sequence heads: attention pooling with learnt queries, then one hidden layer.
 
-    The first query begins as the plain mean, as in the encoder's vector. The other queries learn to
-    find decisive words (Lin et al., 2017, "A structured self-attentive sentence embedding").
+    The first query starts as the plain mean, which is also the encoder's pooling. The other queries
+    learn to find decisive words (Lin et al., 2017, "A structured self-attentive sentence
+    embedding").
     """
 
     def __init__(
         self, *, width: int, labels: int, queries: int, hidden: int, dropout: float, spread: bool
     ) -> None:
-        """With `spread` there is one more logit, for out-of-scope texts.
+        """`spread` adds a logit for out-of-scope texts.
 
-        Its probability is spread over all labels, so that none of them is probable.
+        The probability of this logit is spread over all labels, so that no label is probable.
         """
         super().__init__()
         self._spread = spread
@@ -107,7 +108,7 @@ Network = SequenceNetwork | TokenNetwork
 _TRACED_TOKENS = 7
 """Length of the text that is traced."""
 _FLOAT_NODES = ("/attention/",)
-"""Parts of names of nodes that stay in float. They are tiny and decide a whole text."""
+"""Parts of the names of nodes that stay in float. These nodes are tiny and decide a whole text."""
 
 
 class _ServedNetwork(nn.Module):

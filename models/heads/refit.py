@@ -1,7 +1,7 @@
 """Retrains the heads of one encoder for another encoder, one by one.
 
-The old store continues to serve. A head moves when its new version is published and about as
-accurate as the old one. A head whose training fails stays, and the reason is printed.
+The old store continues to serve. A head moves after its new version, which must be about as
+accurate as the old one, is published. A head whose training fails stays, and the reason is printed.
 """
 
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ def refit(work: Refit, head_ids: Sequence[str]) -> list[str]:
     encoder, bundle = work.old.encoder(), work.maker.bundle
     if encoder and encoder.fingerprint == bundle.manifest.states_fingerprint:
         raise IdentityError(
-            f"the heads of {work.old.name} are made for the encoder of {bundle.directory} already: "
+            f"the heads of {work.old.name} are already made for the encoder of {bundle.directory}: "
             "name the bundle of the new encoder"
         )
     failed = []
@@ -62,7 +62,7 @@ def refit(work: Refit, head_ids: Sequence[str]) -> list[str]:
 def _refit_head(work: Refit, head_id: str) -> None:
     current = work.old.record(head_id)
     if current.moved_to:
-        work.maker.report(f"{head_id}: was moved to {current.moved_to} before")
+        work.maker.report(f"{head_id}: already moved to {current.moved_to}")
         return
     before = work.old.manifest(head_id, current.version)
     if not _is_published(work, before):
@@ -98,6 +98,6 @@ def _retrain(work: Refit, before: HeadManifest) -> None:
         if old - new > work.max_accuracy_loss:
             raise TrainingError(
                 f"the new version lost {old - new:.2f} points of {name}, more than "
-                f"{work.max_accuracy_loss:g}: train it by hand, or allow more with --worse"
+                f"{work.max_accuracy_loss:g}: train the head by hand, or allow more with --worse"
             )
         work.new.publish(target)

@@ -1,7 +1,7 @@
-"""Measures the cost of sharing the encoder: trains the same head together with its own encoder.
+"""Trains a head together with its own encoder, to measure what a shared encoder costs in accuracy.
 
-Starts from the pretrained weights of the default bundle's encoder. The result is not served,
-because every such head would need an encoder.
+The encoder starts from the pretrained weights of the default bundle's encoder. The result is never
+served, because every such head would need its own encoder.
 """
 
 from dataclasses import replace
@@ -133,7 +133,7 @@ def _compute_states(body: BertModel, ids: list[list[int]]) -> tuple[Tensor, Tens
 def _encode(
     body: BertModel, tokenizer: _TextTokenizer, texts: LabelledTexts, label: str
 ) -> LabelledTexts:
-    """Returns the same texts with states of the tuned encoder."""
+    """Returns the same texts with states of the fine-tuned encoder `body`."""
     body.train(False)
     ids = tokenizer.ids(texts)
     order = np.argsort([len(each) for each in ids], kind="stable")

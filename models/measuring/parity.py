@@ -46,8 +46,8 @@ def split_difference(
 ) -> float:
     """Returns the largest absolute difference of a split reader's two graphs.
 
-    Each text is split into two segments. The upper layers of network and graph get the same input.
-    Otherwise rounding to int8 could enlarge a tiny difference of states to a whole level.
+    Each text is split into two segments. The upper layers of network and graph get the same input,
+    because rounding to int8 could enlarge a tiny difference of states to a whole level.
     """
     lower_session = OnnxSession(lower, list(LOWER_OUTPUTS))
     upper_session = OnnxSession(upper, list(READER_OUTPUTS))
@@ -103,7 +103,10 @@ def _by_name(names: Sequence[str], values: Sequence[Tensor]) -> dict[str, np.nda
 
 
 def _max_difference(expected: Sequence[Tensor], outputs: Sequence[np.ndarray]) -> float:
-    """Returns the largest absolute difference; infinity if any is NaN, which `max` would ignore."""
+    """Returns the largest absolute difference, or infinity if any is NaN.
+
+    `max` alone would ignore NaN.
+    """
     pairs = zip(expected, outputs, strict=True)
     differences = [float(np.abs(want.numpy() - output).max()) for want, output in pairs]
     return max(each if math.isfinite(each) else math.inf for each in differences)
