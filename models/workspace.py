@@ -1,4 +1,4 @@
-"""The directory in which the steps of making a bundle leave their results for later steps."""
+"""The directory of the intermediate files from which a bundle is made."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +8,7 @@ from models.data import DataError
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """A directory of intermediate files, which the commands can make again."""
+    """Paths of intermediate files, which the commands of `winnow models` can make again."""
 
     root: Path
 
@@ -64,7 +64,7 @@ class Workspace:
     def candidates(self) -> Path:
         """File with the reader's scores of candidate answers to held-out questions.
 
-        Calibration was computed from them.
+        Calibration fits its weights to these scores.
         """
         return self.root / "candidates.npz"
 
@@ -87,7 +87,7 @@ class Workspace:
             self.root.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise DataError(
-                f"cannot make {self.root}: {error.strerror}; name another directory by --work"
+                f"cannot make {self.root}: {error.strerror}; set --work to another directory"
             ) from error
         return self
 

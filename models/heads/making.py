@@ -35,7 +35,7 @@ class HeadMaker:
     states_cache: Path
     """Directory that keeps states for the next training on the same texts."""
     max_loss: float
-    """Points of accuracy that int8 may lose on held-out texts. Above it, a head stays in float32."""
+    """Points of accuracy that int8 may lose on held-out texts. If it loses more, float32 is kept."""
     report: Callable[[str], None]
     """Prints a line of progress."""
 

@@ -133,7 +133,7 @@ def fit_score(candidates: Candidates) -> ScoreWeights:
     is_answered = candidates.is_right.any(1)
     if not is_answered.any():
         raise DataError(
-            f"none of {many(len(candidates.is_right), 'training question')} was answered correctly: "
+            f"no correct answer to any of {many(len(candidates.is_right), 'training question')}: "
             "train the reader longer before calibrating"
         )
     features = torch.tensor(candidates.features[is_answered])

@@ -1,10 +1,10 @@
-"""Fits the rules of early stopping on held-out training questions. Pure.
+"""Fits the rules of early stopping on held-out training questions.
 
-The rule (`winnow.domain.stopping`) weighs the best score so far, the hybrid distance of the next
-passage, and the gap to the distance of the first. The weights come from a logistic regression of
-whether a later passage wins. The bar is the lowest that keeps the promised loss of exact match.
-There are too few questions to count such small losses, so the loss is estimated: the share of
-changed answers times the mean cost of a change plus its standard error.
+A rule (`winnow.domain.stopping`) weighs three features: the best score so far, the hybrid distance
+of the next passage, and the gap between this distance and that of the first passage. The weights
+come from a logistic regression of whether a later passage wins. The bar is the lowest that keeps
+the promised loss of exact match. There are too few questions to count such small losses, so the
+loss is estimated: the share of changed answers times an upper estimate of the cost of a change.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ class FittedRule:
     """A rule of early stopping, and its effect on training questions."""
 
     max_loss: float
-    """Promised loss of exact match, in points."""
+    """Promised maximum loss of exact match, in points."""
     rule: StoppingRule
     lost: float
     """Measured loss of exact match, in points."""
@@ -45,7 +45,7 @@ class FittedRule:
 
 @dataclass(frozen=True, slots=True)
 class _Readings:
-    """Readings [questions, passages], in the order of reading."""
+    """Reader outputs, [questions, passages], with passages in the order in which they are read."""
 
     scores: Floats
     hybrid_distances: Floats
@@ -55,7 +55,7 @@ class _Readings:
 def calibrate(
     candidates: Candidates, score: ScoreWeights, passages: int, losses: Sequence[float] = LOSSES
 ) -> list[FittedRule]:
-    """Returns the rule that reads the fewest passages for each promised loss."""
+    """Returns, for each promised loss, the rule that keeps it and reads the fewest passages."""
     weights = np.array([score.relevance, score.span, score.distance])
     readings = _Readings(
         (candidates.features @ weights)[:, :passages],
@@ -81,7 +81,7 @@ def calibrate(
 
 
 def _features(readings: _Readings, stop: int) -> Floats:
-    """Returns best score, next hybrid distance and gap to the first, [questions, 3]."""
+    """Returns the three features of the rule after `stop` passages, [questions, 3]."""
     unread = readings.hybrid_distances[:, stop]
     best = readings.scores[:, :stop].max(1)
     return np.stack([best, unread, unread - readings.hybrid_distances[:, 0]], axis=1)
@@ -90,7 +90,7 @@ def _features(readings: _Readings, stop: int) -> Floats:
 def _fit_weights(readings: _Readings, stops: Sequence[int]) -> tuple[float, float]:
     """Returns the weights of distance and gap relative to the weight of the score.
 
-    They are fitted by logistic regression over all stops.
+    The weights are fitted by logistic regression over all stops.
     """
     features = np.concatenate([_features(readings, stop) for stop in stops])
     wins = np.concatenate([_later_wins(readings, stop) for stop in stops])
@@ -101,7 +101,7 @@ def _fit_weights(readings: _Readings, stops: Sequence[int]) -> tuple[float, floa
     bias = torch.zeros(1, dtype=torch.float64, requires_grad=True)
 
     def loss() -> torch.Tensor:
-        weights = roots**2  # not negative: no feature ever counts for reading more
+        weights = roots**2  # squares, so that no weight is negative
         cross_entropy = torch.nn.functional.binary_cross_entropy_with_logits(
             bias - inputs @ weights, targets
         )
@@ -122,7 +122,7 @@ def _later_wins(readings: _Readings, stop: int) -> NDArray[np.bool_]:
 def _cost_of_change(readings: _Readings, stop: int) -> float:
     """Returns an upper estimate of the exact match, 0 to 1, that a changed answer loses.
 
-    It is measured by stopping all questions at `stop`.
+    The estimate is the mean loss plus its standard error if all questions stop at `stop`.
     """
     is_changed = _later_wins(readings, stop)
     lost = _lost(readings, np.full(len(is_changed), stop))
@@ -145,7 +145,7 @@ def _lost(readings: _Readings, ends: NDArray[np.int64]) -> Floats:
 def _measure(
     readings: _Readings, values: dict[int, Floats], rule: StoppingRule, cost: float
 ) -> FittedRule:
-    """Measures a rule, whose weighted features at each stop are `values`."""
+    """Measures a rule. `values` are the weighted features of each question, by stop."""
     questions, passages = readings.scores.shape
     ends = np.full(questions, passages)
     for stop in sorted(values, reverse=True):

@@ -114,18 +114,18 @@ class RowQuantisedEmbedding(nn.Module):
 
 
 def quantise_embeddings(body: BertModel | DistilBertModel) -> None:
-    """Replaces the token embeddings of a body by int8 embeddings, for export."""
+    """Replaces the token embeddings of `body` by int8 embeddings, in place, for export."""
     table = body.embeddings.word_embeddings.weight.detach()
     setattr(body.embeddings, "word_embeddings", RowQuantisedEmbedding(table))  # noqa: B010
 
 
 _NORMALISATION = "LayerNormalization"
 _STATES_DEPTH = 2 / 3
-"""Share of the layers below the states that heads use."""
+"""Depth of the layer whose states heads use, as a share of the encoder's layers."""
 
 
 def find_states_output(graph: Path) -> str:
-    """Returns the name of the value that contains the states [1, tokens, width].
+    """Returns the name of the graph's value with the states that heads use, [1, tokens, width].
 
     Returns an empty string if the graph has no layer normalisation.
     """

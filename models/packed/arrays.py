@@ -1,6 +1,7 @@
-"""Passages and questions as arrays of token ids, which need no tokenizer to train.
+"""Reads and writes a pack: passages and questions as arrays of token ids.
 
 A pack is a directory of NumPy arrays: `passages/`, and a directory for every set of questions.
+Training from a pack needs no tokenizer.
 """
 
 import json
@@ -17,11 +18,11 @@ TRAINING = "training"
 CLOZE = "cloze"
 """Source of cloze questions."""
 SHORT = ("squad-train-sentences", "qamr-wiki-devtest")
-"""Sources whose passages are single sentences. They are not searched."""
+"""Sources whose passages are single sentences. These passages are not searched."""
 MAX_ANSWERS, MAX_ANSWER_TOKENS = 6, 12
-"""Answers that are kept of each question, and tokens of each answer."""
+"""Maximum numbers of answers per question, and of tokens per answer."""
 NONE = -1
-"""Stands for an unknown passage or position."""
+"""Index of an unknown passage or token."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,17 +32,17 @@ class PackedPassages:
     tokens: NDArray[np.uint16]
     """Title and text of every passage, without special tokens."""
     starts: NDArray[np.int64]
-    """First token of each passage, and one past the last of all: [passages + 1]."""
+    """Index of each passage's first token, then the number of all tokens, [passages + 1]."""
     title_lengths: NDArray[np.uint8]
-    """Tokens of each title."""
+    """Number of tokens of each title."""
     held_out: NDArray[np.bool_]
     """Whether the passage's article is held out from training."""
     small: NDArray[np.int32]
-    """Passages of the smaller index that is measured."""
+    """Passages of the smaller index for measurements."""
     large: NDArray[np.int32]
-    """Passages of the larger index that is measured."""
+    """Passages of the larger index for measurements."""
     mined: NDArray[np.int32]
-    """Passages that are searched for training questions."""
+    """Passages of the index in which candidates for training questions are searched."""
     continues: NDArray[np.bool_]
     """Whether a token of the vocabulary continues a word, [vocabulary]."""
     special: NDArray[np.int32]
@@ -58,13 +59,13 @@ class PackedQuestions:
     tokens: NDArray[np.uint16]
     """All questions, one after the other, without special tokens."""
     starts: NDArray[np.int64]
-    """First token of each question, and one past the last of all: [questions + 1]."""
+    """Index of each question's first token, then the number of all tokens, [questions + 1]."""
     gold: NDArray[np.int32]
     """Passage that answers the question, or `NONE`."""
     spans: NDArray[np.int32]
-    """First and last token of the answer in the text of `gold`, or `NONE`: [questions, 2]."""
+    """First and last token of the answer in the text of `gold`, or `NONE`, [questions, 2]."""
     answers: NDArray[np.uint16]
-    """Accepted answers, padded by 0: [questions, `MAX_ANSWERS`, `MAX_ANSWER_TOKENS`]."""
+    """Accepted answers, padded by 0, [questions, `MAX_ANSWERS`, `MAX_ANSWER_TOKENS`]."""
     sources: NDArray[np.uint8]
     """Index of each question's source in `names`."""
     names: NDArray[np.str_]
@@ -92,7 +93,7 @@ def load_questions(directory: Path, name: str) -> PackedQuestions:
 
 
 def write_figures(path: Path, figures: Mapping[str, Any]) -> None:
-    """Adds figures to a JSON file."""
+    """Adds figures to a JSON file, and replaces figures of the same names."""
     before = json.loads(path.read_text()) if path.exists() else {}
     path.write_text(json.dumps({**before, **figures}, indent=1))
 

@@ -1,4 +1,4 @@
-"""Figures of retrieval: how often the gold passage is among the first candidates."""
+"""Measures how often retrieval ranks the gold passage among the first candidates."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ from models.packed.search import SearchDepth
 HELD_OUT = "held-out"
 """Name of the held-out training questions, on which weights are fitted."""
 _DEPTH = SearchDepth(nearest=100, by_words=100, kept=200)
-"""As many candidates as a front node takes by default."""
+"""Numbers of candidates, the defaults of a front node."""
 _BITS = (8, 4)
 _MAX_HELD_OUT = 400
 """Maximum number of held-out questions of a source."""
@@ -31,7 +31,10 @@ Figures = dict[str, Any]
 def ranked_sets(
     pack: LoadedPack, encoder: Encoder, vectors: Tensor, held: MinedQuestions
 ) -> dict[str, RankedSet]:
-    """Returns the candidates of development sets in both indexes, and of held-out questions."""
+    """Returns the candidates of the development sets in both indexes, and of held-out questions.
+
+    The keys are the set and the index, such as `dev-squad small`, or `HELD_OUT`.
+    """
     held = _sample(pack, held)
 
     def ranked(name: str, index: str, numbers: Tensor, gold: Tensor) -> RankedSet:
@@ -50,7 +53,11 @@ def ranked_sets(
 
 
 def encoder_figures(sets: dict[str, RankedSet], word_weight: float) -> Figures:
-    """Returns figures by distance, by words, and by both with the bundle's and a fitted weight."""
+    """Returns recall figures of rankings by distance, by words, and by both.
+
+    Both are fused with the bundle's weight of words, and with a weight fitted on held-out
+    questions.
+    """
     fitted = fit_weights(sets[HELD_OUT], sets[HELD_OUT].features())
     fixed = torch.tensor([1.0, word_weight], device=fitted.device)
     return {
@@ -68,9 +75,9 @@ def encoder_figures(sets: dict[str, RankedSet], word_weight: float) -> Figures:
 def late_figures(
     pack: LoadedPack, encoder: Encoder, network: CombinedScore, sets: dict[str, RankedSet]
 ) -> Figures:
-    """Returns figures of every projection at every precision.
+    """Returns recall figures of every projection at every precision.
 
-    The weights of nearness, words and late interaction are fitted on held-out questions alone.
+    The weights of nearness, words and late interaction are fitted only on held-out questions.
     """
     projections = {
         each.name: each for each in network.projections if isinstance(each, LateInteraction)
@@ -99,7 +106,7 @@ def late_figures(
 
 
 def _sample(pack: LoadedPack, held: MinedQuestions) -> MinedQuestions:
-    """Returns the first held-out questions of each source. Weak sources have none."""
+    """Returns the first held-out questions of each source. Leaves out weak and cloze sources."""
     sources = pack.sources(held.numbers)
     kept = torch.zeros_like(sources, dtype=torch.bool)
     for place, name in enumerate(pack.source_names):

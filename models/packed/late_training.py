@@ -1,4 +1,4 @@
-"""Trains late interaction over a frozen encoder, taught by a reader's verdict on candidates."""
+"""Trains late interaction over a frozen encoder. The teacher is a reader that scores candidates."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -20,15 +20,15 @@ from models.training.objective import divergence
 _MASKED = -1e4
 _READER_TOKENS = 208
 CANDIDATES = 12
-"""Candidates of a question in a step: its gold passage and others."""
+"""Number of candidates of a question in a step, including its gold passage."""
 _AMONG = 48
-"""Best candidates from which a step's are drawn."""
+"""Number of best candidates from which the candidates of a step are drawn."""
 VERDICT = (0.26, 0.5)
-"""Weights of a reader's relevance and span in its verdict on a passage."""
+"""Weights of relevance and span in the teacher's score of a passage."""
 
 
 class CombinedScore(nn.Module):
-    """Late interaction by several projections, each with weights of distance and words."""
+    """Several late-interaction projections, each with its own weights of nearness and words."""
 
     def __init__(self, projections: Sequence[LateInteraction]) -> None:
         super().__init__()
@@ -38,7 +38,10 @@ class CombinedScore(nn.Module):
 
 
 class LateTask:
-    """The losses of late interaction over mined questions whose gold passage is a candidate."""
+    """Computes the losses of late interaction over batches of mined questions.
+
+    Leaves out questions whose gold passage is not a candidate.
+    """
 
     def __init__(
         self,
@@ -57,19 +60,23 @@ class LateTask:
         self._mined = mined.take(found)
 
     def steps(self) -> Iterator[Callable[[], dict[str, Tensor]]]:
-        """Yields steps without end, in passes over the questions in random order."""
+        """Yields training steps without end. Each pass over the questions has a random order."""
         for part in self._mined.batches(self._batch):
             yield partial(self.losses, part)
 
     def losses(self, part: MinedQuestions) -> dict[str, Tensor]:
-        """Returns the loss of each projection, alone and together with distance and words."""
+        """Returns one loss per projection.
+
+        A loss adds those of the late-interaction score alone and of the score combined with
+        distance and words.
+        """
         chosen = self._draw(part)
         rows = part.candidates.gather(1, chosen)
         missing = (rows < 0) | (rows == part.gold[:, None])
         missing[:, 0] = False
         rows = rows.clamp(min=0)
         others = torch.stack([-part.distances.gather(1, chosen), part.words.gather(1, chosen)], -1)
-        # candidates with the answer are judged by the teacher, but are not wrong
+        # candidates with the answer get the teacher's score, but are no negatives
         unjudged = missing | part.answered.gather(1, chosen)
         unjudged[:, 0] = False
         asked = self._questions.sequences(part.numbers)
@@ -99,7 +106,7 @@ class LateTask:
         return losses
 
     def _draw(self, part: MinedQuestions) -> Tensor:
-        """Draws places of candidates, the gold passage first: [questions, `CANDIDATES`]."""
+        """Draws column indices of candidates, gold passage first, [questions, `CANDIDATES`]."""
         among = part.candidates[:, :_AMONG]
         chance = torch.rand(among.shape, device=among.device)
         # better candidates are drawn more often
@@ -110,7 +117,7 @@ class LateTask:
         return torch.cat([gold, drawn], 1)
 
     def _verdict(self, asked: Sequences, rows: Tensor) -> Tensor:
-        """Returns the teacher's verdict on candidates, [questions, candidates]."""
+        """Returns the teacher's scores of candidates, [questions, candidates]."""
         count = rows.shape[1]
         questions = Sequences(
             *(

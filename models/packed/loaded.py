@@ -1,4 +1,4 @@
-"""A pack on the device that computes, with exact indexes of its passages."""
+"""Loads a pack onto a GPU or CPU, and searches its passages with exact indexes."""
 
 import time
 from collections.abc import Mapping
@@ -23,12 +23,12 @@ from models.packed.search import Candidates, ExactIndex, SearchDepth, join
 from models.packed.tokens import PassageTokens, QuestionTokens
 
 _SEARCHED = 256
-"""Questions that are searched together."""
+"""Number of questions in one search."""
 
 
 @dataclass(slots=True, kw_only=True)
 class LoadedPack:
-    """Passages and questions on a device. Makes each exact index once."""
+    """Passages and questions on a device. Each exact index is built once, at its first use."""
 
     device: torch.device
     packed: PackedPassages
@@ -58,7 +58,7 @@ class LoadedPack:
 
     @property
     def batch_scale(self) -> int:
-        """Divisor of the sizes of training batches: a CPU has little memory for them."""
+        """Divisor of training batch sizes: larger on a CPU, which has little memory for them."""
         return 1 if self.device.type == "cuda" else 16
 
     def encode(self, encoder: Encoder) -> Tensor:
@@ -82,9 +82,9 @@ class LoadedPack:
         depth: SearchDepth,
         deadline: float = float("inf"),
     ) -> Candidates:
-        """Returns candidates of questions, of as many as are searched before `deadline`.
+        """Returns the candidates of the questions that are searched before `deadline`.
 
-        `asked` are numbers and vectors of questions.
+        `asked` are the numbers and the vectors of questions. At least one batch is searched.
         """
         parts: list[Candidates] = []
         for numbers, vectors in zip(*(torch.split(each, _SEARCHED) for each in asked), strict=True):
@@ -94,7 +94,7 @@ class LoadedPack:
         return join(parts)
 
     def gold(self, name: str) -> Tensor:
-        """Returns the known gold passages of a set, -1 where there is none."""
+        """Returns the gold passages of a question set, -1 where unknown."""
         return torch.from_numpy(self.asked[name].gold).to(self.device).long()
 
     def sources(self, numbers: Tensor) -> Tensor:
@@ -106,6 +106,6 @@ class LoadedPack:
         return [str(name) for name in self.asked[TRAINING].names]
 
     def shares(self, numbers: Tensor, by_source: Mapping[str, float]) -> Tensor:
-        """Returns the share of each training question's source; 1 of sources not given."""
+        """Returns the share of each training question by its source; 1 for other sources."""
         shares = [by_source.get(name, 1.0) for name in self.source_names]
         return torch.tensor(shares, device=self.device)[self.sources(numbers)]

@@ -1,4 +1,4 @@
-"""Finds candidates of training questions, and confirms the passages that answer them."""
+"""Searches candidates for training questions, and confirms the passages that answer them."""
 
 import time
 from dataclasses import dataclass
@@ -21,31 +21,32 @@ WEAK_SOURCES = (
     "qamr-wiki-devtest",
     "squad-train-sentences",
 )
-"""Sources whose questions are seldom meaningful without their passage, or lack a whole one."""
+"""Sources whose questions make little sense without their passage, or whose passages are sentences.
+"""
 _CONFIRMING = 0.7
-"""Time to confirm passages, as a share of the time to search them."""
+"""Time to confirm passages, relative to the time to search them."""
 _TOGETHER = 512
-"""Questions whose passages are confirmed together."""
+"""Number of questions whose passages are confirmed in one batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Yield:
-    """What mining made of a source."""
+    """Counts of one source's questions after mining."""
 
     searched: int
-    """Questions that were searched."""
+    """Number of questions with candidates."""
     answered: int
-    """Questions with a passage that answers them."""
+    """Number of questions with a passage that answers them."""
     found: float
-    """Share of these whose passage is a candidate."""
+    """Share of the answered questions whose passage is a candidate."""
 
 
 def mine(
     pack: LoadedPack, encoder: Encoder, teacher: Reader, vectors: Tensor, seconds: float
 ) -> tuple[MinedQuestions, dict[str, Yield]]:
-    """Returns training questions with their passages and candidates, and the yield of sources.
+    """Returns training questions with their passages and candidates, and the yield of each source.
 
-    People's questions with a known passage come first: time may not suffice for all.
+    Questions with a known answer span come first, because time may not suffice for all questions.
     """
     deadline = time.monotonic() + seconds
     questions, gold = pack.questions[TRAINING], pack.gold(TRAINING)
@@ -77,7 +78,7 @@ def mine(
 def search_again(
     pack: LoadedPack, encoder: Encoder, vectors: Tensor, mined: MinedQuestions, seconds: float
 ) -> MinedQuestions:
-    """Returns questions with the candidates of another encoder, as many as time allows."""
+    """Returns as many questions as time allows, with the candidates of another encoder."""
     deadline = time.monotonic() + seconds
     questions = pack.questions[TRAINING]
     mined = mined.take(torch.randperm(len(mined), device=pack.device))

@@ -1,4 +1,4 @@
-"""Networks of a pack: float16 weights, with the configuration that they need."""
+"""Saves and loads the networks of a pack: float16 weights with their configuration."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from models.network.split_reader import SplitReader
 ENCODER, READER, TEACHER = "encoder", "reader", "teacher"
 _CONFIG = "config.json"
 _WORD_WEIGHT = "winnow_word_weight"
-"""Key of the weight of words in the configuration."""
+"""Key of the weight of matching words in the configuration."""
 
 
 def save_networks(
@@ -26,7 +26,7 @@ def save_networks(
     weight_of_words: float,
     states: Mapping[str, Mapping[str, Tensor]],
 ) -> None:
-    """Writes networks by name. They are trained without dropout."""
+    """Writes the weights `states` of networks by name, and a configuration without dropout."""
     directory.mkdir(parents=True, exist_ok=True)
     undropped = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
     settings = {**config, **undropped, _WORD_WEIGHT: weight_of_words}

@@ -1,4 +1,4 @@
-"""Measures where the gold passage is among the candidates, and fits the weights of their scores."""
+"""Measures the rank of the gold passage among candidates, and fits the weights of their scores."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ from models.packed.tokens import PassageTokens, QuestionTokens
 from models.training.loop import autocast
 
 COUNTS = (1, 2, 5, 10, 100)
-"""Numbers of passages at which gold passages are counted."""
+"""Ranks at which recall is measured."""
 _RIDGE = 1e-4
 _MASKED = -1e4
 _QUESTIONS = 32
-"""Questions whose candidates are scored together."""
+"""Number of questions whose candidates are scored in one batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class RankedSet:
 
 
 class LateScores:
-    """Late interaction of questions and candidates by several projections."""
+    """Late-interaction scores of questions and candidates, for several projections."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class LateScores:
         passages: PassageTokens,
         rows: Tensor,
     ) -> None:
-        """Encodes the tokens of the distinct `rows`."""
+        """Encodes the tokens of the passages `rows`, which may repeat."""
         self._projections, self._body = projections, body
         self._rows = torch.unique(rows)
         self._places = torch.zeros(len(passages.lengths), dtype=torch.long, device=rows.device)
@@ -78,7 +78,10 @@ class LateScores:
 
     @torch.no_grad()
     def of(self, name: str, questions: QuestionTokens, asked: RankedSet, bits: int) -> Tensor:
-        """Returns scores with tokens rounded to `bits`, float32 [questions, candidates]."""
+        """Returns the scores of the projection `name`, float32 [questions, candidates].
+
+        The tokens of passages are rounded to `bits` bits.
+        """
         projection, scores = self._projections[name], []
         tokens = self._tokens[name]
         for part, rows in zip(
@@ -100,7 +103,7 @@ class LateScores:
 
 
 def fit_weights(asked: RankedSet, features: Tensor) -> Tensor:
-    """Returns the weight of each feature that makes the gold passage most likely the first.
+    """Returns the feature weights under which the gold passage most likely ranks first.
 
     Questions whose gold passage is no candidate are left out. No weight is negative.
     """
@@ -121,7 +124,10 @@ def fit_weights(asked: RankedSet, features: Tensor) -> Tensor:
 
 
 def gold_among(asked: RankedSet, scores: Tensor, counts: Sequence[int] = COUNTS) -> list[float]:
-    """Returns the percentage of questions whose gold passage is among the first `counts`."""
+    """Returns the percentage of questions whose gold passage is in the first `count` candidates.
+
+    One value for each of `counts`.
+    """
     scores = scores.masked_fill(asked.found.rows < 0, _MASKED)
     is_gold = asked.found.rows == asked.gold[:, None]
     gold = scores.masked_fill(~is_gold, _MASKED).amax(1, keepdim=True)

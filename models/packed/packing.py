@@ -1,4 +1,4 @@
-"""Tokenises public data into a pack, on a CPU."""
+"""Tokenises public data and writes the token ids as a pack."""
 
 import random
 from collections.abc import Iterable, Sequence
@@ -28,7 +28,7 @@ from winnow.text.scores import normalise
 
 MAX_QUESTION_TOKENS = 62
 _SMALL_STRIDE, _MAX_SMALL = 11, 60_000
-"""The smaller index has these passages of Wikipedia, as `python -m bench corpus` writes them."""
+"""Wikipedia passages of the smaller index: every 11th, at most 60,000, as `bench corpus` writes."""
 _BATCH = 2_000
 PAIRS = {
     "nq-open-train-50k": 50_000,
@@ -51,7 +51,7 @@ def pack(
 ) -> int:
     """Writes a pack of all passages and questions, and returns the number of training questions.
 
-    `keep_every` keeps every n-th passage of Wikipedia and every n-th question.
+    Only every `keep_every`-th Wikipedia passage and question is packed.
     """
     wikipedia = data.wikipedia(keep_every)
     development = {name: data.development(name)[::keep_every] for name in DEVELOPMENT}
@@ -95,7 +95,7 @@ def pack(
 
 
 class _Unseen:
-    """Leaves out questions that were seen before. Ignores case and punctuation."""
+    """Removes questions that were seen before. Ignores case and punctuation."""
 
     def __init__(self, seen: Iterable[Question]) -> None:
         self._seen = {normalise(question.text) for question in seen}
@@ -111,7 +111,7 @@ class _Unseen:
 
 
 def _drawn(pairs: Sequence[Question]) -> list[Question]:
-    """Returns the first questions of each source in `PAIRS`."""
+    """Returns the first questions of each source, as many as `PAIRS` allows."""
     counts: dict[str, int] = {}
     drawn = []
     for question in pairs:
@@ -124,7 +124,10 @@ def _drawn(pairs: Sequence[Question]) -> list[Question]:
 def _clozes(
     wikipedia: Sequence[Passage], development: dict[str, list[Question]], count: int
 ) -> list[tuple[int, Question]]:
-    """Returns cloze questions with the passage of each. Development articles yield none."""
+    """Returns at most `count` cloze questions, each with the row of its passage in `wikipedia`.
+
+    Leaves out articles of development sets, and held-out articles.
+    """
     titles = {q.gold.title.casefold() for each in development.values() for q in each if q.gold}
     generator = random.Random(0)
     made: list[tuple[int, Question]] = []
@@ -199,7 +202,7 @@ def _pack_questions(
 
 
 def _answer_ids(question: Question, tokenizer: Tokenizer) -> list[list[int]]:
-    """Returns the distinct answers that are short enough."""
+    """Returns the token ids of the first distinct answers that are short enough."""
     texts = list(dict.fromkeys(question.answers))[: 2 * MAX_ANSWERS]
     encoded = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
     distinct = dict.fromkeys(tuple(each.ids) for each in encoded)

@@ -1,7 +1,7 @@
 """Distant supervision: a reader confirms which candidate answers a question (Chen et al. 2017).
 
 A question without a known passage gets the candidate in which the reader's best span is an
-accepted answer. Cloze questions fall back on the passage that they were made of.
+accepted answer. A cloze question falls back to the passage that it was made from.
 """
 
 from dataclasses import dataclass
@@ -19,20 +19,20 @@ _MASKED = -1e4
 MAX_SPAN = 10
 """Longest answer of a reader, in tokens."""
 READ = 3
-"""Candidates with an answer that are read for each question."""
+"""Number of candidates with an answer to read for each question."""
 _READER_TOKENS = 224
 _MATCHED, _READ_TOGETHER = 16_384, 512
-"""Passages whose answers are matched together, and pairs that are read together."""
+"""Batch sizes: passages whose answers are matched, and pairs that are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerMatches:
-    """Where accepted answers are in passages."""
+    """Positions of accepted answers in passages."""
 
     starts: Tensor
     """Whether an answer begins at a token of title and text, [passages, answers, tokens]."""
     lengths: Tensor
-    """Tokens of each answer, [passages, answers]."""
+    """Number of tokens of each answer, [passages, answers]."""
 
     @property
     def contained(self) -> Tensor:
@@ -40,7 +40,7 @@ class AnswerMatches:
         return self.starts.flatten(1).any(1)
 
     def holds(self, first: Tensor, last: Tensor) -> Tensor:
-        """Returns whether the tokens `first` to `last` of each passage are an answer."""
+        """Returns whether tokens `first` to `last` of each passage are an answer, [passages]."""
         width = self.starts.shape[2]
         place = first.clamp(0, width - 1)[:, None, None].expand(-1, self.starts.shape[1], 1)
         begins = self.starts.gather(2, place).squeeze(2) & (first < width)[:, None]
@@ -64,7 +64,10 @@ def match_answers(passages: PassageTokens, rows: Tensor, answers: Tensor) -> Ans
 
 
 def contain_answers(passages: PassageTokens, rows: Tensor, answers: Tensor) -> Tensor:
-    """Returns which candidates `rows` [questions, candidates] contain an answer; -1 does not."""
+    """Returns whether each candidate contains an answer, [questions, candidates].
+
+    `rows` are the candidates, padded by -1. Padding contains no answer.
+    """
     flat = rows.clamp(min=0).flatten()
     places = torch.arange(len(flat), device=rows.device)
     contained = [
@@ -75,7 +78,7 @@ def contain_answers(passages: PassageTokens, rows: Tensor, answers: Tensor) -> T
 
 
 def best_spans(start: Tensor, end: Tensor, in_text: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Returns first and last token and score of the best span of each passage, [passages]."""
+    """Returns first token, last token and score of the best span in each passage, [passages]."""
     start, end = (each.float().masked_fill(~in_text, _MASKED) for each in (start, end))
     padded = torch.nn.functional.pad(end, (0, MAX_SPAN - 1), value=2 * _MASKED)
     best_end, length = padded.unfold(1, MAX_SPAN, 1).max(2)
@@ -90,7 +93,7 @@ def confirm(
     questions: QuestionTokens,
     asked: tuple[Tensor, Tensor],
 ) -> tuple[Tensor, Tensor]:
-    """Returns the passage that answers each question, or -1, and its span in the text.
+    """Returns the passage that answers each question, or -1, and the answer's span in the text.
 
     Reads the first `READ` candidates with an answer.
 

@@ -1,4 +1,4 @@
-"""Fits the weights of retrieval, score and stopping on held-out training questions."""
+"""Fits the weights of retrieval, score and early stopping on held-out training questions."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -39,7 +39,7 @@ from winnow.bundle import load_bundle
 _COUNTS = (1, 2, 5, 10, 20)
 """Numbers of passages at which accuracy is reported."""
 DEFAULT_PASSAGES = 10
-"""Passages that are read without early stopping."""
+"""Number of passages to read without early stopping."""
 _MAX_QUESTIONS = {
     "squad": 500,
     "squad-tokenised": 500,
@@ -49,7 +49,7 @@ _MAX_QUESTIONS = {
 }
 """Maximum number of held-out questions of each source.
 
-Other sources, such as reviews, are left out: they are unlike an index of articles.
+Other sources, such as reviews, are left out, because their passages are unlike Wikipedia articles.
 """
 
 Report = Callable[[str], None]
@@ -75,9 +75,9 @@ def calibrate(workspace: Workspace, target: Path, seed: int, report: Report) -> 
 def calibrate_on_retrieved(
     workspace: Workspace, target: Path, seed: int, report: Report
 ) -> ScoreWeights:
-    """Fits the weights of score and stopping on the passages that `mine-ranking` retrieved.
+    """Fits the weights of score and early stopping on the passages that `mine-ranking` retrieved.
 
-    Keeps the weight of matching words, with which these passages were retrieved. Returns the
+    Keeps the weight of matching words, because these passages were retrieved with it. Returns the
     weights of the score.
     """
     word_weight = load_bundle(target).manifest.retrieval.words

@@ -26,10 +26,10 @@ from winnow.files.opened import sha256
 def mine_questions(
     data: DataDirectory, weights: Path, workspace: Workspace, extra_passages: int
 ) -> int:
-    """Makes training questions with hard negatives, and returns their number.
+    """Makes training questions with hard negatives, and returns the number of questions.
 
-    Negatives are drawn from the gold passages and `extra_passages` of Wikipedia. Takes about ten
-    minutes.
+    Negatives are drawn from the gold passages and `extra_passages` Wikipedia passages. Takes about
+    ten minutes.
     """
     graph = workspace.graph("encoder", "int8")
     embedder = Embedder(graph, weights / "tokenizer.json", cache=workspace.vectors)
@@ -39,7 +39,7 @@ def mine_questions(
     random.Random(0).shuffle(wikipedia)
     gold = unseen(data.gold(), development)
     passages, questions = mine([*gold, *supervised], wikipedia[:extra_passages], embedder)
-    # an interruption must not leave the checksum of other questions
+    # an interruption must not leave a checksum that belongs to earlier questions
     workspace.mining_encoder.unlink(missing_ok=True)
     save(workspace.mined, passages, questions)
     workspace.mining_encoder.write_text(sha256(graph))
@@ -55,8 +55,8 @@ def is_mined(workspace: Workspace) -> bool:
 def student_questions(workspace: Workspace) -> Path:
     """Returns the directory of the questions that a student reader is trained on.
 
-    Prefers questions with negatives of the served retriever to questions with negatives of the
-    encoder.
+    Returns the questions with negatives of the served retriever if there are any, else those with
+    negatives of the encoder.
     """
     return workspace.ranked if is_saved(workspace.ranked) else workspace.mined
 

@@ -1,6 +1,6 @@
 """Trains late interaction, the encoder and the split reader from a pack, on a GPU.
 
-The directory of results is a workspace, from which `winnow models assemble` makes bundles.
+The results are written to a workspace, from which `winnow models assemble` makes bundles.
 """
 
 import copy
@@ -36,43 +36,44 @@ from models.training.timed import train_until
 from models.workspace import Workspace
 
 NETWORKS, MINED, FIGURES = "networks", "mined.pt", "figures.json"
-"""Names in a pack, and of results."""
+"""Directory of networks in a pack, and two files of results in a workspace."""
 SHIPPED, MEAN, TRAINED = "shipped", "mean", "trained"
-"""Encoders: the bundle's, the mean of it and the trained one, and the trained one."""
+"""Names of encoders: the bundle's, the mean of the bundle's and the trained, and the trained."""
 MEAN_SHARE = 0.5
-"""Weight of the trained encoder in its mean with the shipped one. Fixed before it was measured."""
+"""Weight of the trained encoder in the mean encoder. It was chosen before any measurement."""
 PROJECTIONS = (((6,), (8, 16, 32, 64)), ((4, 6), (16, 32)))
-"""Projections that are trained: layers of the encoder, and values a token."""
+"""Projections to train: layers of the encoder, and numbers of values per token."""
 _LATE_QUESTIONS, _ENCODER_QUESTIONS = 96, 512
-"""Questions of a step."""
+"""Questions per training step."""
 _LATE_RATE, _ENCODER_RATES = 2e-3, (1e-4, 5e-5)
-"""Peak learning rates. The encoder has two rounds."""
+"""Peak learning rates. The encoder is trained in two rounds, each with its own rate."""
 _READER_SHARES = {
     "squadshifts-amazon_reviews": 0.3,
     "squadshifts-reddit": 0.3,
     "qamr-wiki-devtest": 0.3,
     "squad-train-sentences": 0.7,
 }
-"""Chances of questions in the training of a reader, beside 1 of all others."""
+"""Relative chances of a source's questions in the training of a reader; 1 for other sources."""
 
 Report = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """Seconds of each stage of the training of retrieval."""
+    """Seconds for each stage of retrieval training."""
 
     mining: float = 45.0
-    """Time to search; confirming answers takes up to 0.7 times as long beside it."""
+    """Time to search candidates. Confirming answers takes up to 0.7 times as long in addition."""
     late: float = 80.0
+    """Time to train late interaction for the shipped encoder."""
     encoder: float = 60.0
-    """Time of each of two rounds; 0 trains no encoder."""
+    """Time for each of two rounds of encoder training; 0 trains no encoder."""
     mean_late: float = 30.0
-    """Time to train late interaction for the mean encoder."""
+    """Time to train late interaction for the mean encoder; 0 trains none."""
 
 
 class RetrievalTraining:
-    """The stages of the training of retrieval, which share a pack."""
+    """Trains and measures late interaction and the encoder, in stages that share a loaded pack."""
 
     def __init__(self, pack: Path, out: Path, device: str, report: Report) -> None:
         """Loads a pack and its networks onto a device. Makes the directory `out`."""
@@ -83,9 +84,9 @@ class RetrievalTraining:
         self._late: dict[str, CombinedScore] = {}
 
     def run(self, budget: Budget) -> None:
-        """Trains late interaction for the shipped encoder, then an encoder, then both together.
+        """Trains late interaction for the shipped encoder, an encoder, and late interaction for it.
 
-        A stage that fails is reported, and the others go on. Each saves its result at once.
+        Each stage saves its result at once. A failed stage is reported, and the next stage runs.
         """
         vectors = self._pack.encode(self._encoder)
         self._report("passages encoded")
@@ -122,7 +123,7 @@ class RetrievalTraining:
     def _train_late(
         self, name: str, encoder: Encoder, mined: MinedQuestions, seconds: float
     ) -> None:
-        """Trains projections of all sizes beside each other."""
+        """Trains projections of all sizes in the same steps, and saves them."""
         torch.manual_seed(1)
         width, depth = encoder.body.config.hidden_size, encoder.body.config.num_hidden_layers
         projections = [
@@ -148,7 +149,7 @@ class RetrievalTraining:
     def _train_encoder(
         self, encoder: Encoder, mined: MinedQuestions, seconds: float, rate: float
     ) -> None:
-        """Trains an encoder in large batches, and changes it."""
+        """Trains `encoder` in place, in large batches."""
         task = LargeBatchTask(
             encoder=encoder,
             passages=self._pack.passages,
@@ -167,7 +168,7 @@ class RetrievalTraining:
         )
 
     def _save_encoder(self, trained: Encoder) -> Encoder:
-        """Saves a finished run of the encoder, and returns the mean with the shipped one."""
+        """Saves the run of the trained encoder, and returns its mean with the shipped encoder."""
         mean = load_encoder(self._networks, self._pack.device)
         state = interpolate_weights(mean.state_dict(), trained.state_dict(), MEAN_SHARE)
         mean.load_state_dict(state)
@@ -187,28 +188,29 @@ class RetrievalTraining:
         self._report(f"{name}: written to {FIGURES}")
 
     def _attempt(self, stage: Callable[[], None]) -> None:
-        """Runs a stage, and reports its failure."""
+        """Runs a stage. Reports an exception instead of raising it."""
         try:
             stage()
-        except Exception:  # noqa: BLE001 - the other stages are worth their time
+        except Exception:  # noqa: BLE001 - the other stages should still run
             self._report(f"a stage failed:\n{traceback.format_exc()}")
 
 
 @dataclass(frozen=True, slots=True)
 class ReaderTraining:
-    """Where a reader is trained, and from what."""
+    """Inputs and output of the training of a split reader."""
 
     pack: Path
     out: Path
-    """Directory with the mined questions, in which the run is saved."""
+    """Workspace with the mined questions, in which the run is saved."""
     device: str
     split_layers: int
 
 
 def train_reader(place: ReaderTraining, schedule: Schedule, seconds: float, report: Report) -> None:
-    """Trains the split reader on the questions that were mined before.
+    """Trains the split reader on the mined questions of the workspace.
 
-    Its teachers of spans are the full cross-encoder and the reader with which it begins.
+    Training starts from the reader of the pack. The teachers of spans are the full cross-encoder
+    and a copy of this initial reader.
     """
     torch.manual_seed(schedule.seed)
     deadline, networks = time.monotonic() + seconds, place.pack / NETWORKS
@@ -234,7 +236,7 @@ def train_reader(place: ReaderTraining, schedule: Schedule, seconds: float, repo
 def _save_run(
     path: Path, network: torch.nn.Module, plan: dict[str, object], more: dict[str, object]
 ) -> None:
-    """Saves a finished run."""
+    """Saves the checkpoint of a finished run."""
     state = {"step": 1, "steps": 1, "plan": plan, "network": _on_cpu(network.state_dict())}
     checkpoint.save(path, {**state, **more})
 

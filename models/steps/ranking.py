@@ -1,4 +1,4 @@
-"""Trains the reader to rank passages of the served retriever."""
+"""Trains the reader to rank the passages that the served retriever returns."""
 
 import json
 from collections.abc import Sequence
@@ -38,15 +38,16 @@ RANKING_PASSES = {
 }
 """Passes over the questions of each source."""
 _RETRIEVED = 24
-"""Passages to keep for each question."""
+"""Number of passages to keep for each question."""
 _SPARE = 6
-"""Additional passages to retrieve, because paragraphs of development sets are dropped."""
+"""Number of additional passages to retrieve, because paragraphs of development sets are dropped."""
 
 
 def mine_ranking(data: DataDirectory, index: Path, bundle: Bundle, workspace: Workspace) -> int:
-    """Makes training questions with negatives of a bundle's retriever, and returns their number.
+    """Makes training questions with negatives of a bundle's retriever.
 
-    Takes about twenty minutes. After an interruption, the next call continues.
+    Returns the number of questions. Takes about twenty minutes. After an interruption, the next
+    call resumes.
     """
     development = data.all_development()
     questions = [*unseen(data.gold(), development), *unseen(data.pairs(), development)]
@@ -71,9 +72,10 @@ def train_ranking(
     schedule: Schedule,
     checkpoint_every: int,
 ) -> None:
-    """Trains the reader, starting from a checkpoint of this training if there is one.
+    """Trains the reader, resuming from a checkpoint of this training if there is one.
 
-    Otherwise starts from the mean of the reader's runs, or from the bundle's reader.
+    Without a checkpoint, training starts from the mean of the reader's runs, or from the bundle's
+    reader if there are no runs.
     """
     torch.manual_seed(schedule.seed)
     reader = (
@@ -95,7 +97,10 @@ def _retrieve(
     excluded: set[str],
     cache: Path,
 ) -> list[RetrievedQuestion]:
-    """Retrieves passages for every question. The file `cache` has a line per finished question."""
+    """Retrieves passages for every question, except the questions that the file `cache` has.
+
+    Appends a line to `cache` for each question.
+    """
     by_question = dict(read_retrieved(cache))
     texts = [question.text for question in questions if question.text not in by_question]
     vectors = Embedder(bundle.question_encoder, bundle.tokenizer).questions(texts)

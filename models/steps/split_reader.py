@@ -1,4 +1,4 @@
-"""Trains a split reader, taught by a full cross-encoder, and exports it."""
+"""Trains a split reader with a full cross-encoder as its teacher, and exports it."""
 
 import copy
 from collections.abc import Iterable
@@ -36,10 +36,10 @@ def train_split_reader(
     schedule: Schedule,
     checkpoint_every: int,
 ) -> None:
-    """Trains a split reader, starting from its checkpoint if there is one.
+    """Trains a split reader, resuming from its checkpoint if there is one.
 
-    Its teacher is the trained reader, or the bundle's reader if none was trained. Training starts
-    from the weights of the plan, or from the teacher's weights.
+    The teacher is the trained reader, or the bundle's reader if none was trained. Without a
+    checkpoint, training starts from the weights that the plan names, or from the teacher's weights.
 
     Raises:
         DataError: the initial run is missing or not finished, or its weights have another shape.
@@ -105,7 +105,10 @@ def trained_split_reader(weights: Path, workspace: Workspace, layers: int) -> Sp
 def quantise_split_reader(
     network: SplitReader, inputs: Iterable[Inputs], lower: Path, upper: Path
 ) -> None:
-    """Writes both graphs in int8, with outlier channels and heads in float. Changes `network`."""
+    """Writes the graphs `lower` and `upper` in int8, with outlier channels and heads in float.
+
+    Changes `network` in place.
+    """
     quantise_embeddings(network.body)
     split_outliers(network.body, inputs, network=network)
     plain = lower.with_suffix(".float.onnx"), upper.with_suffix(".float.onnx")
@@ -136,12 +139,10 @@ def _run_weights(run: Path) -> dict[str, Tensor]:
     """Returns the trained weights, or their mean with the initial weights if the plan has it."""
     state = checkpoint.load_finished(run)
     if state is None:
-        raise DataError(
-            f"{run} is missing or not finished: train it by `winnow models train-apart` first"
-        )
+        raise DataError(f"{run} is missing or not finished: run `winnow models train-apart` first")
     averaged = state["plan"].get(SplitTask.plan_key, {}).get("averaged")
     if averaged and checkpoint.MEAN not in state:
-        raise DataError(f"{run} has no mean yet: repeat the command that trained it")
+        raise DataError(f"{run} has no averaged weights yet: repeat the command that trained it")
     network: dict[str, Tensor] = state[checkpoint.MEAN if averaged else "network"]
     return network
 
@@ -150,8 +151,8 @@ def _require_shapes(initial: dict[str, Tensor], student: SplitReader) -> None:
     shapes = {name: weight.shape for name, weight in student.state_dict().items()}
     if any(shapes.get(name) != weight.shape for name, weight in initial.items()):
         raise DataError(
-            "the run of --begin-with has another number of neurons, so the weights have no mean: "
-            "set --neurons to that number, or leave out --average"
+            "--average needs equal shapes, but the run of --begin-with has another number of "
+            "neurons: set --neurons to that number, or leave out --average"
         )
 
 
@@ -166,7 +167,6 @@ def bundle_weights(directory: Path, layers: int) -> dict[str, Tensor]:
     split_entry = bundle.manifest.reader.apart
     if split_entry is None:
         raise DataError(
-            f"the reader of {directory} sees question and passage together in every layer: begin "
-            "with a bundle that has a split reader"
+            f"the reader of {directory} is a full cross-encoder: name a bundle with a split reader"
         )
     return restore_split_weights(directory / split_entry.lower, bundle.reader, layers)

@@ -1,8 +1,8 @@
-"""Trains smaller networks, taught by the trained ones.
+"""Trains smaller networks, the students, with trained networks as teachers.
 
-A student starts from some layers of its teacher, with all embeddings and heads. Readers learn from
-the teacher and from the answers (`taught_task`). Question encoders learn the teacher's vectors
-(`question_task`), so indexes remain valid.
+A student starts with some layers of its teacher, and with all its embeddings and heads. Readers
+learn from the teacher and from the answers (`taught_task`). Question encoders learn the teacher's
+vectors (`question_task`), so indexes remain valid.
 """
 
 import copy
@@ -38,9 +38,9 @@ def train_small_reader(
     schedule: Schedule,
     checkpoint_every: int,
 ) -> None:
-    """Trains a smaller reader, starting from its checkpoint if there is one.
+    """Trains a smaller reader, resuming from its checkpoint if there is one.
 
-    Its teacher is the trained reader, or the bundle's reader if none was trained.
+    The teacher is the trained reader, or the bundle's reader if none was trained.
     """
     reading_plan, distilling_plan = plans
     teacher = teacher_of(weights, workspace, bundle)
@@ -60,7 +60,7 @@ def train_small_encoder(
     schedule: Schedule,
     checkpoint_every: int,
 ) -> None:
-    """Trains a smaller question encoder, starting from its checkpoint if there is one.
+    """Trains a smaller question encoder, resuming from its checkpoint if there is one.
 
     Raises:
         DataError: no encoder was trained.
@@ -115,7 +115,7 @@ def _load_student(network: Network, workspace: Workspace, name: str, layers: int
 
 
 def _questions_and_titles(data: DataDirectory) -> list[str]:
-    """Returns training questions and titles of Wikipedia, each once, in random order."""
+    """Returns the distinct training questions and Wikipedia titles, in random order."""
     questions = unseen([*data.gold(), *data.pairs()], data.all_development())
     titles = {passage.title for passage in data.wikipedia()}
     texts = sorted({*(question.text for question in questions), *titles} - {""})

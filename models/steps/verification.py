@@ -1,4 +1,4 @@
-"""Compares PyTorch, float32 ONNX and int8 on real text."""
+"""Compares the PyTorch networks with their float32 and int8 graphs on real text."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,7 +28,7 @@ def verify(
 ) -> tuple[Verdict, GoldBySet]:
     """Returns the verdict, and the accuracy on gold paragraphs.
 
-    Skips an encoder that was copied from another bundle: it was verified for that bundle.
+    Skips an encoder that was copied from another bundle, because it was verified for that bundle.
     """
     figures = gold_figures(workspace, target, data, limit, kind)
     texts, tokenizer = _texts(data), weights / "tokenizer.json"

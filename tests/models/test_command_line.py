@@ -232,7 +232,7 @@ def test_a_bundle_with_another_reader_is_not_measured(
     shutil.copytree(default_bundle(), bundle)
     before = (bundle / "bundle.json").read_bytes()
     measure = [command, *arguments, "--work", work.root, "--bundle", bundle]
-    assert "export it by `winnow models assemble`" in str(invoke(*measure).exception)
+    assert "export it with `winnow models assemble`" in str(invoke(*measure).exception)
     halves = (work.split_graph("upper", "int8", 3), work.split_graph("lower", "int8", 3))
     for graph in (work.graph("reader", "int8"), work.graph("reader", "int8", 3), *halves):
         graph.write_bytes(b"another")
