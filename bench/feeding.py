@@ -4,12 +4,14 @@
 
 Serves a copy of INDEX as `winnow up --feed-listen` does, and measures in one interleaved run:
 
-- the rate at which fed passages become durable, as a ratio to the rate of the encoder alone, which
-  encodes the same passages in threads of this process (target: at least 0.9);
-- the latency of consecutive questions while passages are fed at half of that rate, as a ratio to
-  the latency without feeding (target: a p99 at most 1.3 times as long, by its 95 % interval);
-- the number of questions with a complete answer, with an incomplete one, refused, and late
-  (target: all complete). A small `--merge-after` makes nodes merge often meanwhile.
+- the feeding rate, at which fed passages become durable, divided by the rate at which the encoder
+  alone encodes the same passages in this process (target: at least 0.9);
+- the p99 latency of consecutive questions while passages are fed at half the feeding rate, divided
+  by the p99 without feeding (target: at most 1.3, by the 95 % confidence interval);
+- the numbers of questions that are answered completely, answered incompletely, refused, and late
+  (target: all complete).
+
+A small `--merge-after` makes nodes merge often during the run.
 """
 
 import argparse
@@ -46,16 +48,16 @@ from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import answer_pb2
 
 MIN_RATE_RATIO, MAX_P99_RATIO = 0.9, 1.3
-"""Targets: feeding rate as a ratio to the encoder's, and growth of the questions' p99."""
+"""Targets: feeding rate / encoder rate, and p99 of questions with feeding / without."""
 CONCURRENT_REQUESTS = 4
-"""Put requests in flight at full rate."""
+"""Number of put requests in flight at full rate."""
 FULL_RATE_BATCH, HALF_RATE_BATCH = 50, 10
-"""Passages of a put request, at full and at half rate."""
+"""Passages per put request, at full rate and at half rate."""
 WITHOUT_FEEDING, WITH_FEEDING = "without feeding", "beside feeding"
 
 
 class PassageSource:
-    """Cycles through the passages of a file under new ids, so that nodes store every one."""
+    """Cycles through the passages of a file. Each passage has a new id, so that nodes store it."""
 
     def __init__(self, path: Path) -> None:
         rows = islice((row for row in read_rows(path) if isinstance(row, Row)), 20_000)
@@ -72,7 +74,7 @@ class PassageSource:
 
 
 class BareEncoder:
-    """Runs the encoder alone, on tokenised passages."""
+    """The passage encoder without a front node, to measure its rate."""
 
     def __init__(self, threads: int) -> None:
         bundle = load_bundle(default_bundle())
@@ -82,7 +84,7 @@ class BareEncoder:
         self._encoder = PassageEncoder(model, bundle.manifest.encoder)
 
     def rate(self, passages: Sequence[Passage]) -> float:
-        """Encodes passages; returns how many it encoded per second."""
+        """Encodes passages; returns the number per second, without tokenisation."""
         work = [
             (
                 self._tokenizer.tokenise(passage.title).ids,
@@ -103,7 +105,10 @@ def batched(passages: Sequence[Passage], size: int) -> Iterator[Sequence[Passage
 
 
 async def put(client: AsyncClient, passages: Sequence[Passage]) -> None:
-    """Stores passages. Retries after an overloaded front's delay, and at once after a timeout."""
+    """Stores passages, and retries until they are stored.
+
+    Waits as long as an overloaded front asks for; retries at once after a timeout.
+    """
     fields: list[PassageFields] = [
         {"id": passage.id, "title": passage.title, "text": passage.text} for passage in passages
     ]
@@ -119,7 +124,7 @@ async def put(client: AsyncClient, passages: Sequence[Passage]) -> None:
 
 
 async def feed(client: AsyncClient, passages: Sequence[Passage]) -> float:
-    """Feeds passages at full rate; returns how many became durable per second."""
+    """Feeds passages at full rate; returns the number of durable passages per second."""
     batches = batched(passages, FULL_RATE_BATCH)
     started = time.perf_counter()
 
@@ -136,9 +141,9 @@ async def feed(client: AsyncClient, passages: Sequence[Passage]) -> float:
 async def feed_at_rate(
     client: AsyncClient, source: PassageSource, rate: float, stop: asyncio.Event
 ) -> int:
-    """Feeds `rate` passages a second until `stop` is set; returns the number of passages.
+    """Feeds `rate` passages per second until `stop` is set; returns the number of passages.
 
-    The front may refuse a request for a while if questions need the machine; `put` repeats it.
+    The front may refuse a request while questions need the machine. `put` then repeats the request.
     """
     fed, started = 0, time.perf_counter()
     async with asyncio.TaskGroup() as group:
@@ -156,9 +161,9 @@ class QuestionSeries:
     """Latencies and outcomes of consecutive questions."""
 
     latencies: list[float] = field(default_factory=list)
-    """Seconds of each question; a late one counts with its timeout."""
+    """Latency of each question in seconds. A late question counts with its timeout."""
     outcomes: Counter[str] = field(default_factory=Counter)
-    """Number of questions that ended `complete`, `incomplete`, `refused` and `late`."""
+    """Number of questions by outcome: `complete`, `incomplete`, `refused` or `late`."""
 
     async def ask(self, client: AnswerClient, questions: Sequence[str], timeout: float) -> None:
         """Asks questions one after the other, and adds them to the series."""
@@ -200,7 +205,7 @@ async def measure(cluster: LocalCluster, options: argparse.Namespace) -> list[Fi
             await series[WITH_FEEDING].ask(client, batch, options.timeout)
             stop.set()
             fed = await background
-            # the last passages are stored after the last question
+            # counts the time until the last passages are stored, after the last question
             background_rates.append(fed / (time.perf_counter() - started))
             print(
                 f"round {number + 1}: encoder {encoder_rates[-1]:.1f}/s, "
@@ -218,7 +223,7 @@ async def measure(cluster: LocalCluster, options: argparse.Namespace) -> list[Fi
 def rate_figures(
     encoder_rates: list[float], feed_rates: list[float], background_rates: list[float]
 ) -> list[Figure]:
-    """Returns medians of the rates, in passages a second, and of feeding's ratio to the encoder."""
+    """Returns the median rates in passages per second, and the median of feeding / encoder."""
     ratios = [fed / encoded for fed, encoded in zip(feed_rates, encoder_rates, strict=True)]
     spread = (min(ratios), max(ratios))
     ratio = Figure("feeding", "feeding / the encoder alone", median(ratios), "times", spread=spread)
@@ -231,7 +236,7 @@ def rate_figures(
 
 
 def latency_figures(latencies: Mapping[str, list[float]]) -> list[Figure]:
-    """Returns quantiles of the questions without feeding and with it, and the ratio of the p99."""
+    """Returns latency quantiles of questions without and with feeding, and the ratio of the p99."""
     p99 = {name: quantiles.quantile(own, 0.99) for name, own in latencies.items()}
     p99_ratio = quantiles.ratio(p99[WITH_FEEDING], p99[WITHOUT_FEEDING])
     return [
@@ -250,7 +255,7 @@ def latency_figures(latencies: Mapping[str, list[float]]) -> list[Figure]:
 
 
 def outcome_figures(name: str, counts: Counter[str]) -> list[Figure]:
-    """Returns the counts of outcomes; the target of each but `complete` is 0."""
+    """Returns the counts of outcomes. The target of every outcome except `complete` is 0."""
     return [
         Figure("questions", f"{name}: {outcome}", count)
         if outcome == "complete"
@@ -271,7 +276,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--questions-each",
         type=int,
         default=200,
-        help="questions in a round, without and with feeding",
+        help="questions in a round without feeding, and again with feeding",
     )
     parser.add_argument("--threads", type=int, default=cores(), help="encoder threads")
     parser.add_argument("--nice", type=int, default=10, help="niceness of the feeding threads")

@@ -3,12 +3,12 @@
     python -m bench txtai --index INDEX --questions FILE [--rate N] [--seconds N]
         [--winnow FILE] [--json]
 
-Needs a separate environment with txtai and Winnow: see docs/faults.md. Builds txtai's shards from
-Winnow's, with the same passages and vectors. As in txtai's documentation, one process serves each
-shard and another one queries them all. Questions have the same deadline of two seconds. txtai only
-retrieves, so its latencies cannot be compared with Winnow's. Compare the share of answered
-questions, and the growth of latencies during a fault. `--winnow` takes the output of `python -m
-bench faults --only kill-shard --only stop-shard --json`.
+Needs a separate environment with txtai and Winnow: see docs/faults.md. Builds txtai shards with the
+passages and vectors of the Winnow shards. As in txtai's documentation, one process serves each
+shard, and one more process queries all shards. Questions have the same deadline of two seconds as
+in `bench faults`. txtai only retrieves, so its latencies cannot be compared with Winnow's. Compare
+the share of answered questions, and the growth of latencies during a fault. `--winnow` takes the
+output of `python -m bench faults --only kill-shard --only stop-shard --json`.
 """
 
 import argparse
@@ -48,9 +48,9 @@ _PASSAGES = 10
 _READY_SECONDS = 120.0
 _POLL_SECONDS = 0.2
 _MAX_IN_FLIGHT = 256
-"""Questions in flight: enough that a hung cluster does not delay later questions."""
+"""Maximum number of questions in flight, so many that a hung cluster does not delay questions."""
 _WINNOW_PHASES = {"killed": ("kill-shard", "without"), "stopped": ("stop-shard", "without")}
-"""For each phase of txtai, the matching scenario and phase in Winnow's results."""
+"""Matching scenario and phase in Winnow's results, by phase of txtai."""
 
 
 def build_index(shard: Path, out: Path) -> None:
@@ -74,7 +74,7 @@ class TxtaiCluster:
     """The processes of a txtai cluster; a context manager that leaves no process behind."""
 
     def __init__(self, scratch: Path, shards: int) -> None:
-        """`scratch` has the txtai index of each shard in a directory named by its number."""
+        """`scratch` has the txtai index of each shard, in a directory named by its number."""
         self._scratch = scratch
         self._ports = free_ports(shards + 1)
         self._children: dict[int, subprocess.Popen[bytes]] = {}
@@ -126,7 +126,7 @@ class TxtaiAsker:
         self._address, self._threads = address, threads
 
     async def __call__(self, question: str) -> Row:
-        """Returns the question's row; both times are 0."""
+        """Asks a question and returns its row, whose two times are 0."""
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(DEADLINE):
@@ -172,7 +172,7 @@ async def cause_faults(cluster: TxtaiCluster, load: Load, rate: float, seconds: 
 
 
 def figures(rows: Mapping[str, list[Row]]) -> dict[str, dict[str, float]]:
-    """Returns availability and latencies of each phase, under the names of Winnow's results.
+    """Returns availability and latencies by phase, with the same keys as Winnow's results.
 
     A phase without any answer has no latencies.
     """
@@ -190,7 +190,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_index_and_questions(parser)
     parser.add_argument("--rate", type=float, default=5.0, help="questions per second")
     parser.add_argument("--seconds", type=float, default=20.0, help="length of each phase")
-    parser.add_argument("--winnow", type=Path, help="JSON of `python -m bench faults`, to compare")
+    parser.add_argument(
+        "--winnow", type=Path, help="JSON output of `python -m bench faults` to compare with"
+    )
 
 
 def run(options: argparse.Namespace) -> int:

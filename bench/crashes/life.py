@@ -1,4 +1,4 @@
-"""One life of a shard's process: it starts, is checked, takes writes, merges, and is killed."""
+"""One life of a shard's process: start, check of the contents, writes and merges, kill."""
 
 import asyncio
 import random
@@ -18,20 +18,20 @@ from bench.crashes.victim_process import VictimEndedError, VictimProcess
 
 _WORDS = ("ant", "bee", "cat", "dog", "eel", "fox", "gnu", "hen", "ibis", "jay", "koi", "lark")
 _MAX_PENDING = 4
-"""Largest number of calls that wait for their replies."""
+"""Maximum number of unacknowledged calls in flight."""
 _ANY_MOMENT = "between two points"
 
 
 @dataclass(slots=True, kw_only=True)
 class Life:
-    """Expected contents of a shard, and counts, after its process has ended."""
+    """Expected contents of a shard after one life of its process, and counts of this life."""
 
     expected: ExpectedShard
     """The effect of all acknowledged writes."""
     unacknowledged: list[list[Draft]] = field(default_factory=list)
     """Calls that were sent but not acknowledged, in order."""
     kills: list[str] = field(default_factory=list)
-    """Fault points at which the process or its merges were killed."""
+    """Fault points at which the process or a merge was killed."""
     acknowledged: int = 0
     """Number of acknowledged writes in this life."""
     merges: int = 0
@@ -42,10 +42,12 @@ class Life:
 async def run_life(
     shard: Path, previous: Life, rng: random.Random, kill_at: str, calls: int
 ) -> Life:
-    """Runs one more life; `kill_at` is a fault point of `winnow.faultpoints`, or empty.
+    """Runs the next life of the process, until it is killed.
+
+    `kill_at` is a fault point of `winnow.faultpoints`; empty kills at a random moment.
 
     Raises:
-        MismatchError: the shard differs from what is expected, or its process was not killed.
+        MismatchError: the shard differs from its expected contents, or its process was not killed.
 
     """
     life = Life(expected=previous.expected, unacknowledged=previous.unacknowledged)
@@ -125,7 +127,7 @@ async def _await_acknowledgement(
 
 
 def _count_merge(merge: "asyncio.Future[Any] | None", life: Life) -> None:
-    """Counts a merge that finished or was killed; ignores a running one."""
+    """Counts a merge that finished or was killed. Ignores a running merge."""
     if merge is None or not merge.done() or merge.exception() is not None:
         return
     reply = merge.result()
@@ -153,7 +155,10 @@ def initial_texts(count: int, rng: random.Random) -> dict[str, str]:
 
 
 def shuffled_fault_points(points: Sequence[str], rng: random.Random) -> list[str]:
-    """Returns all fault points as POINT:PASS in random order; the PASS-th time at POINT kills."""
+    """Returns all fault points in random order, as POINT:PASS.
+
+    POINT:PASS kills the process when it reaches POINT for the PASS-th time.
+    """
     shuffled = []
     for point in rng.sample(points, len(points)):
         passes = {"log": 6, "trim": 2}.get(point.partition(".")[0], 1)

@@ -1,4 +1,4 @@
-"""Part `question`: latency of a question with three heads, compared with no heads."""
+"""Part `question`: latency of a question with three heads, compared with one without heads."""
 
 import tempfile
 from functools import partial
@@ -22,7 +22,7 @@ _SHARDS, _WARM_UP, _DEADLINE = 3, 10, 30.0
 
 
 async def measure_question(bundle: Bundle, store: Path, requests: int) -> list[Figure]:
-    """Asks the demo's index on this machine, one question at a time, without cached answers."""
+    """Asks the demo index one question at a time, with and without heads, and uncached."""
     rows = read_questions(demo_corpus() / "questions.jsonl")
     questions = [rows[number % len(rows)].question for number in range(requests)]
     with tempfile.TemporaryDirectory() as directory:

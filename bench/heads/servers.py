@@ -1,4 +1,4 @@
-"""Parts `killed` and `hung`: one of three head servers fails under load, and comes back."""
+"""Parts `killed` and `hung`: one of three head servers is killed or stopped, and comes back."""
 
 import asyncio
 import signal
@@ -24,14 +24,14 @@ from winnow.heads.store import open_store
 
 _SERVERS, _HEADS, _CALLERS = 3, 300, 8
 _TOKENS, _HEADS_PER_TEXT = 15, 3
-"""Tokens of a text, and heads applied to it in one call."""
+"""Number of tokens of a text, and of heads in one call."""
 _DEADLINE, _READY_TIMEOUT = 2.0, 60.0
 _PHASES = ("three servers", "two servers", "three servers again")
 
 
 @dataclass(slots=True)
 class _Phase:
-    """Latencies and failed heads in one third of the run."""
+    """Latencies of calls and failures of heads in one third of the run."""
 
     seconds: list[float] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
@@ -42,8 +42,8 @@ async def measure_lost_server(
 ) -> list[Figure]:
     """Kills or stops one of three head servers for the second third of `seconds`.
 
-    `signal_number` is SIGKILL or SIGSTOP. Callers apply heads all the time, with frequencies by
-    Zipf's law.
+    `signal_number` is SIGKILL or SIGSTOP. Callers apply heads during the whole run. The frequencies
+    of heads follow Zipf's law.
     """
     ids, width = head_ids(_HEADS), bundle.manifest.encoder.dimension
     with tempfile.TemporaryDirectory() as directory, Processes() as processes:

@@ -32,7 +32,7 @@ class Outcomes:
     failed: Counter[str] = field(default_factory=Counter)
     """Failed requests by reason."""
     mixtures: int = 0
-    """Replies whose weights, labels and version number were not of one version."""
+    """Number of replies that mix weights, labels or version numbers of two versions."""
 
     @property
     def requests(self) -> int:

@@ -5,9 +5,9 @@
 
 Starts one cluster and runs one attack after the other, while a polite client asks at a quarter of
 the peak rate. Everything runs on this machine and through the loopback interface. Every attack is
-bounded in count and time, and ends early if the cluster grows by more than 1 GB. Phases last until
-they have 500 answers, for at most four times `--seconds`. Exits with 1 if a promise was broken,
-with 3 if one is inconclusive.
+limited in count and time, and ends early if the cluster's memory grows by more than 1 GB. Phases
+last until they have 500 answers, for at most four times `--seconds`. Exits with 1 if a promise was
+broken, with 3 if a promise is inconclusive.
 """
 
 import argparse
@@ -31,7 +31,7 @@ _SETUP = Setup(passages=1, min_answers=MIN_ANSWERS, client="polite", http=True, 
 _SOAK_MINUTES = 10.0
 _REFUSALS = ("INVALID_ARGUMENT", "RESOURCE_EXHAUSTED", "DEADLINE_EXCEEDED", "UNAVAILABLE")
 _FRONT_STATUSES = ("OK", *_REFUSALS, "UNIMPLEMENTED")
-"""Allowed statuses of a front; UNIMPLEMENTED is for methods that do not exist."""
+"""Allowed statuses of a front node. UNIMPLEMENTED is for methods that do not exist."""
 _HTTP_REFUSALS = ("400", "404", "405", "408", "413", "415", "421", "429", "503", "504")
 _HTTP_STATUSES = ("100", "200", *_HTTP_REFUSALS, "held", "closed")
 _NODE_STATUSES = (*_FRONT_STATUSES, "FAILED_PRECONDITION", "ABORTED")
@@ -40,8 +40,9 @@ _UNCHANGED = (
     no_value_named(LABEL, "labels that may come from client input"),
 )
 _MAX_SHUTDOWN_SECONDS = 13.0
-"""Longest shutdown: 2 s of lingering, 10 s for running calls, and one more second. A half-sent call
-counts as a running call.
+"""Longest shutdown in seconds: 2 s of drain linger, 10 s for running calls, and 1 s of tolerance.
+
+A half-sent call counts as a running call.
 """
 _RELEASED = (
     value_at_most("attacks ended early", 0),
@@ -108,13 +109,13 @@ _ATTACKS: dict[str, tuple[str, tuple[Criterion, ...]]] = {
         ),
     ),
 }
-"""Description of each attack, and the promises beside those that hold for every attack."""
+"""Description of each attack, and its promises in addition to the promises of all attacks."""
 _MAX_P99_RATIOS = {"streams": 1.2}
-"""Bounds of the growth of the polite client's p99 during an attack; 2 for other attacks."""
+"""Upper bound of the polite client's p99 during an attack, divided by the p99 before; default 2."""
 
 
 def scenarios(minutes: float = _SOAK_MINUTES) -> dict[str, Scenario]:
-    """Returns all scenarios by name; the soak lasts `minutes`."""
+    """Returns all scenarios by name. The scenario `soak` lasts `minutes`."""
     attacks = {
         name: Scenario(
             description,

@@ -35,7 +35,10 @@ class HeadMaker:
     states_cache: Path
     """Directory that keeps states for the next training on the same texts."""
     max_loss: float
-    """Points of accuracy that int8 may lose on held-out texts. If it loses more, float32 is kept."""
+    """Points of accuracy that int8 may lose on held-out texts.
+
+    A head that loses more stays in float32.
+    """
     report: Callable[[str], None]
     """Prints a line of progress."""
 

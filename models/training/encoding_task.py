@@ -131,7 +131,10 @@ class EncodingTask:
         return [generator.choice(question.negatives)]
 
     def _other_answers(self, asked: Sequence[TrainingQuestion], numbers: Sequence[int]) -> Tensor:
-        """Returns whether a passage other than the positive has the answer, [questions, passages]."""
+        """Returns whether passages have the answer, bool [questions, passages].
+
+        The value of a question's positive is false.
+        """
         answers = [f" {normalise(question.answer)} " for question in asked]
         return torch.tensor(
             [

@@ -128,7 +128,7 @@ def test_a_p99_of_too_few_answers_is_inconclusive() -> None:
     measurements = Measurements({"healthy": took(*[100] * 499), "hurt": took(*[100] * 500)})
     finding = criteria.p99_within(2.0, "hurt")(measurements)
     assert finding.holds is None
-    assert "too few answers: 500 each are needed" in finding.summary
+    assert "too few answers: 500 per phase are needed" in finding.summary
 
 
 @pytest.mark.parametrize(

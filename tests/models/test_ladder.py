@@ -36,7 +36,7 @@ def test_the_first_and_the_last_layer_are_kept(of: int, layers: int, kept: list[
 
 @pytest.mark.parametrize("layers", [0, 7])
 def test_more_layers_than_exist_cannot_be_kept(layers: int) -> None:
-    with pytest.raises(ValueError, match="cannot choose . of 6 layers"):
+    with pytest.raises(ValueError, match=r"cannot choose \d of 6 layers"):
         evenly_spaced(6, layers)
 
 
