@@ -14,7 +14,7 @@ from models.cli import options
 from models.data import DataError
 from models.heads.making import HeadMaker, make_head
 from models.heads.record import HeadNaming
-from models.heads.refit import Refit
+from models.heads.refit import RefitPlan
 from models.heads.refit import refit as refit_heads
 from models.heads.rows import Fields
 from models.heads.settings import (
@@ -286,7 +286,7 @@ def refit(
     if "://" not in target:  # open_store would report a missing directory as a lost disk
         Path(target).mkdir(parents=True, exist_ok=True)
     with _states_cache(work) as states_cache:
-        plan = Refit(
+        plan = RefitPlan(
             old=open_store(source),
             new=open_store(target),
             group=group or loaded.manifest.name,

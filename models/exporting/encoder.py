@@ -22,7 +22,7 @@ from models.exporting.comparison import (
 )
 from models.exporting.files import CheckpointError
 from models.exporting.layout import Checkpoint
-from models.exporting.network import body, load, run
+from models.exporting.network import find_body, load_network, run_network
 from models.exporting.sentence import Pooling, Similarity
 
 
@@ -54,7 +54,7 @@ class CheckpointEncoder(nn.Module):
 
     def pooled(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
         """Returns the pooled vectors before the transform: float32 [batch, width]."""
-        output = run(self.network, input_ids, attention_mask, token_type_ids)
+        output = run_network(self.network, input_ids, attention_mask, token_type_ids)
         if isinstance(self.network, DPRQuestionEncoder | DPRContextEncoder):
             dpr_vectors: Tensor = output.pooler_output
             return dpr_vectors
@@ -97,15 +97,15 @@ def _load_network(checkpoint: Checkpoint, side: Side) -> PreTrainedModel:
                 f"{checkpoint.directory} holds a {checkpoint.architecture}, but encoding a {side} "
                 f"needs a {kind.__name__}"
             )
-        return load(checkpoint, kind)
+        return load_network(checkpoint, kind)
     if checkpoint.architecture.endswith("QuestionAnswering"):
         raise CheckpointError(
             f"{checkpoint.directory} holds a reader ({checkpoint.architecture}), but encoding a "
             f"{side} needs an encoder"
         )
     if checkpoint.family == "distilbert":
-        return load(checkpoint, DistilBertModel)
-    return load(checkpoint, BertModel, add_pooling_layer=False)
+        return load_network(checkpoint, DistilBertModel)
+    return load_network(checkpoint, BertModel, add_pooling_layer=False)
 
 
 def _new_transform(network: PreTrainedModel, side: Side, similarity: Similarity) -> nn.Module:
@@ -113,7 +113,7 @@ def _new_transform(network: PreTrainedModel, side: Side, similarity: Similarity)
         return CosineTransform()
     if side is Side.QUESTION:
         return QuestionProductTransform()
-    return PassageProductTransform(norm_bound(body(network), _projection(network)))
+    return PassageProductTransform(norm_bound(find_body(network), _projection(network)))
 
 
 def _projection(network: nn.Module) -> nn.Linear | None:

@@ -16,7 +16,7 @@ import torch
 from models.exporting.encoder import CheckpointEncoder
 from models.exporting.files import REPORT_ADVICE, ParityError
 from models.exporting.layout import Checkpoint
-from models.exporting.network import body
+from models.exporting.network import find_body
 from models.exporting.parity import Probes, relative_change, require_parity, require_weights
 from models.exporting.reader import CheckpointReader
 from models.network.export import (
@@ -79,7 +79,7 @@ def write_graph(
         difference = require_parity(network, float_graph, outputs, probes, description)
         if precision is Precision.FP32:
             return Fidelity(difference, 0.0)
-        quantise_embeddings(body(network))
+        quantise_embeddings(find_body(network))
         plain = Path(directory) / "plain.onnx"
         _trace(network, plain, probes, description)
         quantise(plain, target, _head_nodes(network, plain))

@@ -17,7 +17,9 @@ _SHOWN_WEIGHTS = 3
 """Maximum number of weights in an error."""
 
 
-def load(checkpoint: Checkpoint, kind: type[PreTrainedModel], **options: Any) -> PreTrainedModel:
+def load_network(
+    checkpoint: Checkpoint, kind: type[PreTrainedModel], **options: Any
+) -> PreTrainedModel:
     """Returns the checkpoint's network in float32, with dropout off.
 
     The network uses eager attention, so that the tracer sees plain operators.
@@ -49,7 +51,7 @@ def load(checkpoint: Checkpoint, kind: type[PreTrainedModel], **options: Any) ->
     return network
 
 
-def run(network: PreTrainedModel, ids: Tensor, mask: Tensor, types: Tensor) -> Any:
+def run_network(network: PreTrainedModel, ids: Tensor, mask: Tensor, types: Tensor) -> Any:
     """Calls the network with three int64 [batch, tokens].
 
     Every graph of a bundle needs token types as an input. For a network without token types, they
@@ -60,13 +62,13 @@ def run(network: PreTrainedModel, ids: Tensor, mask: Tensor, types: Tensor) -> A
     return network(input_ids=ids + 0 * types, attention_mask=mask)
 
 
-def body(network: nn.Module) -> BertModel | DistilBertModel:
+def find_body(network: nn.Module) -> BertModel | DistilBertModel:
     """Returns the transformer in a network."""
     return next(m for m in network.modules() if isinstance(m, BertModel | DistilBertModel))
 
 
 def _has_token_types(network: PreTrainedModel) -> bool:
-    if isinstance(body(network), DistilBertModel) or isinstance(network, DPRReader):
+    if isinstance(find_body(network), DistilBertModel) or isinstance(network, DPRReader):
         return False
     return int(network.config.type_vocab_size) > 1
 

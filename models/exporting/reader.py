@@ -14,7 +14,7 @@ from transformers import (
 from models.assemble import ScoreWeights
 from models.exporting.files import CheckpointError
 from models.exporting.layout import Checkpoint
-from models.exporting.network import load, run
+from models.exporting.network import load_network, run_network
 
 _CLASSES: dict[str, type[PreTrainedModel]] = {
     each.__name__: each
@@ -43,7 +43,7 @@ class RelevanceReader(nn.Module):
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Logits:
         """Maps three int64 [batch, tokens] to `Logits`."""
         mask = _without_last(attention_mask)
-        output = run(self.network, input_ids, mask, token_type_ids)
+        output = run_network(self.network, input_ids, mask, token_type_ids)
         return output.start_logits, output.end_logits, output.relevance_logits
 
 
@@ -65,7 +65,7 @@ class SpanReader(nn.Module):
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Logits:
         """Maps three int64 [batch, tokens] to `Logits`."""
-        output = run(self.network, input_ids, attention_mask, token_type_ids)
+        output = run_network(self.network, input_ids, attention_mask, token_type_ids)
         start, end = output.start_logits, output.end_logits
         return start, end, -(start[:, 0] + end[:, 0])
 
@@ -86,7 +86,7 @@ def open_reader(checkpoint: Checkpoint) -> CheckpointReader:
             f"{checkpoint.directory} holds a {checkpoint.architecture}, which is not a reader: one "
             f"of {', '.join(_CLASSES)} is needed"
         )
-    network = load(checkpoint, network_class)
+    network = load_network(checkpoint, network_class)
     return RelevanceReader(network) if network_class is DPRReader else SpanReader(network)
 
 

@@ -99,7 +99,7 @@ def fit_label_threshold(scores: NDArray[np.float64], targets: NDArray[np.bool_])
     return float(max(thresholds, key=lambda each: (f1(each), -abs(each - 0.5))))
 
 
-def calibrate(head: Head, task: HeadTask) -> dict[str, Any]:
+def calibrate_head(head: Head, task: HeadTask) -> dict[str, Any]:
     """Returns the manifest fields `temperature` and, for sequence heads, `threshold`."""
     texts = task.held_out.encoded
     logits = [head.logits(texts.states_of(index).astype(np.float32)) for index in range(len(texts))]

@@ -50,7 +50,7 @@ def compare_versions(before: HeadManifest, after: HeadManifest) -> tuple[str, fl
     )
 
 
-def measure(head: Head, task: HeadTask, texts: LabelledTexts) -> dict[str, float]:
+def measure_head(head: Head, task: HeadTask, texts: LabelledTexts) -> dict[str, float]:
     """Returns the head's figures on `texts`, by name, in percent with two decimals."""
     encoded = texts.encoded
     predicted = [

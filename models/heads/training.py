@@ -47,7 +47,7 @@ def _one_thread() -> Iterator[None]:
 
 
 @_one_thread()
-def train(task: HeadTask, plan: HeadPlan) -> TrainedHead:
+def train_new_head(task: HeadTask, plan: HeadPlan) -> TrainedHead:
     """Trains a new head. The same seed gives the same head on the same machine.
 
     Raises:

@@ -15,7 +15,7 @@ from tokenizers import Tokenizer
 from models.data import DataError, Passage
 from models.measuring.fitting import minimise
 from models.mining.embedding import Embedder
-from models.mining.mine import TrainingQuestion, nearest
+from models.mining.mine import TrainingQuestion, nearest_rows
 from winnow.content_node.indexing.counting import count_words
 from winnow.content_node.shard.bm25 import BuiltRarities
 from winnow.content_node.shard.words import WordIndex
@@ -53,7 +53,7 @@ def retrieve(
     """Returns the nearest passages of every question, at most `CANDIDATES`."""
     vectors = embedder.passages(passages)
     question_vectors = embedder.questions([question.question for question in questions])
-    indices = nearest(question_vectors, vectors, min(CANDIDATES, len(passages) - 1))
+    indices = nearest_rows(question_vectors, vectors, min(CANDIDATES, len(passages) - 1))
     distances = np.stack(
         [
             ((vector - vectors[row]) ** 2).sum(1)

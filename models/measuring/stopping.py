@@ -52,7 +52,7 @@ class _Readings:
     is_right: NDArray[np.bool_]
 
 
-def calibrate(
+def fit_stopping_rules(
     candidates: Candidates, score: ScoreWeights, passages: int, losses: Sequence[float] = LOSSES
 ) -> list[FittedRule]:
     """Returns, for each promised loss, the rule that keeps it and reads the fewest passages."""

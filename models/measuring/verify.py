@@ -38,7 +38,7 @@ class Verdict:
     """Messages about violated limits."""
 
 
-def judge(
+def check_limits(
     encoder: EncoderParity | None,
     reader_difference: float,
     exact_match: dict[str, dict[str, float]],

@@ -57,13 +57,15 @@ class TrainingQuestion:
         return (self.answer, *self.others)
 
 
-def unseen(questions: Sequence[Question], held_out: Sequence[Question]) -> list[Question]:
-    """Returns the questions that are not in `held_out`. Ignores case and punctuation."""
-    known = {normalise(question.text) for question in held_out}
+def exclude_questions(
+    questions: Sequence[Question], excluded: Sequence[Question]
+) -> list[Question]:
+    """Returns the questions that are not in `excluded`. Ignores case and punctuation."""
+    known = {normalise(question.text) for question in excluded}
     return [question for question in questions if normalise(question.text) not in known]
 
 
-def supervise(
+def find_gold_passages(
     questions: Sequence[Question], lexical: LexicalIndex, embedder: Embedder
 ) -> list[Question]:
     """Returns the questions that have their answer in a near passage, with this passage as gold."""
@@ -107,7 +109,7 @@ def to_training_question(
     )
 
 
-def mine(
+def mine_negatives(
     questions: Sequence[Question], extra: Sequence[Passage], embedder: Embedder
 ) -> tuple[list[Passage], list[TrainingQuestion]]:
     """Returns all passages, and the questions with a gold passage and their hard negatives.
@@ -121,7 +123,7 @@ def mine(
     passage_vectors = embedder.passages(passages)
     question_vectors = embedder.questions([question.text for question in questions])
     mined = []
-    neighbours = nearest(question_vectors, passage_vectors, _NEAREST)
+    neighbours = nearest_rows(question_vectors, passage_vectors, _NEAREST)
     for question, near in zip(questions, neighbours, strict=True):
         if question.gold is None or question.answer_start is None:
             continue
@@ -133,7 +135,7 @@ def mine(
     return passages, mined
 
 
-def nearest(
+def nearest_rows(
     queries: NDArray[np.float32], vectors: NDArray[np.float32], k: int
 ) -> NDArray[np.int64]:
     """Returns the `k` nearest rows of `vectors` to each query by exact search, nearest first."""
@@ -165,7 +167,7 @@ def join_minings(
     return [*passages, *more_passages], [*questions, *adjusted]
 
 
-def save(
+def save_mined(
     directory: Path, passages: Sequence[Passage], questions: Sequence[TrainingQuestion]
 ) -> None:
     """Writes `passages.jsonl` and `questions.jsonl`.
@@ -179,19 +181,19 @@ def save(
     _write(directory / _QUESTIONS, questions)
 
 
-def is_saved(directory: Path) -> bool:
-    """Returns whether `save` has finished in `directory`."""
+def has_mined(directory: Path) -> bool:
+    """Returns whether `save_mined` has finished in `directory`."""
     return (directory / _QUESTIONS).is_file()
 
 
-def load(directory: Path) -> tuple[list[Passage], list[TrainingQuestion]]:
-    """Reads passages and questions that `save` wrote.
+def load_mined(directory: Path) -> tuple[list[Passage], list[TrainingQuestion]]:
+    """Reads passages and questions that `save_mined` wrote.
 
     Raises:
         DataError: the directory has no questions.
 
     """
-    if not is_saved(directory):
+    if not has_mined(directory):
         command = _COMMANDS.get(directory.name, "mine")
         raise DataError(
             f"{directory} has no training questions: run `winnow models {command}` first"

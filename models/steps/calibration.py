@@ -145,7 +145,7 @@ def _fit_score(candidates: Candidates, report: Report) -> ScoreWeights:
 
 
 def _fit_stopping(candidates: Candidates, score: ScoreWeights, report: Report) -> list[FittedRule]:
-    rules = stopping.calibrate(candidates, score, DEFAULT_PASSAGES)
+    rules = stopping.fit_stopping_rules(candidates, score, DEFAULT_PASSAGES)
     for each in rules:
         report(
             f"early stopping: reads {each.read:.1f} of {DEFAULT_PASSAGES} passages, "

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from models.data import DataDirectory, Passage, Question
 from models.measuring.reading import OfflineReader
 from models.mining.cloze import make_cloze
-from models.mining.mine import is_held_out, save
+from models.mining.mine import is_held_out, save_mined
 from models.mining.ranking import RetrievedQuestion, add_gold_passages, training_questions
 from models.mining.retrievers import LexicalIndex, ScoredPassage
 from models.progress import track
@@ -66,7 +66,7 @@ def mine_clozes(
     answered = _answer(retrieved, [passage for passage, _ in clozes], reader)
     all_passages, questions = training_questions(retrieved, answered)
     usable = [question for question in questions if question.negatives]
-    save(workspace.clozes, all_passages, usable)
+    save_mined(workspace.clozes, all_passages, usable)
     return len(usable)
 
 

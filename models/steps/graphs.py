@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from models.data import Passage
-from models.mining.mine import TrainingQuestion, load
+from models.mining.mine import TrainingQuestion, load_mined
 from models.network.architecture import Encoder, Reader
 from models.network.export import export, quantise, quantise_embeddings
 from models.network.neurons import FLOAT_PART, Inputs, split_outliers
@@ -50,7 +50,7 @@ def export_fp32_and_int8(
     export(network, workspace.graph(name, "fp32", layers))
     quantise_embeddings(network.body)
     if isinstance(network, Reader):
-        split_outliers(network.body, probes(weights, *load(workspace.mined)))
+        split_outliers(network.body, probes(weights, *load_mined(workspace.mined)))
     target = workspace.graph(name, "int8", layers)
     plain = target.with_suffix(".float.onnx")
     export(network, plain)

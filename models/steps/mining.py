@@ -8,14 +8,14 @@ from models.data import DataDirectory, Passage
 from models.mining.embedding import Embedder
 from models.mining.mine import (
     TrainingQuestion,
-    is_saved,
+    exclude_questions,
+    find_gold_passages,
+    has_mined,
     join_minings,
-    load,
-    mine,
-    save,
+    load_mined,
+    mine_negatives,
+    save_mined,
     split_held_out,
-    supervise,
-    unseen,
 )
 from models.mining.retrievers import LexicalIndex
 from models.steps.clozes import CLOZES
@@ -35,13 +35,13 @@ def mine_questions(
     embedder = Embedder(graph, weights / "tokenizer.json", cache=workspace.vectors)
     development, wikipedia = data.all_development(), data.wikipedia()
     lexical = LexicalIndex(wikipedia)
-    supervised = supervise(unseen(data.pairs(), development), lexical, embedder)
+    supervised = find_gold_passages(exclude_questions(data.pairs(), development), lexical, embedder)
     random.Random(0).shuffle(wikipedia)
-    gold = unseen(data.gold(), development)
-    passages, questions = mine([*gold, *supervised], wikipedia[:extra_passages], embedder)
+    gold = exclude_questions(data.gold(), development)
+    passages, questions = mine_negatives([*gold, *supervised], wikipedia[:extra_passages], embedder)
     # an interruption must not leave a checksum that belongs to earlier questions
     workspace.mining_encoder.unlink(missing_ok=True)
-    save(workspace.mined, passages, questions)
+    save_mined(workspace.mined, passages, questions)
     workspace.mining_encoder.write_text(sha256(graph))
     return len(questions)
 
@@ -58,7 +58,7 @@ def student_questions(workspace: Workspace) -> Path:
     Returns the questions with negatives of the served retriever if there are any, else those with
     negatives of the encoder.
     """
-    return workspace.ranked if is_saved(workspace.ranked) else workspace.mined
+    return workspace.ranked if has_mined(workspace.ranked) else workspace.mined
 
 
 def load_training(
@@ -72,9 +72,9 @@ def load_training(
         DataError: the questions were not mined.
 
     """
-    passages, questions = load(directory)
+    passages, questions = load_mined(directory)
     if CLOZES in passes:
-        passages, questions = join_minings(passages, questions, *load(workspace.clozes))
+        passages, questions = join_minings(passages, questions, *load_mined(workspace.clozes))
     training, _ = split_held_out(questions, passages)
     return passages, training
 
@@ -86,6 +86,6 @@ def load_held_out(directory: Path) -> tuple[list[Passage], list[TrainingQuestion
         DataError: the questions were not mined.
 
     """
-    passages, questions = load(directory)
+    passages, questions = load_mined(directory)
     _, held_out = split_held_out(questions, passages)
     return passages, held_out

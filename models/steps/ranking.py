@@ -11,7 +11,7 @@ import torch
 from models.data import DataDirectory, Question
 from models.measuring.reading import OfflineReader
 from models.mining.embedding import Embedder
-from models.mining.mine import save, unseen
+from models.mining.mine import exclude_questions, save_mined
 from models.mining.ranking import RetrievedQuestion, add_gold_passages, training_questions
 from models.mining.retrievers import ScoredPassage, ServedRetriever, read_retrieved
 from models.network.architecture import freeze_embeddings
@@ -50,7 +50,10 @@ def mine_ranking(data: DataDirectory, index: Path, bundle: Bundle, workspace: Wo
     call resumes.
     """
     development = data.all_development()
-    questions = [*unseen(data.gold(), development), *unseen(data.pairs(), development)]
+    questions = [
+        *exclude_questions(data.gold(), development),
+        *exclude_questions(data.pairs(), development),
+    ]
     excluded = {question.gold.text for question in development if question.gold is not None}
     retriever = ServedRetriever(index, bundle)
     cache = workspace.create().retrieved
@@ -60,7 +63,7 @@ def mine_ranking(data: DataDirectory, index: Path, bundle: Bundle, workspace: Wo
     )
     answered = add_gold_passages(retrieved, reader)
     passages, made = training_questions(retrieved, answered)
-    save(workspace.ranked, passages, made)
+    save_mined(workspace.ranked, passages, made)
     return len(made)
 
 

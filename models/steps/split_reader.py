@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from models.data import DataError
-from models.mining.mine import load
+from models.mining.mine import load_mined
 from models.network.architecture import Reader, freeze_embeddings, load_body, mean_weights
 from models.network.export import quantise, quantise_embeddings
 from models.network.neurons import FLOAT_PART, Inputs, prune_neurons, split_outliers
@@ -84,7 +84,7 @@ def export_split_reader(weights: Path, workspace: Workspace, layers: int) -> Non
     )
     quantise_split_reader(
         network,
-        probes(weights, *load(student_questions(workspace))),
+        probes(weights, *load_mined(student_questions(workspace))),
         workspace.split_graph("lower", "int8", layers),
         workspace.split_graph("upper", "int8", layers),
     )

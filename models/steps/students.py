@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from models.data import DataDirectory, DataError
-from models.mining.mine import unseen
+from models.mining.mine import exclude_questions
 from models.network.architecture import Encoder, Reader, freeze_embeddings, load_body, shorten
 from models.network.weights import open_tokenizer
 from models.steps.graphs import export_fp32_and_int8
@@ -116,7 +116,7 @@ def _load_student(network: Network, workspace: Workspace, name: str, layers: int
 
 def _questions_and_titles(data: DataDirectory) -> list[str]:
     """Returns the distinct training questions and Wikipedia titles, in random order."""
-    questions = unseen([*data.gold(), *data.pairs()], data.all_development())
+    questions = exclude_questions([*data.gold(), *data.pairs()], data.all_development())
     titles = {passage.title for passage in data.wikipedia()}
     texts = sorted({*(question.text for question in questions), *titles} - {""})
     random.Random(0).shuffle(texts)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from models.data import DEVELOPMENT, DataDirectory
 from models.measuring.parity import largest_difference, mean_cosine, split_difference
-from models.measuring.verify import EncoderParity, Verdict, judge
+from models.measuring.verify import EncoderParity, Verdict, check_limits
 from models.network.export import ENCODER_OUTPUTS, READER_OUTPUTS
 from models.steps.accuracy import GoldBySet, gold_figures
 from models.steps.split_reader import trained_split_reader
@@ -40,7 +40,7 @@ def verify(
             mean_cosine(graph, load_bundle(target).passage_encoder, tokenizer, texts),
         )
     reader = _reader_difference(weights, workspace, kind, texts)
-    return judge(encoder, reader, _exact_match(figures), max_loss), figures
+    return check_limits(encoder, reader, _exact_match(figures), max_loss), figures
 
 
 def _reader_difference(

@@ -12,7 +12,7 @@ from models.exporting.comparison import PassageProductTransform, norm_bound
 from models.exporting.encoder import CheckpointEncoder, Side, open_encoder
 from models.exporting.graph import Precision, write_graph
 from models.exporting.layout import read_checkpoint
-from models.exporting.network import body
+from models.exporting.network import find_body
 from models.exporting.parity import Probes
 from models.exporting.sentence import Pooling, Similarity
 from models.network.export import ENCODER_OUTPUTS, INPUTS
@@ -147,7 +147,7 @@ def test_no_vector_exceeds_the_norm_bound(tmp_path: Path, kind: str) -> None:
 
 def test_the_bound_is_reached_where_one_coordinate_has_all_the_variance(tmp_path: Path) -> None:
     network = whole("bert", make("bert", tmp_path / "b"))
-    inner = body(network)
+    inner = find_body(network)
     with torch.no_grad():
         last = inner.get_submodule("encoder.layer.1.output.LayerNorm")
         assert isinstance(last, torch.nn.LayerNorm)

@@ -27,7 +27,7 @@ from models.exporting.files import CheckpointError, ParityError, require_as_down
 from models.exporting.graph import Precision, write_graph
 from models.exporting.layout import read_checkpoint
 from models.exporting.manifest import ExportNaming
-from models.exporting.network import load, run
+from models.exporting.network import load_network, run_network
 from models.exporting.parity import Probes, require_parity, require_weights
 from models.exporting.reader import open_reader
 from models.exporting.sentence import Pooling, Similarity
@@ -322,7 +322,7 @@ def test_old_checkpoints_of_the_hub_are_accepted(tmp_path: Path) -> None:
     weights[f"{prefix}.embeddings.position_ids"] = torch.arange(512).unsqueeze(0)
     torch.save(weights, directory / "pytorch_model.bin")
     (directory / "model.safetensors").unlink()
-    found = load(read_checkpoint(directory), type(network))
+    found = load_network(read_checkpoint(directory), type(network))
     for name, value in network.state_dict().items():
         assert torch.equal(found.state_dict()[name], value), name
 
@@ -340,7 +340,7 @@ def test_a_configuration_without_class_and_type_is_read_as_bert(tmp_path: Path) 
     ids, mask, types = sequences(9)
     with torch.no_grad():
         expected = network(input_ids=ids, attention_mask=mask, token_type_ids=types)
-        found = run(encoder.network, ids, mask, types)
+        found = run_network(encoder.network, ids, mask, types)
     assert torch.allclose(found.last_hidden_state, expected.last_hidden_state, atol=1e-5)
 
 

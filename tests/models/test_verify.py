@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from models.measuring.parity import largest_difference
-from models.measuring.verify import TOLERANCE, EncoderParity, Verdict, judge
+from models.measuring.verify import TOLERANCE, EncoderParity, Verdict, check_limits
 from models.network.architecture import Reader, load_body
 from models.network.export import READER_OUTPUTS, export
 
@@ -21,7 +21,7 @@ def verdict(
     max_loss: float = 0.5,
 ) -> Verdict:
     found = {name: {"fp32": GOOD[name], "int8": quantised[name]} for name in GOOD}
-    return judge(EncoderParity(encoder, cosine), reader, found, max_loss)
+    return check_limits(EncoderParity(encoder, cosine), reader, found, max_loss)
 
 
 def test_a_good_model_passes() -> None:
@@ -45,7 +45,7 @@ def test_the_largest_allowed_loss_passes() -> None:
         ),
         (verdict(quantised={"dev-squad": float("nan"), "dev-nq": 53.0}), "on dev-squad"),
         (
-            judge(None, 0, {"dev-nq": {"fp32": 53.0, "int8": 53.0, "bf16": 50.0}}, 0.5),
+            check_limits(None, 0, {"dev-nq": {"fp32": 53.0, "int8": 53.0, "bf16": 50.0}}, 0.5),
             "bf16 loses 3.00 exact match on dev-nq",
         ),
     ],
