@@ -11,7 +11,7 @@ from models.assemble import amend_manifest
 from models.cli import options
 from models.data import DataDirectory
 from models.measuring.verify import Verdict
-from models.network.weights import minilm
+from models.network.weights import open_minilm
 from models.steps import verification
 from models.steps.accuracy import gold_figures, require_matching_reader
 from models.workspace import Workspace
@@ -108,7 +108,7 @@ def verify(
         )
     kind = options.reader_kind(layers, split_layers)
     require_matching_reader(Workspace(work), bundle, kind)
-    with minilm(base_weights) as directory:
+    with open_minilm(base_weights) as directory:
         verdict, gold = verification.verify(
             directory, Workspace(work), bundle, DataDirectory(data), max_loss, limit, kind
         )

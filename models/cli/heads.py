@@ -28,7 +28,7 @@ from models.heads.settings import (
 )
 from models.heads.unfrozen import EPOCHS as UNFROZEN_EPOCHS
 from models.heads.unfrozen import measure_unfrozen
-from models.network.weights import minilm
+from models.network.weights import open_minilm
 from models.workspace import Workspace
 from winnow.bundle import load_bundle
 from winnow.cli.output import AsJson, print_json
@@ -214,7 +214,7 @@ def train_head(
     with _states_cache(work) as states_cache:
         maker = HeadMaker(load_bundle(bundle), states_cache, max_loss, _report)
         if unfreeze:
-            with minilm(base_weights) as directory:
+            with open_minilm(base_weights) as directory:
                 _print_figures(
                     f"{head_id}, with a separate encoder",
                     measure_unfrozen(job, maker, directory, epochs or UNFROZEN_EPOCHS),
@@ -347,7 +347,7 @@ def measure_heads(
         _report(f"{each.id}: {each.name}")
         started = time.monotonic()
         if unfreeze:
-            with minilm(base_weights) as directory:
+            with open_minilm(base_weights) as directory:
                 figures = measure_unfrozen(each.job(data), maker, directory, UNFROZEN_EPOCHS)
         else:
             figures = _make_benchmark_head(each, data, out, maker)

@@ -7,7 +7,7 @@ import typer
 
 from models.cli import options
 from models.data import DataDirectory
-from models.network.weights import minilm
+from models.network.weights import open_minilm
 from models.steps import clozes, ranking
 from models.steps.graphs import export_encoder
 from models.steps.mining import mine_questions
@@ -28,7 +28,7 @@ def mine(
     first exports the encoder, because hard negatives are this encoder's mistakes.
     """
     workspace = Workspace(work).create()
-    with minilm(base_weights) as directory:
+    with open_minilm(base_weights) as directory:
         export_encoder(directory, workspace)
         count = mine_questions(DataDirectory(data), directory, workspace, extra_passages)
     typer.echo(f"{workspace.mined}: {many(count, 'question')}")

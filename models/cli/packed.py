@@ -10,9 +10,9 @@ import typer
 from models.cli import options
 from models.data import DataDirectory
 from models.network.restoring import restore_weights
-from models.network.weights import minilm, open_tokenizer
+from models.network.weights import open_minilm, open_tokenizer
 from models.packed.networks import ENCODER, READER, TEACHER, save_networks
-from models.packed.packing import pack as pack_data
+from models.packed.packing import write_pack
 from models.steps import packed
 from models.steps.bundle import MINILM_LAYERS
 from models.steps.split_reader import bundle_weights
@@ -51,11 +51,11 @@ def pack(
         TEACHER: restore_weights(whole.reader),
         READER: bundle_weights(bundle, split_layers),
     }
-    with minilm(base_weights) as directory:
+    with open_minilm(base_weights) as directory:
         config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
         words = student.manifest.retrieval.words
         save_networks(out / packed.NETWORKS, config, words, states)
-        count = pack_data(DataDirectory(data), open_tokenizer(directory), out, clozes)
+        count = write_pack(DataDirectory(data), open_tokenizer(directory), out, clozes)
     typer.echo(f"{out}: {many(count, 'question')}")
 
 
@@ -102,7 +102,7 @@ def train_packed_reader(
     the trained reader.
     """
     schedule = Schedule(rate, quantised=quantised_share, seed=seed)
-    plan = packed.ReaderTraining(pack, work, device, split_layers)
+    plan = packed.ReaderTrainingJob(pack, work, device, split_layers)
     packed.train_reader(plan, schedule, seconds, timed_report())
 
 

@@ -23,8 +23,8 @@ from models.network.export import (
     ENCODER_OUTPUTS,
     READER_OUTPUTS,
     export_batched,
-    quantise,
     quantise_embeddings,
+    quantise_graph,
 )
 from winnow.files.opened import sha256
 
@@ -82,7 +82,7 @@ def write_graph(
         quantise_embeddings(find_body(network))
         plain = Path(directory) / "plain.onnx"
         _trace(network, plain, probes, description)
-        quantise(plain, target, _head_nodes(network, plain))
+        quantise_graph(plain, target, _head_nodes(network, plain))
         return Fidelity(difference, _drift(network, float_graph, target, probes, description))
 
 

@@ -11,7 +11,7 @@ from transformers import BertModel, DistilBertModel, DPRReader, PreTrainedModel
 
 from models.exporting.files import CheckpointError
 from models.exporting.layout import Checkpoint
-from models.network.architecture import quiet
+from models.network.architecture import quiet_transformers
 
 _SHOWN_WEIGHTS = 3
 """Maximum number of weights in an error."""
@@ -30,7 +30,7 @@ def load_network(
 
     """
     try:
-        with quiet():  # missing weights are reported below
+        with quiet_transformers():  # missing weights are reported below
             loaded: Any = kind.from_pretrained(
                 checkpoint.transformer,
                 output_loading_info=True,

@@ -25,7 +25,7 @@ from models.exporting.graph import ExportedNetwork, GraphWriter, Precision
 from models.exporting.layout import read_checkpoint
 from models.exporting.manifest import reader_entry
 from models.exporting.reader import open_reader
-from models.network.architecture import quiet
+from models.network.architecture import quiet_transformers
 from winnow.bundle import Bundle, load_bundle
 from winnow.bundle.manifest import FILE, FORMAT_FULL
 
@@ -72,7 +72,7 @@ def save_random_reader(shape: Shape, tokenizer: Path, directory: Path, seed: int
         intermediate_size=4 * shape.width,
     )
     torch.manual_seed(seed)
-    with quiet():
+    with quiet_transformers():
         BertForQuestionAnswering(config).save_pretrained(directory)
     vocabulary.save(str(directory / "tokenizer.json"))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from models.network.export import quantise, trace
+from models.network.export import quantise_graph, trace_graph
 from winnow.heads.manifest import INPUT, OUTPUT
 
 _PADDING_ATTENTION = -1e4
@@ -17,7 +17,7 @@ _PADDING_ATTENTION = -1e4
 
 
 class Dense(nn.Linear):
-    """A linear layer that is exported as MatMul and Add, because `quantise` handles MatMul only."""
+    """A linear layer that is exported as MatMul and Add. `quantise_graph` handles only MatMul."""
 
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002
         """[…, in] to […, out]."""
@@ -62,7 +62,7 @@ class SequenceNetwork(nn.Module):
         logits: Tensor = self.output(self.dropout(hidden))
         return logits
 
-    def served(self, states: Tensor) -> Tensor:
+    def served_logits(self, states: Tensor) -> Tensor:
         """Maps [tokens, width] to [labels], as the exported graph does."""
         logits: Tensor = self(states.unsqueeze(0))[0]
         if not self._spread:
@@ -96,7 +96,7 @@ class TokenNetwork(nn.Module):
         logits: Tensor = self.output(self.dropout(hidden)) + self.direct(states)
         return logits
 
-    def served(self, states: Tensor) -> Tensor:
+    def served_logits(self, states: Tensor) -> Tensor:
         """Maps [tokens, width] to [tokens, labels], as the exported graph does."""
         logits: Tensor = self(states.unsqueeze(0))[0]
         return logits
@@ -119,7 +119,7 @@ class _ServedNetwork(nn.Module):
         self.network = network
 
     def forward(self, states: Tensor) -> Tensor:
-        return self.network.served(states)
+        return self.network.served_logits(states)
 
 
 def export_head(network: Network, width: int, target: Path) -> None:
@@ -129,9 +129,9 @@ def export_head(network: Network, width: int, target: Path) -> None:
     if not isinstance(network, SequenceNetwork):
         axes[OUTPUT] = {0: "tokens"}
     states = {INPUT: torch.zeros(_TRACED_TOKENS, width)}
-    trace(served, target, inputs=states, outputs=[OUTPUT], axes=axes)
+    trace_graph(served, target, inputs=states, outputs=[OUTPUT], axes=axes)
 
 
 def quantise_head(source: Path, target: Path) -> None:
     """Writes the graph `source` with int8 weights to `target`."""
-    quantise(source, target, _FLOAT_NODES)
+    quantise_graph(source, target, _FLOAT_NODES)

@@ -12,7 +12,7 @@ from transformers.utils import logging
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def quiet_transformers() -> Iterator[None]:
     """Disables logs and progress bars of transformers, whose bars would start a thread."""
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
@@ -95,13 +95,13 @@ def load_body(directory: Path) -> BertModel:
     config = BertConfig.from_pretrained(directory)
     config.hidden_dropout_prob = 0.0
     config.attention_probs_dropout_prob = 0.0
-    with quiet():
+    with quiet_transformers():
         return BertModel.from_pretrained(
             directory, config=config, add_pooling_layer=False, attn_implementation="eager"
         )
 
 
-def shorten(body: BertModel, layers: int) -> None:
+def shorten_body(body: BertModel, layers: int) -> None:
     """Keeps `layers` evenly spaced layers, including the first and the last.
 
     The first layer fits the embeddings and the last layer fits the heads. Sanh et al. 2019

@@ -21,7 +21,7 @@ READER_OUTPUTS = ("start_logits", "end_logits", "relevance_logit")
 OPSET = 17
 
 
-def export(network: nn.Module, path: Path) -> None:
+def export_graph(network: nn.Module, path: Path) -> None:
     """Writes the float32 graph of an `Encoder` or a `Reader`."""
     outputs = ENCODER_OUTPUTS if isinstance(network, Encoder) else READER_OUTPUTS
     export_batched(network, path, outputs, dummy_inputs())
@@ -37,10 +37,12 @@ def export_batched(
     axes = {name: {0: "batch", 1: "tokens"} for name in INPUTS}
     axes |= {name: {0: "batch", 1: "tokens"} for name in outputs if name in READER_OUTPUTS[:2]}
     axes |= {name: {0: "batch"} for name in outputs if name not in READER_OUTPUTS[:2]}
-    trace(network, path, inputs=dict(zip(INPUTS, inputs, strict=True)), outputs=outputs, axes=axes)
+    trace_graph(
+        network, path, inputs=dict(zip(INPUTS, inputs, strict=True)), outputs=outputs, axes=axes
+    )
 
 
-def trace(
+def trace_graph(
     network: nn.Module,
     path: Path,
     *,
@@ -74,7 +76,7 @@ def trace(
         )
 
 
-def quantise(source: Path, target: Path, keep_float: Sequence[str] = ()) -> None:
+def quantise_graph(source: Path, target: Path, keep_float: Sequence[str] = ()) -> None:
     """Writes the graph `source` with int8 weights to `target`.
 
     Nodes whose name contains one of `keep_float` stay in float32.

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention, softmax
 
 from models.network.architecture import Logits, Reader
-from models.network.export import READER_OUTPUTS, trace
+from models.network.export import READER_OUTPUTS, trace_graph
 
 PASSAGE_POSITION = 64
 """Position of a passage's first token, after the longest possible question."""
@@ -238,7 +238,7 @@ def _write(
     axes = {
         name: {1: _axis_name(name)} for name in (*inputs, *outputs) if name != READER_OUTPUTS[2]
     }
-    trace(network, path, inputs=inputs, outputs=outputs, axes=axes)
+    trace_graph(network, path, inputs=inputs, outputs=outputs, axes=axes)
 
 
 def _axis_name(name: str) -> str:

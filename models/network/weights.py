@@ -22,7 +22,7 @@ class WeightsError(WinnowError):
 
 
 @contextmanager
-def minilm(source: Path) -> Iterator[Path]:
+def open_minilm(source: Path) -> Iterator[Path]:
     """Yields a directory in the Hugging Face layout with the MiniLM weights.
 
     `source` is such a directory, or a wheel (`.whl`) that contains one.

@@ -17,11 +17,11 @@ TRAINING = "training"
 """Name of the training questions. Development sets have the names of `models.data`."""
 CLOZE = "cloze"
 """Source of cloze questions."""
-SHORT = ("squad-train-sentences", "qamr-wiki-devtest")
+SENTENCE_SOURCES = ("squad-train-sentences", "qamr-wiki-devtest")
 """Sources whose passages are single sentences. These passages are not searched."""
 MAX_ANSWERS, MAX_ANSWER_TOKENS = 6, 12
 """Maximum numbers of answers per question, and of tokens per answer."""
-NONE = -1
+UNKNOWN = -1
 """Index of an unknown passage or token."""
 
 
@@ -61,9 +61,9 @@ class PackedQuestions:
     starts: NDArray[np.int64]
     """Index of each question's first token, then the number of all tokens, [questions + 1]."""
     gold: NDArray[np.int32]
-    """Passage that answers the question, or `NONE`."""
+    """Passage that answers the question, or `UNKNOWN`."""
     spans: NDArray[np.int32]
-    """First and last token of the answer in the text of `gold`, or `NONE`, [questions, 2]."""
+    """First and last token of the answer in the text of `gold`, or `UNKNOWN`, [questions, 2]."""
     answers: NDArray[np.uint16]
     """Accepted answers, padded by 0, [questions, `MAX_ANSWERS`, `MAX_ANSWER_TOKENS`]."""
     sources: NDArray[np.uint8]
@@ -75,7 +75,7 @@ class PackedQuestions:
         return len(self.gold)
 
 
-def save(directory: Path, pack: PackedPassages | PackedQuestions) -> None:
+def save_arrays(directory: Path, pack: PackedPassages | PackedQuestions) -> None:
     """Writes every array to its own file."""
     directory.mkdir(parents=True, exist_ok=True)
     for field in fields(pack):

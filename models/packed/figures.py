@@ -13,7 +13,7 @@ from models.packed.late_training import CombinedScore
 from models.packed.loaded import LoadedPack
 from models.packed.mined import MinedQuestions
 from models.packed.mining import WEAK_SOURCES
-from models.packed.ordering import LateScores, RankedSet, fit_weights, gold_among
+from models.packed.ordering import LateScores, RankedSet, fit_weights, gold_recall
 from models.packed.running import encode_questions
 from models.packed.search import SearchDepth
 
@@ -62,11 +62,11 @@ def encoder_figures(sets: dict[str, RankedSet], word_weight: float) -> Figures:
     fixed = torch.tensor([1.0, word_weight], device=fitted.device)
     return {
         name: {
-            "candidates": gold_among(each, each.features()[..., 0], (_DEPTH.kept,)),
-            "distance": gold_among(each, each.features()[..., 0]),
-            "words": gold_among(each, each.features()[..., 1]),
-            "fused": gold_among(each, each.features() @ fixed),
-            "fused, fitted": gold_among(each, each.features() @ fitted),
+            "candidates": gold_recall(each, each.features()[..., 0], (_DEPTH.kept,)),
+            "distance": gold_recall(each, each.features()[..., 0]),
+            "words": gold_recall(each, each.features()[..., 1]),
+            "fused": gold_recall(each, each.features() @ fixed),
+            "fused, fitted": gold_recall(each, each.features() @ fitted),
         }
         for name, each in sets.items()
     } | {"weights": fitted.tolist()}
@@ -82,13 +82,13 @@ def late_figures(
     projections = {
         each.name: each for each in network.projections if isinstance(each, LateInteraction)
     }
-    rows = torch.cat([each.found.rows.clamp(min=0).flatten() for each in sets.values()])
-    scores = LateScores(projections, encoder.body, pack.passages, rows)
+    rows = torch.cat([each.candidates.rows.clamp(min=0).flatten() for each in sets.values()])
+    late_scores = LateScores(projections, encoder.body, pack.passages, rows)
     figures: Figures = {}
     for name in projections:
         for bits in _BITS:
             late = {
-                key: scores.of(name, pack.questions[_questions_of(key)], each, bits)
+                key: late_scores.scores(name, pack.questions[_question_set(key)], each, bits)
                 for key, each in sets.items()
             }
             weights = fit_weights(sets[HELD_OUT], sets[HELD_OUT].features(late[HELD_OUT]))
@@ -96,8 +96,8 @@ def late_figures(
                 "weights": weights.tolist(),
                 **{
                     key: {
-                        "late alone": gold_among(each, late[key]),
-                        "fitted": gold_among(each, each.features(late[key]) @ weights),
+                        "late alone": gold_recall(each, late[key]),
+                        "fitted": gold_recall(each, each.features(late[key]) @ weights),
                     }
                     for key, each in sets.items()
                 },
@@ -116,5 +116,5 @@ def _sample(pack: LoadedPack, held: MinedQuestions) -> MinedQuestions:
     return held.take(kept)
 
 
-def _questions_of(key: str) -> str:
+def _question_set(key: str) -> str:
     return TRAINING if key == HELD_OUT else key.split(maxsplit=1)[0]

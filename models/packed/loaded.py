@@ -19,7 +19,7 @@ from models.packed.arrays import (
     load_questions,
 )
 from models.packed.running import encode_passages
-from models.packed.search import Candidates, ExactIndex, SearchDepth, join
+from models.packed.search import Candidates, ExactIndex, SearchDepth, join_candidates
 from models.packed.tokens import PassageTokens, QuestionTokens
 
 _SEARCHED = 256
@@ -31,8 +31,8 @@ class LoadedPack:
     """Passages and questions on a device. Each exact index is built once, at its first use."""
 
     device: torch.device
-    packed: PackedPassages
-    asked: dict[str, PackedQuestions]
+    packed_passages: PackedPassages
+    packed_questions: dict[str, PackedQuestions]
     """Sets of questions by name."""
     passages: PassageTokens
     questions: dict[str, QuestionTokens]
@@ -44,14 +44,17 @@ class LoadedPack:
     def open(cls, directory: Path, device: torch.device, word_weight: float) -> Self:
         """Loads a pack onto a device."""
         packed = load_passages(directory)
-        asked = {name: load_questions(directory, name) for name in (TRAINING, *DEVELOPMENT)}
+        packed_questions = {
+            name: load_questions(directory, name) for name in (TRAINING, *DEVELOPMENT)
+        }
         return cls(
             device=device,
-            packed=packed,
-            asked=asked,
+            packed_passages=packed,
+            packed_questions=packed_questions,
             passages=PassageTokens(packed, device),
             questions={
-                name: QuestionTokens(each, packed.special, device) for name, each in asked.items()
+                name: QuestionTokens(each, packed.special, device)
+                for name, each in packed_questions.items()
             },
             word_weight=word_weight,
         )
@@ -63,12 +66,12 @@ class LoadedPack:
 
     def encode(self, encoder: Encoder) -> Tensor:
         """Returns the vectors of all passages."""
-        every = torch.arange(len(self.packed), device=self.device)
+        every = torch.arange(len(self.packed_passages), device=self.device)
         return encode_passages(encoder.body, self.passages, every)
 
     def index(self, name: str, vectors: Tensor) -> ExactIndex:
         """Returns the index `small`, `large` or `mined` with these vectors of all passages."""
-        rows = torch.from_numpy(getattr(self.packed, name)).to(self.device).long()
+        rows = torch.from_numpy(getattr(self.packed_passages, name)).to(self.device).long()
         if name not in self._indexes:
             self._indexes[name] = ExactIndex(self.passages, rows, vectors[rows])
         self._indexes[name].replace_vectors(vectors[rows])
@@ -78,32 +81,38 @@ class LoadedPack:
         self,
         index: ExactIndex,
         questions: QuestionTokens,
-        asked: tuple[Tensor, Tensor],
+        numbers_and_vectors: tuple[Tensor, Tensor],
         depth: SearchDepth,
         deadline: float = float("inf"),
     ) -> Candidates:
         """Returns the candidates of the questions that are searched before `deadline`.
 
-        `asked` are the numbers and the vectors of questions. At least one batch is searched.
+        At least one batch is searched.
         """
         parts: list[Candidates] = []
-        for numbers, vectors in zip(*(torch.split(each, _SEARCHED) for each in asked), strict=True):
+        for numbers, vectors in zip(
+            *(torch.split(each, _SEARCHED) for each in numbers_and_vectors), strict=True
+        ):
             if parts and time.monotonic() > deadline:
                 break
             parts.append(index.search(questions, numbers, vectors, depth, self.word_weight))
-        return join(parts)
+        return join_candidates(parts)
 
     def gold(self, name: str) -> Tensor:
         """Returns the gold passages of a question set, -1 where unknown."""
-        return torch.from_numpy(self.asked[name].gold).to(self.device).long()
+        return torch.from_numpy(self.packed_questions[name].gold).to(self.device).long()
 
     def sources(self, numbers: Tensor) -> Tensor:
         """Returns the index of each training question's source in `source_names`."""
-        return torch.from_numpy(self.asked[TRAINING].sources).to(self.device).long()[numbers]
+        return (
+            torch.from_numpy(self.packed_questions[TRAINING].sources)
+            .to(self.device)
+            .long()[numbers]
+        )
 
     @property
     def source_names(self) -> list[str]:
-        return [str(name) for name in self.asked[TRAINING].names]
+        return [str(name) for name in self.packed_questions[TRAINING].names]
 
     def shares(self, numbers: Tensor, by_source: Mapping[str, float]) -> Tensor:
         """Returns the share of each training question by its source; 1 for other sources."""

@@ -52,11 +52,11 @@ class MinedQuestions:
 
     @classmethod
     def load(cls, path: Path, device: torch.device) -> Self:
-        """Reads a file that `save` wrote."""
+        """Reads a file that `MinedQuestions.save` wrote."""
         return cls(**torch.load(path, weights_only=True, map_location=device))
 
     @classmethod
-    def of(
+    def from_candidates(
         cls,
         passages: PassageTokens,
         questions: QuestionTokens,

@@ -7,12 +7,12 @@ import torch
 from torch import Tensor
 
 from models.network.architecture import Encoder, Reader
-from models.packed.arrays import CLOZE, NONE, TRAINING
+from models.packed.arrays import CLOZE, TRAINING, UNKNOWN
 from models.packed.loaded import LoadedPack
 from models.packed.mined import MinedQuestions
 from models.packed.running import encode_questions
 from models.packed.search import SearchDepth
-from models.packed.supervision import confirm
+from models.packed.supervision import confirm_passages
 
 DEPTH = SearchDepth(nearest=64, by_words=64, kept=64)
 WEAK_SOURCES = (
@@ -30,7 +30,7 @@ _TOGETHER = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Yield:
+class MiningYield:
     """Counts of one source's questions after mining."""
 
     searched: int
@@ -41,16 +41,16 @@ class Yield:
     """Share of the answered questions whose passage is a candidate."""
 
 
-def mine(
+def mine_candidates(
     pack: LoadedPack, encoder: Encoder, teacher: Reader, vectors: Tensor, seconds: float
-) -> tuple[MinedQuestions, dict[str, Yield]]:
+) -> tuple[MinedQuestions, dict[str, MiningYield]]:
     """Returns training questions with their passages and candidates, and the yield of each source.
 
     Questions with a known answer span come first, because time may not suffice for all questions.
     """
     deadline = time.monotonic() + seconds
     questions, gold = pack.questions[TRAINING], pack.gold(TRAINING)
-    spans = torch.from_numpy(pack.asked[TRAINING].spans).to(pack.device).long()
+    spans = torch.from_numpy(pack.packed_questions[TRAINING].spans).to(pack.device).long()
     order = torch.randperm(len(gold), generator=torch.Generator().manual_seed(1)).to(pack.device)
     order = order[(spans[order, 0] < 0).int().argsort(dim=0, stable=True)]
     sought = encode_questions(encoder.body, questions, order)
@@ -61,15 +61,17 @@ def mine(
     deadline += _CONFIRMING * seconds
     for part in torch.split((spans[:, 0] < 0).nonzero().squeeze(1), _TOGETHER):
         if time.monotonic() > deadline:
-            gold[part] = NONE
+            gold[part] = UNKNOWN
             continue
         # a cloze question's own passage is the last resort
         own = gold[part][:, None]
-        others = torch.where(found.rows[part] == own, NONE, found.rows[part])
+        others = torch.where(found.rows[part] == own, UNKNOWN, found.rows[part])
         rows = torch.cat([others, own], 1)
-        gold[part], spans[part] = confirm(teacher, pack.passages, questions, (numbers[part], rows))
+        gold[part], spans[part] = confirm_passages(
+            teacher, pack.passages, questions, (numbers[part], rows)
+        )
     known = gold >= 0
-    mined = MinedQuestions.of(
+    mined = MinedQuestions.from_candidates(
         pack.passages, questions, (numbers[known], gold[known], spans[known]), found.take(known)
     )
     return mined, _yields(pack, numbers, mined)
@@ -86,29 +88,31 @@ def search_again(
     index = pack.index("mined", vectors)
     found = pack.search(index, questions, (mined.numbers, sought), DEPTH, deadline)
     kept = mined.take(torch.arange(len(found.rows), device=pack.device))
-    return MinedQuestions.of(pack.passages, questions, (kept.numbers, kept.gold, kept.spans), found)
+    return MinedQuestions.from_candidates(
+        pack.passages, questions, (kept.numbers, kept.gold, kept.spans), found
+    )
 
 
 def split_held_out(
     pack: LoadedPack, mined: MinedQuestions
 ) -> tuple[MinedQuestions, MinedQuestions]:
     """Returns the questions for training and the held-out questions."""
-    held = torch.from_numpy(pack.packed.held_out).to(pack.device)[mined.gold]
+    held = torch.from_numpy(pack.packed_passages.held_out).to(pack.device)[mined.gold]
     return mined.take(~held), mined.take(held)
 
 
-def without_weak(pack: LoadedPack, mined: MinedQuestions, cloze: float) -> MinedQuestions:
+def without_weak_sources(pack: LoadedPack, mined: MinedQuestions, cloze: float) -> MinedQuestions:
     """Leaves out weak sources, and all but a share `cloze` of cloze questions."""
     kept = dict.fromkeys(WEAK_SOURCES, 0.0) | {CLOZE: cloze}
     shares = pack.shares(mined.numbers, kept)
     return mined.take(torch.rand(len(shares), device=pack.device) < shares)
 
 
-def _yields(pack: LoadedPack, numbers: Tensor, mined: MinedQuestions) -> dict[str, Yield]:
+def _yields(pack: LoadedPack, numbers: Tensor, mined: MinedQuestions) -> dict[str, MiningYield]:
     searched, answered = pack.sources(numbers), pack.sources(mined.numbers)
     found = (mined.candidates == mined.gold[:, None]).any(1).float()
     return {
-        name: Yield(
+        name: MiningYield(
             int((searched == place).sum()),
             int((answered == place).sum()),
             round(float(found[answered == place].mean()), 3),

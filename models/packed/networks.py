@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from transformers import BertConfig, BertModel
 
-from models.network.architecture import Encoder, Reader, freeze_embeddings, quiet
+from models.network.architecture import Encoder, Reader, freeze_embeddings, quiet_transformers
 from models.network.late_interaction import LateInteraction
 from models.network.neurons import resize_to_weights
 from models.network.split_reader import SplitReader
@@ -93,7 +93,7 @@ def _load_state(directory: Path, name: str) -> dict[str, Tensor]:
 
 def _empty_body(directory: Path) -> BertModel:
     config = {key: each for key, each in _config(directory).items() if key != _WORD_WEIGHT}
-    with quiet():
+    with quiet_transformers():
         return BertModel(BertConfig(**config), add_pooling_layer=False)
 
 

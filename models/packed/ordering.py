@@ -29,11 +29,15 @@ class RankedSet:
     numbers: Tensor
     """Numbers of the questions in the pack."""
     gold: Tensor
-    found: Candidates
+    candidates: Candidates
 
     def features(self, late: Tensor | None = None) -> Tensor:
         """Returns nearness, words and late interaction, [questions, candidates, 2 or 3]."""
-        each = [-self.found.distances, self.found.words, *([] if late is None else [late])]
+        each = [
+            -self.candidates.distances,
+            self.candidates.words,
+            *([] if late is None else [late]),
+        ]
         return torch.stack(each, -1).float()
 
 
@@ -77,7 +81,7 @@ class LateScores:
         return starts, lengths, tokens
 
     @torch.no_grad()
-    def of(self, name: str, questions: QuestionTokens, asked: RankedSet, bits: int) -> Tensor:
+    def scores(self, name: str, questions: QuestionTokens, ranked: RankedSet, bits: int) -> Tensor:
         """Returns the scores of the projection `name`, float32 [questions, candidates].
 
         The tokens of passages are rounded to `bits` bits.
@@ -85,8 +89,8 @@ class LateScores:
         projection, scores = self._projections[name], []
         tokens = self._tokens[name]
         for part, rows in zip(
-            torch.split(asked.numbers, _QUESTIONS),
-            torch.split(asked.found.rows, _QUESTIONS),
+            torch.split(ranked.numbers, _QUESTIONS),
+            torch.split(ranked.candidates.rows, _QUESTIONS),
             strict=True,
         ):
             sequences = questions.sequences(part)
@@ -102,15 +106,15 @@ class LateScores:
         return torch.cat(scores)
 
 
-def fit_weights(asked: RankedSet, features: Tensor) -> Tensor:
+def fit_weights(ranked: RankedSet, features: Tensor) -> Tensor:
     """Returns the feature weights under which the gold passage most likely ranks first.
 
     Questions whose gold passage is no candidate are left out. No weight is negative.
     """
-    is_gold = asked.found.rows == asked.gold[:, None]
+    is_gold = ranked.candidates.rows == ranked.gold[:, None]
     found = is_gold.any(1)
     values, target = features[found].double(), is_gold[found].int().argmax(1)
-    missing = asked.found.rows[found] < 0
+    missing = ranked.candidates.rows[found] < 0
     roots = torch.ones(features.shape[2], dtype=torch.float64, device=values.device)
     roots.requires_grad_(True)
 
@@ -123,13 +127,13 @@ def fit_weights(asked: RankedSet, features: Tensor) -> Tensor:
     return roots.detach().square().float()
 
 
-def gold_among(asked: RankedSet, scores: Tensor, counts: Sequence[int] = COUNTS) -> list[float]:
+def gold_recall(ranked: RankedSet, scores: Tensor, counts: Sequence[int] = COUNTS) -> list[float]:
     """Returns the percentage of questions whose gold passage is in the first `count` candidates.
 
     One value for each of `counts`.
     """
-    scores = scores.masked_fill(asked.found.rows < 0, _MASKED)
-    is_gold = asked.found.rows == asked.gold[:, None]
+    scores = scores.masked_fill(ranked.candidates.rows < 0, _MASKED)
+    is_gold = ranked.candidates.rows == ranked.gold[:, None]
     gold = scores.masked_fill(~is_gold, _MASKED).amax(1, keepdim=True)
     before = (scores > gold).sum(1)
     return [

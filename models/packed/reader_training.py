@@ -103,9 +103,9 @@ class PackedReadingTask:
         )
         absolute = absolute_relevance_loss(relevance.view(shape)) * plan.absolute
         losses = {"span": span, "relevance": ranking, "absolute": absolute}
-        positives = _every(sequences, passages)
+        positives = _every_nth(sequences, passages)
         student = tuple(each[::passages] for each in logits)
-        taught = self._taught(asked, positives)
+        taught = self._teacher_logits(asked, positives)
         imitation = span_imitation_loss(student, taught, in_text[:, :1])  # type: ignore[arg-type]
         return losses | {"teachers": imitation * plan.spans}
 
@@ -128,7 +128,7 @@ class PackedReadingTask:
         return (earliest + drawn.long()).minimum(latest), limit
 
     @torch.no_grad()
-    def _taught(self, asked: Sequences, positives: Sequences) -> Logits:
+    def _teacher_logits(self, asked: Sequences, positives: Sequences) -> Logits:
         """Returns the mean of the teachers' logits for the positives."""
         with autocast(positives.ids.device.type):
             taught = [
@@ -155,7 +155,7 @@ def split_logits(reader: SplitReader, asked: Sequences, passages: Sequences) -> 
     return start[:, width:], end[:, width:], relevance
 
 
-def _every(sequences: Sequences, count: int) -> Sequences:
+def _every_nth(sequences: Sequences, count: int) -> Sequences:
     return Sequences(
         sequences.ids[::count],
         sequences.mask[::count],

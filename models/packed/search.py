@@ -48,7 +48,7 @@ class Candidates:
         return type(self)(self.rows[places], self.distances[places], self.words[places])
 
 
-def join(parts: list[Candidates]) -> Candidates:
+def join_candidates(parts: list[Candidates]) -> Candidates:
     """Returns the candidates of several batches of questions as one batch."""
     return Candidates(
         torch.cat([part.rows for part in parts]),

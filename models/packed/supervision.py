@@ -18,7 +18,7 @@ from models.training.loop import autocast
 _MASKED = -1e4
 MAX_SPAN = 10
 """Longest answer of a reader, in tokens."""
-READ = 3
+MAX_READ = 3
 """Number of candidates with an answer to read for each question."""
 _READER_TOKENS = 224
 _MATCHED, _READ_TOGETHER = 16_384, 512
@@ -39,7 +39,7 @@ class AnswerMatches:
         """Whether a passage contains an answer, [passages]."""
         return self.starts.flatten(1).any(1)
 
-    def holds(self, first: Tensor, last: Tensor) -> Tensor:
+    def is_answer(self, first: Tensor, last: Tensor) -> Tensor:
         """Returns whether tokens `first` to `last` of each passage are an answer, [passages]."""
         width = self.starts.shape[2]
         place = first.clamp(0, width - 1)[:, None, None].expand(-1, self.starts.shape[1], 1)
@@ -87,27 +87,27 @@ def best_spans(start: Tensor, end: Tensor, in_text: Tensor) -> tuple[Tensor, Ten
 
 
 @torch.no_grad()
-def confirm(
+def confirm_passages(
     reader: Reader,
     passages: PassageTokens,
     questions: QuestionTokens,
-    asked: tuple[Tensor, Tensor],
+    numbers_and_candidates: tuple[Tensor, Tensor],
 ) -> tuple[Tensor, Tensor]:
     """Returns the passage that answers each question, or -1, and the answer's span in the text.
 
-    Reads the first `READ` candidates with an answer.
+    Reads the first `MAX_READ` candidates with an answer.
 
     Args:
         reader: a full cross-encoder.
         passages: all passages.
         questions: all questions.
-        asked: numbers of questions without a known span, [questions], and their candidates, best
-            first, [questions, candidates].
+        numbers_and_candidates: numbers of questions without a known span, [questions], and their
+            candidates, best first, [questions, candidates].
 
     """
-    numbers, rows = asked
+    numbers, rows = numbers_and_candidates
     contained = contain_answers(passages, rows, questions.answers[numbers])
-    order = (~contained).int().argsort(dim=1, stable=True)[:, :READ]
+    order = (~contained).int().argsort(dim=1, stable=True)[:, :MAX_READ]
     chosen = contained.gather(1, order)
     owners, places = chosen.nonzero(as_tuple=True)
     read = rows.gather(1, order)[owners, places]
@@ -122,7 +122,7 @@ def confirm(
         matches = match_answers(passages, read[part], questions.answers[pairs])
         text_first, text_last = first - sequences.text, last - sequences.text
         titles = passages.titles[read[part]]
-        right = matches.holds(text_first + titles, text_last + titles)
+        right = matches.is_answer(text_first + titles, text_last + titles)
         place = owners[part], places[part]
         score[place] = torch.where(right, span_score + relevance, _MASKED)
         spans[place] = torch.stack([text_first, text_last], 1)

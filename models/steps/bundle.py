@@ -183,7 +183,7 @@ def make_ladder_bundle(
     assemble(target, sources, description)
 
 
-def share_score(source: Path, target: Path) -> None:
+def copy_score(source: Path, target: Path) -> None:
     """Copies the weights of score, retrieval and early stopping from `source` to `target`.
 
     The two bundles have readers with the same number of layers.

@@ -9,7 +9,7 @@ import torch
 from models.data import Passage
 from models.mining.mine import TrainingQuestion, load_mined
 from models.network.architecture import Encoder, Reader
-from models.network.export import export, quantise, quantise_embeddings
+from models.network.export import export_graph, quantise_embeddings, quantise_graph
 from models.network.neurons import FLOAT_PART, Inputs, split_outliers
 from models.network.weights import open_tokenizer
 from models.steps.training import trained_encoder, trained_reader
@@ -47,18 +47,18 @@ def export_fp32_and_int8(
     points of exact match on dev-squad. An encoder needs no float channels: its int8 vectors have a
     cosine of 0.995 with its float32 vectors.
     """
-    export(network, workspace.graph(name, "fp32", layers))
+    export_graph(network, workspace.graph(name, "fp32", layers))
     quantise_embeddings(network.body)
     if isinstance(network, Reader):
-        split_outliers(network.body, probes(weights, *load_mined(workspace.mined)))
+        split_outliers(network.body, probe_inputs(weights, *load_mined(workspace.mined)))
     target = workspace.graph(name, "int8", layers)
     plain = target.with_suffix(".float.onnx")
-    export(network, plain)
-    quantise(plain, target, (*HEAD_NODES, FLOAT_PART) if isinstance(network, Reader) else ())
+    export_graph(network, plain)
+    quantise_graph(plain, target, (*HEAD_NODES, FLOAT_PART) if isinstance(network, Reader) else ())
     plain.unlink()
 
 
-def probes(
+def probe_inputs(
     weights: Path, passages: Sequence[Passage], questions: Sequence[TrainingQuestion]
 ) -> Iterator[Inputs]:
     """Yields the reader's inputs for a sample of questions with their passages, one at a time."""

@@ -90,7 +90,7 @@ class RetrievalTraining:
         """
         vectors = self._pack.encode(self._encoder)
         self._report("passages encoded")
-        mined, yields = mining.mine(
+        mined, yields = mining.mine_candidates(
             self._pack, self._encoder, self._teacher, vectors, budget.mining
         )
         mined.save(self._out.root / MINED)
@@ -138,7 +138,7 @@ class RetrievalTraining:
             teacher=self._teacher,
             passages=self._pack.passages,
             questions=self._pack.questions[TRAINING],
-            mined=mining.without_weak(self._pack, mined, cloze=0.25),
+            mined=mining.without_weak_sources(self._pack, mined, cloze=0.25),
             batch=_LATE_QUESTIONS // self._pack.batch_scale,
         )
         schedule, deadline = Schedule(_LATE_RATE, quantised=0.0), time.monotonic() + seconds
@@ -154,7 +154,7 @@ class RetrievalTraining:
             encoder=encoder,
             passages=self._pack.passages,
             questions=self._pack.questions[TRAINING],
-            mined=mining.without_weak(self._pack, mined, cloze=0.5),
+            mined=mining.without_weak_sources(self._pack, mined, cloze=0.5),
             batch=_ENCODER_QUESTIONS // self._pack.batch_scale,
         )
         schedule = Schedule(rate, warmup=0.1, quantised=0.2)
@@ -196,7 +196,7 @@ class RetrievalTraining:
 
 
 @dataclass(frozen=True, slots=True)
-class ReaderTraining:
+class ReaderTrainingJob:
     """Inputs and output of the training of a split reader."""
 
     pack: Path
@@ -206,18 +206,20 @@ class ReaderTraining:
     split_layers: int
 
 
-def train_reader(place: ReaderTraining, schedule: Schedule, seconds: float, report: Report) -> None:
+def train_reader(
+    job: ReaderTrainingJob, schedule: Schedule, seconds: float, report: Report
+) -> None:
     """Trains the split reader on the mined questions of the workspace.
 
     Training starts from the reader of the pack. The teachers of spans are the full cross-encoder
     and a copy of this initial reader.
     """
     torch.manual_seed(schedule.seed)
-    deadline, networks = time.monotonic() + seconds, place.pack / NETWORKS
-    loaded = LoadedPack.open(place.pack, torch.device(place.device), word_weight(networks))
-    found = MinedQuestions.load(place.out / MINED, loaded.device)
+    deadline, networks = time.monotonic() + seconds, job.pack / NETWORKS
+    loaded = LoadedPack.open(job.pack, torch.device(job.device), word_weight(networks))
+    found = MinedQuestions.load(job.out / MINED, loaded.device)
     mined, _ = mining.split_held_out(loaded, found)
-    reader = load_split_reader(networks, loaded.device, place.split_layers)
+    reader = load_split_reader(networks, loaded.device, job.split_layers)
     plan = PackedReadingPlan(questions=64 // loaded.batch_scale)
     task = PackedReadingTask(
         reader=reader,
@@ -230,7 +232,7 @@ def train_reader(place: ReaderTraining, schedule: Schedule, seconds: float, repo
     )
     train_until(reader, task.steps(), schedule, deadline, report=report, body=reader.body)
     settings = {**asdict(plan), **asdict(schedule), "seconds": seconds}
-    _save_run(Workspace(place.out).split_run(place.split_layers), reader, settings, {})
+    _save_run(Workspace(job.out).split_run(job.split_layers), reader, settings, {})
 
 
 def _save_run(

@@ -22,7 +22,7 @@ from models.steps.training import mean_reader, restore_reader
 from models.training.examples import TokenisedQuestions
 from models.training.loop import Schedule
 from models.training.reading_task import ReadingPlan, ReadingTask
-from models.training.run import train
+from models.training.run import run_training
 from models.workspace import Workspace
 from winnow.bundle import Bundle
 from winnow.settings.common import cores
@@ -90,7 +90,7 @@ def train_ranking(
     passages, questions = load_training(workspace.ranked, workspace, plan.passes)
     tokenised = TokenisedQuestions(open_tokenizer(weights), passages, questions)
     task = ReadingTask(reader, tokenised, plan, schedule.seed)
-    train(task, schedule, workspace.run("ranking"), checkpoint_every)
+    run_training(task, schedule, workspace.run("ranking"), checkpoint_every)
 
 
 def _retrieve(

@@ -10,19 +10,19 @@ from torch import Tensor
 from models.data import DataError
 from models.mining.mine import load_mined
 from models.network.architecture import Reader, freeze_embeddings, load_body, mean_weights
-from models.network.export import quantise, quantise_embeddings
+from models.network.export import quantise_embeddings, quantise_graph
 from models.network.neurons import FLOAT_PART, Inputs, prune_neurons, split_outliers
 from models.network.restoring import load_weights, restore_split_weights
 from models.network.split_reader import SplitReader, export_split
 from models.network.weights import open_tokenizer
-from models.steps.graphs import HEAD_NODES, probes
+from models.steps.graphs import HEAD_NODES, probe_inputs
 from models.steps.mining import load_training, student_questions
 from models.steps.training import teacher_of
 from models.training import checkpoint
 from models.training.examples import TokenisedQuestions
 from models.training.loop import Schedule
 from models.training.reading_task import ReadingPlan, ReadingTask
-from models.training.run import train
+from models.training.run import run_training
 from models.training.taught_task import SplitPlan, SplitTask
 from models.workspace import Workspace
 from winnow.bundle import Bundle, load_bundle
@@ -56,7 +56,7 @@ def train_split_reader(
         _load_weights(student, Path(plan.begun))
     if plan.neurons:
         upper = range(plan.apart, len(student.body.encoder.layer))
-        inputs = probes(weights, passages, questions)
+        inputs = probe_inputs(weights, passages, questions)
         prune_neurons(student.body, upper, plan.neurons, inputs, student)
     initial = _read_weights(Path(plan.begun), plan.apart) if plan.averaged else {}
     _require_shapes(initial, student)
@@ -64,7 +64,7 @@ def train_split_reader(
     tokenised = TokenisedQuestions(open_tokenizer(weights), passages, questions)
     reading = ReadingTask(student, tokenised, reading_plan, schedule.seed)
     run = workspace.split_run(plan.apart)
-    train(SplitTask(reading, teacher, plan), schedule, run, checkpoint_every)
+    run_training(SplitTask(reading, teacher, plan), schedule, run, checkpoint_every)
     if initial:
         _save_mean(run, initial)
 
@@ -84,7 +84,7 @@ def export_split_reader(weights: Path, workspace: Workspace, layers: int) -> Non
     )
     quantise_split_reader(
         network,
-        probes(weights, *load_mined(student_questions(workspace))),
+        probe_inputs(weights, *load_mined(student_questions(workspace))),
         workspace.split_graph("lower", "int8", layers),
         workspace.split_graph("upper", "int8", layers),
     )
@@ -114,7 +114,7 @@ def quantise_split_reader(
     plain = lower.with_suffix(".float.onnx"), upper.with_suffix(".float.onnx")
     export_split(network, *plain)
     for source, target in zip(plain, (lower, upper), strict=True):
-        quantise(source, target, (*HEAD_NODES, FLOAT_PART))
+        quantise_graph(source, target, (*HEAD_NODES, FLOAT_PART))
         source.unlink()
 
 

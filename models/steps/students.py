@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from models.data import DataDirectory, DataError
 from models.mining.mine import exclude_questions
-from models.network.architecture import Encoder, Reader, freeze_embeddings, load_body, shorten
+from models.network.architecture import Encoder, Reader, freeze_embeddings, load_body, shorten_body
 from models.network.weights import open_tokenizer
 from models.steps.graphs import export_fp32_and_int8
 from models.steps.mining import load_training
@@ -22,7 +22,7 @@ from models.training.examples import TokenisedQuestions
 from models.training.loop import Schedule
 from models.training.question_task import QuestionPlan, QuestionTask
 from models.training.reading_task import ReadingPlan, ReadingTask
-from models.training.run import train
+from models.training.run import run_training
 from models.training.taught_task import DistillingPlan, DistillingTask
 from models.workspace import Workspace
 from winnow.bundle import Bundle
@@ -49,7 +49,7 @@ def train_small_reader(
     student = _shortened_copy(teacher, distilling_plan.layers)
     reading = ReadingTask(student, tokenised, reading_plan, schedule.seed)
     task = DistillingTask(reading, teacher, distilling_plan)
-    train(task, schedule, workspace.run("reader", distilling_plan.layers), checkpoint_every)
+    run_training(task, schedule, workspace.run("reader", distilling_plan.layers), checkpoint_every)
 
 
 def train_small_encoder(
@@ -76,7 +76,7 @@ def train_small_encoder(
         plan=plan,
         seed=schedule.seed,
     )
-    train(task, schedule, workspace.run("encoder", plan.layers), checkpoint_every)
+    run_training(task, schedule, workspace.run("encoder", plan.layers), checkpoint_every)
 
 
 def trained_small_reader(weights: Path, workspace: Workspace, layers: int) -> Reader:
@@ -103,13 +103,13 @@ def export_small_encoder(weights: Path, workspace: Workspace, layers: int) -> No
 
 def _shortened_copy(teacher: Network, layers: int) -> Network:
     student = copy.deepcopy(teacher)
-    shorten(student.body, layers)
+    shorten_body(student.body, layers)
     freeze_embeddings(student.body)
     return student
 
 
 def _load_student(network: Network, workspace: Workspace, name: str, layers: int) -> Network:
-    shorten(network.body, layers)
+    shorten_body(network.body, layers)
     network.load_state_dict(_finished_run(workspace, name, layers)["network"])
     return network.eval()
 

@@ -21,7 +21,7 @@ from models.training.encoding_task import EncodingPlan, EncodingTask
 from models.training.examples import TokenisedQuestions
 from models.training.loop import Schedule
 from models.training.reading_task import ReadingPlan, ReadingTask
-from models.training.run import train
+from models.training.run import run_training
 from models.workspace import Workspace
 from winnow.bundle import Bundle
 
@@ -62,7 +62,7 @@ def train_encoder(
         plan=plan,
         seed=schedule.seed,
     )
-    train(task, schedule, workspace.run("encoder"), checkpoint_every)
+    run_training(task, schedule, workspace.run("encoder"), checkpoint_every)
 
 
 def trained_encoder(weights: Path, workspace: Workspace) -> Encoder:
@@ -113,7 +113,9 @@ def train_reader(
     reader = Reader(load_body(weights))
     freeze_embeddings(reader.body)
     tokenised = TokenisedQuestions(open_tokenizer(weights), passages, questions)
-    train(ReadingTask(reader, tokenised, plan, schedule.seed), schedule, run, checkpoint_every)
+    run_training(
+        ReadingTask(reader, tokenised, plan, schedule.seed), schedule, run, checkpoint_every
+    )
 
 
 def trained_reader(weights: Path, workspace: Workspace) -> Reader:

@@ -26,7 +26,7 @@ _LONG_SHARE = 0.12
 
 
 @dataclass(frozen=True, slots=True)
-class PassageTokens:
+class TokenisedPassage:
     """Token ids of a passage, with the character offsets of each text token."""
 
     title: tuple[int, ...]
@@ -62,7 +62,9 @@ class TokenisedQuestions:
         titles = tokenizer.encode_batch([p.title for p in passages], add_special_tokens=False)
         texts = tokenizer.encode_batch([p.text for p in passages], add_special_tokens=False)
         self.passages = [
-            PassageTokens(tuple(title.ids[:MAX_TITLE_TOKENS]), tuple(text.ids), tuple(text.offsets))
+            TokenisedPassage(
+                tuple(title.ids[:MAX_TITLE_TOKENS]), tuple(text.ids), tuple(text.offsets)
+            )
             for title, text in zip(titles, texts, strict=True)
         ]
         encoded = tokenizer.encode_batch([q.question for q in questions], add_special_tokens=False)

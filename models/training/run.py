@@ -47,7 +47,7 @@ class TrainingProgress:
         self._bar.stop()
 
 
-def train(task: Task, schedule: Schedule, path: Path, checkpoint_every: int) -> None:
+def run_training(task: Task, schedule: Schedule, path: Path, checkpoint_every: int) -> None:
     """Trains to the end, resuming from the checkpoint at `path` if there is one."""
     trainer = Trainer(task, schedule, path)
     with TrainingProgress(checkpoint_every) as progress:

@@ -316,6 +316,6 @@ def test_questions_whose_writing_was_interrupted_count_as_not_mined(
     def interrupted(*_: object) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr("models.steps.mining.save", interrupted)
+    monkeypatch.setattr("models.steps.mining.save_mined", interrupted)
     assert invoke(*mine).exit_code == 1
     assert not is_mined(work)

@@ -18,13 +18,13 @@ from models.mining.mine import (
     save_mined,
 )
 from models.network.architecture import Encoder, load_body
-from models.network.export import export
+from models.network.export import export_graph
 
 
 @pytest.fixture(scope="module")
 def embedder(tiny_weights: Path, tmp_path_factory: pytest.TempPathFactory) -> Embedder:
     graph = tmp_path_factory.mktemp("graph") / "encoder.onnx"
-    export(Encoder(load_body(tiny_weights)), graph)
+    export_graph(Encoder(load_body(tiny_weights)), graph)
     return Embedder(graph, tiny_weights / "tokenizer.json")
 
 
@@ -72,7 +72,7 @@ def test_vectors_are_cached_by_their_passages(
     embedder: Embedder, tiny_weights: Path, tmp_path: Path
 ) -> None:
     graph = tmp_path / "encoder.onnx"
-    export(Encoder(load_body(tiny_weights)), graph)
+    export_graph(Encoder(load_body(tiny_weights)), graph)
     keeping = Embedder(graph, tiny_weights / "tokenizer.json", cache=tmp_path / "vectors")
     passages = [Passage("word1", "in the tour"), Passage("word2", "of the danube")]
     first = keeping.passages(passages)
@@ -86,7 +86,7 @@ def test_vectors_whose_writing_was_interrupted_are_made_again(
     embedder: Embedder, tiny_weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graph = tmp_path / "encoder.onnx"
-    export(Encoder(load_body(tiny_weights)), graph)
+    export_graph(Encoder(load_body(tiny_weights)), graph)
     keeping = Embedder(graph, tiny_weights / "tokenizer.json", cache=tmp_path / "vectors")
     passages = [Passage("word1", "in the tour")]
 

@@ -8,7 +8,7 @@ import torch
 from models.measuring.parity import largest_difference
 from models.measuring.verify import TOLERANCE, EncoderParity, Verdict, check_limits
 from models.network.architecture import Reader, load_body
-from models.network.export import READER_OUTPUTS, export
+from models.network.export import READER_OUTPUTS, export_graph
 
 GOOD: dict[str, float] = {"dev-squad": 61.0, "dev-nq": 53.0}
 
@@ -61,7 +61,7 @@ def test_a_graph_of_other_weights_is_refused(
 ) -> None:
     torch.manual_seed(5)
     reader, graph = Reader(load_body(tiny_weights)).eval(), tmp_path / "reader.onnx"
-    export(reader, graph)
+    export_graph(reader, graph)
     with torch.no_grad():
         reader.span.bias.add_(change)
     tokenizer = tiny_weights / "tokenizer.json"
