@@ -13,42 +13,42 @@ class Workspace:
     root: Path
 
     @property
-    def mined(self) -> Path:
+    def mined_questions(self) -> Path:
         """Directory of training questions with hard negatives."""
         return self.root / "mined"
 
     @property
     def mining_encoder(self) -> Path:
-        """File with the SHA-256 of the encoder graph that `mined` was made with."""
-        return self.mined / "encoder.sha256"
+        """File with the SHA-256 of the encoder graph that `mined_questions` were mined with."""
+        return self.mined_questions / "encoder.sha256"
 
     @property
-    def retrieved(self) -> Path:
+    def retrieved_passages(self) -> Path:
         """File of passages that the served retriever finds for training questions."""
         return self.root / "found.jsonl"
 
     @property
-    def ranked(self) -> Path:
+    def ranking_questions(self) -> Path:
         """Directory of training questions with negatives of the served retriever."""
         return self.root / "ranked"
 
     @property
-    def clozes(self) -> Path:
+    def cloze_questions(self) -> Path:
         """Directory of cloze questions."""
         return self.root / "clozes"
 
-    def run(self, network: str, layers: int | None = None) -> Path:
+    def run_checkpoint(self, network: str, layers: int | None = None) -> Path:
         """Returns the checkpoint of a training run of `encoder`, `reader` or `ranking`."""
         return self.root / f"{_name(network, layers)}.pt"
 
-    def split_run(self, layers: int) -> Path:
+    def split_run_checkpoint(self, layers: int) -> Path:
         """Returns the checkpoint of a split reader's training run."""
         return self.root / f"reader-apart-{layers}.pt"
 
     def reader_runs(self, members: int) -> list[Path]:
         """Returns the checkpoints of the readers whose weights are averaged."""
         others = [self.root / f"reader.{member}.pt" for member in range(2, members + 1)]
-        return [self.run("reader"), *others]
+        return [self.run_checkpoint("reader"), *others]
 
     @property
     def states(self) -> Path:

@@ -31,7 +31,7 @@ def mine(
     with open_minilm(base_weights) as directory:
         export_encoder(directory, workspace)
         count = mine_questions(DataDirectory(data), directory, workspace, extra_passages)
-    typer.echo(f"{workspace.mined}: {many(count, 'question')}")
+    typer.echo(f"{workspace.mined_questions}: {many(count, 'question')}")
 
 
 def mine_clozes(
@@ -50,7 +50,7 @@ def mine_clozes(
     """
     workspace = Workspace(work)
     count = clozes.mine_clozes(DataDirectory(data), load_bundle(bundle), workspace, passages, seed)
-    typer.echo(f"{workspace.clozes}: {many(count, 'question')}")
+    typer.echo(f"{workspace.cloze_questions}: {many(count, 'question')}")
 
 
 def mine_ranking(
@@ -70,4 +70,4 @@ def mine_ranking(
     """
     workspace = Workspace(work)
     count = ranking.mine_ranking(DataDirectory(data), index, load_bundle(bundle), workspace)
-    typer.echo(f"{workspace.ranked}: {many(count, 'question')}")
+    typer.echo(f"{workspace.ranking_questions}: {many(count, 'question')}")

@@ -73,16 +73,24 @@ def _provenance(workspace: Workspace, encoder_of: Path | None, kind: ReaderKind)
         before.pop(key, None)
     if readers:  # the new readers were trained without the other bundle's ranking
         before.pop("ranking", None)
-    ranking = _finished_run(workspace.run("ranking"))
+    ranking = _finished_run(workspace.run_checkpoint("ranking"))
     return before | {
         "weights": PRETRAINED,
         "command": "winnow models train-apart" if kind.split_layers else "winnow models build",
-        **({"encoder": _finished_run(workspace.run("encoder"))} if encoder_of is None else {}),
+        **(
+            {"encoder": _finished_run(workspace.run_checkpoint("encoder"))}
+            if encoder_of is None
+            else {}
+        ),
         **({"readers": [_finished_run(path) for path in readers]} if readers or not before else {}),
         **({"ranking": ranking} if ranking or not before else {}),
-        **({"student": _finished_run(workspace.run("reader", kind.layers))} if kind.layers else {}),
         **(
-            {"apart": _split_runs(workspace.split_run(kind.split_layers))}
+            {"student": _finished_run(workspace.run_checkpoint("reader", kind.layers))}
+            if kind.layers
+            else {}
+        ),
+        **(
+            {"apart": _split_runs(workspace.split_run_checkpoint(kind.split_layers))}
             if kind.split_layers
             else {}
         ),

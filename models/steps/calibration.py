@@ -61,7 +61,7 @@ def calibrate(workspace: Workspace, target: Path, seed: int, report: Report) -> 
     Returns the weights of the score.
     """
     bundle = load_bundle(target)
-    passages, held_out = load_held_out(workspace.mined)
+    passages, held_out = load_held_out(workspace.mined_questions)
     questions = sample_questions(held_out, _MAX_QUESTIONS, seed)
     embedder = Embedder(bundle.passage_encoder, bundle.tokenizer, cache=workspace.vectors)
     tokenizer = Tokenizer.from_file(str(bundle.tokenizer))
@@ -81,8 +81,8 @@ def calibrate_on_retrieved(
     weights of the score.
     """
     word_weight = load_bundle(target).manifest.retrieval.words
-    passages = dict(read_retrieved(workspace.retrieved))
-    _, held_out = load_held_out(workspace.ranked)
+    passages = dict(read_retrieved(workspace.retrieved_passages))
+    _, held_out = load_held_out(workspace.ranking_questions)
     questions = [each for each in held_out if len(passages.get(each.question, ())) >= PASSAGES]
     questions = sample_questions(questions, _MAX_QUESTIONS, seed)
     retrieved = [

@@ -66,7 +66,7 @@ def mine_clozes(
     answered = _answer(retrieved, [passage for passage, _ in clozes], reader)
     all_passages, questions = training_questions(retrieved, answered)
     usable = [question for question in questions if question.negatives]
-    save_mined(workspace.clozes, all_passages, usable)
+    save_mined(workspace.cloze_questions, all_passages, usable)
     return len(usable)
 
 

@@ -50,7 +50,7 @@ def export_fp32_and_int8(
     export_graph(network, workspace.graph(name, "fp32", layers))
     quantise_embeddings(network.body)
     if isinstance(network, Reader):
-        split_outliers(network.body, probe_inputs(weights, *load_mined(workspace.mined)))
+        split_outliers(network.body, probe_inputs(weights, *load_mined(workspace.mined_questions)))
     target = workspace.graph(name, "int8", layers)
     plain = target.with_suffix(".float.onnx")
     export_graph(network, plain)

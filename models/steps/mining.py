@@ -41,7 +41,7 @@ def mine_questions(
     passages, questions = mine_negatives([*gold, *supervised], wikipedia[:extra_passages], embedder)
     # an interruption must not leave a checksum that belongs to earlier questions
     workspace.mining_encoder.unlink(missing_ok=True)
-    save_mined(workspace.mined, passages, questions)
+    save_mined(workspace.mined_questions, passages, questions)
     workspace.mining_encoder.write_text(sha256(graph))
     return len(questions)
 
@@ -58,7 +58,11 @@ def student_questions(workspace: Workspace) -> Path:
     Returns the questions with negatives of the served retriever if there are any, else those with
     negatives of the encoder.
     """
-    return workspace.ranked if has_mined(workspace.ranked) else workspace.mined
+    return (
+        workspace.ranking_questions
+        if has_mined(workspace.ranking_questions)
+        else workspace.mined_questions
+    )
 
 
 def load_training(
@@ -74,7 +78,9 @@ def load_training(
     """
     passages, questions = load_mined(directory)
     if CLOZES in passes:
-        passages, questions = join_minings(passages, questions, *load_mined(workspace.clozes))
+        passages, questions = join_minings(
+            passages, questions, *load_mined(workspace.cloze_questions)
+        )
     training, _ = split_held_out(questions, passages)
     return passages, training
 

@@ -173,7 +173,9 @@ class RetrievalTraining:
         state = interpolate_weights(mean.state_dict(), trained.state_dict(), MEAN_SHARE)
         mean.load_state_dict(state)
         plan = {"share": MEAN_SHARE, "rates": _ENCODER_RATES, "questions": _ENCODER_QUESTIONS}
-        _save_run(self._out.run("encoder"), trained, plan, {checkpoint.MEAN: _on_cpu(state)})
+        _save_run(
+            self._out.run_checkpoint("encoder"), trained, plan, {checkpoint.MEAN: _on_cpu(state)}
+        )
         return mean
 
     def _measure(self, name: str, encoder: Encoder, vectors: Tensor, held: MinedQuestions) -> None:
@@ -232,7 +234,7 @@ def train_reader(
     )
     train_until(reader, task.steps(), schedule, deadline, report=report, body=reader.body)
     settings = {**asdict(plan), **asdict(schedule), "seconds": seconds}
-    _save_run(Workspace(job.out).split_run(job.split_layers), reader, settings, {})
+    _save_run(Workspace(job.out).split_run_checkpoint(job.split_layers), reader, settings, {})
 
 
 def _save_run(

@@ -56,14 +56,14 @@ def mine_ranking(data: DataDirectory, index: Path, bundle: Bundle, workspace: Wo
     ]
     excluded = {question.gold.text for question in development if question.gold is not None}
     retriever = ServedRetriever(index, bundle)
-    cache = workspace.create().retrieved
+    cache = workspace.create().retrieved_passages
     retrieved = _retrieve(questions, retriever, bundle, excluded, cache)
     reader = OfflineReader(
         graph=bundle.reader, tokenizer=bundle.tokenizer, manifest=bundle.manifest
     )
     answered = add_gold_passages(retrieved, reader)
     passages, made = training_questions(retrieved, answered)
-    save_mined(workspace.ranked, passages, made)
+    save_mined(workspace.ranking_questions, passages, made)
     return len(made)
 
 
@@ -83,14 +83,14 @@ def train_ranking(
     torch.manual_seed(schedule.seed)
     reader = (
         mean_reader(weights, workspace)
-        if workspace.run("reader").is_file()
+        if workspace.run_checkpoint("reader").is_file()
         else restore_reader(weights, bundle)
     )
     freeze_embeddings(reader.body)
-    passages, questions = load_training(workspace.ranked, workspace, plan.passes)
+    passages, questions = load_training(workspace.ranking_questions, workspace, plan.passes)
     tokenised = TokenisedQuestions(open_tokenizer(weights), passages, questions)
     task = ReadingTask(reader, tokenised, plan, schedule.seed)
-    run_training(task, schedule, workspace.run("ranking"), checkpoint_every)
+    run_training(task, schedule, workspace.run_checkpoint("ranking"), checkpoint_every)
 
 
 def _retrieve(

@@ -44,12 +44,14 @@ def train_small_reader(
     """
     reading_plan, distilling_plan = plans
     teacher = teacher_of(weights, workspace, bundle)
-    passages, questions = load_training(workspace.mined, workspace, {})
+    passages, questions = load_training(workspace.mined_questions, workspace, {})
     tokenised = TokenisedQuestions(open_tokenizer(weights), passages, questions)
     student = _shortened_copy(teacher, distilling_plan.layers)
     reading = ReadingTask(student, tokenised, reading_plan, schedule.seed)
     task = DistillingTask(reading, teacher, distilling_plan)
-    run_training(task, schedule, workspace.run("reader", distilling_plan.layers), checkpoint_every)
+    run_training(
+        task, schedule, workspace.run_checkpoint("reader", distilling_plan.layers), checkpoint_every
+    )
 
 
 def train_small_encoder(
@@ -76,7 +78,7 @@ def train_small_encoder(
         plan=plan,
         seed=schedule.seed,
     )
-    run_training(task, schedule, workspace.run("encoder", plan.layers), checkpoint_every)
+    run_training(task, schedule, workspace.run_checkpoint("encoder", plan.layers), checkpoint_every)
 
 
 def trained_small_reader(weights: Path, workspace: Workspace, layers: int) -> Reader:
@@ -125,7 +127,7 @@ def _questions_and_titles(data: DataDirectory) -> list[str]:
 
 def _finished_run(workspace: Workspace, name: str, layers: int | None) -> dict[str, Any]:
     """Returns the checkpoint of a finished run, or raises DataError."""
-    run = workspace.run(name, layers)
+    run = workspace.run_checkpoint(name, layers)
     state = checkpoint.load_finished(run)
     if state is None:
         option = "" if layers is None else f" --layers {layers}"

@@ -51,7 +51,7 @@ def train_encoder(
     checkpoint_every: int,
 ) -> None:
     """Trains the encoder, resuming from its checkpoint if there is one."""
-    passages, questions = load_training(workspace.mined, workspace, {})
+    passages, questions = load_training(workspace.mined_questions, workspace, {})
     encoder = Encoder(load_body(weights))
     freeze_embeddings(encoder.body)
     task = EncodingTask(
@@ -62,7 +62,7 @@ def train_encoder(
         plan=plan,
         seed=schedule.seed,
     )
-    run_training(task, schedule, workspace.run("encoder"), checkpoint_every)
+    run_training(task, schedule, workspace.run_checkpoint("encoder"), checkpoint_every)
 
 
 def trained_encoder(weights: Path, workspace: Workspace) -> Encoder:
@@ -72,7 +72,7 @@ def trained_encoder(weights: Path, workspace: Workspace) -> Encoder:
     pretrained encoder. Without a finished run, returns the pretrained encoder.
     """
     encoder = Encoder(load_body(weights))
-    state = checkpoint.load_finished(workspace.run("encoder"))
+    state = checkpoint.load_finished(workspace.run_checkpoint("encoder"))
     if state is not None and checkpoint.MEAN in state:
         encoder.load_state_dict(state[checkpoint.MEAN])
     elif state is not None:
@@ -109,7 +109,7 @@ def train_reader(
 ) -> None:
     """Trains a reader, resuming from the checkpoint `run` if there is one."""
     torch.manual_seed(schedule.seed)
-    passages, questions = load_training(workspace.mined, workspace, {})
+    passages, questions = load_training(workspace.mined_questions, workspace, {})
     reader = Reader(load_body(weights))
     freeze_embeddings(reader.body)
     tokenised = TokenisedQuestions(open_tokenizer(weights), passages, questions)
@@ -125,7 +125,7 @@ def trained_reader(weights: Path, workspace: Workspace) -> Reader:
         DataError: there is no run of the reader, or one is not finished.
 
     """
-    ranking = checkpoint.load_finished(workspace.run("ranking"))
+    ranking = checkpoint.load_finished(workspace.run_checkpoint("ranking"))
     if ranking is None:
         return mean_reader(weights, workspace)
     reader = Reader(load_body(weights))
@@ -140,7 +140,10 @@ def teacher_of(weights: Path, workspace: Workspace, bundle: Bundle) -> Reader:
         DataError: the bundle's reader was not made by `winnow models`.
 
     """
-    if workspace.run("ranking").is_file() or workspace.run("reader").is_file():
+    if (
+        workspace.run_checkpoint("ranking").is_file()
+        or workspace.run_checkpoint("reader").is_file()
+    ):
         return trained_reader(weights, workspace)
     return restore_reader(weights, bundle)
 
@@ -169,7 +172,7 @@ def mean_reader(weights: Path, workspace: Workspace) -> Reader:
     unfinished = [str(path) for path, state in zip(runs, states, strict=True) if state is None]
     if unfinished or not runs:
         raise DataError(
-            f"{', '.join(unfinished) or workspace.run('reader')} is not a finished run: "
+            f"{', '.join(unfinished) or workspace.run_checkpoint('reader')} is not a finished run: "
             "run `winnow models train-reader` first"
         )
     reader = Reader(load_body(weights))
