@@ -83,7 +83,7 @@ class BareEncoder:
         model = open_passage_encoder(bundle, self._tokenizer.special, options)
         self._encoder = PassageEncoder(model, bundle.manifest.encoder)
 
-    def rate(self, passages: Sequence[Passage]) -> float:
+    def measure_rate(self, passages: Sequence[Passage]) -> float:
         """Encodes passages; returns the number per second, without tokenisation."""
         work = [
             (
@@ -104,7 +104,7 @@ def batched(passages: Sequence[Passage], size: int) -> Iterator[Sequence[Passage
         yield passages[start : start + size]
 
 
-async def put(client: AsyncClient, passages: Sequence[Passage]) -> None:
+async def put_until_stored(client: AsyncClient, passages: Sequence[Passage]) -> None:
     """Stores passages, and retries until they are stored.
 
     Waits as long as an overloaded front asks for; retries at once after a timeout.
@@ -123,14 +123,14 @@ async def put(client: AsyncClient, passages: Sequence[Passage]) -> None:
             return
 
 
-async def feed(client: AsyncClient, passages: Sequence[Passage]) -> float:
+async def feed_at_full_rate(client: AsyncClient, passages: Sequence[Passage]) -> float:
     """Feeds passages at full rate; returns the number of durable passages per second."""
     batches = batched(passages, FULL_RATE_BATCH)
     started = time.perf_counter()
 
     async def work() -> None:
         for batch in batches:
-            await put(client, batch)
+            await put_until_stored(client, batch)
 
     async with asyncio.TaskGroup() as group:
         for _ in range(CONCURRENT_REQUESTS):
@@ -143,12 +143,12 @@ async def feed_at_rate(
 ) -> int:
     """Feeds `rate` passages per second until `stop` is set; returns the number of passages.
 
-    The front may refuse a request while questions need the machine. `put` then repeats the request.
+    The front may refuse a request while questions need the machine. `put_until_stored` repeats it.
     """
     fed, started = 0, time.perf_counter()
     async with asyncio.TaskGroup() as group:
         while not stop.is_set():
-            group.create_task(put(client, source.next_passages(HALF_RATE_BATCH)))
+            group.create_task(put_until_stored(client, source.next_passages(HALF_RATE_BATCH)))
             fed += HALF_RATE_BATCH
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(max(started + fed / rate - time.perf_counter(), 0)):
@@ -181,19 +181,19 @@ class QuestionSeries:
             self.latencies.append(time.perf_counter() - started)
 
 
-async def measure(cluster: LocalCluster, options: argparse.Namespace) -> list[Figure]:
+async def measure_feeding(cluster: LocalCluster, options: argparse.Namespace) -> list[Figure]:
     """Runs the rounds; returns the figures."""
     source, bare_encoder = PassageSource(options.passages), BareEncoder(options.threads)
     questions = read_question_texts(options.questions)
     encoder_rates, feed_rates, background_rates = list[float](), list[float](), list[float]()
     series = {WITHOUT_FEEDING: QuestionSeries(), WITH_FEEDING: QuestionSeries()}
     async with AsyncClient(cluster.feed) as feeding, AnswerClient(cluster.address) as client:
-        await feed(feeding, source.next_passages(FULL_RATE_BATCH))
+        await feed_at_full_rate(feeding, source.next_passages(FULL_RATE_BATCH))
         await QuestionSeries().ask(client, questions[:20], options.timeout)
         for number in range(options.rounds):
             passages = source.next_passages(options.block)
-            encoder_rates.append(await asyncio.to_thread(bare_encoder.rate, passages))
-            feed_rates.append(await feed(feeding, passages))
+            encoder_rates.append(await asyncio.to_thread(bare_encoder.measure_rate, passages))
+            feed_rates.append(await feed_at_full_rate(feeding, passages))
             start = number * options.questions_each
             numbers = range(start, start + options.questions_each)
             batch = [questions[number % len(questions)] for number in numbers]
@@ -302,4 +302,6 @@ def run(options: argparse.Namespace) -> int:
         with LocalCluster(plan) as cluster:
             cluster.start()
             asyncio.run(cluster.wait_ready())
-            return print_figures(asyncio.run(measure(cluster, options)), as_json=options.json)
+            return print_figures(
+                asyncio.run(measure_feeding(cluster, options)), as_json=options.json
+            )

@@ -57,7 +57,7 @@ _ID_COUNT = 500
 
 
 @dataclass(slots=True)
-class Questions:
+class QuestionOutcomes:
     """Latencies and outcomes of a series of questions."""
 
     latencies: list[float] = field(default_factory=list)
@@ -88,7 +88,7 @@ class MovingCluster:
         front = ["front", *targets, "--listen", self.address, "--feed-listen", self.feed]
         children.start("front", [*front, "--log-level", "error", "--log-format", "text"])
 
-    async def cluster(self) -> GetClusterResponse:
+    async def cluster_state(self) -> GetClusterResponse:
         """Returns the state of the cluster, as the front node reports it."""
 
         def poll() -> GetClusterResponse:
@@ -102,16 +102,16 @@ class MovingCluster:
         async with asyncio.timeout(_FIRST_SECONDS):
             while True:
                 with suppress(WinnowError):
-                    cluster = await self.cluster()
+                    cluster = await self.cluster_state()
                     placement = PlacedShards(cluster, None)
                     served = all(shard.replicas for shard in cluster.shards)
                     if cluster.index_id and served and len(placement.nodes()) == nodes:
                         return
                 await asyncio.sleep(_POLL_SECONDS)
 
-    async def change(self, rng: random.Random, *, splits: bool) -> tuple[str, str]:
+    async def start_change(self, rng: random.Random, *, splits: bool) -> tuple[str, str]:
         """Starts to move or to split a random shard; returns the names of its old and new node."""
-        cluster = await self.cluster()
+        cluster = await self.cluster_state()
         chosen: tuple[str, str] = ("", "")
 
         def change(before: Assignment | None) -> Assignment:
@@ -134,13 +134,13 @@ class MovingCluster:
         async with asyncio.timeout(_MOVE_SECONDS):
             while True:
                 with suppress(WinnowError):
-                    placement = PlacedShards(await self.cluster(), self._file.read())
+                    placement = PlacedShards(await self.cluster_state(), self._file.read())
                     rows = [row for row in placement.rows() if row.shard is not None]
                     if not placement.moving() and all(row.state == "serving" for row in rows):
                         return
                 await asyncio.sleep(_POLL_SECONDS)
 
-    async def kill(self, name: str) -> None:
+    async def kill_and_restart(self, name: str) -> None:
         """Kills a node and starts it again; returns when all shards are served."""
         self.down.add(name)
         self._children.send(name, signal.SIGKILL)
@@ -154,7 +154,7 @@ class MovingCluster:
             await asyncio.sleep(_FRONT_SECONDS)
             while True:
                 with suppress(WinnowError):
-                    if all(map(_is_served, (await self.cluster()).shards)):
+                    if all(map(_is_served, (await self.cluster_state()).shards)):
                         break
                 await asyncio.sleep(_POLL_SECONDS)
         self.down.discard(name)
@@ -206,7 +206,7 @@ class Writer:
             self._acknowledged[name] = passage
             await asyncio.sleep(pause)
 
-    async def lost(self) -> list[str]:
+    async def find_lost_writes(self) -> list[str]:
         """Returns the ids whose last acknowledged passage is missing from the index."""
         lost = []
         for name, passage in self._acknowledged.items():
@@ -216,11 +216,11 @@ class Writer:
         return lost
 
 
-async def ask(
+async def ask_questions(
     cluster: MovingCluster,
     client: AnswerClient,
     questions: Sequence[str],
-    series: Questions,
+    series: QuestionOutcomes,
     until: "asyncio.Future[None] | None" = None,
 ) -> None:
     """Asks each question once, one after the other, or repeats them until `until` is done."""
@@ -246,31 +246,31 @@ async def ask(
             series.latencies.append(time.perf_counter() - started)
 
 
-async def measure(cluster: MovingCluster, options: argparse.Namespace) -> list[Figure]:
+async def measure_moves(cluster: MovingCluster, options: argparse.Namespace) -> list[Figure]:
     """Runs the moves, splits and kills; returns the figures."""
     rng = random.Random(options.seed)
     questions = read_question_texts(options.questions, 200)
-    at_rest, moving = Questions(), Questions()
+    at_rest, moving = QuestionOutcomes(), QuestionOutcomes()
     durations: dict[str, list[float]] = {}
     await cluster.wait_ready(options.nodes)
     async with AsyncClient(cluster.feed) as feeding, AnswerClient(cluster.address) as client:
         writer, stop = Writer(feeding, rng), asyncio.Event()
         writing = asyncio.create_task(writer.run(stop, options.pause))
-        await ask(cluster, client, questions[:50], Questions())  # warms up
+        await ask_questions(cluster, client, questions[:50], QuestionOutcomes())  # warms up
         kills_left = options.kills
         changes = [False] * options.moves + [True] * options.splits
         rng.shuffle(changes)
         for number, splits in enumerate(changes):
             block = [questions[(number * 20 + each) % len(questions)] for each in range(40)]
-            await ask(cluster, client, block, at_rest)
-            nodes = await cluster.change(rng, splits=splits)
+            await ask_questions(cluster, client, block, at_rest)
+            nodes = await cluster.start_change(rng, splits=splits)
             started = time.perf_counter()
             end = asyncio.ensure_future(cluster.wait_moved())
-            asking = asyncio.create_task(ask(cluster, client, block, moving, end))
+            asking = asyncio.create_task(ask_questions(cluster, client, block, moving, end))
             kills = -(-kills_left // (len(changes) - number))
             for _ in range(kills):
                 await asyncio.sleep(rng.uniform(0.0, 3.0))
-                await cluster.kill(rng.choice(nodes))
+                await cluster.kill_and_restart(rng.choice(nodes))
             kills_left -= kills
             await asyncio.gather(end, asking)
             name = "split" if splits else "move"
@@ -284,14 +284,14 @@ async def measure(cluster: MovingCluster, options: argparse.Namespace) -> list[F
             )
         stop.set()
         await writing
-        lost = await writer.lost()
+        lost = await writer.find_lost_writes()
     print(f"failed attempts to write: {dict(writer.failures)}; lost: {lost}", file=sys.stderr)
-    return figures(at_rest, moving, durations, writer.acknowledged, len(lost))
+    return move_figures(at_rest, moving, durations, writer.acknowledged, len(lost))
 
 
-def figures(
-    at_rest: Questions,
-    moving: Questions,
+def move_figures(
+    at_rest: QuestionOutcomes,
+    moving: QuestionOutcomes,
     durations: Mapping[str, list[float]],
     written: int,
     lost: int,
@@ -339,4 +339,4 @@ def run(options: argparse.Namespace) -> int:
         Processes() as children,
     ):
         cluster = MovingCluster(children, options.index, Path(directory), options.nodes)
-        return print_figures(asyncio.run(measure(cluster, options)), as_json=options.json)
+        return print_figures(asyncio.run(measure_moves(cluster, options)), as_json=options.json)

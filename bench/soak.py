@@ -203,7 +203,7 @@ def random_writes(passages: int, seed: int) -> Iterator[Write]:
             yield Write(name, put=passage)
 
 
-async def soak(options: argparse.Namespace, shard: Path, children: Processes) -> list[Sample]:
+async def run_soak(options: argparse.Namespace, shard: Path, children: Processes) -> list[Sample]:
     """Runs the load; returns the samples of all nodes."""
     per_merge = max(options.passages // 40, 200)
     copies = [shard, *(Path(f"{shard}-{number}") for number in range(1, options.nodes))]
@@ -252,7 +252,7 @@ def write_csv(path: Path, samples: Sequence[Sample]) -> None:
         out.writerows(map(astuple, samples))
 
 
-def growth(samples: Sequence[Sample], settled: float, end: float) -> float:
+def memory_growth(samples: Sequence[Sample], settled: float, end: float) -> float:
     """Returns the growth of one node's anonymous memory from `settled` to `end` seconds.
 
     Divides the time into ten periods, and takes the median of each. The growth is the largest
@@ -283,7 +283,7 @@ def growth_figures(samples: Sequence[Sample], options: argparse.Namespace) -> li
     figures = []
     for node in range(options.nodes):
         own = [each for each in samples if each.node == node]
-        growth_share = growth(own, options.settled * 60, options.minutes * 60)
+        growth_share = memory_growth(own, options.settled * 60, options.minutes * 60)
         row, target = f"node {node}", f"at most {options.bar:.0%}"
         figures += [
             Figure(row, "anonymous memory at the start", own[0].anonymous_mb, "MB"),
@@ -325,5 +325,5 @@ def run(options: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="winnow-soak-", dir=options.scratch) as directory:
         shard = build_synthetic_shard(Path(directory), options.passages)
         with Processes() as children:
-            figures = growth_figures(asyncio.run(soak(options, shard, children)), options)
+            figures = growth_figures(asyncio.run(run_soak(options, shard, children)), options)
     return print_figures(figures, as_json=options.json)

@@ -171,7 +171,7 @@ async def cause_faults(cluster: TxtaiCluster, load: Load, rate: float, seconds: 
     cluster.send_signal(0, signal.SIGCONT)
 
 
-def figures(rows: Mapping[str, list[Row]]) -> dict[str, dict[str, float]]:
+def phase_figures(rows: Mapping[str, list[Row]]) -> dict[str, dict[str, float]]:
     """Returns availability and latencies by phase, with the same keys as Winnow's results.
 
     A phase without any answer has no latencies.
@@ -216,7 +216,7 @@ def run(options: argparse.Namespace) -> int:
                 await cause_faults(cluster, load, options.rate, options.seconds)
                 return load.rows
 
-        by_phase = figures(asyncio.run(ask()))
+        by_phase = phase_figures(asyncio.run(ask()))
     if options.json:
         print(json.dumps(by_phase, indent=2))
     else:

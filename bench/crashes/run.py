@@ -118,7 +118,7 @@ def corrupt_derived_file(shard: Path, rng: random.Random) -> None:
     path.write_bytes(data)
 
 
-def figures(totals: Totals) -> list[Figure]:
+def crash_figures(totals: Totals) -> list[Figure]:
     """Returns the counts, and the number of kills at each fault point."""
     names = ("shards", "lives", "acknowledged", "merges", "checks")
     return [
@@ -154,4 +154,4 @@ def run(options: argparse.Namespace) -> int:
     except MismatchError as error:
         print(f"check failed with --seed {options.seed}: {error}", file=sys.stderr)
         return 1
-    return print_figures(figures(totals), as_json=options.json)
+    return print_figures(crash_figures(totals), as_json=options.json)

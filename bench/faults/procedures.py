@@ -55,7 +55,7 @@ async def _without_node(stage: Stage, number: signal.Signals) -> AsyncIterator[N
     The body of the context must bring the node back. The exit of the context runs a last phase.
     """
     async with stage.load.at_rate(stage.rate):
-        await stage.run_until_enough("healthy")
+        await stage.run_until_enough_answers("healthy")
         coverage = stage.asker.reply.coverage
         lost = coverage.shards[_VICTIM].passages
         stage.values["left"] = 1 - lost / max(coverage.passages_known, 1)
@@ -65,7 +65,7 @@ async def _without_node(stage: Stage, number: signal.Signals) -> AsyncIterator[N
         signal_time = stage.load.now
         rows = stage.load.rows["going"]
         await stage.wait_until(lambda: any(row.due > signal_time for row in rows))
-        await stage.run_until_enough("without")
+        await stage.run_until_enough_answers("without")
         yield
         stage.values["returned"] = stage.load.now
         await stage.run_phase("back", max(1.0, 4 / stage.seconds))
@@ -74,19 +74,19 @@ async def _without_node(stage: Stage, number: signal.Signals) -> AsyncIterator[N
 async def slow_down_replica(stage: Stage) -> None:
     """Slows down one replica by a factor of ten."""
     async with stage.load.at_rate(stage.rate):
-        await stage.run_until_enough("healthy")
+        await stage.run_until_enough_answers("healthy")
         timings = stage.asker.reply.timings
         # an answer takes two consecutive calls: to retrieve and to read
         call_seconds = (timings.retrieve_ms + timings.read_ms) / 1e3 / 2
         stage.proxy.delay = (_SLOWDOWN - 1) * call_seconds
         before = await _calls_and_hedges(stage)
-        await stage.run_until_enough("slow")
+        await stage.run_until_enough_answers("slow")
         after = await _calls_and_hedges(stage)
     calls, hedges = (now - then for now, then in zip(after, before, strict=True))
     stage.values["extra load"] = hedges / max(calls - hedges, 1.0)
 
 
-async def overload(stage: Stage) -> None:
+async def overload_front(stage: Stage) -> None:
     """Asks questions at four times the peak rate, while health checks run."""
     async with stage.load.at_rate(stage.values["peak"] * _OVERLOAD_FACTOR):
         await stage.run_phase("filling", 0.25)

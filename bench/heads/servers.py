@@ -12,7 +12,7 @@ from random import Random
 import numpy as np
 
 from bench.figures import Figure, quantile_figures
-from bench.heads.synthetic_heads import LABELS, constant_model, head_ids, publish
+from bench.heads.synthetic_heads import LABELS, constant_model, head_ids, publish_head
 from winnow.bundle import Bundle
 from winnow.cli.ladder import zipf
 from winnow.cli.local.ports import free_ports
@@ -49,7 +49,7 @@ async def measure_lost_server(
     with tempfile.TemporaryDirectory() as directory, Processes() as processes:
         store, model = open_store(Path(directory)), constant_model(width, LABELS, 0)
         for head in ids:
-            publish(store, bundle, head, 1, [f"label-{n}" for n in range(LABELS)], model)
+            publish_head(store, bundle, head, 1, [f"label-{n}" for n in range(LABELS)], model)
         addresses = [f"127.0.0.1:{port}" for port in free_ports(_SERVERS)]
         for address in addresses:
             command = ["heads", "serve", "--store", directory, "--listen", address]

@@ -11,7 +11,7 @@ import grpc.aio
 
 from bench.figures import Figure, at_least, at_most
 from bench.heads.serving import front_serving_heads
-from bench.heads.synthetic_heads import constant_model, publish
+from bench.heads.synthetic_heads import constant_model, publish_head
 from winnow.bundle import Bundle
 from winnow.heads.store import HeadStore, open_store
 from winnow.v1 import head_pb2, head_pb2_grpc
@@ -104,7 +104,7 @@ async def _publish_versions(
 def _publish(store: HeadStore, bundle: Bundle, version: int) -> None:
     labels = [_label(version, index) for index in range(_LABEL_COUNT)]
     model = constant_model(bundle.manifest.encoder.dimension, _LABEL_COUNT, version % _LABEL_COUNT)
-    publish(store, bundle, HEAD, version, labels, model)
+    publish_head(store, bundle, HEAD, version, labels, model)
 
 
 def _label(version: int, index: int) -> str:

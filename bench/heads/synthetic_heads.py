@@ -93,7 +93,7 @@ def constant_model(width: int, labels: int, label: int) -> bytes:
     return _model(nodes, constants, width, labels)
 
 
-def publish(
+def publish_head(
     store: HeadStore, bundle: Bundle, head: str, version: int, labels: list[str], model: bytes
 ) -> None:
     """Publishes a version of a head for the encoder of `bundle`."""
@@ -147,6 +147,6 @@ def open_store_of_many(bundle: Bundle, progress: StageProgress) -> Path:
     labels = [f"label-{number}" for number in range(LABELS)]
     progress.start(f"publishing {STORE_SIZE} heads", STORE_SIZE)
     for head in head_ids():
-        publish(store, bundle, head, 1, labels, model)
+        publish_head(store, bundle, head, 1, labels, model)
         progress.advance()
     return directory

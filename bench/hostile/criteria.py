@@ -15,7 +15,7 @@ LABEL = "label "
 
 
 @criterion
-def outcomes(measurements: Measurements, *allowed: str, min_count: int = 1) -> Finding:
+def allowed_outcomes(measurements: Measurements, *allowed: str, min_count: int = 1) -> Finding:
     """The attack had only allowed outcomes, and at least `min_count` outcomes in total."""
     counts = _without_prefix(measurements.values, OUTCOME)
     forbidden = set(counts) - set(allowed)

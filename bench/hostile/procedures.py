@@ -32,7 +32,7 @@ async def run_attack(stage: Stage, name: str) -> None:
     """Runs an attack, while a polite client asks questions before and during the attack."""
     answers_before = await first_answers(stage)
     async with stage.load.at_rate(stage.rate):
-        await stage.run_until_enough("quiet")
+        await stage.run_until_enough_answers("quiet")
         before_attack = cluster_resources(stage)
         stage.begin_phase("attack")
         # long enough for `MIN_ANSWERS`, but at most `MAX_PHASE_FACTOR` phases
@@ -68,7 +68,7 @@ async def run_attack(stage: Stage, name: str) -> None:
     await _compare_answers(stage, answers_before)
 
 
-async def soak(stage: Stage, minutes: float) -> None:
+async def run_soak_attacks(stage: Stage, minutes: float) -> None:
     """Runs several attacks at a low rate for `minutes`, while a polite client asks."""
     answers_before = await first_answers(stage)
     seconds = minutes * 60

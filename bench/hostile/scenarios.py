@@ -14,8 +14,14 @@ import argparse
 import resource
 from functools import partial
 
-from bench.hostile.criteria import CHANGED, LABEL, no_value_named, outcomes, shuts_down_in_time
-from bench.hostile.procedures import run_attack, soak, time_shutdown_under_attack
+from bench.hostile.criteria import (
+    CHANGED,
+    LABEL,
+    allowed_outcomes,
+    no_value_named,
+    shuts_down_in_time,
+)
+from bench.hostile.procedures import run_attack, run_soak_attacks, time_shutdown_under_attack
 from bench.scenarios import runner
 from bench.scenarios.criteria import (
     MIN_ANSWERS,
@@ -54,57 +60,60 @@ _RELEASED = (
 _ATTACKS: dict[str, tuple[str, tuple[Criterion, ...]]] = {
     "questions": (
         "4,000 fuzzed questions and metadata",
-        (outcomes(*_FRONT_STATUSES, min_count=1_000),),
+        (allowed_outcomes(*_FRONT_STATUSES, min_count=1_000),),
     ),
     "shards": (
         "4,000 fuzzed calls to a node",
-        (outcomes(*_NODE_STATUSES, min_count=1_000),),
+        (allowed_outcomes(*_NODE_STATUSES, min_count=1_000),),
     ),
-    "bombs": ("100 gzip bombs", (outcomes(*_REFUSALS, min_count=50),)),
+    "bombs": ("100 gzip bombs", (allowed_outcomes(*_REFUSALS, min_count=50),)),
     "connections": (
         "2,000 idle, silent and half-framed connections",
-        (outcomes("held", "refused", min_count=1_000),),
+        (allowed_outcomes("held", "refused", min_count=1_000),),
     ),
     "watches": (
         "5,000 health watches on 50 connections",
-        (outcomes("OK", "waiting", "RESOURCE_EXHAUSTED", "UNAVAILABLE", min_count=1_000),),
+        (allowed_outcomes("OK", "waiting", "RESOURCE_EXHAUSTED", "UNAVAILABLE", min_count=1_000),),
     ),
     "reflections": (
         "10,000 questions to the reflection service",
-        (outcomes(*_FRONT_STATUSES, min_count=500),),
+        (allowed_outcomes(*_FRONT_STATUSES, min_count=500),),
     ),
     "streams": (
         "1,000 idle streams on 10 connections",
-        (outcomes("waiting", *_REFUSALS[1:], min_count=1_000),),
+        (allowed_outcomes("waiting", *_REFUSALS[1:], min_count=1_000),),
     ),
     "others": (
         "HTTP/1, TLS and plain text",
-        (outcomes("closed", "held", min_count=1_000),),
+        (allowed_outcomes("closed", "held", min_count=1_000),),
     ),
     "cancels": (
         "10,000 questions cancelled within milliseconds",
-        (outcomes("cancelled", "ended", min_count=5_000),),
+        (allowed_outcomes("cancelled", "ended", min_count=5_000),),
     ),
     "half-sent": (
         "1,000 half-sent messages of 4 MB",
-        (outcomes("held", "closed", min_count=100), value_at_most("memory at most", 64, " MB")),
+        (
+            allowed_outcomes("held", "closed", min_count=100),
+            value_at_most("memory at most", 64, " MB"),
+        ),
     ),
     "burst": (
         "3,000 concurrent questions on one connection",
-        (outcomes("OK", "RESOURCE_EXHAUSTED", "DEADLINE_EXCEEDED", min_count=3_000),),
+        (allowed_outcomes("OK", "RESOURCE_EXHAUSTED", "DEADLINE_EXCEEDED", min_count=3_000),),
     ),
     "http": (
         "4,000 fuzzed requests over HTTP",
-        (outcomes(*_HTTP_STATUSES, min_count=1_000),),
+        (allowed_outcomes(*_HTTP_STATUSES, min_count=1_000),),
     ),
     "http-held": (
         "2,000 idle, silent and half-sent connections over HTTP",
-        (outcomes("held", "refused", min_count=1_000),),
+        (allowed_outcomes("held", "refused", min_count=1_000),),
     ),
     "http-bodies": (
         "400 bodies over HTTP that are long, endless or in tiny chunks",
         (
-            outcomes(*_HTTP_REFUSALS, "closed", "held", min_count=100),
+            allowed_outcomes(*_HTTP_REFUSALS, "closed", "held", min_count=100),
             value_at_most("memory at most", 192, " MB"),
         ),
     ),
@@ -150,9 +159,9 @@ def scenarios(minutes: float = _SOAK_MINUTES) -> dict[str, Scenario]:
         ),
         "soak": Scenario(
             f"{minutes:g} minutes of several attacks",
-            partial(soak, minutes=minutes),
+            partial(run_soak_attacks, minutes=minutes),
             (
-                outcomes(*_NODE_STATUSES, "cancelled", "ended"),
+                allowed_outcomes(*_NODE_STATUSES, "cancelled", "ended"),
                 p99_within(1.1, "last tenth", "first tenth"),
                 value_at_most("memory growth", 0.05),
                 *_UNCHANGED,

@@ -155,7 +155,7 @@ def value_at_most_value(
 
 
 @criterion
-def goodput(measurements: Measurements, phase: str, share: float) -> Finding:
+def min_goodput(measurements: Measurements, phase: str, share: float) -> Finding:
     """Complete answers per second are at least `share` of the peak rate (value `peak`)."""
     rows, peak = measurements.phases[phase], measurements.values["peak"]
     reached = sum(row.complete for row in rows) / measurements.values[f"{phase} seconds"]

@@ -46,7 +46,7 @@ class Setup:
     passages: int | None = None
     """Passages to read for each question; the server's default if None."""
     min_answers: int = 0
-    """Number of answers for which `Stage.run_until_enough` waits."""
+    """Number of answers for which `Stage.run_until_enough_answers` waits."""
     client: str = ""
     """Name of the client that asks the questions."""
     http: bool = False
@@ -98,7 +98,7 @@ class Stage:
         await asyncio.sleep(self.seconds * times)
         self.values[f"{phase} seconds"] = self.load.now - started
 
-    async def run_until_enough(self, phase: str) -> None:
+    async def run_until_enough_answers(self, phase: str) -> None:
         """Runs a phase until it has enough answers, for at most `MAX_PHASE_FACTOR` durations."""
         await self.run_phase(phase)
         rows, started = self.load.rows[phase], self.load.now

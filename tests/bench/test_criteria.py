@@ -165,8 +165,8 @@ def test_large_values_are_shown_with_all_digits() -> None:
 
 def test_goodput_is_complete_answers_as_a_share_of_the_peak() -> None:
     marks = {"peak": 10.0, "phase seconds": 2.0}
-    assert holds(criteria.goodput("phase", 0.85), [WHOLE] * 17 + [REFUSAL] * 60, **marks)
-    assert not holds(criteria.goodput("phase", 0.85), [WHOLE] * 16 + [PART] * 60, **marks)
+    assert holds(criteria.min_goodput("phase", 0.85), [WHOLE] * 17 + [REFUSAL] * 60, **marks)
+    assert not holds(criteria.min_goodput("phase", 0.85), [WHOLE] * 16 + [PART] * 60, **marks)
 
 
 @pytest.mark.parametrize(
