@@ -1,4 +1,4 @@
-"""Measures a polite client while greedy clients send load: does it get its fair share?
+"""Measures whether a polite client gets its fair share while greedy clients send load.
 
     python -m bench fairness --index INDEX --questions FILE [--only NAME] [--seconds 10] [--json]
 

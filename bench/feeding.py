@@ -166,7 +166,7 @@ class QuestionSeries:
     """Number of questions by outcome: `complete`, `incomplete`, `refused` or `late`."""
 
     async def ask(self, client: AnswerClient, questions: Sequence[str], timeout: float) -> None:
-        """Asks questions one after the other, and adds them to the series."""
+        """Asks questions one after the other, and records latency and outcome of each."""
         for question in questions:
             request = answer_pb2.AnswerRequest(question=question, max_loss=0, fresh=True)
             started = time.perf_counter()

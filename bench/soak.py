@@ -97,7 +97,7 @@ class Node:
 
     async def wait_ready(self) -> None:
         """Waits until the node serves."""
-        while await self._total("winnow_node_ready") != 1:  # noqa: ASYNC110 (another process)
+        while await self._metric_total("winnow_node_ready") != 1:  # noqa: ASYNC110 (another process)
             await asyncio.sleep(_POLL_SECONDS)
 
     async def sample(self, started: float) -> Sample:
@@ -108,7 +108,7 @@ class Node:
             node=self.number,
             rss_mb=processes.resident_bytes(pids) / 1e6,
             anonymous_mb=processes.anonymous_bytes(pids) / 1e6,
-            merges=int(await self._total("winnow_node_merges_total", result="done")),
+            merges=int(await self._metric_total("winnow_node_merges_total", result="done")),
         )
 
     async def poll(self, searcher: RemoteSearcher) -> None:
@@ -155,7 +155,7 @@ class Node:
                 self.counts["failed"] += 1
             await asyncio.sleep(_BATCH / per_second)
 
-    async def _total(self, name: str, **labels: str) -> float:
+    async def _metric_total(self, name: str, **labels: str) -> float:
         try:
             return processes.metric_sum(
                 await processes.fetch_metrics(self._metrics), name, **labels

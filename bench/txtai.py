@@ -220,21 +220,21 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(by_phase, indent=2))
     else:
-        Console(highlight=False).print(_table(by_phase, options.winnow))
+        Console(highlight=False).print(_results_table(by_phase, options.winnow))
     return 0
 
 
-def _table(by_phase: Mapping[str, Mapping[str, float]], winnow: Path | None) -> Table:
+def _results_table(by_phase: Mapping[str, Mapping[str, float]], winnow: Path | None) -> Table:
     table = Table("system", "phase", "questions", "answered", "p50 ms", "p99 ms")
     for phase, figures_of_phase in by_phase.items():
-        table.add_row("txtai", phase, *_cells(figures_of_phase))
+        table.add_row("txtai", phase, *_table_cells(figures_of_phase))
     results = json.loads(winnow.read_text(encoding="utf-8")) if winnow else {}
     for phase, figures_of_phase in winnow_phases(results):
-        table.add_row("winnow", phase, *_cells(figures_of_phase))
+        table.add_row("winnow", phase, *_table_cells(figures_of_phase))
     return table
 
 
-def _cells(figures_of_phase: Mapping[str, float]) -> list[str]:
+def _table_cells(figures_of_phase: Mapping[str, float]) -> list[str]:
     times = [
         f"{figures_of_phase[name]:.0f}" if name in figures_of_phase else "none"
         for name in ("p50_ms", "p99_ms")

@@ -57,7 +57,7 @@ def read_lines(path: Path) -> Iterator[str]:
 
 
 def read_questions(path: Path) -> list[Question]:
-    """Reads the questions of a JSON lines file. A row may contain its passage."""
+    """Reads the questions of a JSON lines file. A row may contain the gold passage."""
     return [_parse_question(json.loads(line)) for line in read_lines(path)]
 
 
@@ -82,7 +82,7 @@ def _parse_question(row: dict[str, Any]) -> Question:
 
 
 def contains_answer(passage: Passage, answers: Iterable[str]) -> bool:
-    """Returns whether the title or the text contains any answer as whole normalised words."""
+    """Returns whether title or text contains any of the answers, as whole normalised words."""
     words = f" {normalise(passage.title)} {normalise(passage.text)} "
     return any(f" {answer} " in words for answer in map(normalise, answers) if answer)
 

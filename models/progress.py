@@ -66,7 +66,7 @@ def track(
     console: Console | None = None,
     clock: Clock = time.monotonic,
 ) -> Iterator[Item]:
-    """Yields `total` items, and shows on standard error how many were consumed."""
+    """Yields `total` items, and shows on standard error how many are done."""
     console = console or Console(stderr=True, highlight=False, soft_wrap=True)
     timer = IntervalTimer(REDRAW_SECONDS if console.is_terminal else LOG_SECONDS, clock)
     started = clock()

@@ -39,7 +39,7 @@ class Workspace:
 
     def run_checkpoint(self, network: str, layers: int | None = None) -> Path:
         """Returns the checkpoint of a training run of `encoder`, `reader` or `ranking`."""
-        return self.root / f"{_name(network, layers)}.pt"
+        return self.root / f"{_file_stem(network, layers)}.pt"
 
     def split_run_checkpoint(self, layers: int) -> Path:
         """Returns the checkpoint of a split reader's training run."""
@@ -70,7 +70,7 @@ class Workspace:
 
     def graph(self, network: str, precision: str, layers: int | None = None) -> Path:
         """Returns the graph of `encoder` or `reader` in `fp32` or `int8`."""
-        return self.root / f"{_name(network, layers)}-{precision}.onnx"
+        return self.root / f"{_file_stem(network, layers)}-{precision}.onnx"
 
     def split_graph(self, part: str, precision: str, layers: int) -> Path:
         """Returns the graph of the `lower` or `upper` layers of a split reader."""
@@ -92,7 +92,7 @@ class Workspace:
         return self
 
 
-def _name(network: str, layers: int | None) -> str:
+def _file_stem(network: str, layers: int | None) -> str:
     return network if layers is None else f"{network}-{layers}"
 
 

@@ -27,7 +27,7 @@ class Life:
     """Expected contents of a shard after one life of its process, and counts of this life."""
 
     expected: ExpectedShard
-    """The effect of all acknowledged writes."""
+    """Contents of the shard after all acknowledged writes."""
     unacknowledged: list[list[Draft]] = field(default_factory=list)
     """Calls that were sent but not acknowledged, in order."""
     kills: list[str] = field(default_factory=list)
@@ -75,7 +75,7 @@ async def _check_shard(victim: VictimProcess, life: Life, rng: random.Random) ->
         [],
     )
     for _ in range(2):
-        text = _text(rng)
+        text = _random_text(rng)
         check_search(await victim.send("search", text), life.expected, text)
     life.checks += 1
 
@@ -89,7 +89,7 @@ async def _write_and_merge(
     pending: list[tuple[list[Draft], asyncio.Future[Any]]] = []
     try:
         for number in range(calls):
-            drafts = [_draft(rng) for _ in range(rng.randint(1, 5))]
+            drafts = [_random_draft(rng) for _ in range(rng.randint(1, 5))]
             pending.append((drafts, victim.send("writes", drafts)))
             if number in merge_before and (merge is None or merge.done()):
                 _count_merge(merge, life)
@@ -139,19 +139,19 @@ def _count_merge(merge: "asyncio.Future[Any] | None", life: Life) -> None:
         raise MismatchError(f"a merge failed: {reply['error']}")
 
 
-def _draft(rng: random.Random) -> Draft:
+def _random_draft(rng: random.Random) -> Draft:
     identifier = f"id-{rng.randint(0, 40)}"
     version = rng.randint(0, 9) if rng.random() < 0.3 else None
-    return identifier, None if rng.random() < 0.3 else _text(rng), version
+    return identifier, None if rng.random() < 0.3 else _random_text(rng), version
 
 
-def _text(rng: random.Random) -> str:
+def _random_text(rng: random.Random) -> str:
     return " ".join(rng.choices(_WORDS, k=rng.randint(1, 6)))
 
 
 def initial_texts(count: int, rng: random.Random) -> dict[str, str]:
     """Returns random texts by id, for building a shard."""
-    return {f"id-{number}": _text(rng) for number in range(count)}
+    return {f"id-{number}": _random_text(rng) for number in range(count)}
 
 
 def shuffled_fault_points(points: Sequence[str], rng: random.Random) -> list[str]:

@@ -1,4 +1,4 @@
-"""Kills a shard's process again and again while it takes writes, and checks its contents.
+"""Kills a shard's process repeatedly while the shard takes writes, and checks its contents.
 
     python -m bench crashes --kills 300
 
@@ -49,7 +49,7 @@ class Totals:
     """Number of comparisons of a shard with its expected contents."""
 
     def add(self, life: Life) -> None:
-        """Counts a life."""
+        """Adds the counts of a life."""
         self.kills.update(life.kills)
         self.lives += 1
         self.acknowledged += life.acknowledged

@@ -176,14 +176,14 @@ class ForeignNode:
         shutil.copytree(shard, copy)
         shutil.copytree(default_bundle(), bundle)
         if self.manifest_changes:
-            _alter(copy / "manifest.json", self.manifest_changes)
+            _alter_manifest(copy / "manifest.json", self.manifest_changes)
         if self.score_changes:
             manifest = json.loads((bundle / FILE).read_text(encoding="utf-8"))
-            _alter(bundle / FILE, {"score": {**manifest["score"], **self.score_changes}})
+            _alter_manifest(bundle / FILE, {"score": {**manifest["score"], **self.score_changes}})
         return ["node", "--shard", str(copy), "--bundle", str(bundle)]
 
 
-def _alter(file: Path, entries: dict[str, Any]) -> None:
+def _alter_manifest(file: Path, entries: dict[str, Any]) -> None:
     manifest = json.loads(file.read_text(encoding="utf-8"))
     file.write_text(to_checksummed_json({**manifest, **entries}), encoding="utf-8")
 

@@ -37,8 +37,8 @@ async def measure_question(bundle: Bundle, store: Path, requests: int) -> list[F
             await cluster.wait_ready()
             async with AnswerClient(cluster.address) as client:
                 variants = {
-                    "a question": partial(_ask, client, head_ids(0)),
-                    "a question with three heads": partial(_ask, client, head_ids(3)),
+                    "a question": partial(_ask_question, client, head_ids(0)),
+                    "a question with three heads": partial(_ask_question, client, head_ids(3)),
                 }
                 await interleaved_latencies(variants, questions[:_WARM_UP])
                 latencies = await interleaved_latencies(variants, questions)
@@ -50,7 +50,7 @@ async def measure_question(bundle: Bundle, store: Path, requests: int) -> list[F
     ]
 
 
-async def _ask(client: AnswerClient, heads: list[str], question: str) -> None:
+async def _ask_question(client: AnswerClient, heads: list[str], question: str) -> None:
     request = answer_pb2.AnswerRequest(question=question, heads=heads, max_loss=0, fresh=True)
     reply = await client.ask(request, _DEADLINE)
     assert not any(each.failure for each in reply.heads), reply.heads

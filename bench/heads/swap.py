@@ -50,7 +50,7 @@ async def measure_swap(bundle: Bundle, requests: int) -> list[Figure]:
             asyncio.TaskGroup() as group,
         ):
             for number in range(_CLIENTS):
-                group.create_task(_ask(stub, outcomes, finished, number))
+                group.create_task(_apply_until_finished(stub, outcomes, finished, number))
             group.create_task(_publish_versions(store, bundle, outcomes, finished, requests))
     return [
         at_least(Figure("swap", "requests", outcomes.requests), requests),
@@ -60,7 +60,7 @@ async def measure_swap(bundle: Bundle, requests: int) -> list[Figure]:
     ]
 
 
-async def _ask(
+async def _apply_until_finished(
     stub: "head_pb2_grpc.HeadServiceAsyncStub",
     outcomes: Outcomes,
     finished: asyncio.Event,

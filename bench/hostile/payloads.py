@@ -56,7 +56,7 @@ def random_shard_call(rng: Random, fingerprint: str, dimension: int) -> tuple[st
             by_words=rng.choice(_UINTS),
         )
     elif method == "Read":
-        hits = [_hit(rng) for _ in range(rng.choice((0, 1, 2, 3)))]
+        hits = [_random_hit(rng) for _ in range(rng.choice((0, 1, 2, 3)))]
         message = shard_pb2.ReadRequest(question=question, hits=hits, max_answer_tokens=tokens)
     elif method == "Search":
         message = shard_pb2.SearchRequest(
@@ -116,7 +116,7 @@ def _question_with_vector(
     )
 
 
-def _hit(rng: Random) -> shard_pb2.Hit:
+def _random_hit(rng: Random) -> shard_pb2.Hit:
     row = rng.choice((0, 1, 2, 3, 10**6, 2**63, 2**64 - 1))
     return shard_pb2.Hit(
         row=row,
@@ -129,7 +129,10 @@ def _hit(rng: Random) -> shard_pb2.Hit:
 
 
 def _corrupted(data: bytes, rng: Random) -> bytes:
-    """Returns `data` unchanged, truncated, or with a flipped bit or an invalid field, or noise."""
+    """Returns `data` unchanged, truncated, or with a flipped bit or an invalid field.
+
+    Sometimes returns random bytes instead.
+    """
     choice = rng.randrange(10)
     if choice == 0:
         return data[: rng.randrange(len(data) + 1)]

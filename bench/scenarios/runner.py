@@ -73,7 +73,7 @@ def run(
     if options.json:
         print(json.dumps({name: _as_json(*result) for name, result in results.items()}, indent=2))
     else:
-        Console(highlight=False).print(_table(chosen, results))
+        Console(highlight=False).print(_results_table(chosen, results))
     return exit_code(finding for _, found in results.values() for finding in found)
 
 
@@ -90,7 +90,7 @@ async def _run_on_one_cluster(
             options.index, questions, setup, options.seconds, status.update
         ) as stage:
             for name, scenario in scenarios.items():
-                stage.show_progress = _progress_of(status, f"{name} ({scenario.description})")
+                stage.show_progress = _progress_reporter(status, f"{name} ({scenario.description})")
                 await scenario.procedure(stage)
                 measurements = Measurements(defaultdict(list, stage.load.rows), dict(stage.values))
                 findings = [judge(measurements) for judge in scenario.criteria]
@@ -101,11 +101,11 @@ async def _run_on_one_cluster(
                 stage.values.clear()
 
 
-def _progress_of(status: Status, title: str) -> Callable[[str], None]:
+def _progress_reporter(status: Status, title: str) -> Callable[[str], None]:
     return lambda step: status.update(f"{title}: {step}")
 
 
-def _table(scenarios: Mapping[str, Scenario], results: Results) -> Table:
+def _results_table(scenarios: Mapping[str, Scenario], results: Results) -> Table:
     table = Table("", "scenario", "finding")
     for name, (_, findings) in results.items():
         for number, finding in enumerate(findings):

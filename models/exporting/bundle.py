@@ -80,7 +80,7 @@ def export_bundle(
 
 
 def _read_checkpoint(directory: Path) -> Checkpoint:
-    """Reads a checkpoint, and checks everything but its weights."""
+    """Reads the configuration of a checkpoint, and checks everything except the weights."""
     checkpoint = read_checkpoint(directory)
     require_sequence_length(checkpoint)
     require_as_downloaded(checkpoint.directory, checkpoint.weights)
@@ -92,7 +92,7 @@ def _export_encoders(
 ) -> tuple[dict[str, ExportedNetwork], dict[str, Any]]:
     """Returns the exported encoders by role, and their manifest entry.
 
-    Both roles share a graph if it computes the same for both.
+    Question encoder and passage encoder share a graph if they compute the same.
     """
     pooling = choose_pooling(question, passage, options.pooling)
     similarity = choose_similarity(question, passage, options.similarity)

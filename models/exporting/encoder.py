@@ -67,7 +67,7 @@ class CheckpointEncoder(nn.Module):
     @property
     def width(self) -> int:
         """Number of values of a pooled vector."""
-        projection = _projection(self.network)
+        projection = _find_projection(self.network)
         return projection.out_features if projection else int(self.network.config.hidden_size)
 
     @property
@@ -85,11 +85,11 @@ def open_encoder(
         CheckpointError: the checkpoint is not an encoder, or its weights are incomplete.
 
     """
-    network = _load_network(checkpoint, side)
+    network = _load_encoder_network(checkpoint, side)
     return CheckpointEncoder(network, pooling, _new_transform(network, side, similarity))
 
 
-def _load_network(checkpoint: Checkpoint, side: Side) -> PreTrainedModel:
+def _load_encoder_network(checkpoint: Checkpoint, side: Side) -> PreTrainedModel:
     if checkpoint.family == "dpr":
         kind = _DPR[side]
         if checkpoint.architecture != kind.__name__:
@@ -113,10 +113,10 @@ def _new_transform(network: PreTrainedModel, side: Side, similarity: Similarity)
         return CosineTransform()
     if side is Side.QUESTION:
         return QuestionProductTransform()
-    return PassageProductTransform(norm_bound(find_body(network), _projection(network)))
+    return PassageProductTransform(norm_bound(find_body(network), _find_projection(network)))
 
 
-def _projection(network: nn.Module) -> nn.Linear | None:
+def _find_projection(network: nn.Module) -> nn.Linear | None:
     """Returns DPR's optional projection layer."""
     for name, module in network.named_modules():
         if name.endswith("encode_proj") and isinstance(module, nn.Linear):

@@ -22,7 +22,7 @@ class CheckpointError(WinnowError):
 
 
 class VocabularyError(WinnowError):
-    """A vocabulary does not fit its network, or two networks have different ones."""
+    """A vocabulary does not fit its network, or two networks have different vocabularies."""
 
 
 class ParityError(WinnowError):

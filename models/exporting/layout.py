@@ -39,7 +39,7 @@ class Checkpoint:
 
     @property
     def vocabulary_size(self) -> int:
-        """Rows of the embedding table. The default is the same for all supported families."""
+        """Number of rows of the embedding table. All families have the same default."""
         return int(self.config.get("vocab_size", 30522))
 
     @property

@@ -74,7 +74,7 @@ def reader_entry(
 
 
 def require_sequence_length(checkpoint: Checkpoint) -> None:
-    """Requires sequences that are long enough for a question with a passage.
+    """Checks that the network's sequences are long enough for a question with a passage.
 
     Raises:
         CheckpointError: the sequences of the network are too short.

@@ -63,7 +63,7 @@ def run_network(network: PreTrainedModel, ids: Tensor, mask: Tensor, types: Tens
 
 
 def find_body(network: nn.Module) -> BertModel | DistilBertModel:
-    """Returns the transformer in a network."""
+    """Returns the BERT or DistilBERT body in a network."""
     return next(m for m in network.modules() if isinstance(m, BertModel | DistilBertModel))
 
 

@@ -111,7 +111,7 @@ def _run_onnx(session: OnnxSession, sequences: Sequences) -> list[NDArray[np.flo
 
 
 def require_weights(network: nn.Module, graph: Path, description: str) -> None:
-    """Requires every float32 weight of `network` in `graph`.
+    """Checks that `graph` contains every float32 weight of `network`, bit by bit.
 
     Raises:
         ParityError: the graph lacks a weight.

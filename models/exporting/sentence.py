@@ -25,7 +25,7 @@ class Pooling(StrEnum):
 
 
 class Similarity(StrEnum):
-    """Comparison of a question's vector with a passage's."""
+    """Similarity measure of question vectors and passage vectors."""
 
     COSINE = "cosine"
     DOT = "dot"
@@ -45,7 +45,7 @@ class SentenceSettings:
 
 
 def read_sentence_settings(directory: Path) -> SentenceSettings:
-    """Reads the settings of `directory`. Without `modules.json`, it is the transformer itself.
+    """Reads the settings of `directory`, which may be a plain transformer without `modules.json`.
 
     Raises:
         CheckpointError: the directory has a module or a pooling that Winnow does not support.

@@ -87,8 +87,8 @@ def fit_threshold(
 def fit_label_threshold(scores: NDArray[np.float64], targets: NDArray[np.bool_]) -> float:
     """Returns the probability threshold with the best F1 of all labels together.
 
-    Of equally good thresholds, returns the nearest to a half: the lowest one would assign
-    improbable labels.
+    Of equally good thresholds, returns the threshold nearest to 0.5, because the lowest would
+    assign improbable labels.
     """
 
     def f1(threshold: float) -> float:

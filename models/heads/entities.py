@@ -49,7 +49,7 @@ def bio_entities(words: Spans, labels: Sequence[str]) -> list[Entity]:
 
 
 def whole_word_entities(text: str, spans: Iterable[LabelledSpan]) -> list[Entity]:
-    """Extends spans to whole words, as the server does."""
+    """Returns entities of spans, which are extended to whole words as by the server."""
     return [(each.start, each.end, each.label) for each in to_entities(text, spans)]
 
 
@@ -64,7 +64,7 @@ def gold_entities(rows: Sequence[Row]) -> list[list[Entity]]:
 
 
 def accuracy(predicted: Sequence[object], gold: Sequence[object]) -> float:
-    """Returns the percentage of equal labels."""
+    """Returns the percentage of predictions that equal the gold labels."""
     return 100 * sum(s == r for s, r in zip(predicted, gold, strict=True)) / max(len(gold), 1)
 
 

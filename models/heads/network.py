@@ -20,7 +20,7 @@ class Dense(nn.Linear):
     """A linear layer that is exported as MatMul and Add. `quantise_graph` handles only MatMul."""
 
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002
-        """[…, in] to […, out]."""
+        """Maps […, in] to […, out]."""
         return input @ self.weight.t() + self.bias
 
 
@@ -112,7 +112,7 @@ _FLOAT_NODES = ("/attention/",)
 
 
 class _ServedNetwork(nn.Module):
-    """Wraps `served` as a module for export."""
+    """Wraps `served_logits` as a module for export."""
 
     def __init__(self, network: Network) -> None:
         super().__init__()

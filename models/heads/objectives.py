@@ -28,7 +28,7 @@ _IGNORED = -100
 _UNKNOWN_LABEL = -1
 """Target of a held-out text with a label that the training texts lack. No prediction equals it."""
 _TEXTS_PER_BATCH = 256
-"""Texts that are measured together."""
+"""Number of texts in a batch without gradients."""
 _TOKEN_HIDDEN = 128
 _BIASES = np.arange(-1.0, 3.01, 0.25)
 
@@ -51,7 +51,7 @@ class HeadObjective(Protocol):
 
 
 def new_objective(task: HeadTask, plan: HeadPlan) -> HeadObjective:
-    """Returns the objective of a head's kind, with a new network."""
+    """Returns a new objective for the task's kind of head, with an untrained network."""
     if task.kind is Kind.TOKEN:
         return TokenObjective(task, plan)
     return SequenceObjective(task, plan)
@@ -73,7 +73,7 @@ class SequenceObjective:
         self._training_targets = self._targets(task.training)
 
     def loss(self, states: Tensor, mask: Tensor, indices: Indices) -> Tensor:
-        """Returns the cross entropy with smoothed labels, or of each label with `multi_label`."""
+        """Returns the label-smoothed cross entropy, or with `multi_label` the binary one."""
         logits, targets = self.network(states, mask), self._training_targets[indices]
         if self._task.multi_label:
             return nn.functional.binary_cross_entropy_with_logits(logits, targets)

@@ -34,7 +34,7 @@ class HeadNaming:
 def manifest_fields(
     job: HeadJob, naming: HeadNaming, bundle: Bundle, task: HeadTask
 ) -> dict[str, Any]:
-    """Returns the manifest fields that describe a training. `recorded_job` reads them back."""
+    """Returns the manifest fields that record a training. `recorded_job` reads these fields."""
 
     def recorded_path(path: Path | None) -> str:
         return "" if path is None else path.name if naming.names_only else str(path.resolve())

@@ -34,7 +34,7 @@ class RefitPlan:
 
 
 def refit(plan: RefitPlan, head_ids: Sequence[str]) -> list[str]:
-    """Refits some heads of the old store, or all if `head_ids` is empty.
+    """Refits the heads `head_ids` of the old store, or all heads if `head_ids` is empty.
 
     Returns the ids of failed heads. Skips heads that have moved, so an interrupted refit can be
     resumed.

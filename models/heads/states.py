@@ -89,7 +89,7 @@ def encode_texts(texts: Sequence[str], bundle: Bundle, cache: Path, label: str) 
         with temporary as directory:
             computed = Path(directory) / "states"
             computed.mkdir()
-            _compute(texts, bundle, computed, label)
+            _compute_states(texts, bundle, computed, label)
             if not entry.is_dir():  # another process may have stored it first
                 computed.rename(entry)
     try:
@@ -105,7 +105,7 @@ def _cache_key(texts: Sequence[str], bundle: Bundle) -> str:
     return f"{bundle.manifest.states_fingerprint}-{max_tokens}-{digest[:24]}"
 
 
-def _compute(texts: Sequence[str], bundle: Bundle, target: Path, label: str) -> None:
+def _compute_states(texts: Sequence[str], bundle: Bundle, target: Path, label: str) -> None:
     tokenizer = Tokenizer(bundle.tokenizer)
     threads = cores()
     encoder = open_question_encoder(

@@ -66,9 +66,10 @@ def unknown_label_warning(
 
 
 def hold_out(groups: Sequence[str], share: float, seed: int) -> tuple[list[int], list[int]]:
-    """Returns the indices of training rows and of held-out rows, about `share` of every group.
+    """Holds out about `share` of the rows of every group, and at most all rows but one.
 
-    `groups` has the group of each row, such as its label. Every group keeps a training row.
+    `groups` has the group of each row, such as its label. Returns the indices of training rows and
+    of held-out rows.
     """
     generator = random.Random(seed)
     members: defaultdict[str, list[int]] = defaultdict(list)

@@ -55,7 +55,7 @@ class Candidates:
     features: NDArray[np.float64]
     """Relevance, span and distance, [questions, passages, 3]."""
     hybrid_distances: NDArray[np.float64]
-    """[questions, passages]."""
+    """Hybrid distances of the passages, [questions, passages]."""
     is_right: NDArray[np.bool_]
     """Whether the best span is a right answer, [questions, passages]."""
     has_answer: NDArray[np.bool_]
@@ -139,7 +139,7 @@ def fit_score(candidates: Candidates) -> ScoreWeights:
     features = torch.tensor(candidates.features[is_answered])
     is_right = torch.tensor(candidates.is_right[is_answered])
     spread = features.flatten(0, 1).std(0).clamp(min=_MIN_SPREAD)
-    weights = (_maximise(features / spread, is_right) / spread).tolist()
+    weights = (_fit_weights(features / spread, is_right) / spread).tolist()
     scores = candidates.features @ np.array(weights)
     best = scores.argmax(1)
     rows = np.arange(len(best))
@@ -160,7 +160,7 @@ def exact_match_by_passages(
     ]
 
 
-def _maximise(features: Tensor, is_right: Tensor) -> Tensor:
+def _fit_weights(features: Tensor, is_right: Tensor) -> Tensor:
     """Returns the weights that maximise the probability of right passages."""
     signs = torch.tensor(SIGNS, dtype=features.dtype)
     roots = torch.full_like(signs, 0.5).requires_grad_()

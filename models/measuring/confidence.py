@@ -61,7 +61,7 @@ def _best_answers(
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Returns features of the best answer of every question, and whether the answer is right.
 
-    Only passages in `mask` count. Questions without any are left out.
+    Only passages in `mask` count. Questions without a passage in `mask` are left out.
     """
     has_passages = mask.any(1)
     best = np.where(mask, scores, -np.inf)[has_passages].argmax(1)

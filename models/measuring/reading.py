@@ -26,7 +26,7 @@ _SPECIAL_TOKENS = 2
 
 
 class OfflineReader:
-    """Reader with a bundle's tokenizer and manifest."""
+    """Reads questions with passages, with the tokenizer and the settings of a bundle."""
 
     def __init__(
         self,

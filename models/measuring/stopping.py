@@ -64,11 +64,13 @@ def fit_stopping_rules(
     )
     stops = [end for end in wave_ends(passages, FIRST_STOP) if end < passages]
     nearness, gap = _fit_weights(readings, stops)
-    values = {stop: _features(readings, stop) @ np.array([1.0, nearness, gap]) for stop in stops}
+    values = {
+        stop: _stop_features(readings, stop) @ np.array([1.0, nearness, gap]) for stop in stops
+    }
     bars = np.quantile(np.concatenate(list(values.values())), np.linspace(0, 1, _BARS))
     cost = _cost_of_change(readings, stops[0])
     rules = [
-        _measure(readings, values, StoppingRule(nearness, gap, float(bar), FIRST_STOP), cost)
+        _measure_rule(readings, values, StoppingRule(nearness, gap, float(bar), FIRST_STOP), cost)
         for bar in (*bars, np.nextafter(bars[-1], np.inf))
     ]
     return [
@@ -80,7 +82,7 @@ def fit_stopping_rules(
     ]
 
 
-def _features(readings: _Readings, stop: int) -> Floats:
+def _stop_features(readings: _Readings, stop: int) -> Floats:
     """Returns the three features of the rule after `stop` passages, [questions, 3]."""
     unread = readings.hybrid_distances[:, stop]
     best = readings.scores[:, :stop].max(1)
@@ -92,7 +94,7 @@ def _fit_weights(readings: _Readings, stops: Sequence[int]) -> tuple[float, floa
 
     The weights are fitted by logistic regression over all stops.
     """
-    features = np.concatenate([_features(readings, stop) for stop in stops])
+    features = np.concatenate([_stop_features(readings, stop) for stop in stops])
     wins = np.concatenate([_later_wins(readings, stop) for stop in stops])
     spread = torch.tensor(np.maximum(features.std(0), _MIN_DIVISOR))
     inputs = torch.tensor(features - features.mean(0)) / spread
@@ -125,12 +127,12 @@ def _cost_of_change(readings: _Readings, stop: int) -> float:
     The estimate is the mean loss plus its standard error if all questions stop at `stop`.
     """
     is_changed = _later_wins(readings, stop)
-    lost = _lost(readings, np.full(len(is_changed), stop))
+    lost = _loss_by_question(readings, np.full(len(is_changed), stop))
     error = lost.std() / np.sqrt(len(lost))
     return float(lost.mean() + error) / max(float(is_changed.mean()), _MIN_DIVISOR)
 
 
-def _lost(readings: _Readings, ends: NDArray[np.int64]) -> Floats:
+def _loss_by_question(readings: _Readings, ends: NDArray[np.int64]) -> Floats:
     """Returns the loss of each question, -1 to 1, if it stops after `ends` passages."""
     rows, passages = np.arange(len(ends)), readings.scores.shape[1]
     is_read = np.arange(passages) < ends[:, None]
@@ -142,7 +144,7 @@ def _lost(readings: _Readings, ends: NDArray[np.int64]) -> Floats:
     return lost
 
 
-def _measure(
+def _measure_rule(
     readings: _Readings, values: dict[int, Floats], rule: StoppingRule, cost: float
 ) -> FittedRule:
     """Measures a rule. `values` are the weighted features of each question, by stop."""
@@ -151,7 +153,7 @@ def _measure(
     for stop in sorted(values, reverse=True):
         ends[values[stop] >= rule.bar] = stop
     changed = float((readings.scores.argmax(1) >= ends).mean())
-    lost = 100 * float(_lost(readings, ends).mean())
+    lost = 100 * float(_loss_by_question(readings, ends).mean())
     return FittedRule(
         max_loss=0.0, rule=rule, lost=lost, expected=100 * changed * cost, read=float(ends.mean())
     )

@@ -42,13 +42,13 @@ class Embedder:
         self._question_tokenizer.enable_truncation(64)
 
     def questions(self, texts: Sequence[str]) -> Vectors:
-        """Returns float32 [texts, width]."""
+        """Encodes questions, float32 [texts, width]."""
         return self._encode_all(
             [self._question_tokenizer.encode(text) for text in texts], "questions"
         )
 
     def passages(self, passages: Sequence[Passage]) -> Vectors:
-        """Returns float32 [passages, width]. Title and text are a pair of segments."""
+        """Encodes passages, float32 [passages, width]. Title and text are a pair of segments."""
         cached = self._cache_file(passages)
         if cached is not None and cached.is_file():
             vectors: Vectors = np.load(cached)

@@ -177,8 +177,8 @@ def save_mined(
     """
     directory.mkdir(parents=True, exist_ok=True)
     (directory / _QUESTIONS).unlink(missing_ok=True)
-    _write(directory / _PASSAGES, passages)
-    _write(directory / _QUESTIONS, questions)
+    _write_rows(directory / _PASSAGES, passages)
+    _write_rows(directory / _QUESTIONS, questions)
 
 
 def has_mined(directory: Path) -> bool:
@@ -210,7 +210,7 @@ def load_mined(directory: Path) -> tuple[list[Passage], list[TrainingQuestion]]:
     ]
 
 
-def _write(path: Path, rows: Sequence[Passage] | Sequence[TrainingQuestion]) -> None:
+def _write_rows(path: Path, rows: Sequence[Passage] | Sequence[TrainingQuestion]) -> None:
     partial = path.with_suffix(".partial")
     with partial.open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(asdict(row), ensure_ascii=False) + "\n" for row in rows)

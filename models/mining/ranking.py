@@ -57,7 +57,10 @@ def add_gold_passages(
         rank = (is_right, reading.score if is_right else -scored.distance)
         is_near = is_right or scored.distance <= _MAX_DISTANCE
         if is_near and (row not in best or rank > best[row][0]):
-            best[row] = (rank, _locate(question, scored.passage, reading if is_right else None))
+            best[row] = (
+                rank,
+                _with_answer_position(question, scored.passage, reading if is_right else None),
+            )
     return [
         each.question if each.question.gold is not None else best.get(row, (None, None))[1]
         for row, each in enumerate(retrieved)
@@ -94,7 +97,9 @@ def _passages_with_answer(retrieved: RetrievedQuestion) -> list[ScoredPassage]:
     ]
 
 
-def _locate(question: Question, passage: Passage, reading: Reading | None) -> Question | None:
+def _with_answer_position(
+    question: Question, passage: Passage, reading: Reading | None
+) -> Question | None:
     """Returns the question with this gold passage and the position of its answer.
 
     The answer is located in the span of a right reading, or else at its first occurrence in the

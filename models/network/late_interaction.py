@@ -31,24 +31,24 @@ class LateInteraction(nn.Module):
 
     @property
     def name(self) -> str:
-        """Layers and values, such as `layers 4+6, 32 values`."""
+        """Name by layers and values, such as `layers 4+6, 32 values`."""
         layers = "+".join(map(str, self.layers))
         return f"layers {layers}, {self.project.out_features} values"
 
     def passage_tokens(self, states: Sequence[Tensor]) -> Tensor:
         """Maps the states of all layers [passages, tokens, width] to [passages, tokens, values]."""
-        return normalize(self.project(self._chosen(states)).float(), dim=-1)
+        return normalize(self.project(self._select_layers(states)).float(), dim=-1)
 
     def question_tokens(self, states: Sequence[Tensor], mask: Tensor) -> Tensor:
         """Maps the states of all layers to weighted tokens [questions, tokens, values].
 
         Tokens outside `mask` are 0.
         """
-        chosen = self._chosen(states)
+        chosen = self._select_layers(states)
         weights = softplus(self.weigh(chosen).float()) * mask[..., None]
         return normalize(self.project(chosen).float(), dim=-1) * weights * self.scale
 
-    def _chosen(self, states: Sequence[Tensor]) -> Tensor:
+    def _select_layers(self, states: Sequence[Tensor]) -> Tensor:
         return torch.cat([states[layer] for layer in self.layers], -1)
 
 

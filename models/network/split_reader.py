@@ -227,12 +227,12 @@ def export_split(reader: SplitReader, lower: Path, upper: Path) -> None:
     ids, width = torch.arange(1000, 1012).unsqueeze(0), reader.body.config.hidden_size
     question, passage = torch.zeros(1, 5, width), torch.ones(1, 9, width, dtype=torch.int8)
     inputs = dict(zip(LOWER_INPUTS, (ids, torch.zeros_like(ids)), strict=True))
-    _write(LowerLayers(reader), lower, inputs, LOWER_OUTPUTS)
+    _write_graph(LowerLayers(reader), lower, inputs, LOWER_OUTPUTS)
     inputs = dict(zip(UPPER_INPUTS, (question, passage, torch.ones(1, 9, 1)), strict=True))
-    _write(UpperLayers(reader), upper, inputs, READER_OUTPUTS)
+    _write_graph(UpperLayers(reader), upper, inputs, READER_OUTPUTS)
 
 
-def _write(
+def _write_graph(
     network: nn.Module, path: Path, inputs: dict[str, Tensor], outputs: tuple[str, ...]
 ) -> None:
     axes = {

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 TRAINING = "training"
-"""Name of the training questions. Development sets have the names of `models.data`."""
+"""Name of the set of training questions. `models.data.DEVELOPMENT` names the development sets."""
 CLOZE = "cloze"
-"""Source of cloze questions."""
+"""Name of the source of cloze questions."""
 SENTENCE_SOURCES = ("squad-train-sentences", "qamr-wiki-devtest")
 """Sources whose passages are single sentences. These passages are not searched."""
 MAX_ANSWERS, MAX_ANSWER_TOKENS = 6, 12
@@ -84,12 +84,12 @@ def save_arrays(directory: Path, pack: PackedPassages | PackedQuestions) -> None
 
 def load_passages(directory: Path) -> PackedPassages:
     """Reads the passages of a pack."""
-    return PackedPassages(**_arrays(directory / "passages", PackedPassages))
+    return PackedPassages(**_load_arrays(directory / "passages", PackedPassages))
 
 
 def load_questions(directory: Path, name: str) -> PackedQuestions:
     """Reads a set of questions of a pack."""
-    return PackedQuestions(**_arrays(directory / name, PackedQuestions))
+    return PackedQuestions(**_load_arrays(directory / name, PackedQuestions))
 
 
 def write_figures(path: Path, figures: Mapping[str, Any]) -> None:
@@ -98,5 +98,5 @@ def write_figures(path: Path, figures: Mapping[str, Any]) -> None:
     path.write_text(json.dumps({**before, **figures}, indent=1))
 
 
-def _arrays(directory: Path, kind: type[PackedPassages | PackedQuestions]) -> dict[str, Any]:
+def _load_arrays(directory: Path, kind: type[PackedPassages | PackedQuestions]) -> dict[str, Any]:
     return {field.name: np.load(directory / f"{field.name}.npy") for field in fields(kind)}

@@ -35,7 +35,7 @@ def ranked_sets(
 
     The keys are the set and the index, such as `dev-squad small`, or `HELD_OUT`.
     """
-    held = _sample(pack, held)
+    held = _sample_held_out(pack, held)
 
     def ranked(name: str, index: str, numbers: Tensor, gold: Tensor) -> RankedSet:
         questions = pack.questions[name]
@@ -53,10 +53,9 @@ def ranked_sets(
 
 
 def encoder_figures(sets: dict[str, RankedSet], word_weight: float) -> Figures:
-    """Returns recall figures of rankings by distance, by words, and by both.
+    """Returns recall figures of rankings by distance, by words, and by fused distance.
 
-    Both are fused with the bundle's weight of words, and with a weight fitted on held-out
-    questions.
+    The fused distance has the bundle's weight of words, or weights fitted on held-out questions.
     """
     fitted = fit_weights(sets[HELD_OUT], sets[HELD_OUT].features())
     fixed = torch.tensor([1.0, word_weight], device=fitted.device)
@@ -105,7 +104,7 @@ def late_figures(
     return figures
 
 
-def _sample(pack: LoadedPack, held: MinedQuestions) -> MinedQuestions:
+def _sample_held_out(pack: LoadedPack, held: MinedQuestions) -> MinedQuestions:
     """Returns the first held-out questions of each source. Leaves out weak and cloze sources."""
     sources = pack.sources(held.numbers)
     kept = torch.zeros_like(sources, dtype=torch.bool)

@@ -23,7 +23,7 @@ CANDIDATES = 12
 """Number of candidates of a question in a step, including its gold passage."""
 _AMONG = 48
 """Number of best candidates from which the candidates of a step are drawn."""
-VERDICT = (0.26, 0.5)
+TEACHER_WEIGHTS = (0.26, 0.5)
 """Weights of relevance and span in the teacher's score of a passage."""
 
 
@@ -65,12 +65,12 @@ class LateTask:
             yield partial(self.losses, part)
 
     def losses(self, part: MinedQuestions) -> dict[str, Tensor]:
-        """Returns one loss per projection.
+        """Returns one loss per projection, the sum of two losses.
 
-        A loss adds those of the late-interaction score alone and of the score combined with
-        distance and words.
+        One is for the late-interaction score alone, the other for the score combined with distance
+        and words.
         """
-        chosen = self._draw(part)
+        chosen = self._draw_candidates(part)
         rows = part.candidates.gather(1, chosen)
         missing = (rows < 0) | (rows == part.gold[:, None])
         missing[:, 0] = False
@@ -81,7 +81,7 @@ class LateTask:
         unjudged[:, 0] = False
         asked = self._questions.sequences(part.numbers)
         with torch.no_grad(), autocast(rows.device.type):
-            target = self._verdict(asked, rows).masked_fill(missing, _MASKED)
+            target = self._teacher_scores(asked, rows).masked_fill(missing, _MASKED)
             sequences = self._passages.for_encoder(rows.flatten())
             passage_states = body_states(self._body, sequences.ids, sequences.mask)
             question_states = body_states(self._body, asked.ids, asked.mask)
@@ -105,7 +105,7 @@ class LateTask:
             losses[projection.name] = loss
         return losses
 
-    def _draw(self, part: MinedQuestions) -> Tensor:
+    def _draw_candidates(self, part: MinedQuestions) -> Tensor:
         """Draws column indices of candidates, gold passage first, [questions, `CANDIDATES`]."""
         among = part.candidates[:, :_AMONG]
         chance = torch.rand(among.shape, device=among.device)
@@ -116,7 +116,7 @@ class LateTask:
         gold = (part.candidates == part.gold[:, None]).int().argmax(1, keepdim=True)
         return torch.cat([gold, drawn], 1)
 
-    def _verdict(self, asked: Sequences, rows: Tensor) -> Tensor:
+    def _teacher_scores(self, asked: Sequences, rows: Tensor) -> Tensor:
         """Returns the teacher's scores of candidates, [questions, candidates]."""
         count = rows.shape[1]
         questions = Sequences(
@@ -129,5 +129,5 @@ class LateTask:
         passages = self._passages.for_reader(rows.flatten(), _READER_TOKENS, offsets)
         start, end, relevance = reader_logits(self._teacher, questions, passages)
         span = best_spans(start, end, passages.in_text)[2]
-        verdict = VERDICT[0] * relevance + VERDICT[1] * span
+        verdict = TEACHER_WEIGHTS[0] * relevance + TEACHER_WEIGHTS[1] * span
         return verdict.view(rows.shape).float()

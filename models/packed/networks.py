@@ -32,12 +32,14 @@ def save_networks(
     settings = {**config, **undropped, _WORD_WEIGHT: weight_of_words}
     (directory / _CONFIG).write_text(json.dumps(settings))
     for name, state in states.items():
-        torch.save({key: each.half() for key, each in state.items()}, _file(directory, name))
+        torch.save(
+            {key: each.half() for key, each in state.items()}, _weights_file(directory, name)
+        )
 
 
 def word_weight(directory: Path) -> float:
     """Returns the squared distance that one unit of BM25 is worth in the networks' bundle."""
-    return float(_config(directory)[_WORD_WEIGHT])
+    return float(_read_config(directory)[_WORD_WEIGHT])
 
 
 def load_encoder(directory: Path, device: torch.device) -> Encoder:
@@ -87,20 +89,20 @@ def load_projections(path: Path) -> list[LateInteraction]:
 
 
 def _load_state(directory: Path, name: str) -> dict[str, Tensor]:
-    state = torch.load(_file(directory, name), weights_only=True)
+    state = torch.load(_weights_file(directory, name), weights_only=True)
     return {key: each.float() for key, each in state.items()}
 
 
 def _empty_body(directory: Path) -> BertModel:
-    config = {key: each for key, each in _config(directory).items() if key != _WORD_WEIGHT}
+    config = {key: each for key, each in _read_config(directory).items() if key != _WORD_WEIGHT}
     with quiet_transformers():
         return BertModel(BertConfig(**config), add_pooling_layer=False)
 
 
-def _config(directory: Path) -> dict[str, Any]:
+def _read_config(directory: Path) -> dict[str, Any]:
     config: dict[str, Any] = json.loads((directory / _CONFIG).read_text())
     return config
 
 
-def _file(directory: Path, name: str) -> Path:
+def _weights_file(directory: Path, name: str) -> Path:
     return directory / f"{name}.pt"

@@ -197,7 +197,7 @@ def _pack_questions(
         gold=np.array(
             [rows.get(q.gold, UNKNOWN) if q.gold else UNKNOWN for q in questions], np.int32
         ),
-        spans=np.array([_span(question, tokenizer) for question in questions], np.int32),
+        spans=np.array([_answer_span(question, tokenizer) for question in questions], np.int32),
         answers=answers,
         sources=np.array([names.index(question.source) for question in questions], np.uint8),
         names=np.array(names),
@@ -213,7 +213,7 @@ def _answer_ids(question: Question, tokenizer: Tokenizer) -> list[list[int]]:
     return fitting[:MAX_ANSWERS]
 
 
-def _span(question: Question, tokenizer: Tokenizer) -> tuple[int, int]:
+def _answer_span(question: Question, tokenizer: Tokenizer) -> tuple[int, int]:
     if question.gold is None or question.answer_start is None:
         return UNKNOWN, UNKNOWN
     offsets = tokenizer.encode(question.gold.text, add_special_tokens=False).offsets

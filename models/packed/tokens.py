@@ -40,10 +40,10 @@ class PassageTokens:
     """Token ids of a pack's passages on a device."""
 
     def __init__(self, passages: PackedPassages, device: torch.device) -> None:
-        self.tokens = _to(passages.tokens, device, torch.int32)
-        self.starts = _to(passages.starts, device, torch.int64)
-        self.titles = _to(passages.title_lengths, device, torch.int64)
-        self.continues = _to(passages.continues, device, torch.bool)
+        self.tokens = _to_tensor(passages.tokens, device, torch.int32)
+        self.starts = _to_tensor(passages.starts, device, torch.int64)
+        self.titles = _to_tensor(passages.title_lengths, device, torch.int64)
+        self.continues = _to_tensor(passages.continues, device, torch.bool)
         self._cls, self._sep = (int(token) for token in passages.special)
         self.lengths = self.starts[1:] - self.starts[:-1]
         """Number of tokens of each passage's title and text together."""
@@ -100,9 +100,9 @@ class QuestionTokens:
     def __init__(
         self, questions: PackedQuestions, special: NDArray[np.int32], device: torch.device
     ) -> None:
-        self.tokens = _to(questions.tokens, device, torch.int32)
-        self.starts = _to(questions.starts, device, torch.int64)
-        self.answers = _to(questions.answers, device, torch.int32)
+        self.tokens = _to_tensor(questions.tokens, device, torch.int32)
+        self.starts = _to_tensor(questions.starts, device, torch.int64)
+        self.answers = _to_tensor(questions.answers, device, torch.int32)
         self._cls, self._sep = (int(token) for token in special)
 
     def sequences(self, numbers: Tensor) -> Sequences:
@@ -118,7 +118,7 @@ class QuestionTokens:
         return Sequences(torch.where(mask, ids, 0), mask, torch.ones_like(lengths), lengths)
 
 
-def _to(array: NDArray[np.generic], device: torch.device, kind: torch.dtype) -> Tensor:
+def _to_tensor(array: NDArray[np.generic], device: torch.device, kind: torch.dtype) -> Tensor:
     # PyTorch lacks most operations on unsigned integers
     signed = array.astype(np.int32) if array.dtype == np.uint16 else array
     return torch.from_numpy(signed).to(device, kind)

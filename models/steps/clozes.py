@@ -63,7 +63,7 @@ def mine_clozes(
 
     with ThreadPoolExecutor(cores()) as pool:
         retrieved = list(track(pool.map(retrieve, clozes), "retrieve", len(clozes)))
-    answered = _answer(retrieved, [passage for passage, _ in clozes], reader)
+    answered = _answer_clozes(retrieved, [passage for passage, _ in clozes], reader)
     all_passages, questions = training_questions(retrieved, answered)
     usable = [question for question in questions if question.negatives]
     save_mined(workspace.cloze_questions, all_passages, usable)
@@ -85,7 +85,7 @@ def _passages_outside_development_sets(data: DataDirectory) -> list[Passage]:
     return [passage for passage in data.wikipedia() if passage.title.casefold() not in titles]
 
 
-def _answer(
+def _answer_clozes(
     retrieved: Sequence[RetrievedQuestion], own_passages: Sequence[Passage], reader: OfflineReader
 ) -> list[Question | None]:
     """Returns each question with another passage as gold, or else with its own passage."""

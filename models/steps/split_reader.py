@@ -129,14 +129,17 @@ def _read_weights(source: Path, layers: int) -> dict[str, Tensor]:
 
 
 def _save_mean(run: Path, initial: dict[str, Tensor]) -> None:
-    """Adds the mean of the trained and the initial weights to a finished checkpoint, once."""
+    """Adds the mean of the trained and the initial weights to a finished checkpoint.
+
+    Does nothing if the checkpoint already has a mean.
+    """
     state = checkpoint.load_finished(run)
     if state is not None and checkpoint.MEAN not in state:
         checkpoint.save(run, {**state, checkpoint.MEAN: mean_weights([state["network"], initial])})
 
 
 def _run_weights(run: Path) -> dict[str, Tensor]:
-    """Returns the trained weights, or their mean with the initial weights if the plan has it."""
+    """Returns the trained weights, or the averaged weights if the plan averages."""
     state = checkpoint.load_finished(run)
     if state is None:
         raise DataError(f"{run} is missing or not finished: run `winnow models train-apart` first")

@@ -31,7 +31,7 @@ def verify(
     Skips an encoder that was copied from another bundle, because it was verified for that bundle.
     """
     figures = gold_figures(workspace, target, data, limit, kind)
-    texts, tokenizer = _texts(data), weights / "tokenizer.json"
+    texts, tokenizer = _parity_texts(data), weights / "tokenizer.json"
     encoder = None
     if workspace.run_checkpoint("encoder").is_file():
         trained, graph = trained_encoder(weights, workspace), workspace.graph("encoder", "fp32")
@@ -69,7 +69,7 @@ def _exact_match(figures: GoldBySet) -> dict[str, dict[str, float]]:
     }
 
 
-def _texts(data: DataDirectory) -> Sequence[str]:
+def _parity_texts(data: DataDirectory) -> Sequence[str]:
     """Returns about 40 questions with their passages, spread over a development set."""
     questions = data.development(DEVELOPMENT[0])
     stride = max(len(questions) // _PARITY_TEXTS, 1)

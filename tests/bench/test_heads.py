@@ -100,7 +100,7 @@ async def test_a_reply_that_mixes_two_versions_is_counted() -> None:
         (2, "version-2-label-1"),  # weights of version 1
         (2, ""),
     ]
-    await swap._ask(Replies(finished, replies), outcomes, finished, 0)  # type: ignore[arg-type]
+    await swap._apply_until_finished(Replies(finished, replies), outcomes, finished, 0)  # type: ignore[arg-type]
     assert (outcomes.requests, outcomes.mixtures) == (5, 2)
     assert outcomes.failed == {"broken": 1}
 

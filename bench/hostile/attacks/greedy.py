@@ -21,7 +21,7 @@ _PAUSE = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GreedyLoad:
-    """A constant number of questions in flight."""
+    """A load with a constant number of questions in flight."""
 
     description: str
     in_flight: int

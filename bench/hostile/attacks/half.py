@@ -84,10 +84,10 @@ class _Connection:
             if head.kind in (frames.SETTINGS, frames.PING) and not head.flags & frames.ACK:
                 echo = payload if head.kind == frames.PING else b""
                 writer.write(frames.frame(head.kind, 0, echo, frames.ACK))
-            self._apply(head, payload)
+            self._handle_frame(head, payload)
             self._received.set()
 
-    def _apply(self, head: frames.FrameHeader, payload: bytes) -> None:
+    def _handle_frame(self, head: frames.FrameHeader, payload: bytes) -> None:
         if head.kind == frames.RST_STREAM:
             self._unsent_bytes.pop(head.stream, None)
         elif head.kind == frames.WINDOW_UPDATE:
