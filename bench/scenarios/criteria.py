@@ -55,7 +55,7 @@ def criterion(
 
 
 def exit_code(findings: Iterable[Finding]) -> int:
-    """Returns 0 if all promises were kept, 1 if one was broken, 3 otherwise: one is inconclusive."""
+    """Returns 1 if a promise was broken, else 3 if one is inconclusive, else 0."""
     holds = [finding.holds for finding in findings]
     return 1 if False in holds else 3 if None in holds else 0
 

@@ -66,7 +66,7 @@ def unknown_label_warning(
 
 
 def hold_out(groups: Sequence[str], share: float, seed: int) -> tuple[list[int], list[int]]:
-    """Holds out about `share` of the rows of every group, and at most all rows but one.
+    """Holds out about `share` of the rows of every group. Every group keeps a training row.
 
     `groups` has the group of each row, such as its label. Returns the indices of training rows and
     of held-out rows.

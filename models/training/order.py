@@ -51,7 +51,7 @@ def article_batches(
 ) -> list[list[int]]:
     """Returns all batches of a run, as passage numbers.
 
-    Up to `together` passages of an article are in the same batch.
+    Up to `together` passages of an article are consecutive.
 
     `passes` is the number of passes over each source, as in `question_batches`.
     """
