@@ -52,11 +52,16 @@ class LargeBatchTask:
         rows = torch.cat([part.gold, part.draw_negatives(_NEGATIVES, _AMONG).flatten()])
         rows, columns = torch.unique(rows, return_inverse=True)
         sequences = self._passages.for_encoder(rows, _TOKENS)
-        asked = self._questions.sequences(part.numbers)
+        question_sequences = self._questions.sequences(part.numbers)
         with autocast(rows.device.type):
-            found = body_states(self.network.body, sequences.ids, sequences.mask)[-1]
-            sought = body_states(self.network.body, asked.ids, asked.mask)[-1]
-        vectors, questions = mean_vectors(found, sequences.mask), mean_vectors(sought, asked.mask)
+            passage_states = body_states(self.network.body, sequences.ids, sequences.mask)[-1]
+            question_states = body_states(
+                self.network.body, question_sequences.ids, question_sequences.mask
+            )[-1]
+        vectors, questions = (
+            mean_vectors(passage_states, sequences.mask),
+            mean_vectors(question_states, question_sequences.mask),
+        )
         scores = questions @ vectors.T * SCALE
         target = columns[: len(part)]
         return {"retrieval": cross_entropy(scores, target)}

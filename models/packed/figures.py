@@ -29,21 +29,23 @@ Figures = dict[str, Any]
 
 
 def ranked_sets(
-    pack: LoadedPack, encoder: Encoder, vectors: Tensor, held: MinedQuestions
+    pack: LoadedPack, encoder: Encoder, vectors: Tensor, held_out: MinedQuestions
 ) -> dict[str, RankedSet]:
     """Returns the candidates of the development sets in both indexes, and of held-out questions.
 
     The keys are the set and the index, such as `dev-squad small`, or `HELD_OUT`.
     """
-    held = _sample_held_out(pack, held)
+    held_out = _sample_held_out(pack, held_out)
 
     def ranked(name: str, index: str, numbers: Tensor, gold: Tensor) -> RankedSet:
         questions = pack.questions[name]
-        sought = encode_questions(encoder.body, questions, numbers)
-        found = pack.search(pack.index(index, vectors), questions, (numbers, sought), _DEPTH)
-        return RankedSet(numbers, gold, found)
+        question_vectors = encode_questions(encoder.body, questions, numbers)
+        candidates = pack.search(
+            pack.index(index, vectors), questions, (numbers, question_vectors), _DEPTH
+        )
+        return RankedSet(numbers, gold, candidates)
 
-    sets = {HELD_OUT: ranked(TRAINING, "mined", held.numbers, held.gold)}
+    sets = {HELD_OUT: ranked(TRAINING, "mined", held_out.numbers, held_out.gold)}
     for name in DEVELOPMENT:
         gold = pack.gold(name)
         numbers = torch.arange(len(gold), device=pack.device)
@@ -104,15 +106,15 @@ def late_figures(
     return figures
 
 
-def _sample_held_out(pack: LoadedPack, held: MinedQuestions) -> MinedQuestions:
+def _sample_held_out(pack: LoadedPack, held_out: MinedQuestions) -> MinedQuestions:
     """Returns the first held-out questions of each source. Leaves out weak and cloze sources."""
-    sources = pack.sources(held.numbers)
+    sources = pack.sources(held_out.numbers)
     kept = torch.zeros_like(sources, dtype=torch.bool)
     for place, name in enumerate(pack.source_names):
         if name not in (*WEAK_SOURCES, CLOZE):
             of_source = sources == place
             kept |= of_source & (of_source.cumsum(0) <= _MAX_HELD_OUT)
-    return held.take(kept)
+    return held_out.take(kept)
 
 
 def _question_set(key: str) -> str:

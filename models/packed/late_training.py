@@ -56,8 +56,8 @@ class LateTask:
     ) -> None:
         self.network, self._body, self._teacher = network, body, teacher
         self._passages, self._questions, self._batch = passages, questions, batch
-        found = (mined.candidates == mined.gold[:, None]).any(1)
-        self._mined = mined.take(found)
+        has_gold = (mined.candidates == mined.gold[:, None]).any(1)
+        self._mined = mined.take(has_gold)
 
     def steps(self) -> Iterator[Callable[[], dict[str, Tensor]]]:
         """Yields training steps without end. Each pass over the questions has a random order."""
@@ -79,19 +79,21 @@ class LateTask:
         # candidates with the answer get the teacher's score, but are no negatives
         unjudged = missing | part.answered.gather(1, chosen)
         unjudged[:, 0] = False
-        asked = self._questions.sequences(part.numbers)
+        question_sequences = self._questions.sequences(part.numbers)
         with torch.no_grad(), autocast(rows.device.type):
-            target = self._teacher_scores(asked, rows).masked_fill(missing, _MASKED)
+            target = self._teacher_scores(question_sequences, rows).masked_fill(missing, _MASKED)
             sequences = self._passages.for_encoder(rows.flatten())
             passage_states = body_states(self._body, sequences.ids, sequences.mask)
-            question_states = body_states(self._body, asked.ids, asked.mask)
+            question_states = body_states(
+                self._body, question_sequences.ids, question_sequences.mask
+            )
         first = torch.zeros(len(rows), dtype=torch.long, device=rows.device)
         losses = {}
         for number, projection in enumerate(self.network.projections):
             assert isinstance(projection, LateInteraction)
             with autocast(rows.device.type):
                 tokens = projection.passage_tokens(passage_states)
-                query = projection.question_tokens(question_states, asked.mask)
+                query = projection.question_tokens(question_states, question_sequences.mask)
                 late = max_similarities(
                     query,
                     tokens.view(*rows.shape, *tokens.shape[1:]),
@@ -116,13 +118,18 @@ class LateTask:
         gold = (part.candidates == part.gold[:, None]).int().argmax(1, keepdim=True)
         return torch.cat([gold, drawn], 1)
 
-    def _teacher_scores(self, asked: Sequences, rows: Tensor) -> Tensor:
+    def _teacher_scores(self, question_sequences: Sequences, rows: Tensor) -> Tensor:
         """Returns the teacher's scores of candidates, [questions, candidates]."""
         count = rows.shape[1]
         questions = Sequences(
             *(
                 each.repeat_interleave(count, 0)
-                for each in (asked.ids, asked.mask, asked.text, asked.text_lengths)
+                for each in (
+                    question_sequences.ids,
+                    question_sequences.mask,
+                    question_sequences.text,
+                    question_sequences.text_lengths,
+                )
             )
         )
         offsets = torch.zeros_like(rows.flatten())

@@ -35,16 +35,16 @@ class MinedQuestions:
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def take(self, places: Tensor) -> Self:
+    def take(self, indices: Tensor) -> Self:
         """Returns some of the questions, by index or by mask."""
-        return type(self)(**{each.name: getattr(self, each.name)[places] for each in fields(self)})
+        return type(self)(**{each.name: getattr(self, each.name)[indices] for each in fields(self)})
 
     def batches(self, size: int) -> Iterator[Self]:
         """Yields batches without end. Each pass over the questions has a random order."""
         while True:
             order = torch.randperm(len(self), device=self.numbers.device)
-            for places in torch.split(order, min(size, len(order))):
-                yield self.take(places)
+            for indices in torch.split(order, min(size, len(order))):
+                yield self.take(indices)
 
     def save(self, path: Path) -> None:
         """Writes all tensors to a file."""
@@ -61,7 +61,7 @@ class MinedQuestions:
         passages: PassageTokens,
         questions: QuestionTokens,
         known: tuple[Tensor, Tensor, Tensor],
-        found: Candidates,
+        candidates: Candidates,
     ) -> Self:
         """Returns questions with candidates. `known` are `numbers`, `gold` and `spans`."""
         numbers, gold, spans = known
@@ -69,14 +69,14 @@ class MinedQuestions:
             numbers=numbers,
             gold=gold,
             spans=spans,
-            candidates=found.rows,
-            distances=found.distances,
-            words=found.words,
+            candidates=candidates.rows,
+            distances=candidates.distances,
+            words=candidates.words,
             answered=torch.cat(
                 [
                     contain_answers(passages, rows, questions.answers[part])
                     for rows, part in zip(
-                        torch.split(found.rows, 512), torch.split(numbers, 512), strict=True
+                        torch.split(candidates.rows, 512), torch.split(numbers, 512), strict=True
                     )
                 ]
             ),

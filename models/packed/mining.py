@@ -53,10 +53,10 @@ def mine_candidates(
     spans = torch.from_numpy(pack.packed_questions[TRAINING].spans).to(pack.device).long()
     order = torch.randperm(len(gold), generator=torch.Generator().manual_seed(1)).to(pack.device)
     order = order[(spans[order, 0] < 0).int().argsort(dim=0, stable=True)]
-    sought = encode_questions(encoder.body, questions, order)
+    question_vectors = encode_questions(encoder.body, questions, order)
     index = pack.index("mined", vectors)
-    found = pack.search(index, questions, (order, sought), DEPTH, deadline)
-    numbers = order[: len(found.rows)]
+    candidates = pack.search(index, questions, (order, question_vectors), DEPTH, deadline)
+    numbers = order[: len(candidates.rows)]
     gold, spans = gold[numbers], spans[numbers]
     deadline += _CONFIRMING * seconds
     for part in torch.split((spans[:, 0] < 0).nonzero().squeeze(1), _TOGETHER):
@@ -65,14 +65,17 @@ def mine_candidates(
             continue
         # a cloze question's own passage is the last resort
         own = gold[part][:, None]
-        others = torch.where(found.rows[part] == own, UNKNOWN, found.rows[part])
+        others = torch.where(candidates.rows[part] == own, UNKNOWN, candidates.rows[part])
         rows = torch.cat([others, own], 1)
         gold[part], spans[part] = confirm_passages(
             teacher, pack.passages, questions, (numbers[part], rows)
         )
     known = gold >= 0
     mined = MinedQuestions.from_candidates(
-        pack.passages, questions, (numbers[known], gold[known], spans[known]), found.take(known)
+        pack.passages,
+        questions,
+        (numbers[known], gold[known], spans[known]),
+        candidates.take(known),
     )
     return mined, _yields(pack, numbers, mined)
 
@@ -84,12 +87,12 @@ def search_again(
     deadline = time.monotonic() + seconds
     questions = pack.questions[TRAINING]
     mined = mined.take(torch.randperm(len(mined), device=pack.device))
-    sought = encode_questions(encoder.body, questions, mined.numbers)
+    question_vectors = encode_questions(encoder.body, questions, mined.numbers)
     index = pack.index("mined", vectors)
-    found = pack.search(index, questions, (mined.numbers, sought), DEPTH, deadline)
-    kept = mined.take(torch.arange(len(found.rows), device=pack.device))
+    candidates = pack.search(index, questions, (mined.numbers, question_vectors), DEPTH, deadline)
+    kept = mined.take(torch.arange(len(candidates.rows), device=pack.device))
     return MinedQuestions.from_candidates(
-        pack.passages, questions, (kept.numbers, kept.gold, kept.spans), found
+        pack.passages, questions, (kept.numbers, kept.gold, kept.spans), candidates
     )
 
 
@@ -97,8 +100,8 @@ def split_held_out(
     pack: LoadedPack, mined: MinedQuestions
 ) -> tuple[MinedQuestions, MinedQuestions]:
     """Returns the questions for training and the held-out questions."""
-    held = torch.from_numpy(pack.packed_passages.held_out).to(pack.device)[mined.gold]
-    return mined.take(~held), mined.take(held)
+    is_held_out = torch.from_numpy(pack.packed_passages.held_out).to(pack.device)[mined.gold]
+    return mined.take(~is_held_out), mined.take(is_held_out)
 
 
 def without_weak_sources(pack: LoadedPack, mined: MinedQuestions, cloze: float) -> MinedQuestions:
@@ -110,12 +113,12 @@ def without_weak_sources(pack: LoadedPack, mined: MinedQuestions, cloze: float) 
 
 def _yields(pack: LoadedPack, numbers: Tensor, mined: MinedQuestions) -> dict[str, MiningYield]:
     searched, answered = pack.sources(numbers), pack.sources(mined.numbers)
-    found = (mined.candidates == mined.gold[:, None]).any(1).float()
+    has_gold = (mined.candidates == mined.gold[:, None]).any(1).float()
     return {
         name: MiningYield(
             int((searched == place).sum()),
             int((answered == place).sum()),
-            round(float(found[answered == place].mean()), 3),
+            round(float(has_gold[answered == place].mean()), 3),
         )
         for place, name in enumerate(pack.source_names)
         if (answered == place).any()

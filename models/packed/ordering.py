@@ -76,8 +76,8 @@ class LateScores:
             with autocast(device.type):
                 states = body_states(self._body, sequences.ids, sequences.mask)
                 for name, projection in self._projections.items():
-                    found = projection.passage_tokens(states)
-                    tokens[name][target] = found[sequences.mask].to(kind)
+                    passage_tokens = projection.passage_tokens(states)
+                    tokens[name][target] = passage_tokens[sequences.mask].to(kind)
         return starts, lengths, tokens
 
     @torch.no_grad()
@@ -100,9 +100,11 @@ class LateScores:
             places = self._places[rows.clamp(min=0)]
             lengths = self._lengths[places]
             positions = torch.arange(int(lengths.max()), device=rows.device)
-            found = tokens[(self._starts[places][..., None] + positions).clamp(max=len(tokens) - 1)]
+            passage_tokens = tokens[
+                (self._starts[places][..., None] + positions).clamp(max=len(tokens) - 1)
+            ]
             mask = positions < lengths[..., None]
-            scores.append(max_similarities(query, round_tokens(found, bits), mask))
+            scores.append(max_similarities(query, round_tokens(passage_tokens, bits), mask))
         return torch.cat(scores)
 
 
@@ -112,9 +114,9 @@ def fit_weights(ranked: RankedSet, features: Tensor) -> Tensor:
     Questions whose gold passage is no candidate are left out. No weight is negative.
     """
     is_gold = ranked.candidates.rows == ranked.gold[:, None]
-    found = is_gold.any(1)
-    values, target = features[found].double(), is_gold[found].int().argmax(1)
-    missing = ranked.candidates.rows[found] < 0
+    has_gold = is_gold.any(1)
+    values, target = features[has_gold].double(), is_gold[has_gold].int().argmax(1)
+    missing = ranked.candidates.rows[has_gold] < 0
     roots = torch.ones(features.shape[2], dtype=torch.float64, device=values.device)
     roots.requires_grad_(True)
 

@@ -83,7 +83,7 @@ class PackedReadingTask:
         rows = torch.cat([part.gold[:, None], negatives], 1)
         offsets, limit = self._windows(rows, part.spans)
         sequences = self._passages.for_reader(rows.flatten(), limit, offsets.flatten())
-        asked = self._questions.sequences(part.numbers)
+        question_sequences = self._questions.sequences(part.numbers)
         first, last = (
             part.spans[:, side] - offsets[:, 0] + sequences.text[::passages] for side in (0, 1)
         )
@@ -91,7 +91,7 @@ class PackedReadingTask:
         shape = len(part), passages
         in_text = sequences.in_text.view(*shape, -1)
         with autocast(rows.device.type):
-            logits = split_logits(self.network, asked, sequences)
+            logits = split_logits(self.network, question_sequences, sequences)
         start, end, relevance = logits
         span, ranking = reading_losses(
             start.view(*shape, -1),
@@ -105,7 +105,7 @@ class PackedReadingTask:
         losses = {"span": span, "relevance": ranking, "absolute": absolute}
         positives = _every_nth(sequences, passages)
         student = tuple(each[::passages] for each in logits)
-        taught = self._teacher_logits(asked, positives)
+        taught = self._teacher_logits(question_sequences, positives)
         imitation = span_imitation_loss(student, taught, in_text[:, :1])  # type: ignore[arg-type]
         return losses | {"teachers": imitation * plan.spans}
 
@@ -128,30 +128,32 @@ class PackedReadingTask:
         return (earliest + drawn.long()).minimum(latest), limit
 
     @torch.no_grad()
-    def _teacher_logits(self, asked: Sequences, positives: Sequences) -> Logits:
+    def _teacher_logits(self, question_sequences: Sequences, positives: Sequences) -> Logits:
         """Returns the mean of the teachers' logits for the positives."""
         with autocast(positives.ids.device.type):
             taught = [
-                split_logits(teacher, asked, positives)
+                split_logits(teacher, question_sequences, positives)
                 if isinstance(teacher, SplitReader)
-                else reader_logits(teacher, asked, positives)
+                else reader_logits(teacher, question_sequences, positives)
                 for teacher in self._teachers
             ]
         start, end, relevance = (torch.stack(each).mean(0) for each in zip(*taught, strict=True))
         return start, end, relevance
 
 
-def split_logits(reader: SplitReader, asked: Sequences, passages: Sequences) -> Logits:
+def split_logits(reader: SplitReader, question_sequences: Sequences, passages: Sequences) -> Logits:
     """Reads every passage with its question. The passages of a question follow each other.
 
     Returns start and end [passages, passage tokens] and relevance [passages].
     """
-    each = len(passages.ids) // len(asked.ids)
-    question = reader.lower(asked.ids, 0, asked.mask).repeat_interleave(each, 0)
+    each = len(passages.ids) // len(question_sequences.ids)
+    question = reader.lower(question_sequences.ids, 0, question_sequences.mask).repeat_interleave(
+        each, 0
+    )
     passage = round_states(reader.lower(passages.ids, 1, passages.mask))
-    mask = torch.cat([asked.mask.repeat_interleave(each, 0), passages.mask], 1)
+    mask = torch.cat([question_sequences.mask.repeat_interleave(each, 0), passages.mask], 1)
     start, end, relevance = reader.read(reader.upper(torch.cat([question, passage], 1), mask)[-1])
-    width = asked.ids.shape[1]
+    width = question_sequences.ids.shape[1]
     return start[:, width:], end[:, width:], relevance
 
 

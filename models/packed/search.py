@@ -43,9 +43,9 @@ class Candidates:
     words: Tensor
     """BM25 scores."""
 
-    def take(self, places: Tensor) -> Self:
+    def take(self, indices: Tensor) -> Self:
         """Returns the candidates of some of the questions, by index or by mask."""
-        return type(self)(self.rows[places], self.distances[places], self.words[places])
+        return type(self)(self.rows[indices], self.distances[indices], self.words[indices])
 
 
 def join_candidates(parts: list[Candidates]) -> Candidates:
