@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from models.assemble import ENCODER, READER, TOKENIZER
-from models.exporting.encoder import Side, choose_pooling, choose_similarity, open_encoder
+from models.exporting.encoder import EncoderSide, choose_pooling, choose_similarity, open_encoder
 from models.exporting.files import CheckpointError, require_as_downloaded, write_atomically
 from models.exporting.graph import ExportedNetwork, GraphWriter, Precision
 from models.exporting.layout import Checkpoint, read_checkpoint
@@ -22,7 +22,10 @@ from models.exporting.sentence import Pooling, Similarity
 from models.exporting.vocabulary import save_vocabulary, shared_vocabulary
 from winnow.bundle import Bundle, load_bundle
 
-_ENCODERS = {Side.QUESTION: "question_encoder.onnx", Side.PASSAGE: "passage_encoder.onnx"}
+_ENCODERS = {
+    EncoderSide.QUESTION: "question_encoder.onnx",
+    EncoderSide.PASSAGE: "passage_encoder.onnx",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +99,8 @@ def _export_encoders(
     """
     pooling = choose_pooling(question, passage, options.pooling)
     similarity = choose_similarity(question, passage, options.similarity)
-    question_network = open_encoder(question, Side.QUESTION, pooling, similarity)
-    passage_network = open_encoder(passage, Side.PASSAGE, pooling, similarity)
+    question_network = open_encoder(question, EncoderSide.QUESTION, pooling, similarity)
+    passage_network = open_encoder(passage, EncoderSide.PASSAGE, pooling, similarity)
     if question_network.width != passage_network.width:
         raise CheckpointError(
             f"{question.directory} makes vectors of {question_network.width} values, but "
@@ -109,8 +112,8 @@ def _export_encoders(
         exported["encoder"] = writer.write("encoder", passage_network, passage, ENCODER)
     else:
         for side, network, checkpoint in (
-            (Side.QUESTION, question_network, question),
-            (Side.PASSAGE, passage_network, passage),
+            (EncoderSide.QUESTION, question_network, question),
+            (EncoderSide.PASSAGE, passage_network, passage),
         ):
             role = f"{side} encoder"
             key = role.replace(" ", "_")

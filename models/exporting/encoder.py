@@ -26,16 +26,16 @@ from models.exporting.network import find_body, load_network, run_network
 from models.exporting.sentence import Pooling, Similarity
 
 
-class Side(StrEnum):
+class EncoderSide(StrEnum):
     """Texts that an encoder is for: questions or passages."""
 
     QUESTION = "question"
     PASSAGE = "passage"
 
 
-_DPR: dict[Side, type[PreTrainedModel]] = {
-    Side.QUESTION: DPRQuestionEncoder,
-    Side.PASSAGE: DPRContextEncoder,
+_DPR: dict[EncoderSide, type[PreTrainedModel]] = {
+    EncoderSide.QUESTION: DPRQuestionEncoder,
+    EncoderSide.PASSAGE: DPRContextEncoder,
 }
 
 
@@ -77,7 +77,7 @@ class CheckpointEncoder(nn.Module):
 
 
 def open_encoder(
-    checkpoint: Checkpoint, side: Side, pooling: Pooling, similarity: Similarity
+    checkpoint: Checkpoint, side: EncoderSide, pooling: Pooling, similarity: Similarity
 ) -> CheckpointEncoder:
     """Loads the checkpoint as an encoder of `side`.
 
@@ -89,7 +89,7 @@ def open_encoder(
     return CheckpointEncoder(network, pooling, _new_transform(network, side, similarity))
 
 
-def _load_encoder_network(checkpoint: Checkpoint, side: Side) -> PreTrainedModel:
+def _load_encoder_network(checkpoint: Checkpoint, side: EncoderSide) -> PreTrainedModel:
     if checkpoint.family == "dpr":
         kind = _DPR[side]
         if checkpoint.architecture != kind.__name__:
@@ -108,10 +108,12 @@ def _load_encoder_network(checkpoint: Checkpoint, side: Side) -> PreTrainedModel
     return load_network(checkpoint, BertModel, add_pooling_layer=False)
 
 
-def _new_transform(network: PreTrainedModel, side: Side, similarity: Similarity) -> nn.Module:
+def _new_transform(
+    network: PreTrainedModel, side: EncoderSide, similarity: Similarity
+) -> nn.Module:
     if similarity is Similarity.COSINE:
         return CosineTransform()
-    if side is Side.QUESTION:
+    if side is EncoderSide.QUESTION:
         return QuestionProductTransform()
     return PassageProductTransform(norm_bound(find_body(network), _find_projection(network)))
 

@@ -33,7 +33,7 @@ _HEAD_WIDTH = 64
 """Width of an attention head."""
 
 
-class Shape(StrEnum):
+class ReaderSize(StrEnum):
     """Size of a BERT network, by the names of Turc et al."""
 
     BASE = "base"
@@ -53,15 +53,15 @@ class Shape(StrEnum):
 
 
 _SIZES = {
-    Shape.BASE: (12, 768),
-    Shape.MEDIUM: (8, 512),
-    Shape.SMALL: (4, 512),
-    Shape.MINI: (4, 256),
-    Shape.TINY: (2, 128),
+    ReaderSize.BASE: (12, 768),
+    ReaderSize.MEDIUM: (8, 512),
+    ReaderSize.SMALL: (4, 512),
+    ReaderSize.MINI: (4, 256),
+    ReaderSize.TINY: (2, 128),
 }
 
 
-def save_random_reader(shape: Shape, tokenizer: Path, directory: Path, seed: int) -> None:
+def save_random_reader(shape: ReaderSize, tokenizer: Path, directory: Path, seed: int) -> None:
     """Saves a random reader for the vocabulary of `tokenizer`, in the Hugging Face layout."""
     vocabulary = Tokenizer.from_file(str(tokenizer))
     config = BertConfig(
@@ -81,7 +81,7 @@ NOTICE = "random weights, for latency only"
 
 
 def random_bundle(
-    shape: Shape,
+    shape: ReaderSize,
     target: Path,
     source: Bundle,
     precision: Precision,
@@ -137,7 +137,7 @@ def _encoding_fields(source: Bundle) -> dict[str, Any]:
 
 
 def _provenance(
-    shape: Shape, seed: int, exported: ExportedNetwork, source: Bundle
+    shape: ReaderSize, seed: int, exported: ExportedNetwork, source: Bundle
 ) -> dict[str, Any]:
     size = f"{shape.layers} layers of {shape.width}"
     fidelity = asdict(exported.fidelity)

@@ -18,7 +18,7 @@ from torch import Tensor
 from models.exporting.bundle import CheckpointDirectories, ExportOptions, export_bundle
 from models.exporting.encoder import (
     CheckpointEncoder,
-    Side,
+    EncoderSide,
     choose_pooling,
     choose_similarity,
     open_encoder,
@@ -37,7 +37,7 @@ from winnow.files.opened import sha256
 MEAN, COSINE = Pooling.MEAN, Similarity.COSINE
 
 
-def opened(directory: Path, side: Side = Side.PASSAGE) -> CheckpointEncoder:
+def opened(directory: Path, side: EncoderSide = EncoderSide.PASSAGE) -> CheckpointEncoder:
     return open_encoder(read_checkpoint(directory), side, MEAN, COSINE)
 
 
@@ -180,13 +180,13 @@ def test_missing_weights_are_not_replaced_by_random_ones(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("kind", "side", "said"),
     [
-        ("dpr-passage", Side.QUESTION, "encoding a question needs a DPRQuestionEncoder"),
-        ("dpr-reader", Side.PASSAGE, "encoding a passage needs a DPRContextEncoder"),
-        ("bert-reader", Side.QUESTION, "holds a reader"),
+        ("dpr-passage", EncoderSide.QUESTION, "encoding a question needs a DPRQuestionEncoder"),
+        ("dpr-reader", EncoderSide.PASSAGE, "encoding a passage needs a DPRContextEncoder"),
+        ("bert-reader", EncoderSide.QUESTION, "holds a reader"),
     ],
 )
 def test_a_network_in_another_role_is_refused(
-    tmp_path: Path, kind: str, side: Side, said: str
+    tmp_path: Path, kind: str, side: EncoderSide, said: str
 ) -> None:
     with pytest.raises(CheckpointError, match=said):
         opened(make(kind, tmp_path / "c"), side)
