@@ -1,7 +1,7 @@
 """Runs a benchmark: `python -m bench NAME [flags]`; `python -m bench NAME --help` lists its flags.
 
-Exit codes: 0 if every criterion holds, 1 if one fails, 3 if none fails but one has too few
-measurements to judge.
+Exit codes: 0 if every criterion holds, 1 if one fails, 3 if none fails but one cannot be judged
+from the measurements.
 """
 
 import argparse
@@ -19,10 +19,10 @@ BENCHMARKS = {
     "feeding": ("bench.feeding", "measure the rate of feeding, and its effect on questions"),
     "heads": ("bench.heads.run", "measure heads on a shared encoder"),
     "hostile": ("bench.hostile.scenarios", "run attacks of hostile clients on a cluster"),
-    "moves": ("bench.moves", "move shards beside questions and writes, and kill the nodes"),
+    "moves": ("bench.moves", "move shards under questions and writes, and kill nodes"),
     "one-process": ("bench.one_process", "compare one process with content nodes on one index"),
     "overhead": ("bench.overhead", "compare the latency of an answer with that of the bare models"),
-    "soak": ("bench.soak", "check that the memory of nodes does not grow under load"),
+    "soak": ("bench.soak", "check that the memory of content nodes does not grow under load"),
     "txtai": ("bench.txtai", "run two fault scenarios on a txtai cluster"),
 }
 """Module and help text of each benchmark. A module has the functions `add_arguments` and `run`."""

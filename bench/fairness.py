@@ -1,12 +1,13 @@
-"""Measures a polite client while greedy clients send load: does it get its fair share?
+"""Measures whether a polite client gets its fair share while greedy clients send load.
 
     python -m bench fairness --index INDEX --questions FILE [--only NAME] [--seconds 10] [--json]
 
-Starts one cluster on this machine. In each scenario a polite client asks consecutive questions, of
-ten passages and with a deadline of two seconds: first alone, then beside a greedy load. The load
-runs in a separate process at a low priority, as if it were another machine. Just before a load of
-many client names, the same load without names runs for comparison. Other work on the machine can
-change the goodput by more than the bound. Exits with 1 if a promise is broken.
+Starts one cluster on this machine. In each scenario a polite client asks one question after the
+other, first alone, then beside a greedy load. Each question reads ten passages and has a deadline
+of two seconds. The load runs in a separate process at a low priority, as if it were another
+machine. A load with many client names is compared with the same load without names, which runs just
+before it. Exits with 1 if a promise is broken. Other work on the machine can break the promise of
+goodput.
 """
 
 import argparse
@@ -26,12 +27,13 @@ from bench.scenarios.stage import Setup, Stage
 MAX_MEDIAN_RATIO = 3.0
 """Upper bound of the polite client's median beside a load, divided by its median alone."""
 MIN_SHARE = 0.95
-"""Lower bound of the share of polite questions that are answered beside one greedy client.
+"""Lower bound of two values.
 
-Also of the goodput of a load with names, as a ratio to the goodput without names.
+With one greedy client, the share of polite questions that are answered. With many client names, the
+goodput as a ratio to the goodput without names.
 """
 _CALM_TIMEOUT = 20.0
-"""Seconds in which a cluster recovers from an earlier load."""
+"""Maximum time in seconds for a cluster to recover from an earlier load."""
 _PASSAGES = 10
 ALONE, BESIDE_UNNAMED, BESIDE = "alone", "beside no names", "beside"
 
@@ -39,7 +41,7 @@ ALONE, BESIDE_UNNAMED, BESIDE = "alone", "beside no names", "beside"
 async def ask_beside_load(stage: Stage, name: str) -> None:
     """Runs the polite client alone, then beside a load.
 
-    Before a load with several names, it runs the client beside the load without names.
+    Before a load with several names, the client also runs beside the load without names.
     """
     loads = {BESIDE: name}
     if LOADS[name].names > 1:
@@ -92,7 +94,7 @@ def min_answered(measurements: Measurements, min_share: float) -> Finding:
 def fair_share(measurements: Measurements, names: int) -> Finding:
     """The polite client gets an equal share of the answers beside `names` greedy client names."""
     rows = measurements.phases[BESIDE]
-    # minus one, because its last question may still be waiting
+    # minus one, because the polite client's last question may still be waiting
     due_answers = max(int(count_answers(measurements, BESIDE)) // (names + 1) - 1, 0)
     polite_answers = sum(row.status == OK for row in rows)
     summary = f"{polite_answers} of {len(rows)} polite questions answered"
@@ -111,7 +113,7 @@ def min_goodput_ratio(measurements: Measurements, min_share: float) -> Finding:
         count_answers(measurements, BESIDE),
         count_answers(measurements, BESIDE_UNNAMED),
     )
-    summary = f"{named:.0f} answers, {unnamed:.0f} without names, at least {min_share:.0%}"
+    summary = f"{named:.0f} answers, at least {min_share:.0%} of {unnamed:.0f} without names"
     return Finding(named >= min_share * unnamed, summary)
 
 

@@ -4,12 +4,14 @@
 
 Serves a copy of INDEX as `winnow up --feed-listen` does, and measures in one interleaved run:
 
-- the rate at which fed passages become durable, as a ratio to the rate of the encoder alone, which
-  encodes the same passages in threads of this process (target: at least 0.9);
-- the latency of consecutive questions while passages are fed at half of that rate, as a ratio to
-  the latency without feeding (target: a p99 at most 1.3 times as long, by its 95 % interval);
-- the number of questions with a complete answer, with an incomplete one, refused, and late
-  (target: all complete). A small `--merge-after` makes nodes merge often meanwhile.
+- the feeding rate, at which fed passages become durable, divided by the rate at which the encoder
+  alone encodes the same passages in this process (target: at least 0.9);
+- the p99 latency of consecutive questions while passages are fed at half the feeding rate, divided
+  by the p99 without feeding (target: at most 1.3, by the 95 % confidence interval);
+- the numbers of questions that are answered completely, answered incompletely, refused, and late
+  (target: all complete).
+
+A small `--merge-after` makes nodes merge often during the run.
 """
 
 import argparse
@@ -46,16 +48,16 @@ from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import answer_pb2
 
 MIN_RATE_RATIO, MAX_P99_RATIO = 0.9, 1.3
-"""Targets: feeding rate as a ratio to the encoder's, and growth of the questions' p99."""
+"""Targets: feeding rate / encoder rate, and p99 of questions with feeding / without."""
 CONCURRENT_REQUESTS = 4
-"""Put requests in flight at full rate."""
+"""Number of put requests in flight at full rate."""
 FULL_RATE_BATCH, HALF_RATE_BATCH = 50, 10
-"""Passages of a put request, at full and at half rate."""
+"""Passages per put request, at full rate and at half rate."""
 WITHOUT_FEEDING, WITH_FEEDING = "without feeding", "beside feeding"
 
 
 class PassageSource:
-    """Cycles through the passages of a file under new ids, so that nodes store every one."""
+    """Cycles through the passages of a file. Each passage has a new id, so that nodes store it."""
 
     def __init__(self, path: Path) -> None:
         rows = islice((row for row in read_rows(path) if isinstance(row, Row)), 20_000)
@@ -72,7 +74,7 @@ class PassageSource:
 
 
 class BareEncoder:
-    """Runs the encoder alone, on tokenised passages."""
+    """The passage encoder without a front node, to measure its rate."""
 
     def __init__(self, threads: int) -> None:
         bundle = load_bundle(default_bundle())
@@ -81,8 +83,8 @@ class BareEncoder:
         model = open_passage_encoder(bundle, self._tokenizer.special, options)
         self._encoder = PassageEncoder(model, bundle.manifest.encoder)
 
-    def rate(self, passages: Sequence[Passage]) -> float:
-        """Encodes passages; returns how many it encoded per second."""
+    def measure_rate(self, passages: Sequence[Passage]) -> float:
+        """Encodes passages; returns the number per second, without tokenisation."""
         work = [
             (
                 self._tokenizer.tokenise(passage.title).ids,
@@ -102,8 +104,11 @@ def batched(passages: Sequence[Passage], size: int) -> Iterator[Sequence[Passage
         yield passages[start : start + size]
 
 
-async def put(client: AsyncClient, passages: Sequence[Passage]) -> None:
-    """Stores passages. Retries after an overloaded front's delay, and at once after a timeout."""
+async def put_until_stored(client: AsyncClient, passages: Sequence[Passage]) -> None:
+    """Stores passages, and retries until they are stored.
+
+    Waits as long as an overloaded front asks for; retries at once after a timeout.
+    """
     fields: list[PassageFields] = [
         {"id": passage.id, "title": passage.title, "text": passage.text} for passage in passages
     ]
@@ -118,14 +123,14 @@ async def put(client: AsyncClient, passages: Sequence[Passage]) -> None:
             return
 
 
-async def feed(client: AsyncClient, passages: Sequence[Passage]) -> float:
-    """Feeds passages at full rate; returns how many became durable per second."""
+async def feed_at_full_rate(client: AsyncClient, passages: Sequence[Passage]) -> float:
+    """Feeds passages at full rate; returns the number of durable passages per second."""
     batches = batched(passages, FULL_RATE_BATCH)
     started = time.perf_counter()
 
     async def work() -> None:
         for batch in batches:
-            await put(client, batch)
+            await put_until_stored(client, batch)
 
     async with asyncio.TaskGroup() as group:
         for _ in range(CONCURRENT_REQUESTS):
@@ -136,14 +141,14 @@ async def feed(client: AsyncClient, passages: Sequence[Passage]) -> float:
 async def feed_at_rate(
     client: AsyncClient, source: PassageSource, rate: float, stop: asyncio.Event
 ) -> int:
-    """Feeds `rate` passages a second until `stop` is set; returns the number of passages.
+    """Feeds `rate` passages per second until `stop` is set; returns the number of passages.
 
-    The front may refuse a request for a while if questions need the machine; `put` repeats it.
+    The front may refuse a request while questions need the machine. `put_until_stored` repeats it.
     """
     fed, started = 0, time.perf_counter()
     async with asyncio.TaskGroup() as group:
         while not stop.is_set():
-            group.create_task(put(client, source.next_passages(HALF_RATE_BATCH)))
+            group.create_task(put_until_stored(client, source.next_passages(HALF_RATE_BATCH)))
             fed += HALF_RATE_BATCH
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(max(started + fed / rate - time.perf_counter(), 0)):
@@ -156,12 +161,12 @@ class QuestionSeries:
     """Latencies and outcomes of consecutive questions."""
 
     latencies: list[float] = field(default_factory=list)
-    """Seconds of each question; a late one counts with its timeout."""
+    """Latency of each question in seconds. A late question counts with its timeout."""
     outcomes: Counter[str] = field(default_factory=Counter)
-    """Number of questions that ended `complete`, `incomplete`, `refused` and `late`."""
+    """Number of questions by outcome: `complete`, `incomplete`, `refused` or `late`."""
 
     async def ask(self, client: AnswerClient, questions: Sequence[str], timeout: float) -> None:
-        """Asks questions one after the other, and adds them to the series."""
+        """Asks questions one after the other, and records latency and outcome of each."""
         for question in questions:
             request = answer_pb2.AnswerRequest(question=question, max_loss=0, fresh=True)
             started = time.perf_counter()
@@ -176,19 +181,19 @@ class QuestionSeries:
             self.latencies.append(time.perf_counter() - started)
 
 
-async def measure(cluster: LocalCluster, options: argparse.Namespace) -> list[Figure]:
+async def measure_feeding(cluster: LocalCluster, options: argparse.Namespace) -> list[Figure]:
     """Runs the rounds; returns the figures."""
     source, bare_encoder = PassageSource(options.passages), BareEncoder(options.threads)
     questions = read_question_texts(options.questions)
     encoder_rates, feed_rates, background_rates = list[float](), list[float](), list[float]()
     series = {WITHOUT_FEEDING: QuestionSeries(), WITH_FEEDING: QuestionSeries()}
     async with AsyncClient(cluster.feed) as feeding, AnswerClient(cluster.address) as client:
-        await feed(feeding, source.next_passages(FULL_RATE_BATCH))
+        await feed_at_full_rate(feeding, source.next_passages(FULL_RATE_BATCH))
         await QuestionSeries().ask(client, questions[:20], options.timeout)
         for number in range(options.rounds):
             passages = source.next_passages(options.block)
-            encoder_rates.append(await asyncio.to_thread(bare_encoder.rate, passages))
-            feed_rates.append(await feed(feeding, passages))
+            encoder_rates.append(await asyncio.to_thread(bare_encoder.measure_rate, passages))
+            feed_rates.append(await feed_at_full_rate(feeding, passages))
             start = number * options.questions_each
             numbers = range(start, start + options.questions_each)
             batch = [questions[number % len(questions)] for number in numbers]
@@ -200,7 +205,7 @@ async def measure(cluster: LocalCluster, options: argparse.Namespace) -> list[Fi
             await series[WITH_FEEDING].ask(client, batch, options.timeout)
             stop.set()
             fed = await background
-            # the last passages are stored after the last question
+            # counts the time until the last passages are stored, after the last question
             background_rates.append(fed / (time.perf_counter() - started))
             print(
                 f"round {number + 1}: encoder {encoder_rates[-1]:.1f}/s, "
@@ -218,7 +223,7 @@ async def measure(cluster: LocalCluster, options: argparse.Namespace) -> list[Fi
 def rate_figures(
     encoder_rates: list[float], feed_rates: list[float], background_rates: list[float]
 ) -> list[Figure]:
-    """Returns medians of the rates, in passages a second, and of feeding's ratio to the encoder."""
+    """Returns the median rates in passages per second, and the median of feeding / encoder."""
     ratios = [fed / encoded for fed, encoded in zip(feed_rates, encoder_rates, strict=True)]
     spread = (min(ratios), max(ratios))
     ratio = Figure("feeding", "feeding / the encoder alone", median(ratios), "times", spread=spread)
@@ -231,7 +236,7 @@ def rate_figures(
 
 
 def latency_figures(latencies: Mapping[str, list[float]]) -> list[Figure]:
-    """Returns quantiles of the questions without feeding and with it, and the ratio of the p99."""
+    """Returns latency quantiles of questions without and with feeding, and the ratio of the p99."""
     p99 = {name: quantiles.quantile(own, 0.99) for name, own in latencies.items()}
     p99_ratio = quantiles.ratio(p99[WITH_FEEDING], p99[WITHOUT_FEEDING])
     return [
@@ -250,7 +255,7 @@ def latency_figures(latencies: Mapping[str, list[float]]) -> list[Figure]:
 
 
 def outcome_figures(name: str, counts: Counter[str]) -> list[Figure]:
-    """Returns the counts of outcomes; the target of each but `complete` is 0."""
+    """Returns the counts of outcomes. The target of every outcome except `complete` is 0."""
     return [
         Figure("questions", f"{name}: {outcome}", count)
         if outcome == "complete"
@@ -271,7 +276,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--questions-each",
         type=int,
         default=200,
-        help="questions in a round, without and with feeding",
+        help="questions in a round without feeding, and again with feeding",
     )
     parser.add_argument("--threads", type=int, default=cores(), help="encoder threads")
     parser.add_argument("--nice", type=int, default=10, help="niceness of the feeding threads")
@@ -297,4 +302,6 @@ def run(options: argparse.Namespace) -> int:
         with LocalCluster(plan) as cluster:
             cluster.start()
             asyncio.run(cluster.wait_ready())
-            return print_figures(asyncio.run(measure(cluster, options)), as_json=options.json)
+            return print_figures(
+                asyncio.run(measure_feeding(cluster, options)), as_json=options.json
+            )

@@ -11,7 +11,7 @@ from statistics import median
 from bench.quantiles import nearest_rank
 
 BLOCK_COUNT = 5
-"""Number of consecutive parts of a run. The spread of their values shows the uncertainty."""
+"""Number of consecutive blocks of a run. The spread of the blocks' values shows the uncertainty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Figure:
     """One line of a benchmark's table."""
 
     group: str
-    """The benchmark, or the part of it that measured the value."""
+    """The benchmark or the part of a benchmark that measured the value."""
     name: str
     value: float
     unit: str = ""
@@ -59,9 +59,10 @@ def quantile_figures(
 def ratio_figure(
     group: str, name: str, seconds: Sequence[float], baseline: Sequence[float], level: float
 ) -> Figure:
-    """Divides a quantile of `seconds` by that of `baseline`; the two were measured interleaved.
+    """Divides a quantile of `seconds` by the same quantile of `baseline`, in each block of the run.
 
-    The value is the median over blocks, because other work on the machine may spoil one block.
+    The two series must be measured interleaved. The value is the median over blocks, because other
+    work on the machine may spoil one block.
     """
     in_blocks = [
         nearest_rank(block, level) / nearest_rank(reference, level)
@@ -79,7 +80,7 @@ def format_line(figure: Figure) -> str:
 
 
 def print_figures(figures: Sequence[Figure], *, as_json: bool) -> int:
-    """Prints figures, then those that missed their targets; returns 1 if any did, else 0."""
+    """Prints figures, then the figures with missed targets; returns 1 if there are any, else 0."""
     if as_json:
         print(json.dumps([_as_json(figure) for figure in figures], indent=2))
     else:
@@ -98,7 +99,7 @@ def _blocks(values: Sequence[float]) -> list[Sequence[float]]:
 
 
 def _as_json(figure: Figure) -> dict[str, object]:
-    """Returns a figure's JSON object; an infinite end of the spread becomes null."""
+    """Returns a figure's JSON object. An infinite bound of the spread becomes null."""
     spread = figure.spread and [end if math.isfinite(end) else None for end in figure.spread]
     return {
         "row": figure.group,

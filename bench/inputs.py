@@ -1,4 +1,4 @@
-"""The flags `--index` and `--questions`, and reading the questions of a file."""
+"""Adds the flags `--index` and `--questions`, and reads the file of questions."""
 
 import argparse
 from pathlib import Path
@@ -15,6 +15,6 @@ def add_index_and_questions(parser: argparse.ArgumentParser) -> None:
 
 
 def read_question_texts(path: Path, limit: int | None = None) -> list[str]:
-    """Reads the questions of a file; at most `limit` of them, evenly spread."""
+    """Reads the questions of a file, or `limit` evenly spread questions."""
     texts = [each.question for each in read_questions(path)]
     return texts if limit is None else texts[:: max(len(texts) // limit, 1)][:limit]

@@ -13,7 +13,8 @@ def interleaved(
 ) -> Iterator[tuple[Variant, Item]]:
     """Yields every item with every variant, block after block of items.
 
-    Each block reverses the order of the variants, because its first variant finds colder caches.
+    The order of the variants reverses from block to block, because the first variant of a block
+    finds colder caches.
 
     Args:
         variants: the variants to compare

@@ -1,15 +1,15 @@
-"""Moves and splits shards beside questions and writes, and kills the nodes meanwhile.
+"""Moves and splits shards under questions and writes, and kills nodes during these changes.
 
     python -m bench moves --index INDEX --questions FILE [--moves 20] [--splits 20] [--kills 30]
 
-Serves a copy of INDEX by nodes that follow an assignment. Moves one shard after the other to
-another node, or splits it, as `winnow shards` does, while one client asks and one writes. Before
-each change the same questions are asked at rest. `--kills` kills the old or the new node of a move,
-or the node of a split (SIGKILL) at a random moment, and starts it again at once. At the end every
-acknowledged write is sent again: the index must report it as unchanged.
+Serves a copy of INDEX with nodes that follow an assignment. Moves random shards to another node, or
+splits them, as `winnow shards` does. One client asks and one client writes at the same time. Before
+each change, the same questions are asked at rest. `--kills` kills a node of the change with SIGKILL
+at a random moment, and starts it again at once. At the end every acknowledged write is sent again:
+the index must report it as unchanged.
 
-Targets: no answer is incomplete unless a node is down, no acknowledged write is lost, and the p99
-of questions during changes is at most 1.5 times that at rest.
+Targets: every answer is complete unless a node is down, no acknowledged write is lost, and the p99
+of questions during changes is at most 1.5 times the p99 at rest.
 """
 
 import argparse
@@ -49,23 +49,23 @@ MAX_P99_RATIO = 1.5
 _HOST = "127.0.0.1"
 _POLL_SECONDS = 0.2
 _FIRST_SECONDS, _MOVE_SECONDS = 120.0, 300.0
-"""Seconds until the cluster serves, and until a shard has moved."""
+"""Maximum time in seconds until the cluster serves, and until a shard has moved."""
 _FRONT_SECONDS = 2.0
-"""Seconds in which the front node has polled a node that was started again."""
+"""Seconds after which the front node has polled a restarted node."""
 _ID_COUNT = 500
-"""Number of ids that are written, again and again, with growing versions."""
+"""Number of ids that are written repeatedly, with growing versions."""
 
 
 @dataclass(slots=True)
-class Questions:
-    """Latencies and outcomes of questions."""
+class QuestionOutcomes:
+    """Latencies and outcomes of a series of questions."""
 
     latencies: list[float] = field(default_factory=list)
     outcomes: Counter[str] = field(default_factory=Counter)
 
 
 class MovingCluster:
-    """Nodes that follow an assignment, and a front node."""
+    """Content nodes that follow an assignment, and a front node."""
 
     def __init__(self, children: Processes, index: Path, scratch: Path, nodes: int) -> None:
         self._children = children
@@ -88,8 +88,8 @@ class MovingCluster:
         front = ["front", *targets, "--listen", self.address, "--feed-listen", self.feed]
         children.start("front", [*front, "--log-level", "error", "--log-format", "text"])
 
-    async def cluster(self) -> GetClusterResponse:
-        """The state of the cluster by the front node."""
+    async def cluster_state(self) -> GetClusterResponse:
+        """Returns the state of the cluster, as the front node reports it."""
 
         def poll() -> GetClusterResponse:
             with ClusterPoller(self.address, [], 5.0) as poller:
@@ -98,20 +98,20 @@ class MovingCluster:
         return await asyncio.to_thread(poll)
 
     async def wait_ready(self, nodes: int) -> None:
-        """Waits until every shard is served, and every node is known."""
+        """Waits until the front node knows all `nodes` and every shard has a replica."""
         async with asyncio.timeout(_FIRST_SECONDS):
             while True:
                 with suppress(WinnowError):
-                    cluster = await self.cluster()
+                    cluster = await self.cluster_state()
                     placement = PlacedShards(cluster, None)
                     served = all(shard.replicas for shard in cluster.shards)
                     if cluster.index_id and served and len(placement.nodes()) == nodes:
                         return
                 await asyncio.sleep(_POLL_SECONDS)
 
-    async def change(self, rng: random.Random, *, splits: bool) -> tuple[str, str]:
-        """Begins to move or to split a random shard; returns the names of its nodes."""
-        cluster = await self.cluster()
+    async def start_change(self, rng: random.Random, *, splits: bool) -> tuple[str, str]:
+        """Starts to move or to split a random shard; returns the names of its old and new node."""
+        cluster = await self.cluster_state()
         chosen: tuple[str, str] = ("", "")
 
         def change(before: Assignment | None) -> Assignment:
@@ -130,18 +130,18 @@ class MovingCluster:
         return chosen
 
     async def wait_moved(self) -> None:
-        """Waits until each shard is on the node that is assigned to it, and all nodes serve."""
+        """Waits until each shard is served by the node to which it is assigned."""
         async with asyncio.timeout(_MOVE_SECONDS):
             while True:
                 with suppress(WinnowError):
-                    placement = PlacedShards(await self.cluster(), self._file.read())
+                    placement = PlacedShards(await self.cluster_state(), self._file.read())
                     rows = [row for row in placement.rows() if row.shard is not None]
                     if not placement.moving() and all(row.state == "serving" for row in rows):
                         return
                 await asyncio.sleep(_POLL_SECONDS)
 
-    async def kill(self, name: str) -> None:
-        """Kills a node and starts it again; returns when all its shards are served."""
+    async def kill_and_restart(self, name: str) -> None:
+        """Kills a node and starts it again; returns when all shards are served."""
         self.down.add(name)
         self._children.send(name, signal.SIGKILL)
         await asyncio.to_thread(self._children.wait, name)
@@ -154,13 +154,13 @@ class MovingCluster:
             await asyncio.sleep(_FRONT_SECONDS)
             while True:
                 with suppress(WinnowError):
-                    if all(map(_is_served, (await self.cluster()).shards)):
+                    if all(map(_is_served, (await self.cluster_state()).shards)):
                         break
                 await asyncio.sleep(_POLL_SECONDS)
         self.down.discard(name)
 
     async def _has_loaded(self, channel: grpc.aio.Channel, name: str) -> bool:
-        """Whether a node replies, and loads no shard any more."""
+        """Returns whether a node replies and has loaded all its shards."""
         try:
             report = await RemoteNode(channel, name).report(Deadline.after(1.0))
         except WinnowError:
@@ -173,7 +173,7 @@ def _is_served(shard: ShardState) -> bool:
 
 
 class Writer:
-    """Writes passages with growing versions, and knows which were acknowledged."""
+    """Writes passages with growing versions, and remembers the acknowledged writes."""
 
     def __init__(self, client: AsyncClient, rng: random.Random) -> None:
         self._client, self._rng = client, rng
@@ -187,7 +187,7 @@ class Writer:
         return len(self._acknowledged)
 
     async def run(self, stop: asyncio.Event, pause: float) -> None:
-        """Writes until `stop` is set. A failed write is sent again until it is acknowledged."""
+        """Writes until `stop` is set. Repeats a failed write until it is acknowledged."""
         while not stop.is_set():
             self._version += 1
             name = f"moved-{self._rng.randrange(_ID_COUNT)}"
@@ -206,8 +206,8 @@ class Writer:
             self._acknowledged[name] = passage
             await asyncio.sleep(pause)
 
-    async def lost(self) -> list[str]:
-        """The ids whose last acknowledged passage the index does not have."""
+    async def find_lost_writes(self) -> list[str]:
+        """Returns the ids whose last acknowledged passage is missing from the index."""
         lost = []
         for name, passage in self._acknowledged.items():
             (result,) = await self._client.put([passage], timeout=60.0)
@@ -216,14 +216,14 @@ class Writer:
         return lost
 
 
-async def ask(
+async def ask_questions(
     cluster: MovingCluster,
     client: AnswerClient,
     questions: Sequence[str],
-    series: Questions,
+    series: QuestionOutcomes,
     until: "asyncio.Future[None] | None" = None,
 ) -> None:
-    """Asks questions one after the other, or again and again until a future is done."""
+    """Asks each question once, one after the other, or repeats them until `until` is done."""
     position = 0
     while (not until.done()) if until is not None else position < len(questions):
         question = questions[position % len(questions)]
@@ -246,31 +246,31 @@ async def ask(
             series.latencies.append(time.perf_counter() - started)
 
 
-async def measure(cluster: MovingCluster, options: argparse.Namespace) -> list[Figure]:
-    """Runs the moves; returns the figures."""
+async def measure_moves(cluster: MovingCluster, options: argparse.Namespace) -> list[Figure]:
+    """Runs the moves, splits and kills; returns the figures."""
     rng = random.Random(options.seed)
     questions = read_question_texts(options.questions, 200)
-    at_rest, moving = Questions(), Questions()
+    at_rest, moving = QuestionOutcomes(), QuestionOutcomes()
     durations: dict[str, list[float]] = {}
     await cluster.wait_ready(options.nodes)
     async with AsyncClient(cluster.feed) as feeding, AnswerClient(cluster.address) as client:
         writer, stop = Writer(feeding, rng), asyncio.Event()
         writing = asyncio.create_task(writer.run(stop, options.pause))
-        await ask(cluster, client, questions[:50], Questions())  # warms up
+        await ask_questions(cluster, client, questions[:50], QuestionOutcomes())  # warms up
         kills_left = options.kills
         changes = [False] * options.moves + [True] * options.splits
         rng.shuffle(changes)
         for number, splits in enumerate(changes):
             block = [questions[(number * 20 + each) % len(questions)] for each in range(40)]
-            await ask(cluster, client, block, at_rest)
-            nodes = await cluster.change(rng, splits=splits)
+            await ask_questions(cluster, client, block, at_rest)
+            nodes = await cluster.start_change(rng, splits=splits)
             started = time.perf_counter()
             end = asyncio.ensure_future(cluster.wait_moved())
-            asking = asyncio.create_task(ask(cluster, client, block, moving, end))
+            asking = asyncio.create_task(ask_questions(cluster, client, block, moving, end))
             kills = -(-kills_left // (len(changes) - number))
             for _ in range(kills):
                 await asyncio.sleep(rng.uniform(0.0, 3.0))
-                await cluster.kill(rng.choice(nodes))
+                await cluster.kill_and_restart(rng.choice(nodes))
             kills_left -= kills
             await asyncio.gather(end, asking)
             name = "split" if splits else "move"
@@ -284,14 +284,14 @@ async def measure(cluster: MovingCluster, options: argparse.Namespace) -> list[F
             )
         stop.set()
         await writing
-        lost = await writer.lost()
+        lost = await writer.find_lost_writes()
     print(f"failed attempts to write: {dict(writer.failures)}; lost: {lost}", file=sys.stderr)
-    return figures(at_rest, moving, durations, writer.acknowledged, len(lost))
+    return move_figures(at_rest, moving, durations, writer.acknowledged, len(lost))
 
 
-def figures(
-    at_rest: Questions,
-    moving: Questions,
+def move_figures(
+    at_rest: QuestionOutcomes,
+    moving: QuestionOutcomes,
     durations: Mapping[str, list[float]],
     written: int,
     lost: int,
@@ -321,10 +321,10 @@ def figures(
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the flags of `python -m bench moves`."""
     add_index_and_questions(parser)
-    parser.add_argument("--moves", type=int, default=20, help="shards that are moved")
+    parser.add_argument("--moves", type=int, default=20, help="number of shards to move")
     parser.add_argument("--splits", type=int, default=0, help="number of shards to split")
     parser.add_argument(
-        "--kills", type=int, default=0, help="number of times that a node is killed meanwhile"
+        "--kills", type=int, default=0, help="number of kills of a node during the changes"
     )
     parser.add_argument("--nodes", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
@@ -339,4 +339,4 @@ def run(options: argparse.Namespace) -> int:
         Processes() as children,
     ):
         cluster = MovingCluster(children, options.index, Path(directory), options.nodes)
-        return print_figures(asyncio.run(measure(cluster, options)), as_json=options.json)
+        return print_figures(asyncio.run(measure_moves(cluster, options)), as_json=options.json)

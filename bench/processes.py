@@ -1,4 +1,4 @@
-"""Metrics and memory of other processes, read over HTTP and from `/proc` (Linux)."""
+"""Reads metrics of other processes over HTTP, and their memory from `/proc` (Linux)."""
 
 import asyncio
 import os
@@ -12,7 +12,7 @@ _TIMEOUT = 5.0
 
 
 def metric_sum(exposition: str, name: str, **labels: str) -> float:
-    """Returns the sum of a metric's series with these labels in a page of metrics."""
+    """Returns the sum of the series of a metric that have these labels, from a metrics page."""
     return sum(
         sample.value
         for family in text_string_to_metric_families(exposition)
@@ -22,7 +22,7 @@ def metric_sum(exposition: str, name: str, **labels: str) -> float:
 
 
 async def fetch_metrics(address: str) -> str:
-    """Fetches the page of metrics at HOST:PORT; raises OSError if the address is unreachable."""
+    """Fetches the metrics page of HOST:PORT; raises OSError if the address is unreachable."""
 
     def read_page() -> str:
         with urllib.request.urlopen(f"http://{address}/metrics", timeout=_TIMEOUT) as response:
@@ -39,7 +39,7 @@ def resident_bytes(pids: Iterable[int]) -> int:
 def anonymous_bytes(pids: Iterable[int]) -> int:
     """Returns the resident memory without mapped files, in bytes.
 
-    Pages of mapped files come and go with reads.
+    Mapped files are left out, because the kernel loads and drops their pages at any time.
     """
     return sum(resident - mapped for resident, mapped in map(_resident_and_mapped, pids))
 
@@ -50,7 +50,7 @@ def open_descriptors(pids: Iterable[int]) -> int:
 
 
 def _resident_and_mapped(pid: int) -> tuple[int, int]:
-    """Returns the resident bytes of a process, and the part of them in mapped files."""
+    """Returns the resident bytes of a process, and how many of them are in mapped files."""
     _, resident, mapped, *_ = map(int, Path(f"/proc/{pid}/statm").read_text().split())
     page = os.sysconf("SC_PAGE_SIZE")
     return resident * page, mapped * page

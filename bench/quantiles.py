@@ -1,8 +1,8 @@
-"""Quantiles of measured values, and their confidence intervals. Pure.
+"""Computes quantiles of measured values, and their confidence intervals.
 
 The p99 of a few values is nearly their maximum, so each quantile has a confidence interval. The
 interval assumes nothing about the distribution: the number of values below a quantile is binomial,
-so two of the sorted values bound it (David and Nagaraja, Order Statistics, section 7.1).
+so two of the sorted values bound the quantile (David and Nagaraja, Order Statistics, section 7.1).
 """
 
 import itertools
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 _TAIL_PROBABILITY = 0.025
-"""Probability that a quantile lies below its interval; the same above. Intervals are of 95 %."""
+"""Probability of each tail outside a 95 % confidence interval."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +21,7 @@ class Estimate:
     value: float
     low: float
     high: float
-    """Upper end of the interval; infinite if there are too few values to bound the quantile."""
+    """Upper bound of the interval; infinite if there are too few values to bound the quantile."""
 
 
 def nearest_rank(values: Sequence[float], level: float) -> float:
@@ -44,9 +44,10 @@ def quantile(values: Sequence[float], level: float) -> Estimate:
 
 
 def bounding_ranks(count: int, level: float) -> tuple[int, int]:
-    """Returns the ranks, counted from 1, of the two of `count` sorted values that bound a quantile.
+    """Returns the ranks of the two values that bound a quantile of `count` sorted values.
 
-    Rank 0 means that no value is a lower bound. Rank `count` + 1 means that none is an upper bound.
+    Ranks start at 1. Rank 0 means that no value is a lower bound, and rank `count` + 1 that no
+    value is an upper bound.
     """
     cumulative = list(itertools.accumulate(_binomial_probabilities(count, level)))
     low = sum(chance <= _TAIL_PROBABILITY for chance in cumulative)
@@ -55,9 +56,9 @@ def bounding_ranks(count: int, level: float) -> tuple[int, int]:
 
 
 def ratio(numerator: Estimate, denominator: Estimate) -> Estimate:
-    """Divides one estimate by another that was measured independently.
+    """Divides one estimate by another estimate, which must be measured independently.
 
-    The interval is computed by the method MOVER on a logarithmic scale (Zou and Donner, Statistics
+    The interval is computed by the MOVER method on a logarithmic scale (Zou and Donner, Statistics
     in Medicine 27, 2008).
     """
     if not (numerator.value > 0 and denominator.value > 0):
@@ -77,14 +78,14 @@ def ratio(numerator: Estimate, denominator: Estimate) -> Estimate:
 
 
 def is_at_most(estimate: Estimate, limit: float) -> bool | None:
-    """Whether a value is at most `limit`; None if `limit` lies within its interval."""
+    """Returns whether a value is at most `limit`, or None if `limit` lies within its interval."""
     if estimate.high <= limit:
         return True
     return False if estimate.low > limit else None
 
 
 def _log_distance(larger: float, smaller: float) -> float:
-    """Distance between two values on a logarithmic scale."""
+    """Returns the distance between two values on a logarithmic scale."""
     if math.isinf(larger) or smaller <= 0:
         return math.inf
     return math.log(larger / smaller)

@@ -2,11 +2,11 @@
 
     python -m bench soak [--minutes 60] [--merge-every 60] [--csv soak.csv]
 
-Builds a shard of synthetic passages and starts a node on each of `--nodes` copies of it. Asks and
-feeds all nodes, so that each merges every `--merge-every` seconds. Reads the memory of each node
-every `--sample` seconds (RSS and anonymous memory, Linux only), and once more `--rest` seconds
-after the load. Exits with 1 if the anonymous memory of a node grew by more than `--bar` after the
-first `--settled` minutes.
+Builds a shard of synthetic passages, and starts `--nodes` nodes that each serve a copy of the
+shard. Sends questions and writes to all nodes, so that each merges every `--merge-every` seconds.
+Reads the memory of each node every `--sample` seconds (RSS and anonymous memory, Linux only), and
+once more `--rest` seconds after the load. Exits with 1 if the anonymous memory of a node grew by
+more than `--bar` after the first `--settled` minutes.
 """
 
 import argparse
@@ -48,14 +48,14 @@ _ENCODER = SyntheticEncoder(384, 30_522)
 _WORDS = 100
 """Number of words in a passage."""
 _MAX_ADDED_SHARE = 0.25
-"""Upper bound of the passages that writes add, as a share of the shard's passages."""
+"""Maximum number of passages that writes add, as a share of the shard's passages."""
 _EFFECTIVE_SHARE = 0.75
-"""Share of the writes that change the shard; the others delete passages that it does not have."""
+"""Share of the writes that change the shard. The other writes delete passages that are missing."""
 _DEADLINE_SECONDS, _POLL_SECONDS = 2.0, 0.5
 _CLIENTS, _PAUSE_SECONDS = 2, 0.2
-"""Clients of each node, and the seconds between two questions of a client."""
+"""Number of clients per node, and seconds between two questions of a client."""
 _BATCH = 50
-"""Writes per call."""
+"""Number of writes per call."""
 _DEPTHS = (
     RetrievalDepth(passages=3, candidates=50),
     RetrievalDepth(passages=3, candidates=50, by_words=50),
@@ -63,7 +63,7 @@ _DEPTHS = (
     RetrievalDepth(passages=3, candidates=50, where="n >= 10"),
 )
 _PERIODS = 10
-"""Number of periods whose memory is compared; each is long enough for several merges."""
+"""Number of periods whose memory is compared. In the default run, each has several merges."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,7 @@ class Node:
 
     async def wait_ready(self) -> None:
         """Waits until the node serves."""
-        while await self._total("winnow_node_ready") != 1:  # noqa: ASYNC110 (another process)
+        while await self._metric_total("winnow_node_ready") != 1:  # noqa: ASYNC110 (another process)
             await asyncio.sleep(_POLL_SECONDS)
 
     async def sample(self, started: float) -> Sample:
@@ -108,7 +108,7 @@ class Node:
             node=self.number,
             rss_mb=processes.resident_bytes(pids) / 1e6,
             anonymous_mb=processes.anonymous_bytes(pids) / 1e6,
-            merges=int(await self._total("winnow_node_merges_total", result="done")),
+            merges=int(await self._metric_total("winnow_node_merges_total", result="done")),
         )
 
     async def poll(self, searcher: RemoteSearcher) -> None:
@@ -119,7 +119,7 @@ class Node:
             await asyncio.sleep(_POLL_SECONDS)
 
     async def ask(self, searcher: RemoteSearcher, seed: int) -> None:
-        """Retrieves and reads for one question after the other, until cancelled."""
+        """Sends one question after the other to the node, to retrieve and read, until cancelled."""
         np_rng = np.random.default_rng(seed)
         info = await searcher.info(Deadline.after(_DEADLINE_SECONDS))
         for depth in itertools.cycle(_DEPTHS):
@@ -155,7 +155,7 @@ class Node:
                 self.counts["failed"] += 1
             await asyncio.sleep(_BATCH / per_second)
 
-    async def _total(self, name: str, **labels: str) -> float:
+    async def _metric_total(self, name: str, **labels: str) -> float:
         try:
             return processes.metric_sum(
                 await processes.fetch_metrics(self._metrics), name, **labels
@@ -170,7 +170,7 @@ def synthetic_text(np_rng: np.random.Generator, words: int) -> str:
 
 
 def build_synthetic_shard(directory: Path, passages: int) -> Path:
-    """Builds an index's only shard of `passages` passages; 20,000 take a minute."""
+    """Builds a shard of `passages` passages. 20,000 passages take a minute."""
     manifest, np_rng = load_bundle(default_bundle()).manifest, np.random.default_rng(0)
     return build_shard(
         directory,
@@ -184,7 +184,7 @@ def build_synthetic_shard(directory: Path, passages: int) -> Path:
 
 
 def random_writes(passages: int, seed: int) -> Iterator[Write]:
-    """Yields endless writes: half of them replace passages, the others add and delete passages.
+    """Yields writes without end: half of them replace passages, the others add or delete passages.
 
     The size of the shard stays about the same.
     """
@@ -203,7 +203,7 @@ def random_writes(passages: int, seed: int) -> Iterator[Write]:
             yield Write(name, put=passage)
 
 
-async def soak(options: argparse.Namespace, shard: Path, children: Processes) -> list[Sample]:
+async def run_soak(options: argparse.Namespace, shard: Path, children: Processes) -> list[Sample]:
     """Runs the load; returns the samples of all nodes."""
     per_merge = max(options.passages // 40, 200)
     copies = [shard, *(Path(f"{shard}-{number}") for number in range(1, options.nodes))]
@@ -252,11 +252,11 @@ def write_csv(path: Path, samples: Sequence[Sample]) -> None:
         out.writerows(map(astuple, samples))
 
 
-def growth(samples: Sequence[Sample], settled: float, end: float) -> float:
+def memory_growth(samples: Sequence[Sample], settled: float, end: float) -> float:
     """Returns the growth of one node's anonymous memory from `settled` to `end` seconds.
 
-    Divides that time into ten periods, and takes the median of each. Returns the relative growth
-    from the first median to the largest one: 0.1 means 10 %.
+    Divides the time into ten periods, and takes the median of each. The growth is the largest
+    median divided by the first median, minus one: 0.1 means 10 %.
 
     Raises:
         ValueError: a period has no sample.
@@ -271,7 +271,8 @@ def growth(samples: Sequence[Sample], settled: float, end: float) -> float:
             )
     if not all(periods):
         raise ValueError(
-            f"too few samples from {settled:g} s to {end:g} s: run longer, or lower --sample"
+            f"too few samples from {settled:g} s to {end:g} s: set a larger --minutes or a smaller "
+            "--sample"
         )
     medians = [statistics.median(period) for period in periods]
     return max(medians) / medians[0] - 1
@@ -282,7 +283,7 @@ def growth_figures(samples: Sequence[Sample], options: argparse.Namespace) -> li
     figures = []
     for node in range(options.nodes):
         own = [each for each in samples if each.node == node]
-        growth_share = growth(own, options.settled * 60, options.minutes * 60)
+        growth_share = memory_growth(own, options.settled * 60, options.minutes * 60)
         row, target = f"node {node}", f"at most {options.bar:.0%}"
         figures += [
             Figure(row, "anonymous memory at the start", own[0].anonymous_mb, "MB"),
@@ -324,5 +325,5 @@ def run(options: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="winnow-soak-", dir=options.scratch) as directory:
         shard = build_synthetic_shard(Path(directory), options.passages)
         with Processes() as children:
-            figures = growth_figures(asyncio.run(soak(options, shard, children)), options)
+            figures = growth_figures(asyncio.run(run_soak(options, shard, children)), options)
     return print_figures(figures, as_json=options.json)

@@ -1,4 +1,4 @@
-"""Synthetic passages and shards, whose tokens and vectors are computed without a model."""
+"""Makes synthetic passages and shards, whose tokens and vectors are computed without a model."""
 
 import re
 import zlib
@@ -84,7 +84,7 @@ def build_shard(
         dimension: length of a vector
         bundle: name of the bundle in the manifest
         fingerprint: encoding fingerprint of that bundle
-        ef_construction: candidates for each neighbour while the HNSW graph is built
+        ef_construction: search width while the HNSW graph is built
 
     """
     staging = Staging(directory / "staging.sqlite")

@@ -3,12 +3,12 @@
     python -m bench txtai --index INDEX --questions FILE [--rate N] [--seconds N]
         [--winnow FILE] [--json]
 
-Needs a separate environment with txtai and Winnow: see docs/faults.md. Builds txtai's shards from
-Winnow's, with the same passages and vectors. As in txtai's documentation, one process serves each
-shard and another one queries them all. Questions have the same deadline of two seconds. txtai only
-retrieves, so its latencies cannot be compared with Winnow's. Compare the share of answered
-questions, and the growth of latencies during a fault. `--winnow` takes the output of `python -m
-bench faults --only kill-shard --only stop-shard --json`.
+Needs a separate environment with txtai and Winnow: see docs/faults.md. Builds txtai shards with the
+passages and vectors of the Winnow shards. As in txtai's documentation, one process serves each
+shard, and one more process queries all shards. Questions have the same deadline of two seconds as
+in `bench faults`. txtai only retrieves, so its latencies cannot be compared with Winnow's. Compare
+the share of answered questions, and the growth of latencies during a fault. `--winnow` takes the
+output of `python -m bench faults --only kill-shard --only stop-shard --json`.
 """
 
 import argparse
@@ -48,9 +48,9 @@ _PASSAGES = 10
 _READY_SECONDS = 120.0
 _POLL_SECONDS = 0.2
 _MAX_IN_FLIGHT = 256
-"""Questions in flight: enough that a hung cluster does not delay later questions."""
+"""Maximum number of questions in flight, so many that a hung cluster does not delay questions."""
 _WINNOW_PHASES = {"killed": ("kill-shard", "without"), "stopped": ("stop-shard", "without")}
-"""For each phase of txtai, the matching scenario and phase in Winnow's results."""
+"""Matching scenario and phase in Winnow's results, by phase of txtai."""
 
 
 def build_index(shard: Path, out: Path) -> None:
@@ -74,7 +74,7 @@ class TxtaiCluster:
     """The processes of a txtai cluster; a context manager that leaves no process behind."""
 
     def __init__(self, scratch: Path, shards: int) -> None:
-        """`scratch` has the txtai index of each shard in a directory named by its number."""
+        """`scratch` has the txtai index of each shard, in a directory named by its number."""
         self._scratch = scratch
         self._ports = free_ports(shards + 1)
         self._children: dict[int, subprocess.Popen[bytes]] = {}
@@ -126,7 +126,7 @@ class TxtaiAsker:
         self._address, self._threads = address, threads
 
     async def __call__(self, question: str) -> Row:
-        """Returns the question's row; both times are 0."""
+        """Asks a question and returns its row, whose two times are 0."""
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(DEADLINE):
@@ -171,8 +171,8 @@ async def cause_faults(cluster: TxtaiCluster, load: Load, rate: float, seconds: 
     cluster.send_signal(0, signal.SIGCONT)
 
 
-def figures(rows: Mapping[str, list[Row]]) -> dict[str, dict[str, float]]:
-    """Returns availability and latencies of each phase, under the names of Winnow's results.
+def phase_figures(rows: Mapping[str, list[Row]]) -> dict[str, dict[str, float]]:
+    """Returns availability and latencies by phase, with the same keys as Winnow's results.
 
     A phase without any answer has no latencies.
     """
@@ -190,7 +190,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_index_and_questions(parser)
     parser.add_argument("--rate", type=float, default=5.0, help="questions per second")
     parser.add_argument("--seconds", type=float, default=20.0, help="length of each phase")
-    parser.add_argument("--winnow", type=Path, help="JSON of `python -m bench faults`, to compare")
+    parser.add_argument(
+        "--winnow", type=Path, help="JSON output of `python -m bench faults` to compare with"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -214,25 +216,25 @@ def run(options: argparse.Namespace) -> int:
                 await cause_faults(cluster, load, options.rate, options.seconds)
                 return load.rows
 
-        by_phase = figures(asyncio.run(ask()))
+        by_phase = phase_figures(asyncio.run(ask()))
     if options.json:
         print(json.dumps(by_phase, indent=2))
     else:
-        Console(highlight=False).print(_table(by_phase, options.winnow))
+        Console(highlight=False).print(_results_table(by_phase, options.winnow))
     return 0
 
 
-def _table(by_phase: Mapping[str, Mapping[str, float]], winnow: Path | None) -> Table:
+def _results_table(by_phase: Mapping[str, Mapping[str, float]], winnow: Path | None) -> Table:
     table = Table("system", "phase", "questions", "answered", "p50 ms", "p99 ms")
     for phase, figures_of_phase in by_phase.items():
-        table.add_row("txtai", phase, *_cells(figures_of_phase))
+        table.add_row("txtai", phase, *_table_cells(figures_of_phase))
     results = json.loads(winnow.read_text(encoding="utf-8")) if winnow else {}
     for phase, figures_of_phase in winnow_phases(results):
-        table.add_row("winnow", phase, *_cells(figures_of_phase))
+        table.add_row("winnow", phase, *_table_cells(figures_of_phase))
     return table
 
 
-def _cells(figures_of_phase: Mapping[str, float]) -> list[str]:
+def _table_cells(figures_of_phase: Mapping[str, float]) -> list[str]:
     times = [
         f"{figures_of_phase[name]:.0f}" if name in figures_of_phase else "none"
         for name in ("p50_ms", "p99_ms")

@@ -1,6 +1,6 @@
-"""Winnow's encoder as txtai's external transform, so that both search with the same vectors.
+"""Winnow's encoder as an external transform of txtai, so that the systems use the same vectors.
 
-Runs in txtai's processes.
+This module runs in the processes of txtai.
 """
 
 from collections.abc import Callable, Sequence

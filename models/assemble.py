@@ -1,4 +1,4 @@
-"""Bundles assembled from graphs and a tokenizer, with the manifest that checksums these files."""
+"""Assembles a bundle from graphs and a tokenizer, and writes a manifest with their checksums."""
 
 import json
 import shutil
@@ -75,7 +75,7 @@ def assemble(target: Path, sources: BundleSources, description: BundleDescriptio
 
 
 def write_manifest(target: Path, manifest: dict[str, Any]) -> None:
-    """Writes `bundle.json` with a checksum of itself. The file is replaced atomically."""
+    """Replaces `bundle.json` atomically. The file contains its own checksum."""
     partial = target / f"{FILE}.partial"
     partial.write_text(to_checksummed_json(manifest), encoding="utf-8")
     partial.replace(target / FILE)
@@ -96,7 +96,7 @@ def file_entries(directory: Path, names: Iterable[str]) -> dict[str, dict[str, A
 
 
 def remove_tokenizer_limits(path: Path) -> None:
-    """Removes truncation and padding from a tokenizer file: the services limit lengths."""
+    """Removes truncation and padding from a tokenizer file, because the services limit lengths."""
     content = json.loads(path.read_text(encoding="utf-8"))
     content["truncation"] = content["padding"] = None
     path.write_text(json.dumps(content, ensure_ascii=False, separators=(",", ":")) + "\n", "utf-8")

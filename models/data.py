@@ -22,7 +22,7 @@ class DataError(WinnowError):
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A title and a text."""
+    """A passage with its title."""
 
     title: str
     text: str
@@ -57,7 +57,7 @@ def read_lines(path: Path) -> Iterator[str]:
 
 
 def read_questions(path: Path) -> list[Question]:
-    """Reads the questions of a JSON lines file. A row may contain its passage."""
+    """Reads the questions of a JSON lines file. A row may contain the gold passage."""
     return [_parse_question(json.loads(line)) for line in read_lines(path)]
 
 
@@ -82,7 +82,7 @@ def _parse_question(row: dict[str, Any]) -> Question:
 
 
 def contains_answer(passage: Passage, answers: Iterable[str]) -> bool:
-    """Returns whether the title or the text contains any answer as whole normalised words."""
+    """Returns whether title or text contains any of the answers, as whole normalised words."""
     words = f" {normalise(passage.title)} {normalise(passage.text)} "
     return any(f" {answer} " in words for answer in map(normalise, answers) if answer)
 
@@ -113,7 +113,7 @@ class DataDirectory:
     root: Path
 
     def development(self, name: str) -> list[Question]:
-        """Reads a development set. It measures models and never trains them."""
+        """Reads a development set. Development sets measure models and never train them."""
         return read_questions(self.root / "qa" / f"{name}.jsonl.zst")
 
     def all_development(self) -> list[Question]:
@@ -129,11 +129,11 @@ class DataDirectory:
         return read_questions(self.root / "qa" / "pairs-train.jsonl.zst")
 
     def more_gold(self) -> list[Question]:
-        """Reads more training questions with paragraphs, which `models.packed` uses."""
+        """Reads more training questions with paragraphs. Only `models.packed` uses them."""
         return read_questions(self.root / "qa" / "reader-train-more.jsonl.zst")
 
     def more_pairs(self) -> list[Question]:
-        """Reads more training questions without paragraphs, which `models.packed` uses."""
+        """Reads more training questions without paragraphs. Only `models.packed` uses them."""
         return read_questions(self.root / "qa" / "pairs-train-more.jsonl.zst")
 
     def wikipedia(self, keep_every: int = 1) -> list[Passage]:

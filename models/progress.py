@@ -1,7 +1,7 @@
-"""Progress of a long step: a bar on a terminal, a line from time to time in a log.
+"""Shows the progress of a long step: as a bar on a terminal, or as lines in a log.
 
-The caller that advances a bar also draws it. No thread redraws: a new thread beside those of
-PyTorch and OpenVINO may never begin, and its starter would wait for it.
+The caller that advances a bar also draws it. No separate thread redraws the bar: beside the threads
+of PyTorch and OpenVINO, a new thread may never start, and its creator would wait forever.
 """
 
 import time
@@ -28,14 +28,14 @@ Clock = Callable[[], float]
 
 
 class IntervalTimer:
-    """Limits an action to once in `seconds`. The first interval begins with the timer."""
+    """Limits an action to once per interval of `seconds`. The first interval starts at creation."""
 
     def __init__(self, seconds: float, clock: Clock = time.monotonic) -> None:
         self._seconds, self._clock = seconds, clock
         self._last = clock()
 
     def due(self) -> bool:
-        """Returns whether the interval has passed, and if so begins the next."""
+        """Returns whether the interval has passed. If it has, the next interval starts."""
         now = self._clock()
         if now - self._last < self._seconds:
             return False
@@ -66,7 +66,7 @@ def track(
     console: Console | None = None,
     clock: Clock = time.monotonic,
 ) -> Iterator[Item]:
-    """Yields `total` items, and shows on standard error how many were consumed."""
+    """Yields `total` items, and shows on standard error how many are done."""
     console = console or Console(stderr=True, highlight=False, soft_wrap=True)
     timer = IntervalTimer(REDRAW_SECONDS if console.is_terminal else LOG_SECONDS, clock)
     started = clock()

@@ -1,4 +1,4 @@
-"""The directory in which the steps of making a bundle leave their results for later steps."""
+"""The directory of the intermediate files from which a bundle is made."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,47 +8,47 @@ from models.data import DataError
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """A directory of intermediate files, which the commands can make again."""
+    """Paths of intermediate files, which the commands of `winnow models` can make again."""
 
     root: Path
 
     @property
-    def mined(self) -> Path:
+    def mined_questions(self) -> Path:
         """Directory of training questions with hard negatives."""
         return self.root / "mined"
 
     @property
     def mining_encoder(self) -> Path:
-        """File with the SHA-256 of the encoder graph that `mined` was made with."""
-        return self.mined / "encoder.sha256"
+        """File with the SHA-256 of the encoder graph that `mined_questions` were mined with."""
+        return self.mined_questions / "encoder.sha256"
 
     @property
-    def retrieved(self) -> Path:
+    def retrieved_passages(self) -> Path:
         """File of passages that the served retriever finds for training questions."""
         return self.root / "found.jsonl"
 
     @property
-    def ranked(self) -> Path:
+    def ranking_questions(self) -> Path:
         """Directory of training questions with negatives of the served retriever."""
         return self.root / "ranked"
 
     @property
-    def clozes(self) -> Path:
+    def cloze_questions(self) -> Path:
         """Directory of cloze questions."""
         return self.root / "clozes"
 
-    def run(self, network: str, layers: int | None = None) -> Path:
+    def run_checkpoint(self, network: str, layers: int | None = None) -> Path:
         """Returns the checkpoint of a training run of `encoder`, `reader` or `ranking`."""
-        return self.root / f"{_name(network, layers)}.pt"
+        return self.root / f"{_file_stem(network, layers)}.pt"
 
-    def split_run(self, layers: int) -> Path:
+    def split_run_checkpoint(self, layers: int) -> Path:
         """Returns the checkpoint of a split reader's training run."""
         return self.root / f"reader-apart-{layers}.pt"
 
     def reader_runs(self, members: int) -> list[Path]:
         """Returns the checkpoints of the readers whose weights are averaged."""
         others = [self.root / f"reader.{member}.pt" for member in range(2, members + 1)]
-        return [self.run("reader"), *others]
+        return [self.run_checkpoint("reader"), *others]
 
     @property
     def states(self) -> Path:
@@ -64,13 +64,13 @@ class Workspace:
     def candidates(self) -> Path:
         """File with the reader's scores of candidate answers to held-out questions.
 
-        Calibration was computed from them.
+        Calibration fits its weights to these scores.
         """
         return self.root / "candidates.npz"
 
     def graph(self, network: str, precision: str, layers: int | None = None) -> Path:
         """Returns the graph of `encoder` or `reader` in `fp32` or `int8`."""
-        return self.root / f"{_name(network, layers)}-{precision}.onnx"
+        return self.root / f"{_file_stem(network, layers)}-{precision}.onnx"
 
     def split_graph(self, part: str, precision: str, layers: int) -> Path:
         """Returns the graph of the `lower` or `upper` layers of a split reader."""
@@ -87,12 +87,12 @@ class Workspace:
             self.root.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise DataError(
-                f"cannot make {self.root}: {error.strerror}; name another directory by --work"
+                f"cannot make {self.root}: {error.strerror}; set --work to another directory"
             ) from error
         return self
 
 
-def _name(network: str, layers: int | None) -> str:
+def _file_stem(network: str, layers: int | None) -> str:
     return network if layers is None else f"{network}-{layers}"
 
 

@@ -13,11 +13,11 @@ ENCODER = SyntheticEncoder(dimension=8, vocabulary=64)
 NEAREST_COUNT = 5
 """Number of passages that a vector search returns."""
 Draft = tuple[str, str | None, int | None]
-"""Arguments of a write: an id, a text or None for a deletion, and a version or None."""
+"""Arguments of a write: id, text (None deletes the passage), and version (None for no version)."""
 
 
 class MismatchError(Exception):
-    """The shard differs from what was expected."""
+    """The shard differs from its expected contents."""
 
 
 @dataclass(slots=True)
@@ -33,7 +33,7 @@ class ExpectedShard:
         return [self._apply(*draft) for draft in drafts]
 
     def with_writes(self, drafts: Sequence[Draft]) -> "ExpectedShard":
-        """Returns a copy to which the writes were applied."""
+        """Returns a copy with the writes applied."""
         copy = deepcopy(self)
         copy.apply(drafts)
         return copy
@@ -61,10 +61,10 @@ def match_stored_calls(
 ) -> ExpectedShard:
     """Returns the expected contents, including the unacknowledged calls that the shard stored.
 
-    The shard may store any number of `unacknowledged` calls, in order and each as a whole.
+    The shard may have stored the first N `unacknowledged` calls, each as a whole, for any N.
 
     Raises:
-        MismatchError: no number of them explains the contents of the shard.
+        MismatchError: no N explains the contents of the shard.
 
     """
     texts, sequence = dump["texts"], dump["sequence"]
@@ -77,8 +77,9 @@ def match_stored_calls(
     lost = sorted(acknowledged.items() - texts.items())
     unexpected = sorted(texts.items() - acknowledged.items())
     raise MismatchError(
-        f"the shard is at write {sequence}, but write {expected.sequence} was acknowledged, and "
-        f"{len(unacknowledged)} calls were not: lost {lost[:5]}, unexpected {unexpected[:5]}"
+        f"the shard is at write {sequence}; the last acknowledged write is {expected.sequence}, "
+        f"with {len(unacknowledged)} unacknowledged calls after it: "
+        f"lost {lost[:5]}, unexpected {unexpected[:5]}"
     )
 
 
@@ -96,10 +97,12 @@ def check_search(found: dict[str, Any], expected: ExpectedShard, text: str) -> N
 
     nearest = sorted((each for each, _ in expected.texts.values()), key=distance)[:NEAREST_COUNT]
     if found["near"] != nearest:
-        raise MismatchError(f"the nearest of {text!r} are {nearest}, found {found['near']}")
+        raise MismatchError(f"vector search for {text!r} found {found['near']}, expected {nearest}")
     words = set(ENCODER.tokens(text))
     expected_ids = sorted(
         name for name, (each, _) in expected.texts.items() if words & set(ENCODER.tokens(each))
     )
     if found["words"] != expected_ids:
-        raise MismatchError(f"{expected_ids} have a word of {text!r}, found {found['words']}")
+        raise MismatchError(
+            f"word search for {text!r} found {found['words']}, expected {expected_ids}"
+        )

@@ -1,4 +1,4 @@
-"""One life of a shard's process: it starts, is checked, takes writes, merges, and is killed."""
+"""One life of a shard's process: start, check of the contents, writes and merges, kill."""
 
 import asyncio
 import random
@@ -18,20 +18,20 @@ from bench.crashes.victim_process import VictimEndedError, VictimProcess
 
 _WORDS = ("ant", "bee", "cat", "dog", "eel", "fox", "gnu", "hen", "ibis", "jay", "koi", "lark")
 _MAX_PENDING = 4
-"""Largest number of calls that wait for their replies."""
+"""Maximum number of unacknowledged calls in flight."""
 _ANY_MOMENT = "between two points"
 
 
 @dataclass(slots=True, kw_only=True)
 class Life:
-    """Expected contents of a shard, and counts, after its process has ended."""
+    """Expected contents of a shard after one life of its process, and counts of this life."""
 
     expected: ExpectedShard
-    """The effect of all acknowledged writes."""
+    """Contents of the shard after all acknowledged writes."""
     unacknowledged: list[list[Draft]] = field(default_factory=list)
     """Calls that were sent but not acknowledged, in order."""
     kills: list[str] = field(default_factory=list)
-    """Fault points at which the process or its merges were killed."""
+    """Fault points at which the process or a merge was killed."""
     acknowledged: int = 0
     """Number of acknowledged writes in this life."""
     merges: int = 0
@@ -42,10 +42,12 @@ class Life:
 async def run_life(
     shard: Path, previous: Life, rng: random.Random, kill_at: str, calls: int
 ) -> Life:
-    """Runs one more life; `kill_at` is a fault point of `winnow.faultpoints`, or empty.
+    """Runs the next life of the process, until it is killed.
+
+    `kill_at` is a fault point of `winnow.faultpoints`; empty kills at a random moment.
 
     Raises:
-        MismatchError: the shard differs from what is expected, or its process was not killed.
+        MismatchError: the shard differs from its expected contents, or its process was not killed.
 
     """
     life = Life(expected=previous.expected, unacknowledged=previous.unacknowledged)
@@ -73,7 +75,7 @@ async def _check_shard(victim: VictimProcess, life: Life, rng: random.Random) ->
         [],
     )
     for _ in range(2):
-        text = _text(rng)
+        text = _random_text(rng)
         check_search(await victim.send("search", text), life.expected, text)
     life.checks += 1
 
@@ -87,7 +89,7 @@ async def _write_and_merge(
     pending: list[tuple[list[Draft], asyncio.Future[Any]]] = []
     try:
         for number in range(calls):
-            drafts = [_draft(rng) for _ in range(rng.randint(1, 5))]
+            drafts = [_random_draft(rng) for _ in range(rng.randint(1, 5))]
             pending.append((drafts, victim.send("writes", drafts)))
             if number in merge_before and (merge is None or merge.done()):
                 _count_merge(merge, life)
@@ -125,7 +127,7 @@ async def _await_acknowledgement(
 
 
 def _count_merge(merge: "asyncio.Future[Any] | None", life: Life) -> None:
-    """Counts a merge that finished or was killed; ignores a running one."""
+    """Counts a merge that finished or was killed. Ignores a running merge."""
     if merge is None or not merge.done() or merge.exception() is not None:
         return
     reply = merge.result()
@@ -137,23 +139,26 @@ def _count_merge(merge: "asyncio.Future[Any] | None", life: Life) -> None:
         raise MismatchError(f"a merge failed: {reply['error']}")
 
 
-def _draft(rng: random.Random) -> Draft:
+def _random_draft(rng: random.Random) -> Draft:
     identifier = f"id-{rng.randint(0, 40)}"
     version = rng.randint(0, 9) if rng.random() < 0.3 else None
-    return identifier, None if rng.random() < 0.3 else _text(rng), version
+    return identifier, None if rng.random() < 0.3 else _random_text(rng), version
 
 
-def _text(rng: random.Random) -> str:
+def _random_text(rng: random.Random) -> str:
     return " ".join(rng.choices(_WORDS, k=rng.randint(1, 6)))
 
 
 def initial_texts(count: int, rng: random.Random) -> dict[str, str]:
     """Returns random texts by id, for building a shard."""
-    return {f"id-{number}": _text(rng) for number in range(count)}
+    return {f"id-{number}": _random_text(rng) for number in range(count)}
 
 
 def shuffled_fault_points(points: Sequence[str], rng: random.Random) -> list[str]:
-    """Returns all fault points as POINT:PASS in random order; the PASS-th time at POINT kills."""
+    """Returns all fault points in random order, as POINT:PASS.
+
+    POINT:PASS kills the process when it reaches POINT for the PASS-th time.
+    """
     shuffled = []
     for point in rng.sample(points, len(points)):
         passes = {"log": 6, "trim": 2}.get(point.partition(".")[0], 1)

@@ -1,12 +1,12 @@
-"""Kills a shard's process again and again while it takes writes, and checks its contents.
+"""Kills a shard's process repeatedly while the shard takes writes, and checks its contents.
 
     python -m bench crashes --kills 300
 
-A shard takes concurrent writes and is merged. SIGKILL ends its process, or that of a merge, at a
-fault point or at a random moment. Then it is started again and checked. It must have every
-acknowledged write. It may have the first of the unacknowledged calls, in order and each as a whole.
-Searches by vector and by words must find the same passages as an exhaustive search. Exits with 1 at
-the first difference.
+A shard takes concurrent writes and is merged. SIGKILL ends the process of the shard or of a merge,
+at a fault point or at a random moment. Then the shard is started again and checked. It must have
+every acknowledged write. It may have the first of the unacknowledged calls, in order and each as a
+whole. Searches by vector and by words must find the same passages as an exhaustive search. Exits
+with 1 at the first difference.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from winnow.content_node.merging.names import LIVE, newest_first
 from winnow.faultpoints import POINTS
 
 _POINTS = [point for point in POINTS if not point.startswith("custody.")]
-"""The fault points of a shard that does not move."""
+"""All fault points except the points that only a moving shard reaches."""
 _LIVES_PER_SHARD = 24
 """Number of times a shard is killed before another shard is built."""
 _DERIVED_FILES = ("graph.hnsw", "tokens.npy", "postings.npy", "counts.npy")
@@ -36,7 +36,7 @@ _DERIVED_FILES = ("graph.hnsw", "tokens.npy", "postings.npy", "counts.npy")
 
 @dataclass(slots=True, kw_only=True)
 class Totals:
-    """Counts over all lives so far."""
+    """Counts over all lives of processes so far."""
 
     kills: Counter[str] = field(default_factory=Counter)
     """Kills by fault point."""
@@ -49,7 +49,7 @@ class Totals:
     """Number of comparisons of a shard with its expected contents."""
 
     def add(self, life: Life) -> None:
-        """Counts a life."""
+        """Adds the counts of a life."""
         self.kills.update(life.kills)
         self.lives += 1
         self.acknowledged += life.acknowledged
@@ -64,7 +64,7 @@ async def run_crashes(
     report: Callable[[Totals], None],
     calls: int = 14,
 ) -> Totals:
-    """Kills processes `kills` times, but for at most `seconds`.
+    """Kills processes `kills` times, or until `seconds` are over.
 
     Raises:
         MismatchError: a shard lost an acknowledged write, or its searches are wrong.
@@ -118,8 +118,8 @@ def corrupt_derived_file(shard: Path, rng: random.Random) -> None:
     path.write_bytes(data)
 
 
-def figures(totals: Totals) -> list[Figure]:
-    """Returns the counts, and the kills at each point."""
+def crash_figures(totals: Totals) -> list[Figure]:
+    """Returns the counts, and the number of kills at each fault point."""
     names = ("shards", "lives", "acknowledged", "merges", "checks")
     return [
         *(Figure("crashes", name, getattr(totals, name)) for name in names),
@@ -154,4 +154,4 @@ def run(options: argparse.Namespace) -> int:
     except MismatchError as error:
         print(f"check failed with --seed {options.seed}: {error}", file=sys.stderr)
         return 1
-    return print_figures(figures(totals), as_json=options.json)
+    return print_figures(crash_figures(totals), as_json=options.json)

@@ -1,7 +1,7 @@
-"""The process to kill: `python -m bench.crashes.victim SHARD` serves a shard.
+"""The process that `bench crashes` kills: `python -m bench.crashes.victim SHARD` serves a shard.
 
-It opens the shard as a node does, without models and gRPC. It reads commands as JSON lines from its
-standard input, runs them concurrently, and prints a JSON line as the reply to each.
+The process opens the shard as a content node does, without models and gRPC. It reads commands as
+JSON lines from standard input, runs them concurrently, and prints a JSON line as the reply to each.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ _WRITE_TIMEOUT = 60.0
 
 
 class Victim:
-    """A shard and its merger. Each public coroutine but `reply` is a command."""
+    """A shard and its merger. Every public coroutine except `reply` is a command."""
 
     def __init__(self, shard: Path) -> None:
         registry = CollectorRegistry()
@@ -82,12 +82,12 @@ class Victim:
         return [(each.outcome.value, each.sequence) for each in written]
 
     async def merge(self, _: Any) -> Any:
-        """Merges the writes so far; returns the number of the last merged write."""
+        """Merges the writes so far; returns the sequence number of the last merged write."""
         await self.merger.merge(MergeReason.WRITES)
         return self._shard.merged
 
     async def dump(self, _: Any) -> Any:
-        """Returns all texts by id, and the number of the last write."""
+        """Returns all texts by id, and the sequence number of the last write."""
         view = self._shard.view
         depth = RetrievalDepth(passages=_ALL_PASSAGES)
         found = retrieve(view, ENCODER.question("all"), depth, 0.0)
@@ -97,7 +97,7 @@ class Victim:
         }
 
     async def search(self, text: str) -> Any:
-        """Returns the texts nearest to `text`, and the ids of all passages with a word of it."""
+        """Returns the texts nearest to `text`, and the ids of passages with any word of `text`."""
         question = ENCODER.question(text)
         view = self._shard.view
         nearest = retrieve(view, question, RetrievalDepth(passages=NEAREST_COUNT), 0.0)

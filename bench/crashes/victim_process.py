@@ -1,4 +1,4 @@
-"""Starts a victim process, sends commands to it, and observes its end."""
+"""Starts a process of `bench.crashes.victim`, sends commands to it, and observes its end."""
 
 import asyncio
 import json
@@ -57,11 +57,11 @@ class VictimProcess:
                 future.exception()  # retrieved, so that asyncio does not warn about it
 
     async def wait_ready(self) -> None:
-        """Waits until the victim serves; raises VictimEndedError if it ends before."""
+        """Waits until the victim serves the shard; raises VictimEndedError if it ends first."""
         await self._ready
 
     def send(self, kind: str, value: Any = None) -> "asyncio.Future[Any]":
-        """Sends a command; the future gets its reply, or VictimEndedError."""
+        """Sends a command; the returned future gets the reply, or VictimEndedError."""
         self._number += 1
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._replies[self._number] = future

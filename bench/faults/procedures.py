@@ -1,4 +1,7 @@
-"""Procedures that cause faults in a cluster. Each adds rows to the load and values to the stage."""
+"""Procedures that cause faults in a cluster.
+
+Each procedure records rows of questions in the load, and other measured values in the stage.
+"""
 
 import asyncio
 import contextlib
@@ -47,22 +50,22 @@ async def stop_node(stage: Stage) -> None:
 
 @contextlib.asynccontextmanager
 async def _without_node(stage: Stage, number: signal.Signals) -> AsyncIterator[None]:
-    """Runs a healthy phase, sends the node a signal, and runs a phase without it.
+    """Runs a healthy phase, sends a signal to the node, and runs a phase without the node.
 
-    The body of the context must bring the node back; then a last phase runs.
+    The body of the context must bring the node back. The exit of the context runs a last phase.
     """
     async with stage.load.at_rate(stage.rate):
-        await stage.run_until_enough("healthy")
+        await stage.run_until_enough_answers("healthy")
         coverage = stage.asker.reply.coverage
         lost = coverage.shards[_VICTIM].passages
         stage.values["left"] = 1 - lost / max(coverage.passages_known, 1)
         stage.send_signal(_VICTIM, number)
-        # the phase lasts until the first question that was due after the signal has ended
+        # this phase ends when the first question that was due after the signal ends
         stage.begin_phase("going")
         signal_time = stage.load.now
         rows = stage.load.rows["going"]
         await stage.wait_until(lambda: any(row.due > signal_time for row in rows))
-        await stage.run_until_enough("without")
+        await stage.run_until_enough_answers("without")
         yield
         stage.values["returned"] = stage.load.now
         await stage.run_phase("back", max(1.0, 4 / stage.seconds))
@@ -71,19 +74,19 @@ async def _without_node(stage: Stage, number: signal.Signals) -> AsyncIterator[N
 async def slow_down_replica(stage: Stage) -> None:
     """Slows down one replica by a factor of ten."""
     async with stage.load.at_rate(stage.rate):
-        await stage.run_until_enough("healthy")
+        await stage.run_until_enough_answers("healthy")
         timings = stage.asker.reply.timings
         # an answer takes two consecutive calls: to retrieve and to read
         call_seconds = (timings.retrieve_ms + timings.read_ms) / 1e3 / 2
         stage.proxy.delay = (_SLOWDOWN - 1) * call_seconds
         before = await _calls_and_hedges(stage)
-        await stage.run_until_enough("slow")
+        await stage.run_until_enough_answers("slow")
         after = await _calls_and_hedges(stage)
     calls, hedges = (now - then for now, then in zip(after, before, strict=True))
     stage.values["extra load"] = hedges / max(calls - hedges, 1.0)
 
 
-async def overload(stage: Stage) -> None:
+async def overload_front(stage: Stage) -> None:
     """Asks questions at four times the peak rate, while health checks run."""
     async with stage.load.at_rate(stage.values["peak"] * _OVERLOAD_FACTOR):
         await stage.run_phase("filling", 0.25)
@@ -126,7 +129,7 @@ async def cancel_questions(stage: Stage) -> None:
     began = stage.load.now
     await are_readers_idle()
     stage.values["busy after a cancel"] = max_busy
-    # one thread needs `threads` times as long as all together; only the next poll sees a change
+    # a passage takes one thread `seconds_per_read * threads`; a change is seen at the next poll
     polling = POLL + 2 * (stage.load.now - began)
     stage.values["one passage"] = seconds_per_read * threads + polling
 
@@ -156,7 +159,7 @@ async def restart_all(stage: Stage) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignNode:
-    """A node that does not belong to the index: its shard or bundle is an altered copy."""
+    """A content node that does not belong to the index: its shard or bundle is an altered copy."""
 
     description: str
     """What is foreign about the node, in words."""
@@ -173,14 +176,14 @@ class ForeignNode:
         shutil.copytree(shard, copy)
         shutil.copytree(default_bundle(), bundle)
         if self.manifest_changes:
-            _alter(copy / "manifest.json", self.manifest_changes)
+            _alter_manifest(copy / "manifest.json", self.manifest_changes)
         if self.score_changes:
             manifest = json.loads((bundle / FILE).read_text(encoding="utf-8"))
-            _alter(bundle / FILE, {"score": {**manifest["score"], **self.score_changes}})
+            _alter_manifest(bundle / FILE, {"score": {**manifest["score"], **self.score_changes}})
         return ["node", "--shard", str(copy), "--bundle", str(bundle)]
 
 
-def _alter(file: Path, entries: dict[str, Any]) -> None:
+def _alter_manifest(file: Path, entries: dict[str, Any]) -> None:
     manifest = json.loads(file.read_text(encoding="utf-8"))
     file.write_text(to_checksummed_json({**manifest, **entries}), encoding="utf-8")
 
@@ -202,7 +205,7 @@ async def join_foreign_node(stage: Stage, foreign_node: ForeignNode) -> None:
 
 
 async def _calls_and_hedges(stage: Stage) -> tuple[float, float]:
-    """Returns the counts of question calls to content nodes, and of the hedges among them."""
+    """Returns the number of question calls to content nodes, and how many of them are hedges."""
     methods, name = ("Retrieve", "Read", "Search"), "winnow_request_seconds_count"
     calls = [await stage.nodes_metric(name, method=method) for method in methods]
     return sum(calls), await stage.front_metric("winnow_front_hedges_total", result="sent")

@@ -2,11 +2,12 @@
 
     python -m bench faults --index INDEX --questions FILE [--only NAME] [--seconds N] [--json]
 
-Starts a cluster for each scenario, measures its peak rate, asks at half of it, and causes a fault.
-Everything runs on this machine and through the loopback interface. Where a p99 is judged, a
-phase lasts until it has 500 answers, for at most four times `--seconds`; each p99 has a 95 %
-confidence interval. Exits with 1 if a promise was broken, with 3 if one is inconclusive. Judging
-a p99, and the 2 000 questions of a rolling restart, needs `--seconds 20` or more.
+For each scenario, starts a cluster, measures its peak rate, asks questions at half of the peak
+rate, and causes a fault. Everything runs on this machine and through the loopback interface. Where
+a p99 is judged, a phase lasts until it has 500 answers, for at most four times `--seconds`. Each
+p99 has a 95 % confidence interval. Exits with 1 if a promise was broken, with 3 if a promise is
+inconclusive. Use `--seconds 20` or more to get enough answers for a p99, and the 2 000 questions
+of a rolling restart.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from bench.scenarios.criteria import (
     all_answered_by,
     all_complete,
     complete_after_return,
-    goodput,
+    min_goodput,
     none_failed,
     p99_within,
     partial_answers,
@@ -33,7 +34,7 @@ from bench.scenarios.runner import Scenario
 from bench.scenarios.stage import DEADLINE, Setup
 
 _MAX_LATENCY = DEADLINE + 0.1
-"""Longest latency in seconds: the network and the client may add 0.1 s to the deadline."""
+"""Longest latency in seconds. The network and the client may add 0.1 s to the deadline."""
 _LOST_SHARD_PROMISES = (
     all_answered_by("going", _MAX_LATENCY),
     all_answered_by("without", _MAX_LATENCY),
@@ -48,10 +49,10 @@ _LOST_REPLICA_PROMISES = (
     p99_within(2.0, "without"),
 )
 _FEW_PASSAGES = 2
-"""Passages to read per question where a p99 is judged, so that a phase soon has enough answers."""
+"""Passages to read per question where a p99 is judged. Few passages make many answers."""
 _REPLICAS = Setup(replicas=2, passages=_FEW_PASSAGES, min_answers=MIN_ANSWERS)
 _OVERLOAD_PROMISES = (
-    goodput("overload", 0.85),
+    min_goodput("overload", 0.85),
     refused_within("overload", 0.01),
     value_at_most("memory growth", 0.05),
 )
@@ -91,11 +92,11 @@ SCENARIOS = {
         replace(_REPLICAS, proxied=True),
     ),
     "overload": Scenario(
-        "ask at four times the peak rate", procedures.overload, _OVERLOAD_PROMISES
+        "ask at four times the peak rate", procedures.overload_front, _OVERLOAD_PROMISES
     ),
     "overload-apart": Scenario(
         "ask at four times the peak rate, content nodes on separate cores",
-        procedures.overload,
+        procedures.overload_front,
         _OVERLOAD_PROMISES,
         Setup(separate_cores=True),
     ),

@@ -1,4 +1,4 @@
-"""Part `cache`: hit rates of the encoding cache for texts whose frequencies follow Zipf's law."""
+"""Part `cache`: hit rates of the cache of encodings. Frequencies of texts follow Zipf's law."""
 
 from collections.abc import Sequence
 from random import Random
@@ -13,11 +13,11 @@ from winnow.text.cached import CachedTextEncoder
 from winnow.text.encoder import OnEncoded, TextEncoding
 
 _HIT_RATE_TOLERANCE = 0.03
-"""Allowed difference between the measured hit rate and the one that the cache is sized for."""
+"""Allowed difference between the measured hit rate and the hit rate that the cache is sized for."""
 
 
 class _FakeEncoder:
-    """Returns zeros of an encoding's size, because the hit rate does not depend on the values."""
+    """Encoder whose values are all zero. The hit rate depends only on the size of an encoding."""
 
     def __init__(self, width: int) -> None:
         self._width = width
@@ -36,7 +36,7 @@ class _FakeEncoder:
 
 
 class _CountingMetrics:
-    """Counts what a cache reports."""
+    """Metrics of a cache, as plain counters."""
 
     def __init__(self) -> None:
         self.lookups = {"hit": 0, "miss": 0}

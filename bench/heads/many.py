@@ -1,4 +1,4 @@
-"""Parts `many` and `ten`: 200 active heads of a thousand, and ten heads on one text."""
+"""Part `many`: 200 active heads in a store of a thousand. Part `ten`: ten heads on one text."""
 
 import json
 import time
@@ -23,7 +23,7 @@ _TEN_HEADS = 10
 
 
 async def measure_many(bundle: Bundle, store: Path, requests: int) -> list[Figure]:
-    """Measures heads in memory, in this process and by gRPC, then with memory for half of them."""
+    """Measures heads in this process and over gRPC, then with memory for only half of the heads."""
     rng = Random(0)
     texts = synthetic_texts(2 * requests, rng)
     head_indexes = zipf.draw_texts(requests, zipf.shares(ACTIVE_HEADS), rng)
@@ -39,7 +39,7 @@ async def measure_many(bundle: Bundle, store: Path, requests: int) -> list[Figur
 
 
 async def measure_ten(bundle: Bundle, store: Path, requests: int) -> list[Figure]:
-    """Compares ten heads on a text with one head."""
+    """Compares the latency of ten heads on a text with that of one head."""
     texts, ids = synthetic_texts(requests, Random(0)), head_ids(_TEN_HEADS)
     with local_predictor(bundle, store) as predictor:
         await predictor.predict(texts[0], ids)
@@ -68,7 +68,10 @@ async def _time_cold_load(predictor: LocalPredictor, ids: Ids, head: str) -> flo
 async def _measure_warm(
     bundle: Bundle, store: Path, predictor: LocalPredictor, texts: list[Ids], heads: list[str]
 ) -> list[Figure]:
-    """Compares the bare encoder, a head in process, and a head by gRPC, on equally long texts."""
+    """Compares the bare encoder, a head in this process, and a head over gRPC.
+
+    Texts have equally many tokens. Heads are in memory.
+    """
     random_texts = _texts_of_equal_length(bundle, texts)
     async with front_serving_heads(bundle, store) as stub:
         for head in dict.fromkeys(heads):
@@ -108,7 +111,7 @@ async def _measure_warm(
 async def _measure_small_budget(
     bundle: Bundle, store: Path, texts: list[Ids], heads: list[str], budget: int
 ) -> list[Figure]:
-    """Measures heads with a memory budget of `budget` bytes, into which half of them fit."""
+    """Measures heads with a memory budget of `budget` bytes, which holds half of the heads."""
     latencies = list[float]()
     with local_predictor(bundle, store, budget) as predictor:
         for ids, head in zip(texts, heads, strict=False):

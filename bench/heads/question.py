@@ -1,4 +1,4 @@
-"""Part `question`: latency of a question with three heads, compared with no heads."""
+"""Part `question`: latency of a question with three heads, compared with one without heads."""
 
 import tempfile
 from functools import partial
@@ -22,7 +22,7 @@ _SHARDS, _WARM_UP, _DEADLINE = 3, 10, 30.0
 
 
 async def measure_question(bundle: Bundle, store: Path, requests: int) -> list[Figure]:
-    """Asks the demo's index on this machine, one question at a time, without cached answers."""
+    """Asks the demo index one question at a time, with and without heads, and uncached."""
     rows = read_questions(demo_corpus() / "questions.jsonl")
     questions = [rows[number % len(rows)].question for number in range(requests)]
     with tempfile.TemporaryDirectory() as directory:
@@ -37,8 +37,8 @@ async def measure_question(bundle: Bundle, store: Path, requests: int) -> list[F
             await cluster.wait_ready()
             async with AnswerClient(cluster.address) as client:
                 variants = {
-                    "a question": partial(_ask, client, head_ids(0)),
-                    "a question with three heads": partial(_ask, client, head_ids(3)),
+                    "a question": partial(_ask_question, client, head_ids(0)),
+                    "a question with three heads": partial(_ask_question, client, head_ids(3)),
                 }
                 await interleaved_latencies(variants, questions[:_WARM_UP])
                 latencies = await interleaved_latencies(variants, questions)
@@ -50,7 +50,7 @@ async def measure_question(bundle: Bundle, store: Path, requests: int) -> list[F
     ]
 
 
-async def _ask(client: AnswerClient, heads: list[str], question: str) -> None:
+async def _ask_question(client: AnswerClient, heads: list[str], question: str) -> None:
     request = answer_pb2.AnswerRequest(question=question, heads=heads, max_loss=0, fresh=True)
     reply = await client.ask(request, _DEADLINE)
     assert not any(each.failure for each in reply.heads), reply.heads

@@ -3,9 +3,10 @@
     python -m bench heads [--only many,ten,question,swap,cache,killed,hung] [--times 1.0] [--json]
 
 Measures all parts in one run on this machine, in about two minutes. Variants are interleaved. Heads
-have the shape of trained ones and random weights, which does not change their speed. The first run
-publishes a thousand heads to a local store, in another minute or two; later runs use that store.
-Spreads are those of five consecutive blocks of a run. Exits with 1 if a figure misses its target.
+have the shape of trained heads but random weights, which does not change their speed. The first run
+publishes a thousand heads to a local store, which takes another minute or two. Later runs use that
+store. A spread is the lowest and the highest value in five consecutive blocks of a run. Exits with
+1 if a figure misses its target.
 """
 
 import argparse
@@ -41,7 +42,7 @@ PARTS: dict[str, Part] = {
 }
 _DEFAULT_PARTS = [part for part in PARTS if part not in ("killed", "hung")]
 _PARTS_WITHOUT_STORE = {"swap", "cache", "killed", "hung"}
-"""Parts that do not use the store of many heads."""
+"""Parts that do not use the store of a thousand heads."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"parts to measure, of {','.join(PARTS)}",
     )
     parser.add_argument(
-        "--times", type=float, default=1.0, help="multiplier of the requests, or of the seconds"
+        "--times", type=float, default=1.0, help="factor for the number of requests, or the seconds"
     )
 
 

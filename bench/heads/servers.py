@@ -1,4 +1,4 @@
-"""Parts `killed` and `hung`: one of three head servers fails under load, and comes back."""
+"""Parts `killed` and `hung`: one of three head servers is killed or stopped, and comes back."""
 
 import asyncio
 import signal
@@ -12,7 +12,7 @@ from random import Random
 import numpy as np
 
 from bench.figures import Figure, quantile_figures
-from bench.heads.synthetic_heads import LABELS, constant_model, head_ids, publish
+from bench.heads.synthetic_heads import LABELS, constant_model, head_ids, publish_head
 from winnow.bundle import Bundle
 from winnow.cli.ladder import zipf
 from winnow.cli.local.ports import free_ports
@@ -24,14 +24,14 @@ from winnow.heads.store import open_store
 
 _SERVERS, _HEADS, _CALLERS = 3, 300, 8
 _TOKENS, _HEADS_PER_TEXT = 15, 3
-"""Tokens of a text, and heads applied to it in one call."""
+"""Number of tokens of a text, and of heads in one call."""
 _DEADLINE, _READY_TIMEOUT = 2.0, 60.0
 _PHASES = ("three servers", "two servers", "three servers again")
 
 
 @dataclass(slots=True)
 class _Phase:
-    """Latencies and failed heads in one third of the run."""
+    """Latencies of calls and failures of heads in one third of the run."""
 
     seconds: list[float] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
@@ -42,14 +42,14 @@ async def measure_lost_server(
 ) -> list[Figure]:
     """Kills or stops one of three head servers for the second third of `seconds`.
 
-    `signal_number` is SIGKILL or SIGSTOP. Callers apply heads all the time, with frequencies by
-    Zipf's law.
+    `signal_number` is SIGKILL or SIGSTOP. Callers apply heads during the whole run. The frequencies
+    of heads follow Zipf's law.
     """
     ids, width = head_ids(_HEADS), bundle.manifest.encoder.dimension
     with tempfile.TemporaryDirectory() as directory, Processes() as processes:
         store, model = open_store(Path(directory)), constant_model(width, LABELS, 0)
         for head in ids:
-            publish(store, bundle, head, 1, [f"label-{n}" for n in range(LABELS)], model)
+            publish_head(store, bundle, head, 1, [f"label-{n}" for n in range(LABELS)], model)
         addresses = [f"127.0.0.1:{port}" for port in free_ports(_SERVERS)]
         for address in addresses:
             command = ["heads", "serve", "--store", directory, "--listen", address]

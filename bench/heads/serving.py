@@ -1,4 +1,4 @@
-"""Serves an encoder and heads, in this process or by a front node in another process."""
+"""Serves an encoder and heads, in this process or in the process of a front node."""
 
 import contextlib
 import tempfile
@@ -28,13 +28,13 @@ from winnow.v1 import head_pb2, head_pb2_grpc
 
 DEADLINE = 30.0
 _AMPLE_BYTES = 1 << 30
-"""Memory budget in bytes into which all heads fit."""
+"""Memory budget in bytes, large enough for all heads."""
 _READY_TIMEOUT = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class LocalPredictor:
-    """Predicts in this process, with an encoder without a cache."""
+    """Applies heads to texts in this process. The encoder has no cache."""
 
     encoder: Encoder
     texts: LocalTextEncoder
@@ -42,7 +42,7 @@ class LocalPredictor:
     registry: CollectorRegistry
 
     async def predict(self, ids: Sequence[int], heads: Sequence[str]) -> None:
-        """Encodes a text and applies heads to it, as a front node does; raises a head's failure."""
+        """Encodes a text and applies heads, as a front node does. Raises the failure of a head."""
         deadline = Deadline.after(DEADLINE)
         with self.heads.begin_encoder_thread_run(heads, deadline) as run:
             encoding = await self.texts.encode(ids, on_encoded=run.run)
@@ -55,7 +55,7 @@ class LocalPredictor:
                 raise applied.failure
 
     def count(self, name: str, **labels: str) -> float:
-        """Returns the value of a metric of the heads; 0 if it was never set."""
+        """Returns the value of a metric of the heads, or 0 if it was never set."""
         return self.registry.get_sample_value(name, {"ring": "bench", **labels}) or 0.0
 
 
@@ -63,7 +63,7 @@ class LocalPredictor:
 def local_predictor(
     bundle: Bundle, store: Path, budget: int = _AMPLE_BYTES
 ) -> Iterator[LocalPredictor]:
-    """Opens the encoder and the heads of a store; loaded heads may take `budget` bytes."""
+    """Opens the encoder and the heads of a store. Loaded heads take at most `budget` bytes."""
     tokenizer, registry = Tokenizer(bundle.tokenizer), CollectorRegistry()
     encoder = open_question_encoder(bundle, tokenizer.special, states=True)
     texts, threads = LocalTextEncoder(encoder, cores()), FairThreads(cores(), "heads")

@@ -11,7 +11,7 @@ import grpc.aio
 
 from bench.figures import Figure, at_least, at_most
 from bench.heads.serving import front_serving_heads
-from bench.heads.synthetic_heads import constant_model, publish
+from bench.heads.synthetic_heads import constant_model, publish_head
 from winnow.bundle import Bundle
 from winnow.heads.store import HeadStore, open_store
 from winnow.v1 import head_pb2, head_pb2_grpc
@@ -32,7 +32,7 @@ class Outcomes:
     failed: Counter[str] = field(default_factory=Counter)
     """Failed requests by reason."""
     mixtures: int = 0
-    """Replies whose weights, labels and version number were not of one version."""
+    """Number of replies that mix weights, labels or version numbers of two versions."""
 
     @property
     def requests(self) -> int:
@@ -50,7 +50,7 @@ async def measure_swap(bundle: Bundle, requests: int) -> list[Figure]:
             asyncio.TaskGroup() as group,
         ):
             for number in range(_CLIENTS):
-                group.create_task(_ask(stub, outcomes, finished, number))
+                group.create_task(_apply_until_finished(stub, outcomes, finished, number))
             group.create_task(_publish_versions(store, bundle, outcomes, finished, requests))
     return [
         at_least(Figure("swap", "requests", outcomes.requests), requests),
@@ -60,7 +60,7 @@ async def measure_swap(bundle: Bundle, requests: int) -> list[Figure]:
     ]
 
 
-async def _ask(
+async def _apply_until_finished(
     stub: "head_pb2_grpc.HeadServiceAsyncStub",
     outcomes: Outcomes,
     finished: asyncio.Event,
@@ -104,7 +104,7 @@ async def _publish_versions(
 def _publish(store: HeadStore, bundle: Bundle, version: int) -> None:
     labels = [_label(version, index) for index in range(_LABEL_COUNT)]
     model = constant_model(bundle.manifest.encoder.dimension, _LABEL_COUNT, version % _LABEL_COUNT)
-    publish(store, bundle, HEAD, version, labels, model)
+    publish_head(store, bundle, HEAD, version, labels, model)
 
 
 def _label(version: int, index: int) -> str:

@@ -1,4 +1,4 @@
-"""Makes synthetic heads: some with the shape of trained ones, some that return a constant label."""
+"""Makes synthetic heads: with random weights in the shape of trained heads, or a constant label."""
 
 import functools
 import logging
@@ -19,7 +19,7 @@ from winnow.packaged import generated_files
 from winnow.telemetry.progress import StageProgress
 
 LABELS = 20
-"""Number of labels of a head; real tenants have ten or twenty."""
+"""Number of labels of a head. Heads in use have ten or twenty."""
 STORE_SIZE = 1_000
 """Number of heads in the store."""
 _STORE_FORMAT = 2
@@ -31,9 +31,9 @@ _Node = tuple[str, list[str], str, dict[str, Any]]
 
 @functools.cache
 def trained_shape_model(width: int) -> bytes:
-    """Returns an ONNX model with random weights in the shape that `winnow models train-head` makes.
+    """Returns an int8 ONNX model with random weights, of the shape that `train-head` makes.
 
-    It computes weighted means of the token states and one hidden layer, in int8.
+    The model computes weighted means of the token states, and one hidden layer.
     """
     from onnxruntime.quantization import QuantType, quantize_dynamic  # noqa: PLC0415 (slow)
 
@@ -93,7 +93,7 @@ def constant_model(width: int, labels: int, label: int) -> bytes:
     return _model(nodes, constants, width, labels)
 
 
-def publish(
+def publish_head(
     store: HeadStore, bundle: Bundle, head: str, version: int, labels: list[str], model: bytes
 ) -> None:
     """Publishes a version of a head for the encoder of `bundle`."""
@@ -136,7 +136,7 @@ def head_ids(number: int = STORE_SIZE) -> list[str]:
 
 
 def open_store_of_many(bundle: Bundle, progress: StageProgress) -> Path:
-    """Returns the directory of a store of `STORE_SIZE` heads. The first call creates the store."""
+    """Returns the directory of a store with `STORE_SIZE` heads, which the first call creates."""
     name = f"{bundle.manifest.states_fingerprint}-{STORE_SIZE}-{_STORE_FORMAT}"
     directory = generated_files() / "bench-heads" / name
     store = open_store(directory)
@@ -147,6 +147,6 @@ def open_store_of_many(bundle: Bundle, progress: StageProgress) -> Path:
     labels = [f"label-{number}" for number in range(LABELS)]
     progress.start(f"publishing {STORE_SIZE} heads", STORE_SIZE)
     for head in head_ids():
-        publish(store, bundle, head, 1, labels, model)
+        publish_head(store, bundle, head, 1, labels, model)
         progress.advance()
     return directory

@@ -1,8 +1,9 @@
-"""The attacker: a separate process, so that it does not slow down the polite client directly.
+"""Runs an attack in a separate process, so that it does not slow down the polite client directly.
 
     python -m bench.hostile.attacker NAME FRONT NODE HTTP SECONDS SEED
 
-Prints the count of each outcome as JSON. It runs at a low priority, as if it were another machine.
+Prints the count of each outcome as JSON. The process has a low priority, as if it ran on another
+machine.
 """
 
 import asyncio
@@ -39,18 +40,18 @@ ATTACKS: dict[str, Attack] = {
     **{name: partial(send_greedy_load, load) for name, load in LOADS.items()},
 }
 MAX_GROWTH = 1 << 30
-"""Memory growth of a cluster, in bytes, at which an attack on it is ended early."""
+"""Memory growth of the attacked cluster, in bytes, at which an attack is ended early."""
 _NICENESS = 10
 _GRACE = 15.0
-"""Seconds that an attack may take to close its connections after its end."""
+"""Maximum time in seconds for an attack to close its connections at its end."""
 _POLL = 0.2
 
 
 class AttackProcess:
-    """A running attack."""
+    """A running attack in a separate process."""
 
     def __init__(self, process: asyncio.subprocess.Process, growth: Callable[[], int]) -> None:
-        """`growth` returns the bytes by which the cluster has grown."""
+        """`growth` returns the memory growth of the cluster, in bytes."""
         self._process, self._growth = process, growth
         self.max_growth = 0
         """Largest growth so far, in bytes."""
@@ -58,7 +59,7 @@ class AttackProcess:
         """Whether the attack was killed: the cluster grew too much, or the attack took too long."""
 
     async def outcomes(self, seconds: float) -> Counter[str]:
-        """Waits at most `seconds` and a grace period for the end; returns the outcome counts."""
+        """Waits for the end, at most `seconds` and a grace period; returns the outcome counts."""
         output = asyncio.create_task(self._process.communicate())
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds + _GRACE):
@@ -80,7 +81,7 @@ class AttackProcess:
 async def attack_process(
     name: str, target: Target, growth: Callable[[], int] = lambda: 0
 ) -> AsyncIterator[AttackProcess]:
-    """Runs an attack in another process; the exit of the context kills it."""
+    """Runs an attack in another process. The exit of the context kills the process."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "bench.hostile.attacker", name, target.front, target.node),
         *(target.http, f"{target.seconds}", f"{target.seed}"),

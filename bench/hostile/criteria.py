@@ -1,4 +1,4 @@
-"""Promises about attacks and shutdown, as functions that judge measurements. Pure."""
+"""Criteria for attacks and shutdown: functions that judge whether measurements keep a promise."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -15,8 +15,8 @@ LABEL = "label "
 
 
 @criterion
-def outcomes(measurements: Measurements, *allowed: str, min_count: int = 1) -> Finding:
-    """The attack had only allowed outcomes, and at least `min_count` of them."""
+def allowed_outcomes(measurements: Measurements, *allowed: str, min_count: int = 1) -> Finding:
+    """The attack had only allowed outcomes, and at least `min_count` outcomes in total."""
     counts = _without_prefix(measurements.values, OUTCOME)
     forbidden = set(counts) - set(allowed)
     summary = ", ".join(f"{count:.0f} {name}" for name, count in sorted(counts.items()))
@@ -40,7 +40,7 @@ def shuts_down_in_time(measurements: Measurements, process: str, extra_seconds: 
     """Under attack, a process takes at most `extra_seconds` longer to end after SIGTERM."""
     quiet = measurements.values[f"{process}, seconds when quiet"]
     attacked = measurements.values[f"{process}, seconds while attacked"]
-    summary = f"{process} ended in {attacked:.1f} s under attack, in {quiet:.1f} s without"
+    summary = f"{process} ended in {attacked:.1f} s under attack, {quiet:.1f} s without an attack"
     return Finding(attacked <= quiet + extra_seconds, summary)
 
 

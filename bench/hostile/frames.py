@@ -1,6 +1,6 @@
-"""Encoding and parsing of single HTTP/2 frames, for clients that violate the protocol. Pure.
+"""Encodes and parses single HTTP/2 frames, for clients that violate the protocol.
 
-The names are those of RFC 9113 (frames) and RFC 7541 (header fields, here without compression).
+The names come from RFC 9113 (frames) and RFC 7541 (header fields, here without compression).
 """
 
 from collections.abc import Iterator, Mapping
@@ -39,14 +39,17 @@ def parse_header(data: bytes) -> FrameHeader:
 
 
 def header_fields(values: Mapping[str, str]) -> bytes:
-    """Encodes header fields as literals with new names; names and values have at most 126 bytes."""
+    """Encodes header fields as literals with new names.
+
+    Names and values have at most 126 bytes.
+    """
     return b"".join(
         b"\0" + _short_string(name) + _short_string(value) for name, value in values.items()
     )
 
 
 def call_headers(stream: int, path: str) -> bytes:
-    """Encodes the HEADERS frame that begins a gRPC call."""
+    """Encodes the HEADERS frame that starts a gRPC call."""
     values = {
         ":method": "POST",
         ":scheme": "http",

@@ -1,4 +1,4 @@
-"""Finds metric labels whose values may come from client input. Pure.
+"""Finds metric labels whose values may come from client input.
 
 The allowed values of each label are listed here, so that a new label needs a review.
 """
@@ -15,7 +15,7 @@ _STATUSES = (
 )
 _OUTCOMES = "searched|timeout|unavailable|overloaded|failed|not_loaded|adaptive"
 _SELF_DESCRIPTION = r"[\w.+:() -]{1,100}"
-"""Values that a process reports about itself, such as its version and its bundle's name."""
+"""Values that a process reports about itself, such as its version or the name of its bundle."""
 ALLOWED_VALUES = {
     "method": "Answer(s|OfMany)?|Predict|ListHeads|GetCluster|ListShards|GetShardInfo|Retrieve"
     "|Read|Search",

@@ -1,4 +1,4 @@
-"""Random gRPC messages and metadata, mostly invalid. Pure: the caller passes the generator.
+"""Makes random gRPC messages and metadata, most of them invalid.
 
 Most texts contain MARK, so that leaked client input is easy to recognise.
 """
@@ -42,7 +42,7 @@ def random_question(rng: Random) -> tuple[str, bytes]:
 def random_shard_call(rng: Random, fingerprint: str, dimension: int) -> tuple[str, bytes]:
     """Returns the method and the message bytes of a call to a content node.
 
-    `fingerprint` and `dimension` are the node's, so that some calls are valid.
+    `fingerprint` and `dimension` are taken from the node, so that some calls are valid.
     """
     method = rng.choice(_SHARD_METHODS)
     question = _question_with_vector(rng, fingerprint, dimension)
@@ -56,7 +56,7 @@ def random_shard_call(rng: Random, fingerprint: str, dimension: int) -> tuple[st
             by_words=rng.choice(_UINTS),
         )
     elif method == "Read":
-        hits = [_hit(rng) for _ in range(rng.choice((0, 1, 2, 3)))]
+        hits = [_random_hit(rng) for _ in range(rng.choice((0, 1, 2, 3)))]
         message = shard_pb2.ReadRequest(question=question, hits=hits, max_answer_tokens=tokens)
     elif method == "Search":
         message = shard_pb2.SearchRequest(
@@ -66,7 +66,7 @@ def random_shard_call(rng: Random, fingerprint: str, dimension: int) -> tuple[st
 
 
 def random_metadata(rng: Random) -> tuple[tuple[str, str | bytes], ...]:
-    """Returns random metadata; client names are almost never repeated."""
+    """Returns random metadata. Client names almost never repeat."""
     name = f"{MARK}-{rng.randrange(1_000_000)}"
     headers: tuple[tuple[str, str | bytes], ...] = (
         ("x-winnow-client", name),
@@ -93,7 +93,7 @@ def _question_message(rng: Random) -> answer_pb2.AnswerRequest:
         "fresh": rng.choice((False, True)),
     }
     chosen = rng.sample(sorted(options), rng.randrange(4))
-    # few requests are valid, and these are small, so that the attack is no overload
+    # few requests are valid and all valid requests are small, so that the attack is no overload
     base = {"passages_to_read": 1 if rng.random() < _VALID_SHARE else 0}
     return answer_pb2.AnswerRequest(
         question=rng.choice(_TEXTS), **{**base, **{name: options[name] for name in chosen}}
@@ -116,7 +116,7 @@ def _question_with_vector(
     )
 
 
-def _hit(rng: Random) -> shard_pb2.Hit:
+def _random_hit(rng: Random) -> shard_pb2.Hit:
     row = rng.choice((0, 1, 2, 3, 10**6, 2**63, 2**64 - 1))
     return shard_pb2.Hit(
         row=row,
@@ -129,7 +129,10 @@ def _hit(rng: Random) -> shard_pb2.Hit:
 
 
 def _corrupted(data: bytes, rng: Random) -> bytes:
-    """Returns data as it is, truncated, with a flipped bit, with an unknown field, or random."""
+    """Returns `data` unchanged, truncated, or with a flipped bit or an invalid field.
+
+    Sometimes returns random bytes instead.
+    """
     choice = rng.randrange(10)
     if choice == 0:
         return data[: rng.randrange(len(data) + 1)]

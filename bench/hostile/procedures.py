@@ -1,4 +1,7 @@
-"""Procedures that attack a cluster. Each adds rows to the load and values to the stage."""
+"""Procedures that attack a cluster.
+
+Each procedure records rows of questions in the load, and other measured values in the stage.
+"""
 
 import asyncio
 import contextlib
@@ -16,23 +19,23 @@ from winnow.errors import UnavailableError
 _MEGABYTE = 1 << 20
 _MEMORY_TOLERANCE = 64 * _MEGABYTE
 _DESCRIPTOR_TOLERANCE = 8
-"""Growth of memory and descriptors after an attack that still counts as released."""
+"""Growth of memory in bytes, and of descriptors, up to which they count as released."""
 _RELEASE_TIMEOUT = 30.0
-"""Seconds in which a cluster releases memory and descriptors after an attack."""
+"""Maximum time in seconds for a cluster to release memory and descriptors after an attack."""
 _ATTACK_SECONDS = 30.0
-"""Seconds of the attack during which a process is restarted."""
+"""Duration in seconds of the attack during which a process is restarted."""
 _OPENING_SECONDS = 7.0
-"""Seconds in which an attack opens all its connections."""
+"""Seconds after the start of an attack until all its connections are open."""
 
 
 async def run_attack(stage: Stage, name: str) -> None:
-    """Runs an attack; a polite client asks before it and during it."""
+    """Runs an attack, while a polite client asks questions before and during the attack."""
     answers_before = await first_answers(stage)
     async with stage.load.at_rate(stage.rate):
-        await stage.run_until_enough("quiet")
+        await stage.run_until_enough_answers("quiet")
         before_attack = cluster_resources(stage)
         stage.begin_phase("attack")
-        # long enough for `MIN_ANSWERS`, within bounds
+        # long enough for `MIN_ANSWERS`, but at most `MAX_PHASE_FACTOR` phases
         seconds = max(stage.seconds, MIN_ANSWERS * 1.05 / stage.rate)
         target = attack_target(stage, min(seconds, stage.seconds * MAX_PHASE_FACTOR))
 
@@ -65,7 +68,7 @@ async def run_attack(stage: Stage, name: str) -> None:
     await _compare_answers(stage, answers_before)
 
 
-async def soak(stage: Stage, minutes: float) -> None:
+async def run_soak_attacks(stage: Stage, minutes: float) -> None:
     """Runs several attacks at a low rate for `minutes`, while a polite client asks."""
     answers_before = await first_answers(stage)
     seconds = minutes * 60
@@ -85,7 +88,7 @@ async def soak(stage: Stage, minutes: float) -> None:
 
 
 async def time_shutdown_under_attack(stage: Stage, attack: str) -> None:
-    """Restarts a front, then a node, by SIGTERM: first without an attack, then during one."""
+    """Restarts a front node and a content node by SIGTERM, each without and during an attack."""
     for process, address in (
         ("front", stage.cluster.fronts[0]),
         ("node 0", stage.cluster.nodes[0]),
@@ -103,7 +106,7 @@ async def time_shutdown_under_attack(stage: Stage, attack: str) -> None:
 
 
 def attack_target(stage: Stage, seconds: float) -> Target:
-    """Returns an attack's target: the first front and the first node."""
+    """Returns the first front node and the first content node as the target of an attack."""
     cluster = stage.cluster
     return Target(
         front=cluster.fronts[0], node=cluster.nodes[0], http=cluster.http, seconds=seconds
@@ -111,7 +114,7 @@ def attack_target(stage: Stage, seconds: float) -> Target:
 
 
 async def _time_shutdown(stage: Stage, process: str) -> float:
-    """Restarts a process; returns the seconds from SIGTERM to its end."""
+    """Restarts a process; returns the seconds from SIGTERM to the end of the process."""
     began = stage.load.now
     stage.cluster.processes.send(process, signal.SIGTERM)
     await asyncio.to_thread(stage.cluster.processes.wait, process)
@@ -124,7 +127,7 @@ async def _time_shutdown(stage: Stage, process: str) -> float:
 
 
 async def _compare_answers(stage: Stage, answers_before: dict[str, bytes]) -> None:
-    """Adds a value for each changed answer and each unknown label."""
+    """Adds a value to the stage for each changed answer and each unexpected label."""
     stage.show_progress("comparing answers from before and after the attack")
     now = await first_answers(stage)
     changed = [question for question, answer in answers_before.items() if now[question] != answer]

@@ -1,4 +1,4 @@
-"""Random HTTP requests as bytes, mostly invalid. Pure."""
+"""Makes random HTTP requests as bytes, most of them invalid."""
 
 import json
 import math

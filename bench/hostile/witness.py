@@ -1,4 +1,4 @@
-"""Reads what an attack must not change: answers, memory, descriptors and metric labels."""
+"""Reads answers, memory, descriptors and metric labels, which an attack must not change."""
 
 import asyncio
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _RETRY_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """Resources that all processes of a cluster hold together."""
+    """Resources in use by all processes of a cluster together."""
 
     memory: int
     """Resident bytes without mapped files."""
@@ -28,13 +28,13 @@ class Resources:
 
 
 def cluster_resources(stage: Stage) -> Resources:
-    """Reads the resources that the cluster holds now."""
+    """Reads the resources that the cluster uses now."""
     pids = stage.cluster.processes.pids()
     return Resources(processes.anonymous_bytes(pids), processes.open_descriptors(pids))
 
 
 async def first_answers(stage: Stage) -> dict[str, bytes]:
-    """Asks the first questions; returns the serialised answer to each, without ids and timings.
+    """Asks the first questions; returns each serialised answer, without request id and timings.
 
     Raises:
         OverloadedError: the front never granted all passages.

@@ -1,4 +1,4 @@
-"""Promises of scenarios, as functions that judge measurements. Pure."""
+"""Criteria of scenarios: functions that judge whether measurements keep a promise."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -19,7 +19,7 @@ from bench.scenarios.rows import (
 )
 
 MIN_ANSWERS = 500
-"""Minimum number of answers from which a p99 is judged."""
+"""Minimum number of answers to judge a p99."""
 _COVERAGE_TOLERANCE = 0.01
 
 
@@ -28,7 +28,7 @@ class Finding:
     """The verdict on one promise."""
 
     holds: bool | None
-    """True if the promise was kept, False if it was broken, None if that is inconclusive."""
+    """True if the promise was kept, False if it was broken, None if the result is inconclusive."""
     summary: str
     """The measured values and their bounds, in words."""
 
@@ -43,7 +43,8 @@ def criterion(
 ) -> Callable[Parameters, Criterion]:
     """Turns a function that judges measurements into a factory of criteria.
 
-    The factory takes the other parameters. So `all_complete("back")` returns a criterion.
+    The factory takes the parameters after `measurements`: `all_complete("back")` returns a
+    criterion.
     """
 
     @wraps(judge)
@@ -54,7 +55,7 @@ def criterion(
 
 
 def exit_code(findings: Iterable[Finding]) -> int:
-    """Returns 0 if all promises were kept, 1 if one was broken, else 3: one is inconclusive."""
+    """Returns 1 if a promise was broken, else 3 if one is inconclusive, else 0."""
     holds = [finding.holds for finding in findings]
     return 1 if False in holds else 3 if None in holds else 0
 
@@ -72,7 +73,7 @@ def all_answered_by(measurements: Measurements, phase: str, deadline: float) -> 
 
 @criterion
 def partial_answers(measurements: Measurements, phase: str) -> Finding:
-    """Answers cover all remaining shards (value `left`), and give a reason for each lost one."""
+    """Answers cover all remaining shards (value `left`), and give a reason for each lost shard."""
     rows = [row for row in measurements.phases[phase] if row.status == OK]
     left = measurements.values["left"]
     near = bool(rows) and abs(mean_coverage(rows) - left) <= _COVERAGE_TOLERANCE
@@ -94,16 +95,17 @@ def complete_after_return(measurements: Measurements, phase: str, seconds: float
 
 @criterion
 def all_complete(measurements: Measurements, phase: str, min_questions: int = 1) -> Finding:
-    """Every question was answered from the whole index; there were at least `min_questions`."""
+    """At least `min_questions` questions were asked, and all were answered from the whole index."""
     rows = measurements.phases[phase]
     lost = Counter("partial" if r.status == OK else r.status for r in rows if not r.complete)
-    summary = f"{len(rows)} of at least {min_questions}: {_format_counts(lost) or 'none lost'}"
+    summary = f"{len(rows)} of at least {min_questions} questions: "
+    summary += _format_counts(lost) or "all complete"
     return Finding(not lost and len(rows) >= min_questions, summary)
 
 
 @criterion
 def none_failed(measurements: Measurements, phase: str, min_questions: int) -> Finding:
-    """Every question was answered; there were at least `min_questions`."""
+    """At least `min_questions` questions were asked, and all were answered."""
     rows = measurements.phases[phase]
     errors = Counter(row.status for row in rows if row.status != OK)
     summary = f"{len(rows)} of {min_questions}: {_format_counts(errors) or 'none failed'}"
@@ -132,7 +134,7 @@ def p99_within(
         f"{_format_interval(baseline_p99)} of {len(before)}"
     )
     if min(len(before), len(after)) < MIN_ANSWERS:
-        return Finding(None, f"{summary}, too few answers: {MIN_ANSWERS} each are needed")
+        return Finding(None, f"{summary}, too few answers: {MIN_ANSWERS} per phase are needed")
     return Finding(is_at_most(growth, factor), summary)
 
 
@@ -153,7 +155,7 @@ def value_at_most_value(
 
 
 @criterion
-def goodput(measurements: Measurements, phase: str, share: float) -> Finding:
+def min_goodput(measurements: Measurements, phase: str, share: float) -> Finding:
     """Complete answers per second are at least `share` of the peak rate (value `peak`)."""
     rows, peak = measurements.phases[phase], measurements.values["peak"]
     reached = sum(row.complete for row in rows) / measurements.values[f"{phase} seconds"]
@@ -164,7 +166,7 @@ def goodput(measurements: Measurements, phase: str, share: float) -> Finding:
 def refused_within(measurements: Measurements, phase: str, limit: float) -> Finding:
     """Every unanswered question is refused, and the p99 of refusals is at most `limit` seconds.
 
-    The summary adds the latency of health checks in that phase, the shortest possible calls.
+    The summary adds the latency of health checks, which are the cheapest calls, for comparison.
     """
     rows = measurements.phases[phase]
     other = Counter(row.status for row in rows if row.status not in (OK, REFUSED))

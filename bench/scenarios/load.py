@@ -1,4 +1,4 @@
-"""Load on a front node, in closed loops or at a fixed rate, with a row of every question."""
+"""Sends load to a front node, in closed loops or at a fixed rate, and records every question."""
 
 import asyncio
 import contextlib
@@ -17,10 +17,10 @@ _PAUSE = 0.1
 
 
 class Load:
-    """Asks questions, and adds the row of each to the phase in which it ended."""
+    """Asks questions, and records each as a row of the phase in which it ended."""
 
     def __init__(self, ask: Callable[[str], Awaitable[Row]], questions: Sequence[str]) -> None:
-        """`ask` sends a question and returns its row; both times may be 0."""
+        """`ask` sends a question and returns its row. `Load` sets the two times of the row."""
         self._ask = ask
         self._questions = itertools.cycle(questions)
         self._clock = asyncio.get_running_loop().time
@@ -42,7 +42,7 @@ class Load:
         return row
 
     async def run_closed_loop(self, clients: int, seconds: float) -> float:
-        """Runs `clients` that each ask one question after the other.
+        """Runs `clients` clients, each of which asks one question after the other.
 
         Returns:
             complete answers per second
@@ -61,7 +61,10 @@ class Load:
 
     @contextlib.asynccontextmanager
     async def at_rate(self, rate: float) -> AsyncIterator[None]:
-        """Asks `rate` questions a second within the context; its exit waits for running ones."""
+        """Asks `rate` questions per second within the context.
+
+        The exit of the context waits for questions in flight.
+        """
         running: set[asyncio.Task[Row]] = set()
 
         async def send_on_schedule() -> None:
@@ -85,12 +88,12 @@ class FrontAsker:
     """Asks a front node a question, returns its row, and keeps the last reply."""
 
     def __init__(self, client: AnswerClient, deadline: float, passages: int | None = None) -> None:
-        """`deadline` is in seconds; `passages` to read are the server's default if None."""
+        """`deadline` is in seconds. `passages` is the number to read; None for the default."""
         self._client, self._deadline, self._passages = client, deadline, passages
         self.reply = answer_pb2.AnswerResponse()
 
     async def __call__(self, question: str) -> Row:
-        """Returns the question's row; both times are 0."""
+        """Asks a question and returns its row, whose two times are 0."""
         request = answer_pb2.AnswerRequest(
             question=question, passages_to_read=self._passages, max_loss=0, fresh=True
         )

@@ -13,15 +13,15 @@ class Proxy:
     def __init__(self, port: int) -> None:
         self.address = f"127.0.0.1:{port}"
         self.target = ""
-        """HOST:PORT of the server; while it is empty, the proxy closes every connection."""
+        """HOST:PORT of the server. While it is empty, the proxy closes every connection."""
         self.delay = 0.0
-        """Seconds by which the proxy delays each chunk of a reply; delays do not add up."""
+        """Seconds by which each chunk of a reply is delayed. Delays of chunks do not add up."""
         self._port = port
         self._connections: set[asyncio.Task[None]] = set()
 
     @contextlib.asynccontextmanager
     async def listening(self) -> AsyncIterator["Proxy"]:
-        """Listens within the context; its exit closes every connection."""
+        """Listens within the context. The exit of the context closes every connection."""
         server = await asyncio.start_server(self._accept, "127.0.0.1", self._port)
         try:
             yield self

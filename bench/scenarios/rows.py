@@ -1,4 +1,4 @@
-"""Outcomes of single questions, and statistics of many. Pure."""
+"""Rows, which are outcomes of single questions, and statistics of many rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -9,7 +9,7 @@ from winnow.v1 import answer_pb2
 OK = "OK"
 REFUSED = "RESOURCE_EXHAUSTED"
 HEALTH = "health checks"
-"""Name of the phase of health checks, which are almost free to serve."""
+"""Phase name for the rows of health checks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,20 +17,20 @@ class Row:
     """The outcome of one question."""
 
     due: float
-    """When the question was due, in seconds since the start of the load."""
+    """Scheduled time of the question, in seconds since the start of the load."""
     seconds: float
-    """Latency, counted from when the question was due, even if it was sent later."""
+    """Latency in seconds since `due`, even if the question was sent later."""
     status: str = OK
     """OK, or the name of another gRPC status."""
     _: KW_ONLY
     coverage: float = 1.0
     """Searched share of the index's passages, 0 to 1."""
     complete: bool = True
-    """Whether the question was answered from the whole index; False if it failed."""
+    """Whether the question was answered from the whole index; False for a failed question."""
     has_reasons: bool = True
     """Whether the reply has a reason for each shard that was not searched."""
     reason: str = ""
-    """The first of these reasons."""
+    """The first reason of a shard that was not searched; empty without such a shard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +44,12 @@ class Measurements:
 
 
 def failed_row(status: str) -> Row:
-    """Returns the row of a failed question; both times are 0."""
+    """Returns the row of a failed question, whose two times are 0."""
     return Row(0.0, 0.0, status, coverage=0.0, complete=False)
 
 
 def answered_row(reply: answer_pb2.AnswerResponse) -> Row:
-    """Returns the row of an answered question; both times are 0."""
+    """Returns the row of an answered question, whose two times are 0."""
     coverage = reply.coverage
     searched = answer_pb2.ShardCoverage.STATUS_SEARCHED
     reasons = [shard.reason for shard in coverage.shards if shard.status != searched]
@@ -64,12 +64,12 @@ def answered_row(reply: answer_pb2.AnswerResponse) -> Row:
 
 
 def availability(rows: Sequence[Row]) -> float:
-    """Returns the share of the questions that were answered, completely or in part."""
+    """Returns the share of questions that were answered, completely or in part."""
     return sum(row.status == OK for row in rows) / len(rows) if rows else 0.0
 
 
 def completeness(rows: Sequence[Row]) -> float:
-    """Returns the share of the questions that were answered from the whole index."""
+    """Returns the share of questions that were answered from the whole index."""
     return sum(row.complete for row in rows) / len(rows) if rows else 0.0
 
 

@@ -35,17 +35,17 @@ _SYMBOLS = {True: "[green]✓[/]", False: "[red]✗[/]", None: "[yellow]?[/]"}
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A fault or an attack, and the promises of a cluster that meets it."""
+    """A fault or an attack, and the promises that a cluster must keep in it."""
 
     description: str
     procedure: Callable[[Stage], Awaitable[None]]
-    """Causes the fault or attack; adds rows to the load and values to the stage."""
+    """Causes the fault or attack, and records rows in the load and values in the stage."""
     criteria: tuple[Criterion, ...]
     setup: Setup = field(default_factory=Setup)
 
 
 def add_arguments(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
-    """Adds the flags that all benchmarks with scenarios share; `names` are those of scenarios."""
+    """Adds the flags that all benchmarks with scenarios share. `names` are the scenario names."""
     add_index_and_questions(parser)
     parser.add_argument(
         "--only", choices=[*names], action="append", help="scenario to run; may be repeated"
@@ -59,10 +59,10 @@ def run(
     """Runs the chosen scenarios and prints the findings; returns the exit code.
 
     Args:
-        options: parsed flags, as `add_arguments` adds them
+        options: the parsed flags of `add_arguments`
         scenarios: all scenarios by name
-        one_cluster: whether all scenarios run on one cluster, with the setup of the first, so that
-            effects of one scenario on the next are found; else each has a separate cluster
+        one_cluster: whether all scenarios run on one cluster with the setup of the first scenario,
+            to find effects of one scenario on the next; else each scenario has a separate cluster
 
     """
     chosen = {name: scenarios[name] for name in scenarios if name in (options.only or scenarios)}
@@ -73,7 +73,7 @@ def run(
     if options.json:
         print(json.dumps({name: _as_json(*result) for name, result in results.items()}, indent=2))
     else:
-        Console(highlight=False).print(_table(chosen, results))
+        Console(highlight=False).print(_results_table(chosen, results))
     return exit_code(finding for _, found in results.values() for finding in found)
 
 
@@ -90,7 +90,7 @@ async def _run_on_one_cluster(
             options.index, questions, setup, options.seconds, status.update
         ) as stage:
             for name, scenario in scenarios.items():
-                stage.show_progress = _progress_of(status, f"{name} ({scenario.description})")
+                stage.show_progress = _progress_reporter(status, f"{name} ({scenario.description})")
                 await scenario.procedure(stage)
                 measurements = Measurements(defaultdict(list, stage.load.rows), dict(stage.values))
                 findings = [judge(measurements) for judge in scenario.criteria]
@@ -101,11 +101,11 @@ async def _run_on_one_cluster(
                 stage.values.clear()
 
 
-def _progress_of(status: Status, title: str) -> Callable[[str], None]:
+def _progress_reporter(status: Status, title: str) -> Callable[[str], None]:
     return lambda step: status.update(f"{title}: {step}")
 
 
-def _table(scenarios: Mapping[str, Scenario], results: Results) -> Table:
+def _results_table(scenarios: Mapping[str, Scenario], results: Results) -> Table:
     table = Table("", "scenario", "finding")
     for name, (_, findings) in results.items():
         for number, finding in enumerate(findings):
@@ -134,6 +134,6 @@ def _as_json(measurements: Measurements, findings: Sequence[Finding]) -> dict[st
 
 
 def _p99_interval_ms(rows: Sequence[Row]) -> list[float | None]:
-    """Returns the confidence interval of the p99, in ms; the upper end is None if unbounded."""
+    """Returns the confidence interval of the p99 in ms. An infinite upper bound becomes None."""
     p99 = quantile(latencies(rows), 0.99)
     return [p99.low * 1e3, None if math.isinf(p99.high) else p99.high * 1e3]

@@ -1,4 +1,4 @@
-"""A cluster of real processes on which a scenario runs, with its load and measurements."""
+"""The stage of a scenario: a cluster of real processes, the load on it, and measurements."""
 
 import asyncio
 import contextlib
@@ -22,7 +22,7 @@ DEADLINE = 2.0
 POLL = 0.02
 """Seconds between two checks of a condition."""
 MAX_PHASE_FACTOR = 4
-"""Longest duration of a phase that waits for answers, as a multiple of `Stage.seconds`."""
+"""Maximum duration of a phase that waits for answers, as a multiple of `Stage.seconds`."""
 _CLIENTS = 8
 _WARM_UP = 20
 _TIMEOUT = 60.0
@@ -30,7 +30,7 @@ _TIMEOUT = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """The parts of a scenario's cluster, and the load on it."""
+    """Settings of a scenario's cluster, and of the load on the cluster."""
 
     replicas: int = 1
     fronts: int = 1
@@ -39,13 +39,14 @@ class Setup:
     foreign_node: bool = False
     """Whether the front also polls `Stage.foreign_address`, where a procedure starts a node."""
     separate_cores: bool = False
-    """Whether content nodes get one half of the cores, and fronts and clients the other half, as if
-    the halves were machines. A single core is shared.
+    """Whether content nodes run on one half of the cores, and fronts and clients on the other half.
+
+    The halves stand for separate machines. A single core is shared.
     """
     passages: int | None = None
     """Passages to read for each question; the server's default if None."""
     min_answers: int = 0
-    """Answers for which `Stage.run_until_enough` waits, within bounds."""
+    """Number of answers for which `Stage.run_until_enough_answers` waits."""
     client: str = ""
     """Name of the client that asks the questions."""
     http: bool = False
@@ -56,7 +57,7 @@ class Setup:
 
 @dataclass(slots=True, kw_only=True)
 class Stage:
-    """One cluster under load."""
+    """One cluster under load, with its measurements."""
 
     cluster: LocalCluster
     asker: FrontAsker
@@ -72,9 +73,9 @@ class Stage:
     index: Path
     setup: Setup
     rate: float = 0.0
-    """Questions a second."""
+    """Rate of the load, in questions per second."""
     values: dict[str, float] = field(default_factory=dict)
-    """Other measurements, by name."""
+    """Measured values by name, besides the rows of `load`."""
 
     async def measure_peak(self) -> None:
         """Measures the peak rate (value `peak`), and sets the rate of the load."""
@@ -86,7 +87,7 @@ class Stage:
         self.rate = max(self.values["peak"], 2.0) * self.setup.load
 
     def begin_phase(self, name: str) -> None:
-        """Begins a phase. Results of questions are counted in the phase in which they end."""
+        """Starts a phase. A question counts in the phase in which it ends."""
         self.load.phase = name
         self.show_progress(name)
 
@@ -97,7 +98,7 @@ class Stage:
         await asyncio.sleep(self.seconds * times)
         self.values[f"{phase} seconds"] = self.load.now - started
 
-    async def run_until_enough(self, phase: str) -> None:
+    async def run_until_enough_answers(self, phase: str) -> None:
         """Runs a phase until it has enough answers, for at most `MAX_PHASE_FACTOR` durations."""
         await self.run_phase(phase)
         rows, started = self.load.rows[phase], self.load.now
@@ -159,12 +160,12 @@ class Stage:
 
 @contextlib.contextmanager
 def _separate_cores(cluster: LocalCluster) -> Iterator[None]:
-    """Starts a cluster; its content nodes get one half of the cores, its fronts the other half."""
+    """Starts a cluster with content nodes on one half of the cores and fronts on the other half."""
     cores = sorted(os.sched_getaffinity(0))
     half = len(cores) // 2
     nodes, other_cores = cores[half:], cores[:half] or cores
     try:
-        os.sched_setaffinity(0, nodes)  # children inherit it
+        os.sched_setaffinity(0, nodes)  # children inherit the affinity
         cluster.start()
         os.sched_setaffinity(cluster.processes.pid("front"), other_cores)
         os.sched_setaffinity(0, other_cores)
@@ -181,7 +182,7 @@ async def open_stage(
     seconds: float,
     show_progress: Callable[[str], None],
 ) -> AsyncIterator[Stage]:
-    """Starts a cluster, and measures its peak rate; `seconds` is the usual duration of a phase."""
+    """Starts a cluster and measures its peak rate. `seconds` is the usual duration of a phase."""
     front, metrics, http, proxy_port, foreign_port, *more_fronts = free_ports(4 + setup.fronts)
     proxy, foreign_address = Proxy(proxy_port), f"127.0.0.1:{foreign_port}"
     plan = LocalPlan(

@@ -11,7 +11,7 @@ from models.assemble import amend_manifest
 from models.cli import options
 from models.data import DataDirectory
 from models.measuring.verify import Verdict
-from models.network.weights import minilm
+from models.network.weights import open_minilm
 from models.steps import verification
 from models.steps.accuracy import gold_figures, require_matching_reader
 from models.workspace import Workspace
@@ -26,7 +26,7 @@ def measure(
     layers: options.LayersOption = None,
     split_layers: options.SplitLayersOption = 0,
 ) -> None:
-    """Measure exact match and F1 on gold paragraphs and write them into the bundle."""
+    """Measure exact match and F1 on gold paragraphs and write both into the bundle."""
     kind = options.reader_kind(layers, split_layers)
     gold = gold_figures(Workspace(work), bundle, DataDirectory(data), None, kind)
     record_accuracy(bundle, gold=gold)
@@ -40,7 +40,7 @@ def record(
             help="Question set and output of winnow evaluate --max-loss 0 --json, as NAME=FILE."
         ),
     ],
-    index: Annotated[str, typer.Option(help="Contents of the index, in words.")],
+    index: Annotated[str, typer.Option(help="Description of the index, as free text.")],
     bundle: options.BundleOption = options.BUNDLE,
 ) -> None:
     """Write the accuracy of a running system into the bundle.
@@ -108,7 +108,7 @@ def verify(
         )
     kind = options.reader_kind(layers, split_layers)
     require_matching_reader(Workspace(work), bundle, kind)
-    with minilm(base_weights) as directory:
+    with open_minilm(base_weights) as directory:
         verdict, gold = verification.verify(
             directory, Workspace(work), bundle, DataDirectory(data), max_loss, limit, kind
         )

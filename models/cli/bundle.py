@@ -11,7 +11,7 @@ from models.cli import options
 from models.cli.accuracy import verify
 from models.cli.mining import mine
 from models.cli.training import train_encoder, train_reader
-from models.network.weights import minilm
+from models.network.weights import open_minilm
 from models.steps import calibration
 from models.steps.bundle import (
     LADDER_ENCODERS,
@@ -20,10 +20,10 @@ from models.steps.bundle import (
     MINILM_LAYERS,
     BundleNaming,
     LadderBundle,
+    copy_score,
     ladder_bundles,
     make_bundle,
     make_ladder_bundle,
-    share_score,
 )
 from models.steps.graphs import export_encoder, export_reader
 from models.steps.mining import is_mined
@@ -65,7 +65,7 @@ def assemble(
     """Export the trained networks in int8 and make a bundle of them."""
     kind = options.reader_kind(layers, split_layers)
     workspace = Workspace(work)
-    with minilm(base_weights) as directory:
+    with open_minilm(base_weights) as directory:
         if split_layers:
             export_split_reader(directory, workspace, split_layers)
         elif layers is not None:
@@ -96,7 +96,7 @@ def calibrate(
         bool,
         typer.Option(
             "--found",
-            help="Fit on passages of mine-ranking, and keep the weight of matching words.",
+            help="Fit on the passages of mine-ranking. Keeps the weight of matching words.",
         ),
     ] = False,
 ) -> None:
@@ -128,7 +128,7 @@ def build(
     After an interruption, the same command continues. Takes about three hours on two cores with
     bfloat16.
     """
-    with minilm(base_weights) as directory:
+    with open_minilm(base_weights) as directory:
         _mine_if_needed(data, directory, work, extra_passages)
         train_encoder(directory, work, scale=scale, seed=seed)
         _mine_if_needed(data, directory, work, extra_passages)
@@ -185,7 +185,7 @@ def ladder(
     """
     workspace = Workspace(work)
     reader_layers, encoder_layers = reader or LADDER_READERS, encoder or LADDER_ENCODERS
-    with minilm(base_weights) as directory:
+    with open_minilm(base_weights) as directory:
         for layers in encoder_layers:
             train_encoder(directory, work, data, layers, seed=seed)
             export_small_encoder(directory, workspace, layers)
@@ -208,8 +208,11 @@ def _make_ladder_bundles(
     calibrated: Path,
     encoder_layers: Sequence[int],
 ) -> None:
-    """Makes the other bundles with this reader. They share the score of the calibrated bundle."""
+    """Makes the bundles that pair this reader with smaller encoders.
+
+    Each bundle gets the final score of the bundle `calibrated`.
+    """
     for ladder_bundle in ladder_bundles(reader_layers, encoder_layers):
         make_ladder_bundle(weights, workspace, bundles / ladder_bundle.name, ladder_bundle)
-        share_score(calibrated, bundles / ladder_bundle.name)
+        copy_score(calibrated, bundles / ladder_bundle.name)
         typer.echo(bundles / ladder_bundle.name)

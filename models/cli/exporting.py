@@ -9,7 +9,7 @@ from models.cli import options
 from models.exporting.bundle import CheckpointDirectories, ExportOptions, export_bundle
 from models.exporting.graph import Precision
 from models.exporting.manifest import ExportNaming
-from models.exporting.random_bundle import Shape, random_bundle
+from models.exporting.random_bundle import ReaderSize, random_bundle
 from models.exporting.sentence import Pooling, Similarity
 from models.steps.bundle import MAX_ANSWER_TOKENS
 from winnow.bundle import load_bundle
@@ -80,11 +80,11 @@ def export(
         typer.echo,
     )
     size = sum(entry.bytes for entry in exported.manifest.files.values())
-    typer.echo(f"{bundle}: {size / 1e6:.1f} MB; measure its accuracy by `winnow evaluate`")
+    typer.echo(f"{bundle}: {size / 1e6:.1f} MB; measure its accuracy with `winnow evaluate`")
 
 
 def random(
-    shape: Annotated[Shape, typer.Option(help="Size of the reader.")],
+    shape: Annotated[ReaderSize, typer.Option(help="Size of the reader.")],
     bundle: _Target,
     source: Annotated[
         Path | None,

@@ -14,7 +14,7 @@ from models.cli import options
 from models.data import DataError
 from models.heads.making import HeadMaker, make_head
 from models.heads.record import HeadNaming
-from models.heads.refit import Refit
+from models.heads.refit import RefitPlan
 from models.heads.refit import refit as refit_heads
 from models.heads.rows import Fields
 from models.heads.settings import (
@@ -28,7 +28,7 @@ from models.heads.settings import (
 )
 from models.heads.unfrozen import EPOCHS as UNFROZEN_EPOCHS
 from models.heads.unfrozen import measure_unfrozen
-from models.network.weights import minilm
+from models.network.weights import open_minilm
 from models.workspace import Workspace
 from winnow.bundle import load_bundle
 from winnow.cli.output import AsJson, print_json
@@ -52,7 +52,7 @@ def _parse_encoder_group(value: str | None) -> str | None:
     """Returns the name if it is valid for an encoder group of a front node."""
     if value is not None and not _ENCODER_GROUP.fullmatch(value):
         raise typer.BadParameter(
-            f"{quoted(value)} is not the name of an encoder group: use 1 to 64 of a-z, 0-9, dot, "
+            f"invalid encoder group {quoted(value)}: use 1 to 64 characters of a-z, 0-9, dot, "
             "dash and underscore, as in --rings of `winnow front`"
         )
     return value
@@ -61,7 +61,7 @@ def _parse_encoder_group(value: str | None) -> str | None:
 def _parse_licences(values: list[str]) -> dict[str, str]:
     licences = dict(value.partition("=")[::2] for value in values)
     if not all(name and licence for name, licence in licences.items()):
-        raise typer.BadParameter("a licence is WHAT=LICENCE, such as data='CC BY 4.0'")
+        raise typer.BadParameter("a licence must be WHAT=LICENCE, such as data='CC BY 4.0'")
     return licences
 
 
@@ -173,15 +173,15 @@ def train_head(
     seed: options.SeedOption = options.SEED,
     as_json: AsJson = False,
 ) -> None:
-    """Train a head on labelled texts, on the states of a bundle's encoder.
+    """Train a head on labelled texts.
 
-    Takes minutes on two cores. With --work, states are cached there. The encoder is not changed.
-    The head is exported in int8, calibrated, measured and written to --out. Publish it with
-    `winnow heads publish`.
+    The head's input is the token states of a bundle's encoder, which is not changed. --work caches
+    these states for the next run. Takes minutes on two cores. The head is exported in int8,
+    calibrated, measured and written to --out. Publish it with `winnow heads publish`.
     """
     if out is None and not unfreeze:
         raise typer.BadParameter(
-            f"--out is missing: set --out my-heads/{head_id}, or only measure by --unfreeze"
+            f"--out is missing: set --out my-heads/{head_id}, or only measure with --unfreeze"
         )
     plan = HeadPlan(
         epochs=epochs or DEFAULT_PLAN.epochs,
@@ -214,7 +214,7 @@ def train_head(
     with _states_cache(work) as states_cache:
         maker = HeadMaker(load_bundle(bundle), states_cache, max_loss, _report)
         if unfreeze:
-            with minilm(base_weights) as directory:
+            with open_minilm(base_weights) as directory:
                 _print_figures(
                     f"{head_id}, with a separate encoder",
                     measure_unfrozen(job, maker, directory, epochs or UNFROZEN_EPOCHS),
@@ -229,7 +229,7 @@ def train_head(
 
 @contextmanager
 def _states_cache(work: Path | None) -> Iterator[Path]:
-    """Yields the directory that caches states: in `work`, or a temporary directory."""
+    """Yields the cache directory of states: in `work`, or temporary if `work` is None."""
     if work is not None:
         yield Workspace(work).states
         return
@@ -283,10 +283,10 @@ def refit(
     reason and exits with 1. Ctrl-C is safe: run the command again to resume.
     """
     loaded = load_bundle(bundle)
-    if "://" not in target:  # open_store takes a missing directory for a lost disk
+    if "://" not in target:  # open_store would report a missing directory as a lost disk
         Path(target).mkdir(parents=True, exist_ok=True)
     with _states_cache(work) as states_cache:
-        plan = Refit(
+        plan = RefitPlan(
             old=open_store(source),
             new=open_store(target),
             group=group or loaded.manifest.name,
@@ -333,11 +333,11 @@ def measure_heads(
 ) -> None:
     """Train a head on each public data set and measure it on the test set.
 
-    This command with --out makes the heads that come with Winnow.
+    With --out, the command makes the heads that come with Winnow.
     """
     if unknown := set(head_ids or []) - set(_BENCHMARK_IDS):
         raise DataError(
-            f"no such head: {', '.join(sorted(unknown))}; there are {', '.join(_BENCHMARK_IDS)}"
+            f"unknown head {', '.join(sorted(unknown))}: choose from {', '.join(_BENCHMARK_IDS)}"
         )
     maker = HeadMaker(load_bundle(bundle), Workspace(work).states, MAX_LOSS, _report)
     results: dict[str, dict[str, Any]] = {}
@@ -347,7 +347,7 @@ def measure_heads(
         _report(f"{each.id}: {each.name}")
         started = time.monotonic()
         if unfreeze:
-            with minilm(base_weights) as directory:
+            with open_minilm(base_weights) as directory:
                 figures = measure_unfrozen(each.job(data), maker, directory, UNFROZEN_EPOCHS)
         else:
             figures = _make_benchmark_head(each, data, out, maker)

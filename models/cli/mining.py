@@ -7,7 +7,7 @@ import typer
 
 from models.cli import options
 from models.data import DataDirectory
-from models.network.weights import minilm
+from models.network.weights import open_minilm
 from models.steps import clozes, ranking
 from models.steps.graphs import export_encoder
 from models.steps.mining import mine_questions
@@ -24,14 +24,14 @@ def mine(
 ) -> None:
     """Find hard negatives for every training question.
 
-    A hard negative is a passage near the question that lacks every answer. The encoder is exported
-    first, because the negatives are its own mistakes.
+    A hard negative is a passage near the question that contains none of its answers. The command
+    first exports the encoder, because hard negatives are this encoder's mistakes.
     """
     workspace = Workspace(work).create()
-    with minilm(base_weights) as directory:
+    with open_minilm(base_weights) as directory:
         export_encoder(directory, workspace)
         count = mine_questions(DataDirectory(data), directory, workspace, extra_passages)
-    typer.echo(f"{workspace.mined}: {many(count, 'question')}")
+    typer.echo(f"{workspace.mined_questions}: {many(count, 'question')}")
 
 
 def mine_clozes(
@@ -39,18 +39,18 @@ def mine_clozes(
     bundle: options.BundleOption = options.TEACHER,
     work: options.WorkOption = options.WORK,
     passages: Annotated[
-        int, typer.Option(min=1, help="Wikipedia passages to make one question of each.")
+        int, typer.Option(min=1, help="Number of Wikipedia passages, with one question from each.")
     ] = 80_000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random choice of passages.")] = 0,
 ) -> None:
-    """Make cloze questions of Wikipedia's sentences.
+    """Make cloze questions from Wikipedia sentences.
 
     The answer is a phrase of a sentence. A question is kept if the bundle's reader finds the phrase
     in another passage or in the sentence's own passage. Takes about twenty minutes on two cores.
     """
     workspace = Workspace(work)
     count = clozes.mine_clozes(DataDirectory(data), load_bundle(bundle), workspace, passages, seed)
-    typer.echo(f"{workspace.clozes}: {many(count, 'question')}")
+    typer.echo(f"{workspace.cloze_questions}: {many(count, 'question')}")
 
 
 def mine_ranking(
@@ -70,4 +70,4 @@ def mine_ranking(
     """
     workspace = Workspace(work)
     count = ranking.mine_ranking(DataDirectory(data), index, load_bundle(bundle), workspace)
-    typer.echo(f"{workspace.ranked}: {many(count, 'question')}")
+    typer.echo(f"{workspace.ranking_questions}: {many(count, 'question')}")

@@ -27,12 +27,15 @@ WeightsOption = Annotated[
 WorkOption = Annotated[Path, typer.Option(help="Directory of checkpoints and exported graphs.")]
 BundleOption = Annotated[Path, typer.Option(help="Directory of the bundle.")]
 ExtraPassagesOption = Annotated[
-    int, typer.Option("--extra", min=1, help="Wikipedia passages to search for hard negatives.")
+    int,
+    typer.Option(
+        "--extra", min=1, help="Number of Wikipedia passages to search for hard negatives."
+    ),
 ]
 MaxLossOption = Annotated[
     float,
     typer.Option(
-        help="Largest loss of exact match by int8 or bfloat16 on a question set, in points."
+        help="Largest loss of exact match that int8 or bfloat16 may cause on a set, in points."
     ),
 ]
 QuantisedShareOption = Annotated[
@@ -51,7 +54,7 @@ ClozesOption = Annotated[
         help="Passes over cloze questions (mine-clozes), independent of --scale. 0 for none.",
     ),
 ]
-NegativesOption = Annotated[int, typer.Option(min=1, help="Negatives of each question.")]
+NegativesOption = Annotated[int, typer.Option(min=1, help="Hard negatives of each question.")]
 SplitLayersOption = Annotated[
     int,
     typer.Option(

@@ -10,9 +10,9 @@ import typer
 from models.cli import options
 from models.data import DataDirectory
 from models.network.restoring import restore_weights
-from models.network.weights import minilm, open_tokenizer
+from models.network.weights import open_minilm, open_tokenizer
 from models.packed.networks import ENCODER, READER, TEACHER, save_networks
-from models.packed.packing import pack as pack_data
+from models.packed.packing import write_pack
 from models.steps import packed
 from models.steps.bundle import MINILM_LAYERS
 from models.steps.split_reader import bundle_weights
@@ -34,16 +34,16 @@ def pack(
     base_weights: options.WeightsOption = options.WEIGHTS,
     bundle: options.BundleOption = options.BUNDLE,
     teacher: Annotated[
-        Path, typer.Option(help="Bundle with the full cross-encoder, which teaches.")
+        Path, typer.Option(help="Bundle whose full cross-encoder is the teacher.")
     ] = options.TEACHER,
-    out: Annotated[Path, typer.Option(help="Directory to write.")] = _PACK,
+    out: Annotated[Path, typer.Option(help="Directory to write the pack to.")] = _PACK,
     split_layers: SplitLayersOption = _SPLIT_LAYERS,
     clozes: Annotated[int, typer.Option(min=0, help="Cloze questions to make.")] = 60_000,
 ) -> None:
     """Tokenise all passages and questions for training on a GPU.
 
-    Also writes the networks of two bundles with a split reader and a full cross-encoder. Takes
-    about ten minutes on one core.
+    Also writes the networks of --bundle, which has a split reader, and of --teacher. Takes about
+    ten minutes on one core.
     """
     student, whole = load_bundle(bundle), load_bundle(teacher)
     states = {
@@ -51,11 +51,11 @@ def pack(
         TEACHER: restore_weights(whole.reader),
         READER: bundle_weights(bundle, split_layers),
     }
-    with minilm(base_weights) as directory:
+    with open_minilm(base_weights) as directory:
         config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
         words = student.manifest.retrieval.words
         save_networks(out / packed.NETWORKS, config, words, states)
-        count = pack_data(DataDirectory(data), open_tokenizer(directory), out, clozes)
+        count = write_pack(DataDirectory(data), open_tokenizer(directory), out, clozes)
     typer.echo(f"{out}: {many(count, 'question')}")
 
 
@@ -66,7 +66,8 @@ def train_retrieval(
     mining: Annotated[float, typer.Option(min=1, help="Seconds to search for candidates.")] = 45,
     late: Annotated[float, typer.Option(min=1, help="Seconds to train late interaction.")] = 80,
     encoder: Annotated[
-        float, typer.Option(min=0, help="Seconds of each of the encoder's two rounds; 0 for none.")
+        float,
+        typer.Option(min=0, help="Seconds for each of two rounds of encoder training. 0 for none."),
     ] = 60,
     mean_late: Annotated[
         float,
@@ -77,9 +78,9 @@ def train_retrieval(
 ) -> None:
     """Train late interaction and the encoder on a GPU.
 
-    Also measures both. Development sets are only measured. Writes figures.json, late-shipped.pt,
-    late-mean.pt, the run of the encoder, and mined.pt, which train-packed-reader needs. After an
-    interruption, the same command starts from the beginning.
+    Also measures both on the development sets, which are never trained on. Writes figures.json,
+    late-shipped.pt, late-mean.pt, the run of the encoder, and mined.pt, which train-packed-reader
+    needs. An interrupted command starts from the beginning.
     """
     budget = packed.Budget(mining=mining, late=late, encoder=encoder, mean_late=mean_late)
     packed.RetrievalTraining(pack, work, device, timed_report()).run(budget)
@@ -97,15 +98,16 @@ def train_packed_reader(
 ) -> None:
     """Train the split reader on a GPU, on the questions that train-retrieval mined.
 
-    It begins with the reader of the pack. `winnow models assemble --apart` makes a bundle of it.
+    Training starts from the reader of the pack. `winnow models assemble --apart` makes a bundle of
+    the trained reader.
     """
     schedule = Schedule(rate, quantised=quantised_share, seed=seed)
-    plan = packed.ReaderTraining(pack, work, device, split_layers)
+    plan = packed.ReaderTrainingJob(pack, work, device, split_layers)
     packed.train_reader(plan, schedule, seconds, timed_report())
 
 
 def timed_report() -> packed.Report:
-    """Returns a report that prints lines on standard error with the seconds since now."""
+    """Returns a function that prints lines to standard error, with the seconds since this call."""
     started = time.monotonic()
 
     def report(line: str) -> None:

@@ -8,7 +8,7 @@ import typer
 
 from models.cli import options
 from models.data import DataDirectory
-from models.network.weights import minilm
+from models.network.weights import open_minilm
 from models.steps import ranking, split_reader, training
 from models.steps.bundle import MINILM_LAYERS
 from models.steps.clozes import with_clozes
@@ -51,7 +51,7 @@ def train_encoder(
     if rate is None:
         rate = _ENCODER_RATE if layers is None else _SMALL_ENCODER_RATE
     schedule = Schedule(rate, _WARMUP, quantised_share, seed)
-    with minilm(base_weights) as directory:
+    with open_minilm(base_weights) as directory:
         if layers is None:
             passes = options.scale_passes(training.ENCODER_PASSES, scale)
             plan = EncodingPlan(passes=passes, passages=passages)
@@ -92,7 +92,7 @@ def train_reader(
     workspace = Workspace(work)
     plan = ReadingPlan(options.scale_passes(training.READER_PASSES, scale), questions, negatives)
     schedule = Schedule(rate, quantised=quantised_share, seed=seed)
-    with minilm(base_weights) as directory:
+    with open_minilm(base_weights) as directory:
         if layers is None:
             for number, run in enumerate(workspace.reader_runs(members)):
                 seeded = replace(schedule, seed=seed + number)
@@ -128,16 +128,16 @@ def train_ranking(
     passes = with_clozes(options.scale_passes(ranking.RANKING_PASSES, scale), clozes)
     plan = ReadingPlan(passes, questions, negatives, absolute_weight)
     schedule = Schedule(rate, quantised=quantised_share, seed=seed)
-    with minilm(base_weights) as directory:
+    with open_minilm(base_weights) as directory:
         ranking.train_ranking(
             directory, workspace, load_bundle(bundle), plan, schedule, checkpoint_every
         )
 
 
 _STATES_FADE = 0.7
-"""Share of the run over which the teacher's states lose their weight with --own-ranking.
+"""Share of the run in which the weight of the teacher's states falls to 0, with --own-ranking.
 
-A student that learns its own ranking has to move away from these states.
+A student that learns its own ranking has to move away from the teacher's states.
 """
 
 
@@ -198,7 +198,7 @@ def train_split_reader(
     continues.
     """
     if average and begin_with is None:
-        raise typer.BadParameter("--average needs --begin-with: name a run to average with")
+        raise typer.BadParameter("--average needs --begin-with: name the run to average with")
     workspace = Workspace(work)
     passes = with_clozes(options.scale_passes(training.READER_PASSES, scale), clozes)
     plan = ReadingPlan(passes, questions, negatives, absolute_weight)
@@ -207,7 +207,7 @@ def train_split_reader(
     if own_ranking:
         split_plan = replace(split_plan, answers=1.0, fading=_STATES_FADE, ranks=False)
     schedule = Schedule(rate, quantised=quantised_share, seed=seed)
-    with minilm(base_weights) as directory:
+    with open_minilm(base_weights) as directory:
         split_reader.train_split_reader(
             directory,
             workspace,

@@ -1,1 +1,1 @@
-"""Export of third-party checkpoints in the Hugging Face layout as bundles."""
+"""Exports third-party checkpoints in the Hugging Face layout as bundles."""

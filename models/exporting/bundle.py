@@ -1,7 +1,4 @@
-"""Makes a bundle of checkpoints: the order of all steps.
-
-The bundle appears under its name only when it is complete.
-"""
+"""Exports checkpoints as a bundle, which appears under its name only when it is complete."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from models.assemble import ENCODER, READER, TOKENIZER
-from models.exporting.encoder import Side, choose_pooling, choose_similarity, open_encoder
+from models.exporting.encoder import EncoderSide, choose_pooling, choose_similarity, open_encoder
 from models.exporting.files import CheckpointError, require_as_downloaded, write_atomically
 from models.exporting.graph import ExportedNetwork, GraphWriter, Precision
 from models.exporting.layout import Checkpoint, read_checkpoint
@@ -25,12 +22,15 @@ from models.exporting.sentence import Pooling, Similarity
 from models.exporting.vocabulary import save_vocabulary, shared_vocabulary
 from winnow.bundle import Bundle, load_bundle
 
-_ENCODERS = {Side.QUESTION: "question_encoder.onnx", Side.PASSAGE: "passage_encoder.onnx"}
+_ENCODERS = {
+    EncoderSide.QUESTION: "question_encoder.onnx",
+    EncoderSide.PASSAGE: "passage_encoder.onnx",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class CheckpointDirectories:
-    """Directories in the Hugging Face layout. Both encoders may have the same one."""
+    """Checkpoint directories in the Hugging Face layout. The encoders may share a directory."""
 
     question: Path
     passage: Path
@@ -39,7 +39,7 @@ class CheckpointDirectories:
 
 @dataclass(frozen=True, slots=True)
 class ExportOptions:
-    """Options of an export. None takes the setting of the checkpoint."""
+    """Options of an export. None selects the setting of the checkpoint."""
 
     pooling: Pooling | None = None
     similarity: Similarity | None = None
@@ -83,7 +83,7 @@ def export_bundle(
 
 
 def _read_checkpoint(directory: Path) -> Checkpoint:
-    """Reads a checkpoint, and checks everything but its weights."""
+    """Reads the configuration of a checkpoint, and checks everything except the weights."""
     checkpoint = read_checkpoint(directory)
     require_sequence_length(checkpoint)
     require_as_downloaded(checkpoint.directory, checkpoint.weights)
@@ -95,15 +95,15 @@ def _export_encoders(
 ) -> tuple[dict[str, ExportedNetwork], dict[str, Any]]:
     """Returns the exported encoders by role, and their manifest entry.
 
-    Both roles share a graph if it computes the same for both.
+    Question encoder and passage encoder share a graph if they compute the same.
     """
     pooling = choose_pooling(question, passage, options.pooling)
     similarity = choose_similarity(question, passage, options.similarity)
-    question_network = open_encoder(question, Side.QUESTION, pooling, similarity)
-    passage_network = open_encoder(passage, Side.PASSAGE, pooling, similarity)
+    question_network = open_encoder(question, EncoderSide.QUESTION, pooling, similarity)
+    passage_network = open_encoder(passage, EncoderSide.PASSAGE, pooling, similarity)
     if question_network.width != passage_network.width:
         raise CheckpointError(
-            f"{question.directory} makes vectors of {question_network.width} values, "
+            f"{question.directory} makes vectors of {question_network.width} values, but "
             f"{passage.directory} of {passage_network.width}: name two encoders that were trained "
             "together"
         )
@@ -112,8 +112,8 @@ def _export_encoders(
         exported["encoder"] = writer.write("encoder", passage_network, passage, ENCODER)
     else:
         for side, network, checkpoint in (
-            (Side.QUESTION, question_network, question),
-            (Side.PASSAGE, passage_network, passage),
+            (EncoderSide.QUESTION, question_network, question),
+            (EncoderSide.PASSAGE, passage_network, passage),
         ):
             role = f"{side} encoder"
             key = role.replace(" ", "_")

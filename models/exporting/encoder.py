@@ -22,20 +22,20 @@ from models.exporting.comparison import (
 )
 from models.exporting.files import CheckpointError
 from models.exporting.layout import Checkpoint
-from models.exporting.network import body, load, run
+from models.exporting.network import find_body, load_network, run_network
 from models.exporting.sentence import Pooling, Similarity
 
 
-class Side(StrEnum):
-    """Kind of texts that an encoder encodes."""
+class EncoderSide(StrEnum):
+    """Texts that an encoder is for: questions or passages."""
 
     QUESTION = "question"
     PASSAGE = "passage"
 
 
-_DPR: dict[Side, type[PreTrainedModel]] = {
-    Side.QUESTION: DPRQuestionEncoder,
-    Side.PASSAGE: DPRContextEncoder,
+_DPR: dict[EncoderSide, type[PreTrainedModel]] = {
+    EncoderSide.QUESTION: DPRQuestionEncoder,
+    EncoderSide.PASSAGE: DPRContextEncoder,
 }
 
 
@@ -54,7 +54,7 @@ class CheckpointEncoder(nn.Module):
 
     def pooled(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
         """Returns the pooled vectors before the transform: float32 [batch, width]."""
-        output = run(self.network, input_ids, attention_mask, token_type_ids)
+        output = run_network(self.network, input_ids, attention_mask, token_type_ids)
         if isinstance(self.network, DPRQuestionEncoder | DPRContextEncoder):
             dpr_vectors: Tensor = output.pooler_output
             return dpr_vectors
@@ -67,7 +67,7 @@ class CheckpointEncoder(nn.Module):
     @property
     def width(self) -> int:
         """Number of values of a pooled vector."""
-        projection = _projection(self.network)
+        projection = _find_projection(self.network)
         return projection.out_features if projection else int(self.network.config.hidden_size)
 
     @property
@@ -77,7 +77,7 @@ class CheckpointEncoder(nn.Module):
 
 
 def open_encoder(
-    checkpoint: Checkpoint, side: Side, pooling: Pooling, similarity: Similarity
+    checkpoint: Checkpoint, side: EncoderSide, pooling: Pooling, similarity: Similarity
 ) -> CheckpointEncoder:
     """Loads the checkpoint as an encoder of `side`.
 
@@ -85,38 +85,40 @@ def open_encoder(
         CheckpointError: the checkpoint is not an encoder, or its weights are incomplete.
 
     """
-    network = _load_network(checkpoint, side)
+    network = _load_encoder_network(checkpoint, side)
     return CheckpointEncoder(network, pooling, _new_transform(network, side, similarity))
 
 
-def _load_network(checkpoint: Checkpoint, side: Side) -> PreTrainedModel:
+def _load_encoder_network(checkpoint: Checkpoint, side: EncoderSide) -> PreTrainedModel:
     if checkpoint.family == "dpr":
         kind = _DPR[side]
         if checkpoint.architecture != kind.__name__:
             raise CheckpointError(
-                f"{checkpoint.directory} holds a {checkpoint.architecture}: to encode a {side} a "
-                f"{kind.__name__} is needed"
+                f"{checkpoint.directory} holds a {checkpoint.architecture}, but encoding a {side} "
+                f"needs a {kind.__name__}"
             )
-        return load(checkpoint, kind)
+        return load_network(checkpoint, kind)
     if checkpoint.architecture.endswith("QuestionAnswering"):
         raise CheckpointError(
-            f"{checkpoint.directory} holds a {checkpoint.architecture}, a reader: to encode a "
-            f"{side} an encoder is needed"
+            f"{checkpoint.directory} holds a reader ({checkpoint.architecture}), but encoding a "
+            f"{side} needs an encoder"
         )
     if checkpoint.family == "distilbert":
-        return load(checkpoint, DistilBertModel)
-    return load(checkpoint, BertModel, add_pooling_layer=False)
+        return load_network(checkpoint, DistilBertModel)
+    return load_network(checkpoint, BertModel, add_pooling_layer=False)
 
 
-def _new_transform(network: PreTrainedModel, side: Side, similarity: Similarity) -> nn.Module:
+def _new_transform(
+    network: PreTrainedModel, side: EncoderSide, similarity: Similarity
+) -> nn.Module:
     if similarity is Similarity.COSINE:
         return CosineTransform()
-    if side is Side.QUESTION:
+    if side is EncoderSide.QUESTION:
         return QuestionProductTransform()
-    return PassageProductTransform(norm_bound(body(network), _projection(network)))
+    return PassageProductTransform(norm_bound(find_body(network), _find_projection(network)))
 
 
-def _projection(network: nn.Module) -> nn.Linear | None:
+def _find_projection(network: nn.Module) -> nn.Linear | None:
     """Returns DPR's optional projection layer."""
     for name, module in network.named_modules():
         if name.endswith("encode_proj") and isinstance(module, nn.Linear):
@@ -130,18 +132,18 @@ def choose_pooling(question: Checkpoint, passage: Checkpoint, requested: Pooling
     The default is the first token for DPR, and the mean for others.
 
     Raises:
-        CheckpointError: the encoders pool differently, or another pooling is requested of DPR.
+        CheckpointError: the encoders pool differently, or DPR does not support `requested`.
 
     """
     question_pooling, passage_pooling = map(_checkpoint_pooling, (question, passage))
     dpr = next((each.directory for each in (question, passage) if each.family == "dpr"), None)
     if dpr and requested is Pooling.MEAN:
         raise CheckpointError(
-            f"{dpr} is an encoder of DPR, which pools by {Pooling.CLS}, not {requested}"
+            f"{dpr} is a DPR encoder, which pools by {Pooling.CLS}, not {requested}"
         )
     if requested is None and question_pooling is not passage_pooling:
         raise CheckpointError(
-            f"{question.directory} pools by {question_pooling}, {passage.directory} by "
+            f"{question.directory} pools by {question_pooling}, but {passage.directory} by "
             f"{passage_pooling}: name encoders that were trained together, or set --pooling"
         )
     return requested or question_pooling
@@ -163,7 +165,7 @@ def choose_similarity(
     question_similarity, passage_similarity = map(_checkpoint_similarity, (question, passage))
     if question_similarity is not passage_similarity:
         raise CheckpointError(
-            f"{question.directory} compares by {question_similarity}, {passage.directory} by "
+            f"{question.directory} compares by {question_similarity}, but {passage.directory} by "
             f"{passage_similarity}: name encoders that were trained together, or set --similarity"
         )
     return question_similarity

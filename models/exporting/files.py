@@ -22,7 +22,7 @@ class CheckpointError(WinnowError):
 
 
 class VocabularyError(WinnowError):
-    """A vocabulary does not fit its network, or two networks have different ones."""
+    """A vocabulary does not fit its network, or two networks have different vocabularies."""
 
 
 class ParityError(WinnowError):
@@ -30,7 +30,7 @@ class ParityError(WinnowError):
 
 
 REPORT_ADVICE = "nothing was written; report it with config.json and the versions of torch and onnx"
-"""Advice in errors that only the authors of Winnow can correct."""
+"""Advice in errors that only the authors of Winnow can fix."""
 
 
 def read_json(path: Path) -> Any:
@@ -60,7 +60,7 @@ def read_json_object(path: Path) -> dict[str, Any]:
     content = read_json(path)
     if not isinstance(content, dict):
         raise CheckpointError(
-            f"{path} holds a {type(content).__name__}, an object is needed: download it again"
+            f"{path} holds a {type(content).__name__} instead of an object: download it again"
         )
     return content
 
@@ -75,7 +75,7 @@ def write_atomically(target: Path) -> Iterator[Path]:
 
     """
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise CheckpointError(f"{target} is there already: name another directory, or remove it")
+        raise CheckpointError(f"{target} already exists: name another directory, or remove it")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.")
@@ -95,7 +95,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def require_as_downloaded(directory: Path, file: Path) -> None:
-    """Requires the SHA-256 that the hub has for a file of the downloaded `directory`.
+    """Checks a downloaded file against the SHA-256 that the Hugging Face hub recorded for it.
 
     Raises:
         CheckpointError: the file is incomplete or was changed.
@@ -104,13 +104,16 @@ def require_as_downloaded(directory: Path, file: Path) -> None:
     expected = _hub_sha256(directory, file)
     if expected is not None and (actual := sha256(file)) != expected:
         raise CheckpointError(
-            f"{file} has SHA-256 {actual}, the hub's has {expected}: download it again, or, if you "
-            "changed it yourself, export a copy without the hub's records"
+            f"{file} has SHA-256 {actual}, but the hub recorded {expected}: download it again. "
+            "If you changed it yourself, export a copy without the hub's records"
         )
 
 
 def _hub_sha256(directory: Path, file: Path) -> str | None:
-    """Returns the recorded SHA-256, or None (small files have another kind of checksum)."""
+    """Returns the SHA-256 that the hub recorded, or None.
+
+    The hub records no SHA-256 for small files, but another checksum.
+    """
     record = directory / _RECORDS / f"{file.relative_to(directory)}.metadata"
     lines = record.read_text(encoding="utf-8").split() if record.is_file() else []
     blob = file.resolve()

@@ -1,6 +1,6 @@
-"""Exports a network as an ONNX graph and compares both.
+"""Exports a network as an ONNX graph and compares the graph with the network.
 
-The float32 graph is compared first, and only then quantised to int8.
+The float32 graph is compared before it is quantised to int8.
 """
 
 from collections.abc import Callable
@@ -16,15 +16,15 @@ import torch
 from models.exporting.encoder import CheckpointEncoder
 from models.exporting.files import REPORT_ADVICE, ParityError
 from models.exporting.layout import Checkpoint
-from models.exporting.network import body
+from models.exporting.network import find_body
 from models.exporting.parity import Probes, relative_change, require_parity, require_weights
 from models.exporting.reader import CheckpointReader
 from models.network.export import (
     ENCODER_OUTPUTS,
     READER_OUTPUTS,
     export_batched,
-    quantise,
     quantise_embeddings,
+    quantise_graph,
 )
 from winnow.files.opened import sha256
 
@@ -73,36 +73,38 @@ def write_graph(
     """
     with TemporaryDirectory(dir=target.parent) as directory:
         float_graph = target if precision is Precision.FP32 else Path(directory) / "exact.onnx"
-        outputs = _outputs(network)
-        _trace(network, float_graph, probes, description)
+        outputs = _output_names(network)
+        _export_traced(network, float_graph, probes, description)
         require_weights(network, float_graph, description)
         difference = require_parity(network, float_graph, outputs, probes, description)
         if precision is Precision.FP32:
             return Fidelity(difference, 0.0)
-        quantise_embeddings(body(network))
+        quantise_embeddings(find_body(network))
         plain = Path(directory) / "plain.onnx"
-        _trace(network, plain, probes, description)
-        quantise(plain, target, _head_nodes(network, plain))
-        return Fidelity(difference, _drift(network, float_graph, target, probes, description))
+        _export_traced(network, plain, probes, description)
+        quantise_graph(plain, target, _head_nodes(network, plain))
+        return Fidelity(
+            difference, _measure_drift(network, float_graph, target, probes, description)
+        )
 
 
-def _trace(network: Network, path: Path, probes: Probes, description: str) -> None:
+def _export_traced(network: Network, path: Path, probes: Probes, description: str) -> None:
     ids = torch.arange(_TRACED_TOKENS).unsqueeze(0) % probes.vocabulary_size
     inputs = (ids, torch.ones_like(ids), torch.zeros_like(ids))
     try:
-        export_batched(network, path, _outputs(network), inputs)
+        export_batched(network, path, _output_names(network), inputs)
     except Exception as error:  # the tracer raises any exception of the network
         raise ParityError(f"{description} cannot be exported: {error}; {REPORT_ADVICE}") from error
 
 
-def _outputs(network: Network) -> tuple[str, ...]:
+def _output_names(network: Network) -> tuple[str, ...]:
     return ENCODER_OUTPUTS if isinstance(network, CheckpointEncoder) else READER_OUTPUTS
 
 
 def _head_nodes(network: Network, graph: Path) -> list[str]:
     """Returns the nodes of a reader's heads, which stay in float.
 
-    They are small, and their errors would change the answer directly.
+    Heads are small, and their errors would change the answer directly.
     """
     if isinstance(network, CheckpointEncoder):
         return []
@@ -110,12 +112,12 @@ def _head_nodes(network: Network, graph: Path) -> list[str]:
     return [node.name for node in nodes if set(node.name.split("/")) & set(network.heads)]
 
 
-def _drift(
+def _measure_drift(
     network: Network, float_graph: Path, quantised: Path, probes: Probes, description: str
 ) -> float:
-    # without the additional coordinate of inner products, which hardly changes
+    # leaves out the additional coordinate of inner products, which hardly changes
     width = network.width if isinstance(network, CheckpointEncoder) else probes.max_tokens
-    drift = relative_change(float_graph, quantised, _outputs(network), probes, width)
+    drift = relative_change(float_graph, quantised, _output_names(network), probes, width)
     if not drift <= MAX_DRIFT:
         raise ParityError(
             f"int8 changes the outputs of {description} by {drift:.0%}, more than {MAX_DRIFT:.0%}: "
@@ -154,7 +156,7 @@ class GraphWriter:
     def write(
         self, role: str, network: Network, checkpoint: Checkpoint, file: str
     ) -> ExportedNetwork:
-        """Writes the graph of a network and reports their differences.
+        """Writes the graph of `network` and reports how far the graph differs.
 
         Raises:
             ParityError: the graph differs too much.
@@ -164,7 +166,7 @@ class GraphWriter:
         weights = sum(each.numel() for each in network.parameters()) / 1e6
         probes = Probes(checkpoint.vocabulary_size, checkpoint.max_tokens)
         fidelity = write_graph(network, self.directory / file, self.precision, probes, description)
-        drift = f"; int8 changes it by {fidelity.drift:.2%}" if fidelity.drift else ""
+        drift = f"; int8 changes outputs by {fidelity.drift:.2%}" if fidelity.drift else ""
         self.report(
             f"{role}: {checkpoint.architecture}, {weights:.1f} M weights; ONNX differs from "
             f"PyTorch by {fidelity.difference:.1e}{drift}"

@@ -39,7 +39,7 @@ class Checkpoint:
 
     @property
     def vocabulary_size(self) -> int:
-        """Rows of the embedding table. The default is the same for all supported families."""
+        """Number of rows of the embedding table. All families have the same default."""
         return int(self.config.get("vocab_size", 30522))
 
     @property
@@ -58,7 +58,7 @@ def read_checkpoint(directory: Path) -> Checkpoint:
     """
     if not directory.is_dir():
         raise CheckpointError(
-            f"{directory} is not a directory: name one in the Hugging Face layout, with "
+            f"{directory} is not a directory: name a directory in the Hugging Face layout, with "
             "config.json, weights and vocabulary"
         )
     settings = read_sentence_settings(directory)
@@ -68,7 +68,7 @@ def read_checkpoint(directory: Path) -> Checkpoint:
     _require_plain_attention(path, config)
     if not any((settings.transformer / name).is_file() for name in _WEIGHTS):
         raise CheckpointError(
-            f"{settings.transformer} has no {' and no '.join(_WEIGHTS)}: download its weights, in "
+            f"{settings.transformer} has no {' and no '.join(_WEIGHTS)}: download its weights as "
             "one file"
         )
     return Checkpoint(
@@ -99,7 +99,7 @@ def _require_plain_attention(path: Path, config: dict[str, Any]) -> None:
     positions = config.get("position_embedding_type", "absolute")
     if positions != "absolute":
         raise CheckpointError(
-            f"{path}: positions are {positions}: only absolute positions are supported"
+            f"{path}: positions are {positions}, but only absolute positions are supported"
         )
     if config.get("is_decoder"):
         raise CheckpointError(f"{path}: is_decoder is set, but only encoders are supported")

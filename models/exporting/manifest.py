@@ -14,7 +14,7 @@ from models.network.export import find_states_output
 from winnow.bundle.manifest import FORMAT_FULL
 
 _MIN_TOKENS = 128
-"""Tokens that a question, a title and a short passage need."""
+"""Tokens that a question, a title and a short passage need together."""
 _READER_TOKENS, _PASSAGE_TOKENS, _QUESTION_TOKENS = 320, 256, 64
 _OVERLAP = 64
 
@@ -74,7 +74,7 @@ def reader_entry(
 
 
 def require_sequence_length(checkpoint: Checkpoint) -> None:
-    """Requires sequences that are long enough for a question with a passage.
+    """Checks that the network's sequences are long enough for a question with a passage.
 
     Raises:
         CheckpointError: the sequences of the network are too short.
@@ -82,7 +82,7 @@ def require_sequence_length(checkpoint: Checkpoint) -> None:
     """
     if checkpoint.max_tokens < _MIN_TOKENS:
         raise CheckpointError(
-            f"{checkpoint.directory} takes {checkpoint.max_tokens} tokens, at least "
+            f"{checkpoint.directory} takes {checkpoint.max_tokens} tokens, but at least "
             f"{_MIN_TOKENS} are needed"
         )
 

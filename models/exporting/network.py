@@ -11,16 +11,18 @@ from transformers import BertModel, DistilBertModel, DPRReader, PreTrainedModel
 
 from models.exporting.files import CheckpointError
 from models.exporting.layout import Checkpoint
-from models.network.architecture import quiet
+from models.network.architecture import quiet_transformers
 
 _SHOWN_WEIGHTS = 3
 """Maximum number of weights in an error."""
 
 
-def load(checkpoint: Checkpoint, kind: type[PreTrainedModel], **options: Any) -> PreTrainedModel:
+def load_network(
+    checkpoint: Checkpoint, kind: type[PreTrainedModel], **options: Any
+) -> PreTrainedModel:
     """Returns the checkpoint's network in float32, with dropout off.
 
-    Eager attention lets tracing see plain operators.
+    The network uses eager attention, so that the tracer sees plain operators.
 
     Raises:
         CheckpointError: a weight is missing, not finite or of the wrong shape, or the file is
@@ -28,7 +30,7 @@ def load(checkpoint: Checkpoint, kind: type[PreTrainedModel], **options: Any) ->
 
     """
     try:
-        with quiet():  # missing weights are reported below
+        with quiet_transformers():  # missing weights are reported below
             loaded: Any = kind.from_pretrained(
                 checkpoint.transformer,
                 output_loading_info=True,
@@ -49,24 +51,24 @@ def load(checkpoint: Checkpoint, kind: type[PreTrainedModel], **options: Any) ->
     return network
 
 
-def run(network: PreTrainedModel, ids: Tensor, mask: Tensor, types: Tensor) -> Any:
+def run_network(network: PreTrainedModel, ids: Tensor, mask: Tensor, types: Tensor) -> Any:
     """Calls the network with three int64 [batch, tokens].
 
-    If the network has no token types, they are multiplied by zero and added to the ids, because
-    every graph of a bundle needs this input.
+    Every graph of a bundle needs token types as an input. For a network without token types, they
+    are multiplied by zero and added to the ids.
     """
     if _has_token_types(network):
         return network(input_ids=ids, attention_mask=mask, token_type_ids=types)
     return network(input_ids=ids + 0 * types, attention_mask=mask)
 
 
-def body(network: nn.Module) -> BertModel | DistilBertModel:
-    """Returns the transformer in a network."""
+def find_body(network: nn.Module) -> BertModel | DistilBertModel:
+    """Returns the BERT or DistilBERT body in a network."""
     return next(m for m in network.modules() if isinstance(m, BertModel | DistilBertModel))
 
 
 def _has_token_types(network: PreTrainedModel) -> bool:
-    if isinstance(body(network), DistilBertModel) or isinstance(network, DPRReader):
+    if isinstance(find_body(network), DistilBertModel) or isinstance(network, DPRReader):
         return False
     return int(network.config.type_vocab_size) > 1
 
@@ -78,8 +80,8 @@ def _require_all_weights(
     if missing:
         raise CheckpointError(
             f"{checkpoint.weights} lacks {_first_names(missing)}, which {type(network).__name__} "
-            f"has: these are the weights of another network ({checkpoint.architecture}), or of one "
-            "without that head; name the directory of one that was trained for this"
+            f"needs: the weights are of another network ({checkpoint.architecture}), or of one "
+            "without that head; name a checkpoint that was trained for this role"
         )
     shapes = [f"{name} {tuple(shape)}" for name, shape, _ in sorted(report["mismatched_keys"])]
     if shapes:

@@ -75,7 +75,7 @@ def require_parity(
             if not difference <= TOLERANCE:
                 raise ParityError(
                     f"the ONNX graph of {description} differs from PyTorch by {difference:.2g} in "
-                    f"{name} at {sequences[0].shape[1]} tokens, at most {TOLERANCE:g} is allowed: "
+                    f"{name} at {sequences[0].shape[1]} tokens, but only {TOLERANCE:g} is allowed: "
                     f"{REPORT_ADVICE}"
                 )
             max_difference = max(max_difference, difference)
@@ -111,7 +111,7 @@ def _run_onnx(session: OnnxSession, sequences: Sequences) -> list[NDArray[np.flo
 
 
 def require_weights(network: nn.Module, graph: Path, description: str) -> None:
-    """Requires every float32 weight of `network` in `graph`.
+    """Checks that `graph` contains every float32 weight of `network`, bit by bit.
 
     Raises:
         ParityError: the graph lacks a weight.

@@ -1,4 +1,4 @@
-"""Makes a bundle to measure latency: a random reader with the encoder of another bundle.
+"""Makes a bundle for latency tests, with a random reader and the encoder of another bundle.
 
 Encoder and vocabulary are copied, so the new bundle can serve an index of the source bundle. Its
 answers are meaningless, and the manifest says so. The sizes are from Turc et al. 2019, "Well-read
@@ -25,7 +25,7 @@ from models.exporting.graph import ExportedNetwork, GraphWriter, Precision
 from models.exporting.layout import read_checkpoint
 from models.exporting.manifest import reader_entry
 from models.exporting.reader import open_reader
-from models.network.architecture import quiet
+from models.network.architecture import quiet_transformers
 from winnow.bundle import Bundle, load_bundle
 from winnow.bundle.manifest import FILE, FORMAT_FULL
 
@@ -33,8 +33,8 @@ _HEAD_WIDTH = 64
 """Width of an attention head."""
 
 
-class Shape(StrEnum):
-    """A size of BERT."""
+class ReaderSize(StrEnum):
+    """Size of a BERT network, by the names of Turc et al."""
 
     BASE = "base"
     MEDIUM = "medium"
@@ -53,15 +53,15 @@ class Shape(StrEnum):
 
 
 _SIZES = {
-    Shape.BASE: (12, 768),
-    Shape.MEDIUM: (8, 512),
-    Shape.SMALL: (4, 512),
-    Shape.MINI: (4, 256),
-    Shape.TINY: (2, 128),
+    ReaderSize.BASE: (12, 768),
+    ReaderSize.MEDIUM: (8, 512),
+    ReaderSize.SMALL: (4, 512),
+    ReaderSize.MINI: (4, 256),
+    ReaderSize.TINY: (2, 128),
 }
 
 
-def save_random_reader(shape: Shape, tokenizer: Path, directory: Path, seed: int) -> None:
+def save_random_reader(shape: ReaderSize, tokenizer: Path, directory: Path, seed: int) -> None:
     """Saves a random reader for the vocabulary of `tokenizer`, in the Hugging Face layout."""
     vocabulary = Tokenizer.from_file(str(tokenizer))
     config = BertConfig(
@@ -72,7 +72,7 @@ def save_random_reader(shape: Shape, tokenizer: Path, directory: Path, seed: int
         intermediate_size=4 * shape.width,
     )
     torch.manual_seed(seed)
-    with quiet():
+    with quiet_transformers():
         BertForQuestionAnswering(config).save_pretrained(directory)
     vocabulary.save(str(directory / "tokenizer.json"))
 
@@ -81,7 +81,7 @@ NOTICE = "random weights, for latency only"
 
 
 def random_bundle(
-    shape: Shape,
+    shape: ReaderSize,
     target: Path,
     source: Bundle,
     precision: Precision,
@@ -137,7 +137,7 @@ def _encoding_fields(source: Bundle) -> dict[str, Any]:
 
 
 def _provenance(
-    shape: Shape, seed: int, exported: ExportedNetwork, source: Bundle
+    shape: ReaderSize, seed: int, exported: ExportedNetwork, source: Bundle
 ) -> dict[str, Any]:
     size = f"{shape.layers} layers of {shape.width}"
     fidelity = asdict(exported.fidelity)

@@ -14,7 +14,7 @@ from transformers import (
 from models.assemble import ScoreWeights
 from models.exporting.files import CheckpointError
 from models.exporting.layout import Checkpoint
-from models.exporting.network import load, run
+from models.exporting.network import load_network, run_network
 
 _CLASSES: dict[str, type[PreTrainedModel]] = {
     each.__name__: each
@@ -28,8 +28,8 @@ Logits = tuple[Tensor, Tensor, Tensor]
 class RelevanceReader(nn.Module):
     """DPR's reader. A separate head ranks passages (Karpukhin et al. 2020, section 6.1).
 
-    DPR's sequences end with the passage, Winnow's with one more separator. It is masked out, so
-    that every other token attends to the same tokens as in DPR.
+    DPR's sequences end with the passage, but Winnow's end with one more separator. The separator is
+    masked out, so that every other token attends to the same tokens as in DPR.
     """
 
     heads = ("qa_outputs", "qa_classifier")
@@ -43,7 +43,7 @@ class RelevanceReader(nn.Module):
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Logits:
         """Maps three int64 [batch, tokens] to `Logits`."""
         mask = _without_last(attention_mask)
-        output = run(self.network, input_ids, mask, token_type_ids)
+        output = run_network(self.network, input_ids, mask, token_type_ids)
         return output.start_logits, output.end_logits, output.relevance_logits
 
 
@@ -51,8 +51,8 @@ class SpanReader(nn.Module):
     """A reader without a relevance head, as trained on SQuAD.
 
     Its relevance logit is minus the score of the empty span at the first token. Relevance plus span
-    is then the best span's lead over no answer (Devlin et al. 2019, section 4.3). This also makes
-    passages comparable: a softmax does not fix the zero of its logits.
+    is then the best span's lead over no answer (Devlin et al. 2019, section 4.3). The difference is
+    also comparable between passages, while the logits of a softmax have an arbitrary zero.
     """
 
     heads = ("qa_outputs",)
@@ -65,7 +65,7 @@ class SpanReader(nn.Module):
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Logits:
         """Maps three int64 [batch, tokens] to `Logits`."""
-        output = run(self.network, input_ids, attention_mask, token_type_ids)
+        output = run_network(self.network, input_ids, attention_mask, token_type_ids)
         start, end = output.start_logits, output.end_logits
         return start, end, -(start[:, 0] + end[:, 0])
 
@@ -83,10 +83,10 @@ def open_reader(checkpoint: Checkpoint) -> CheckpointReader:
     network_class = _CLASSES.get(checkpoint.architecture)
     if network_class is None:
         raise CheckpointError(
-            f"{checkpoint.directory} holds a {checkpoint.architecture}, which cannot read: one of "
-            f"{', '.join(_CLASSES)} is needed"
+            f"{checkpoint.directory} holds a {checkpoint.architecture}, which is not a reader: one "
+            f"of {', '.join(_CLASSES)} is needed"
         )
-    network = load(checkpoint, network_class)
+    network = load_network(checkpoint, network_class)
     return RelevanceReader(network) if network_class is DPRReader else SpanReader(network)
 
 

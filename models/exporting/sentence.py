@@ -25,7 +25,7 @@ class Pooling(StrEnum):
 
 
 class Similarity(StrEnum):
-    """Comparison of a question's vector with a passage's."""
+    """Similarity measure of question vectors and passage vectors."""
 
     COSINE = "cosine"
     DOT = "dot"
@@ -45,7 +45,7 @@ class SentenceSettings:
 
 
 def read_sentence_settings(directory: Path) -> SentenceSettings:
-    """Reads the settings of `directory`. Without `modules.json`, it is the transformer itself.
+    """Reads the settings of `directory`, which may be a plain transformer without `modules.json`.
 
     Raises:
         CheckpointError: the directory has a module or a pooling that Winnow does not support.
@@ -96,8 +96,8 @@ def _read_pooling(path: Path) -> Pooling:
     chosen = [config["pooling_mode"]] if "pooling_mode" in config else flags
     if len(chosen) != 1 or chosen[0] not in set(Pooling):
         raise CheckpointError(
-            f"{path} pools by {', '.join(map(str, chosen)) or 'nothing'}: only "
-            f"{' or '.join(Pooling)} alone can be turned into a bundle"
+            f"{path} pools by {', '.join(map(str, chosen)) or 'nothing'}: only one pooling, "
+            f"{' or '.join(Pooling)}, is supported"
         )
     return Pooling(chosen[0])
 
@@ -106,7 +106,7 @@ def _read_similarity(path: Path) -> Similarity | None:
     name = read_json_object(path).get("similarity_fn_name") if path.is_file() else None
     if name is not None and name not in set(Similarity):
         raise CheckpointError(
-            f"{path} compares vectors by {name}: only {' or '.join(Similarity)} is known"
+            f"{path} compares vectors by {name}: only {' or '.join(Similarity)} is supported"
         )
     return None if name is None else Similarity(name)
 

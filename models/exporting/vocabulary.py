@@ -10,7 +10,7 @@ from models.exporting.files import VocabularyError, read_json_object
 from models.exporting.layout import Checkpoint
 
 _MAX_UNUSED_ROWS = 64
-"""Rows by which an embedding table may exceed the vocabulary: tables are padded to a multiple."""
+"""Maximum number of padding rows in an embedding table."""
 _SPECIAL_TOKENS = ("[CLS]", "[SEP]")
 _PROBE = "Who wrote Rusalka? Antonín DVOŘÁK; 2,850 km — 漢字, naïve İstanbul"
 """Text that tokenizers with equal vocabularies may split differently."""
@@ -35,7 +35,7 @@ def read_vocabulary(checkpoint: Checkpoint) -> Tokenizer:
     words, rows = max(vocabulary.values()) + 1, checkpoint.vocabulary_size
     if not words <= rows < words + _MAX_UNUSED_ROWS:
         raise VocabularyError(
-            f"the vocabulary of {checkpoint.directory} has {words} tokens, its network has "
+            f"the vocabulary of {checkpoint.directory} has {words} tokens, but its network has "
             f"embeddings for {rows}: use the vocabulary that it was trained with"
         )
     return tokenizer
@@ -73,7 +73,9 @@ def _open_tokenizer(directory: Path) -> Tokenizer:
                 raise VocabularyError(
                     f"{path} cannot be opened as a vocabulary: {error}"
                 ) from error
-    raise VocabularyError(f"{directory} has neither tokenizer.json nor vocab.txt: download one")
+    raise VocabularyError(
+        f"{directory} has neither tokenizer.json nor vocab.txt: download one of them"
+    )
 
 
 def _from_json(path: Path) -> Tokenizer:
@@ -104,5 +106,5 @@ def _require_same_tokenizer(
         return
     raise VocabularyError(
         f"{first.directory} and {second.directory} {difference}: the encoders and the reader of a "
-        "bundle share one, so name networks of one family"
+        "bundle share one vocabulary, so name networks of one family"
     )

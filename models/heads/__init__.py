@@ -1,1 +1,1 @@
-"""Training of heads: small models on the states of a fixed encoder."""
+"""Trains heads, which are small models on the states of a fixed encoder."""

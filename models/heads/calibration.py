@@ -15,7 +15,7 @@ from winnow.heads.manifest import Kind
 _TEMPERATURES = np.geomspace(0.1, 10.0, 185)
 _MIN_PROBABILITY = 1e-9
 MAX_LOST_CORRECT = 1.5
-"""Correct labels that the threshold may reject, in points of the texts that have a label."""
+"""Labelled texts whose correct label the threshold may reject, in percentage points."""
 _REJECTED = 0.01
 """Share of labelled texts below the threshold if there are no out-of-scope texts."""
 
@@ -23,8 +23,8 @@ _REJECTED = 0.01
 def fit_temperature(logits: Logits, labels: Sequence[int]) -> float:
     """Returns the temperature that makes the labels most probable (Guo et al., 2017).
 
-    Smooths the labels as if one more text with every label had been seen (compare Platt, 1999).
-    Otherwise a few texts without a mistake would make every probability 1, and the threshold, too.
+    Smooths the labels as if one more text had every label (compare Platt, 1999). Without smoothing,
+    a few texts without a mistake would raise every probability, and the threshold, to 1.
 
     Args:
         logits: [texts or tokens, labels].
@@ -54,7 +54,7 @@ def fit_multi_temperature(logits: Logits, targets: NDArray[np.bool_]) -> float:
 
 
 def _smoothing(texts: int) -> float:
-    """Returns the share of each label that is spread over all labels: one text's share in all."""
+    """Returns the share of label smoothing, which is the weight of one more text."""
     return 1 / (texts + 2)
 
 
@@ -65,7 +65,7 @@ def fit_threshold(
 
     Maximises the share of labelled texts above the threshold plus the share of out-of-scope texts
     below it. At most `MAX_LOST_CORRECT` points of the correct labels are lost. Without out-of-scope
-    texts, it is a probability that nearly all texts reach.
+    texts, the threshold is a probability that nearly all texts reach.
 
     Args:
         best: highest probability of each labelled text.
@@ -87,8 +87,8 @@ def fit_threshold(
 def fit_label_threshold(scores: NDArray[np.float64], targets: NDArray[np.bool_]) -> float:
     """Returns the probability threshold with the best F1 of all labels together.
 
-    Of equally good thresholds, returns the nearest to a half: the lowest one would assign
-    improbable labels.
+    Of equally good thresholds, returns the threshold nearest to 0.5, because the lowest would
+    assign improbable labels.
     """
 
     def f1(threshold: float) -> float:
@@ -99,7 +99,7 @@ def fit_label_threshold(scores: NDArray[np.float64], targets: NDArray[np.bool_])
     return float(max(thresholds, key=lambda each: (f1(each), -abs(each - 0.5))))
 
 
-def calibrate(head: Head, task: HeadTask) -> dict[str, Any]:
+def calibrate_head(head: Head, task: HeadTask) -> dict[str, Any]:
     """Returns the manifest fields `temperature` and, for sequence heads, `threshold`."""
     texts = task.held_out.encoded
     logits = [head.logits(texts.states_of(index).astype(np.float32)) for index in range(len(texts))]

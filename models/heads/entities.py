@@ -1,6 +1,6 @@
-"""Converts labels of words and word pieces to entities, and scores predictions. Pure.
+"""Converts labels of words and word pieces to entities, and scores predictions.
 
-Spans are [first character, one past the last] in their text. Scores are in percent.
+A span has the first character and one past the last in its text. Scores are in percent.
 """
 
 from collections.abc import Iterable, Sequence
@@ -49,7 +49,7 @@ def bio_entities(words: Spans, labels: Sequence[str]) -> list[Entity]:
 
 
 def whole_word_entities(text: str, spans: Iterable[LabelledSpan]) -> list[Entity]:
-    """Extends spans to whole words, as the server does."""
+    """Returns entities of spans, which are extended to whole words as by the server."""
     return [(each.start, each.end, each.label) for each in to_entities(text, spans)]
 
 
@@ -64,7 +64,7 @@ def gold_entities(rows: Sequence[Row]) -> list[list[Entity]]:
 
 
 def accuracy(predicted: Sequence[object], gold: Sequence[object]) -> float:
-    """Returns the percentage of equal labels."""
+    """Returns the percentage of predictions that equal the gold labels."""
     return 100 * sum(s == r for s, r in zip(predicted, gold, strict=True)) / max(len(gold), 1)
 
 
@@ -88,7 +88,7 @@ def label_scores(
 def _micro_average(
     predicted: Sequence[AbstractSet[object]], gold: Sequence[AbstractSet[object]], prefix: str
 ) -> dict[str, float]:
-    """Returns precision, recall and F1; each is 0 if its denominator is."""
+    """Returns precision, recall and F1. A figure with denominator 0 is 0."""
     both = sum(len(s & r) for s, r in zip(predicted, gold, strict=True))
     precision = 100 * both / max(sum(map(len, predicted)), 1)
     recall = 100 * both / max(sum(map(len, gold)), 1)

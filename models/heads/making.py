@@ -10,13 +10,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from models.exporting.files import write_atomically
-from models.heads.calibration import calibrate
-from models.heads.measuring import HELD_OUT, main_figure, measure
+from models.heads.calibration import calibrate_head
+from models.heads.measuring import HELD_OUT, main_figure, measure_head
 from models.heads.network import export_head, quantise_head
 from models.heads.record import HeadNaming, manifest_fields
 from models.heads.settings import HeadJob
 from models.heads.task import HeadTask, read_head_task
-from models.heads.training import TrainedHead, train
+from models.heads.training import TrainedHead, train_new_head
 from winnow.bundle import Bundle
 from winnow.heads.artefact import load_head
 from winnow.heads.head import Head, open_head
@@ -35,7 +35,10 @@ class HeadMaker:
     states_cache: Path
     """Directory that keeps states for the next training on the same texts."""
     max_loss: float
-    """Points that int8 may lose on held-out texts. A head that loses more stays in float32."""
+    """Points of accuracy that int8 may lose on held-out texts.
+
+    A head that loses more stays in float32.
+    """
     report: Callable[[str], None]
     """Prints a line of progress."""
 
@@ -50,7 +53,7 @@ def make_head(job: HeadJob, naming: HeadNaming, maker: HeadMaker, target: Path) 
     """
     with write_atomically(target) as directory:
         task = read_head_task(job, maker.bundle, maker.states_cache, maker.report)
-        trained = train(task, job.plan)
+        trained = train_new_head(task, job.plan)
         maker.report(
             f"best after {many(trained.epochs, 'epoch')}: {trained.score:.2f} % on held-out texts"
         )
@@ -73,16 +76,16 @@ def finish_head(
         models = {FLOAT: exact.read_bytes(), INT8: small.read_bytes()}
     figures = {
         precision: main_figure(
-            task.kind, measure(_write_and_open(target, fields, model), task, task.held_out)
+            task.kind, measure_head(_write_and_open(target, fields, model), task, task.held_out)
         )
         for precision, model in models.items()
     }
     loss = figures[FLOAT] - figures[INT8]
     precision = INT8 if loss <= maker.max_loss else FLOAT
-    reason = "" if precision == INT8 else f", more than {maker.max_loss:g}: it stays in float32"
+    reason = "" if precision == INT8 else f", more than {maker.max_loss:g}: the head stays float32"
     maker.report(f"int8 loses {loss:.2f} points on held-out texts{reason}")
     fields["provenance"] |= {"precision": precision, "lost_by_int8": round(loss, 2)}
-    fields |= calibrate(_write_and_open(target, fields, models[precision]), task)
+    fields |= calibrate_head(_write_and_open(target, fields, models[precision]), task)
     fields["accuracy"] = _accuracy(_write_and_open(target, fields, models[precision]), task)
     return write_head(target, fields, models[precision])
 
@@ -94,7 +97,7 @@ def _write_and_open(target: Path, fields: dict[str, Any], model: bytes) -> Head:
 
 
 def _accuracy(head: Head, task: HeadTask) -> dict[str, float]:
-    """Returns the figures of the test texts, and those of the held-out texts with a prefix."""
-    held_out = measure(head, task, task.held_out)
+    """Returns the figures of the test texts, and of the held-out texts under prefixed names."""
+    held_out = measure_head(head, task, task.held_out)
     figures = {f"{HELD_OUT}{name}": value for name, value in held_out.items()}
-    return figures if task.test is None else {**measure(head, task, task.test), **figures}
+    return figures if task.test is None else {**measure_head(head, task, task.test), **figures}

@@ -1,4 +1,4 @@
-"""Measures the accuracy of a head with the code of the server: the same graph and decoding."""
+"""Measures the accuracy of a head with the served graph and the server's decoding."""
 
 from collections.abc import Iterable, Sequence
 
@@ -23,7 +23,7 @@ MAIN_FIGURES = {
     Kind.SEQUENCE: ("in_scope_accuracy", "label_f1", "accuracy"),
     Kind.TOKEN: ("entity_f1",),
 }
-"""Figures by which heads of a kind are compared, the preferred ones first."""
+"""Names of the figures that compare heads, by kind, with the preferred name first."""
 HELD_OUT = "held_out_"
 """Prefix of a figure that was measured on held-out texts."""
 
@@ -34,7 +34,9 @@ def main_figure(kind: Kind, figures: dict[str, float]) -> float:
 
 
 def compare_versions(before: HeadManifest, after: HeadManifest) -> tuple[str, float, float]:
-    """Returns the name of the first figure that both versions have, and both values in percent.
+    """Compares two versions of a head by the first main figure that both have.
+
+    Returns the figure's name, its value before and its value after, in percent.
 
     Raises:
         DataError: the versions have no figure in common.
@@ -50,8 +52,8 @@ def compare_versions(before: HeadManifest, after: HeadManifest) -> tuple[str, fl
     )
 
 
-def measure(head: Head, task: HeadTask, texts: LabelledTexts) -> dict[str, float]:
-    """Returns figures of some texts, by name, in percent with two decimals."""
+def measure_head(head: Head, task: HeadTask, texts: LabelledTexts) -> dict[str, float]:
+    """Returns the head's figures on `texts`, by name, in percent with two decimals."""
     encoded = texts.encoded
     predicted = [
         head.predict(encoded.states_of(index).astype(np.float32)) for index in range(len(encoded))
@@ -59,7 +61,10 @@ def measure(head: Head, task: HeadTask, texts: LabelledTexts) -> dict[str, float
     if task.kind is Kind.TOKEN:
         figures = _entity_figures(predicted, texts)
     elif task.multi_label:
-        assigned = [{s.label for s in each.labels if s.assigned} for each in _sequences(predicted)]
+        assigned = [
+            {s.label for s in each.labels if s.assigned}
+            for each in _sequence_predictions(predicted)
+        ]
         figures = label_scores(assigned, [set(row.labels) for row in texts.rows])
     else:
         figures = _single_label_figures(predicted, texts, task.out_of_scope)
@@ -69,7 +74,9 @@ def measure(head: Head, task: HeadTask, texts: LabelledTexts) -> dict[str, float
 def _single_label_figures(
     predicted: Sequence[Prediction], texts: LabelledTexts, out_of_scope: str
 ) -> dict[str, float]:
-    pairs = list(zip(_sequences(predicted), [row.labels[0] for row in texts.rows], strict=True))
+    pairs = list(
+        zip(_sequence_predictions(predicted), [row.labels[0] for row in texts.rows], strict=True)
+    )
     in_scope = [(each, label) for each, label in pairs if label != out_of_scope]
     best = [each.labels[0].label for each, _ in in_scope]
     gold = [label for _, label in in_scope]
@@ -84,13 +91,13 @@ def _single_label_figures(
 
 def _entity_figures(predicted: Sequence[Prediction], texts: LabelledTexts) -> dict[str, float]:
     entities = [
-        _entities(each, row.text, texts.encoded.pieces(index))
+        _predicted_entities(each, row.text, texts.encoded.pieces(index))
         for index, (each, row) in enumerate(zip(predicted, texts.rows, strict=True))
     ]
     return entity_scores(entities, gold_entities(texts.rows))
 
 
-def _entities(predicted: Prediction, text: str, pieces: Spans) -> list[Entity]:
+def _predicted_entities(predicted: Prediction, text: str, pieces: Spans) -> list[Entity]:
     assert isinstance(predicted, TokenPrediction), "a token head predicts spans"
     spans = [
         (pieces[span.first][0], pieces[span.last - 1][1], span.label, span.score)
@@ -99,7 +106,7 @@ def _entities(predicted: Prediction, text: str, pieces: Spans) -> list[Entity]:
     return whole_word_entities(text, spans)
 
 
-def _sequences(predicted: Sequence[Prediction]) -> list[SequencePrediction]:
+def _sequence_predictions(predicted: Sequence[Prediction]) -> list[SequencePrediction]:
     return [each for each in predicted if isinstance(each, SequencePrediction)]
 
 

@@ -1,7 +1,7 @@
 """Networks of heads, and their export to ONNX in float32 and int8.
 
-The networks are small: a server keeps a thousand of them, and runs ten on a text in the time that
-the encoder takes for one word.
+The networks are small. A server keeps a thousand of them in memory, and runs ten on a text in the
+time that the encoder takes for one word.
 """
 
 from pathlib import Path
@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from models.network.export import quantise, trace
+from models.network.export import quantise_graph, trace_graph
 from winnow.heads.manifest import INPUT, OUTPUT
 
 _PADDING_ATTENTION = -1e4
@@ -17,26 +17,27 @@ _PADDING_ATTENTION = -1e4
 
 
 class Dense(nn.Linear):
-    """A linear layer that is exported as MatMul and Add, because `quantise` handles MatMul only."""
+    """A linear layer that is exported as MatMul and Add. `quantise_graph` handles only MatMul."""
 
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002
-        """[…, in] to […, out]."""
+        """Maps […, in] to […, out]."""
         return input @ self.weight.t() + self.bias
 
 
 class SequenceNetwork(nn.Module):
     """Network of sequence heads: attention pooling with learnt queries, then one hidden layer.
 
-    The first query begins as the plain mean, as in the encoder's vector. The other queries learn to
-    find decisive words (Lin et al., 2017, "A structured self-attentive sentence embedding").
+    The first query starts as the plain mean, which is also the encoder's pooling. The other queries
+    learn to find decisive words (Lin et al., 2017, "A structured self-attentive sentence
+    embedding").
     """
 
     def __init__(
         self, *, width: int, labels: int, queries: int, hidden: int, dropout: float, spread: bool
     ) -> None:
-        """With `spread` there is one more logit, for out-of-scope texts.
+        """`spread` adds a logit for out-of-scope texts.
 
-        Its probability is spread over all labels, so that none of them is probable.
+        The probability of this logit is spread over all labels, so that no label is probable.
         """
         super().__init__()
         self._spread = spread
@@ -61,7 +62,7 @@ class SequenceNetwork(nn.Module):
         logits: Tensor = self.output(self.dropout(hidden))
         return logits
 
-    def served(self, states: Tensor) -> Tensor:
+    def served_logits(self, states: Tensor) -> Tensor:
         """Maps [tokens, width] to [labels], as the exported graph does."""
         logits: Tensor = self(states.unsqueeze(0))[0]
         if not self._spread:
@@ -95,7 +96,7 @@ class TokenNetwork(nn.Module):
         logits: Tensor = self.output(self.dropout(hidden)) + self.direct(states)
         return logits
 
-    def served(self, states: Tensor) -> Tensor:
+    def served_logits(self, states: Tensor) -> Tensor:
         """Maps [tokens, width] to [tokens, labels], as the exported graph does."""
         logits: Tensor = self(states.unsqueeze(0))[0]
         return logits
@@ -107,18 +108,18 @@ Network = SequenceNetwork | TokenNetwork
 _TRACED_TOKENS = 7
 """Length of the text that is traced."""
 _FLOAT_NODES = ("/attention/",)
-"""Parts of names of nodes that stay in float. They are tiny and decide a whole text."""
+"""Parts of the names of nodes that stay in float. These nodes are tiny and decide a whole text."""
 
 
 class _ServedNetwork(nn.Module):
-    """Wraps `served` as a module for export."""
+    """Wraps `served_logits` as a module for export."""
 
     def __init__(self, network: Network) -> None:
         super().__init__()
         self.network = network
 
     def forward(self, states: Tensor) -> Tensor:
-        return self.network.served(states)
+        return self.network.served_logits(states)
 
 
 def export_head(network: Network, width: int, target: Path) -> None:
@@ -128,9 +129,9 @@ def export_head(network: Network, width: int, target: Path) -> None:
     if not isinstance(network, SequenceNetwork):
         axes[OUTPUT] = {0: "tokens"}
     states = {INPUT: torch.zeros(_TRACED_TOKENS, width)}
-    trace(served, target, inputs=states, outputs=[OUTPUT], axes=axes)
+    trace_graph(served, target, inputs=states, outputs=[OUTPUT], axes=axes)
 
 
 def quantise_head(source: Path, target: Path) -> None:
     """Writes the graph `source` with int8 weights to `target`."""
-    quantise(source, target, _FLOAT_NODES)
+    quantise_graph(source, target, _FLOAT_NODES)

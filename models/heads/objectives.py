@@ -1,4 +1,4 @@
-"""Training objectives of heads: the loss of a step, and the score on held-out texts."""
+"""Training objectives of heads: the loss in a step, and the score on held-out texts."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -26,9 +26,9 @@ from winnow.heads.spans import best_path
 _IGNORED = -100
 """Target that PyTorch's cross entropy leaves out."""
 _UNKNOWN_LABEL = -1
-"""Target of a held-out text whose label the training texts lack. It equals no prediction."""
+"""Target of a held-out text with a label that the training texts lack. No prediction equals it."""
 _TEXTS_PER_BATCH = 256
-"""Texts that are measured together."""
+"""Number of texts in a batch without gradients."""
 _TOKEN_HIDDEN = 128
 _BIASES = np.arange(-1.0, 3.01, 0.25)
 
@@ -51,7 +51,7 @@ class HeadObjective(Protocol):
 
 
 def new_objective(task: HeadTask, plan: HeadPlan) -> HeadObjective:
-    """Returns the objective of a head's kind, with a new network."""
+    """Returns a new objective for the task's kind of head, with an untrained network."""
     if task.kind is Kind.TOKEN:
         return TokenObjective(task, plan)
     return SequenceObjective(task, plan)
@@ -73,7 +73,7 @@ class SequenceObjective:
         self._training_targets = self._targets(task.training)
 
     def loss(self, states: Tensor, mask: Tensor, indices: Indices) -> Tensor:
-        """Returns the cross entropy with smoothed labels, or of each label with `multi_label`."""
+        """Returns the label-smoothed cross entropy, or with `multi_label` the binary one."""
         logits, targets = self.network(states, mask), self._training_targets[indices]
         if self._task.multi_label:
             return nn.functional.binary_cross_entropy_with_logits(logits, targets)
@@ -132,14 +132,17 @@ class TokenObjective:
         return self._f1(compute_logits(self.network, self._task.held_out), 0.0)
 
     def tune_biases(self) -> None:
-        """Sets the bias of O to the best F1. Untuned, the head misses rare entities."""
+        """Sets the bias of label O to the value with the best F1.
+
+        Without tuning, the head misses rare entities.
+        """
         logits = compute_logits(self.network, self._task.held_out)
         best = max(_BIASES, key=lambda bias: self._f1(logits, float(bias)))
         with torch.no_grad():
             self.network.output.bias[0] -= float(best)
 
     def _f1(self, logits: Sequence[Logits], bias: float) -> float:
-        """Returns the F1 of entities if `bias` is subtracted from the logits of O."""
+        """Returns the F1 of entities after `bias` is subtracted from the logits of label O."""
         held_out, labels = self._task.held_out, self._task.labels
         predicted = []
         for text, (row, text_logits) in enumerate(zip(held_out.rows, logits, strict=True)):

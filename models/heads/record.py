@@ -1,4 +1,4 @@
-"""Records a training in `head.json`, and reads the record back to repeat it."""
+"""Records how a head was trained in `head.json`, and reads the record to train again."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
@@ -14,7 +14,7 @@ from winnow.files.opened import sha256
 from winnow.heads.manifest import HeadManifest
 
 REFIT_OF = "refit_of"
-"""Key in the provenance of a head: checksum of the manifest that it replaces."""
+"""Provenance key of a refitted head, for the checksum of the manifest that it replaces."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,13 +28,13 @@ class HeadNaming:
     names_only: bool = False
     """Whether paths are recorded without their directories."""
     refit_of: str = ""
-    """Checksum of the manifest of the head that this one replaces."""
+    """Manifest checksum of the head that this one replaces; empty for a new head."""
 
 
 def manifest_fields(
     job: HeadJob, naming: HeadNaming, bundle: Bundle, task: HeadTask
 ) -> dict[str, Any]:
-    """Returns the manifest fields that describe a training. `recorded_job` reads them back."""
+    """Returns the manifest fields that record a training. `recorded_job` reads these fields."""
 
     def recorded_path(path: Path | None) -> str:
         return "" if path is None else path.name if naming.names_only else str(path.resolve())
@@ -77,7 +77,7 @@ def recorded_job(manifest: HeadManifest, directories: Sequence[Path]) -> HeadJob
 
     Args:
         manifest: manifest of the head.
-        directories: searched by name for files that have moved.
+        directories: directories to search for files that have moved, by file name.
 
     Raises:
         DataError: the manifest has no record of the training, or a file is missing or has changed.

@@ -1,7 +1,7 @@
 """Retrains the heads of one encoder for another encoder, one by one.
 
-The old store continues to serve. A head moves when its new version is published and about as
-accurate as the old one. A head whose training fails stays, and the reason is printed.
+The old store continues to serve. A head moves after its new version, which must be about as
+accurate as the old one, is published. A head whose training fails stays, and the reason is printed.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from winnow.heads.store.store import HeadStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refit:
+class RefitPlan:
     """Stores and settings of a refit."""
 
     old: HeadStore
@@ -33,8 +33,8 @@ class Refit:
     maker: HeadMaker
 
 
-def refit(work: Refit, head_ids: Sequence[str]) -> list[str]:
-    """Refits some heads of the old store, or all if `head_ids` is empty.
+def refit(plan: RefitPlan, head_ids: Sequence[str]) -> list[str]:
+    """Refits the heads `head_ids` of the old store, or all heads if `head_ids` is empty.
 
     Returns the ids of failed heads. Skips heads that have moved, so an interrupted refit can be
     resumed.
@@ -43,46 +43,46 @@ def refit(work: Refit, head_ids: Sequence[str]) -> list[str]:
         IdentityError: the heads of the old store already belong to this encoder.
 
     """
-    encoder, bundle = work.old.encoder(), work.maker.bundle
+    encoder, bundle = plan.old.encoder(), plan.maker.bundle
     if encoder and encoder.fingerprint == bundle.manifest.states_fingerprint:
         raise IdentityError(
-            f"the heads of {work.old.name} are made for the encoder of {bundle.directory} already: "
+            f"the heads of {plan.old.name} are already made for the encoder of {bundle.directory}: "
             "name the bundle of the new encoder"
         )
     failed = []
-    for head_id in head_ids or work.old.ids():
+    for head_id in head_ids or plan.old.ids():
         try:
-            _refit_head(work, head_id)
+            _refit_head(plan, head_id)
         except (WinnowError, OSError) as error:
-            work.maker.report(f"{head_id}: stays in its encoder group: {error}")
+            plan.maker.report(f"{head_id}: stays in its encoder group: {error}")
             failed.append(head_id)
     return failed
 
 
-def _refit_head(work: Refit, head_id: str) -> None:
-    current = work.old.record(head_id)
+def _refit_head(plan: RefitPlan, head_id: str) -> None:
+    current = plan.old.record(head_id)
     if current.moved_to:
-        work.maker.report(f"{head_id}: was moved to {current.moved_to} before")
+        plan.maker.report(f"{head_id}: already moved to {current.moved_to}")
         return
-    before = work.old.manifest(head_id, current.version)
-    if not _is_published(work, before):
-        _retrain(work, before)
-    work.old.move(head_id, work.group)
-    work.maker.report(f"{head_id}: moved to {work.group}")
+    before = plan.old.manifest(head_id, current.version)
+    if not _is_published(plan, before):
+        _retrain(plan, before)
+    plan.old.move(head_id, plan.group)
+    plan.maker.report(f"{head_id}: moved to {plan.group}")
 
 
-def _is_published(work: Refit, before: HeadManifest) -> bool:
+def _is_published(plan: RefitPlan, before: HeadManifest) -> bool:
     """Returns whether an interrupted refit has published the new version of this head."""
     try:
-        published = work.new.manifest(before.id, work.new.record(before.id).version)
+        published = plan.new.manifest(before.id, plan.new.record(before.id).version)
     except NotFoundError:
         return False
     return published.provenance.get(REFIT_OF) == before.checksum
 
 
-def _retrain(work: Refit, before: HeadManifest) -> None:
-    job = recorded_job(before, work.directories)
-    version = max(work.new.versions(before.id), default=0) + 1
+def _retrain(plan: RefitPlan, before: HeadManifest) -> None:
+    job = recorded_job(before, plan.directories)
+    version = max(plan.new.versions(before.id), default=0) + 1
     naming = HeadNaming(
         id=before.id,
         tenant=before.tenant,
@@ -92,12 +92,12 @@ def _retrain(work: Refit, before: HeadManifest) -> None:
     )
     with TemporaryDirectory() as directory:
         target = Path(directory) / "head"
-        retrained = make_head(job, naming, work.maker, target)
+        retrained = make_head(job, naming, plan.maker, target)
         name, old, new = compare_versions(before, retrained)
-        work.maker.report(f"{before.id}: {name} {old:.2f} % before, {new:.2f} % now")
-        if old - new > work.max_accuracy_loss:
+        plan.maker.report(f"{before.id}: {name} {old:.2f} % before, {new:.2f} % now")
+        if old - new > plan.max_accuracy_loss:
             raise TrainingError(
                 f"the new version lost {old - new:.2f} points of {name}, more than "
-                f"{work.max_accuracy_loss:g}: train it by hand, or allow more with --worse"
+                f"{plan.max_accuracy_loss:g}: train the head by hand, or allow more with --worse"
             )
-        work.new.publish(target)
+        plan.new.publish(target)

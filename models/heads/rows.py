@@ -38,9 +38,9 @@ class Row:
 
     text: str
     labels: tuple[str, ...]
-    """Label of the text, several with `multi_label`, or one per word for token heads."""
+    """Labels of the text: one, several with `multi_label`, or one per word for token heads."""
     words: tuple[tuple[int, int], ...] = ()
-    """First character and one past the last of each word, for token heads."""
+    """First character and one past the last of each word; empty for sequence heads."""
 
 
 def read_rows(path: Path, kind: Kind, fields: Fields) -> list[Row]:
@@ -72,9 +72,7 @@ def _raw_rows(path: Path, kind: Kind) -> Iterator[Mapping[str, Any]]:
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in _COMPRESSED]
     extension = suffixes[-1] if suffixes else ""
     if extension == ".csv" and kind is Kind.TOKEN:
-        raise DataError(
-            f"{path} is CSV: token heads are trained on JSON lines with tokens and labels"
-        )
+        raise DataError(f"{path} is CSV, but token heads need JSON lines with tokens and labels")
     if extension not in (".csv", ".jsonl", ".ndjson"):
         raise DataError(
             f"{path} is neither .csv nor .jsonl (.gz and .zst may follow): name the file after its "
@@ -102,7 +100,7 @@ def _json_lines(stream: io.TextIOWrapper) -> Iterator[Mapping[str, Any]]:
         except ValueError as error:
             raise _RowError(f"line {number}: not JSON: {error}") from error
         if not isinstance(row, dict):
-            raise _RowError(f"line {number}: not an object, but {quoted(line.strip())}")
+            raise _RowError(f"line {number}: not a JSON object: {quoted(line.strip())}")
         yield row
 
 
@@ -115,7 +113,7 @@ def _parse_sequence_row(raw_row: Mapping[str, Any], fields: Fields) -> Row:
     labels = _column_value(raw_row, fields.label, "--label-field")
     if not fields.multi_label:
         if isinstance(labels, list):
-            raise _RowError(f"{fields.label} is a list: give --multi-label if there may be several")
+            raise _RowError(f"{fields.label} is a list: set --multi-label to allow several labels")
         return Row(text, (_parse_label(labels, fields),))
     if isinstance(labels, str):
         labels = [part.strip() for part in labels.split(_LABEL_SEPARATOR) if part.strip()]
@@ -131,15 +129,15 @@ def _parse_token_row(raw_row: Mapping[str, Any], fields: Fields) -> Row:
         if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
             raise _RowError(f"{name} is {quoted(str(values))}: a list of texts is needed")
     if not tokens or not all(token.strip() for token in tokens):
-        raise _RowError(f"{fields.text} has no token, or an empty one")
+        raise _RowError(f"{fields.text} has no token, or an empty token")
     if len(tokens) != len(labels):
         raise _RowError(
-            f"{len(tokens)} {fields.text} and {len(labels)} {fields.label}: "
+            f"{len(tokens)} {fields.text} but {len(labels)} {fields.label}: "
             "every token needs one label"
         )
     for label in labels:
         if label != OUTSIDE and (label[:2] not in ("B-", "I-") or not label[2:]):
-            raise _RowError(f"label {quoted(label)}: labels of tokens are O, B-… and I-…")
+            raise _RowError(f"invalid label {quoted(label)}: token labels are O, B-… and I-…")
     words, start = [], 0
     for token in tokens:
         words.append((start, start + len(token)))
@@ -155,8 +153,8 @@ def _column_value(raw_row: Mapping[str, Any], name: str, option: str) -> Any:
     if name in raw_row:
         raise _RowError(f"no value for {quoted(name)}: every row needs one")
     if len(names) == 1 and (";" in names[0] or "\t" in names[0]):
-        raise _RowError(f"the fields are {columns}: separate them with commas")
-    raise _RowError(f"no {quoted(name)}; the fields are {columns}: name one with {option}")
+        raise _RowError(f"the only field is {columns}: separate the fields with commas")
+    raise _RowError(f"no field {quoted(name)} among {columns}: name a field with {option}")
 
 
 def _parse_label(value: Any, fields: Fields) -> str:

@@ -1,4 +1,4 @@
-"""Settings of the training of heads, and the heads of public data sets."""
+"""Training settings of heads, and the public data sets that heads are measured on."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +12,9 @@ OUT_OF_SCOPE = "oos"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadPlan:
-    """Settings of the training of a head, recorded in `head.json` by field name.
+    """Training settings of a head, recorded in `head.json` by field name.
 
-    The defaults were the most accurate on held-out texts.
+    Of the settings that were tried, the defaults were the most accurate on held-out texts.
     """
 
     epochs: int = 30
@@ -29,7 +29,7 @@ class HeadPlan:
     """Weight decay (AdamW)."""
     dropout: float = 0.4
     smoothing: float = 0.1
-    """Share of the right label's probability that is spread over all labels."""
+    """Label smoothing: share of the right label's probability that is spread over all labels."""
     hidden: int = 160
     """Width of the hidden layer."""
     queries: int = 4
@@ -41,14 +41,14 @@ class HeadPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadJob:
-    """Inputs and settings of the training of one head."""
+    """Input files and settings to train one head."""
 
     kind: Kind
     data: Path
     fields: Fields
     plan: HeadPlan
     validation: Path | None = None
-    """Held-out texts; None to hold out some of `data`."""
+    """File of held-out texts; None to hold out a share of `data`."""
     test: Path | None = None
     out_of_scope: str = OUT_OF_SCOPE
 
@@ -67,7 +67,10 @@ _TOKEN_PLAN = HeadPlan(epochs=16, batch=32, rate=2e-3)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Benchmark:
-    """A public data set in files named NAME-train, NAME-test and NAME-VALIDATION."""
+    """A public data set that a head is trained on and measured on.
+
+    Its files are named NAME-train, NAME-test and NAME-VALIDATION.
+    """
 
     id: str
     """Id of the head."""

@@ -1,6 +1,6 @@
-"""States of texts, computed once by the served encoder and cached on disk; batches of them.
+"""Computes the token states of texts with the served encoder, caches them on disk, batches them.
 
-A cache entry is named by its texts and encoder.
+The name of a cache entry depends on its texts and its encoder.
 """
 
 import hashlib
@@ -32,12 +32,12 @@ _STATES, _LENGTHS, _OFFSETS = "states.npy", "lengths.npy", "offsets.npy"
 
 @dataclass(frozen=True, slots=True)
 class EncodedTexts:
-    """Concatenated states of many texts. Each text has [CLS] and [SEP]."""
+    """Concatenated token states of many texts. Each text includes [CLS] and [SEP]."""
 
     states: States
-    """[rows, width], mapped from a file."""
+    """States, [rows, width], memory-mapped from a file."""
     ends: NDArray[np.int64]
-    """One past the last row of each text."""
+    """One past the last row of each text, in `states` and `offsets`."""
     offsets: NDArray[np.int32]
     """Characters of each token, [rows, 2]; (0, 0) for [CLS] and [SEP]."""
 
@@ -67,9 +67,9 @@ class EncodedTexts:
 
 
 def encode_texts(texts: Sequence[str], bundle: Bundle, cache: Path, label: str) -> EncodedTexts:
-    """Returns the states of `texts` from the directory `cache`; computes and stores missing ones.
+    """Returns the states of `texts` from the directory `cache`, after computing them if missing.
 
-    An interruption leaves nothing behind. Long texts are truncated as by the server. `label` is
+    An interruption leaves no partial entry. Long texts are truncated as by the server. `label` is
     shown with the progress.
 
     Raises:
@@ -89,14 +89,14 @@ def encode_texts(texts: Sequence[str], bundle: Bundle, cache: Path, label: str) 
         with temporary as directory:
             computed = Path(directory) / "states"
             computed.mkdir()
-            _compute(texts, bundle, computed, label)
+            _compute_states(texts, bundle, computed, label)
             if not entry.is_dir():  # another process may have stored it first
                 computed.rename(entry)
     try:
         states = np.load(entry / _STATES, mmap_mode="r")
         return EncodedTexts(states, np.cumsum(np.load(entry / _LENGTHS)), np.load(entry / _OFFSETS))
     except (OSError, ValueError) as error:
-        raise ArtefactError(f"{entry} is damaged: remove it: {error}") from error
+        raise ArtefactError(f"{entry} is damaged ({error}): remove it") from error
 
 
 def _cache_key(texts: Sequence[str], bundle: Bundle) -> str:
@@ -105,7 +105,7 @@ def _cache_key(texts: Sequence[str], bundle: Bundle) -> str:
     return f"{bundle.manifest.states_fingerprint}-{max_tokens}-{digest[:24]}"
 
 
-def _compute(texts: Sequence[str], bundle: Bundle, target: Path, label: str) -> None:
+def _compute_states(texts: Sequence[str], bundle: Bundle, target: Path, label: str) -> None:
     tokenizer = Tokenizer(bundle.tokenizer)
     threads = cores()
     encoder = open_question_encoder(
@@ -144,7 +144,7 @@ def _compute(texts: Sequence[str], bundle: Bundle, target: Path, label: str) -> 
 
 
 _SORTED_BATCHES = 32
-"""Batches whose texts are sorted by length together, to need little padding."""
+"""Number of batches whose texts are sorted by length together, to reduce padding."""
 
 Indices = NDArray[np.int64]
 

@@ -34,14 +34,14 @@ def collect_labels(rows: Sequence[Row], kind: Kind, out_of_scope: str) -> tuple[
     if kind is Kind.TOKEN:
         names = sorted({label[2:] for label in found} - {""})
         labels = [OUTSIDE, *(f"{side}-{name}" for name in names for side in "BI")]
-        min_labels, content = 3, "no token but O"
+        min_labels, content = 3, "no label but O"
     else:
         labels = sorted(found - {out_of_scope})
-        min_labels, content = 2, f"one label only, {quoted(labels[0])}" if labels else "no label"
+        min_labels, content = 2, f"only the label {quoted(labels[0])}" if labels else "no label"
     if len(labels) < min_labels:
-        raise DataError(f"the texts have {content}: there is nothing to tell apart")
+        raise DataError(f"the texts have {content}: a head needs two or more labels")
     if len(labels) > MAX_LABELS:
-        raise DataError(f"{len(labels)} labels; at most {MAX_LABELS} are possible: merge labels")
+        raise DataError(f"{len(labels)} labels are more than {MAX_LABELS}: merge some labels")
     return tuple(labels)
 
 
@@ -66,9 +66,10 @@ def unknown_label_warning(
 
 
 def hold_out(groups: Sequence[str], share: float, seed: int) -> tuple[list[int], list[int]]:
-    """Returns the indices of training rows and of held-out rows, about `share` of every group.
+    """Holds out about `share` of the rows of every group. Every group keeps a training row.
 
-    `groups` has the group of each row, such as its label. Every group keeps a training row.
+    `groups` has the group of each row, such as its label. Returns the indices of training rows and
+    of held-out rows.
     """
     generator = random.Random(seed)
     members: defaultdict[str, list[int]] = defaultdict(list)
@@ -79,7 +80,7 @@ def hold_out(groups: Sequence[str], share: float, seed: int) -> tuple[list[int],
     owed = 0.0
     for _, indices in sorted(members.items()):
         generator.shuffle(indices)
-        # the remainder is carried over, or rare groups would never be held out
+        # carries the remainder over to the next group, or rare groups would never be held out
         owed += len(indices) * share
         count = min(int(owed), len(indices) - 1)
         owed -= count
@@ -155,7 +156,7 @@ def read_head_task(
     if single_label and not any(row.labels[0] in labels for row in held_out):
         raise DataError(
             "every held-out text is out of scope, or has a label that the training texts lack: "
-            "others are needed to calibrate with"
+            "calibration needs held-out texts with known labels"
         )
     return HeadTask(
         kind=job.kind,
@@ -177,6 +178,6 @@ def _split_rows(
     if not held_out:
         raise DataError(
             f"{job.data} has {many(len(rows), 'text')}, too few to hold any out: add "
-            "texts, or give some with --validation"
+            "texts, or set --validation to a file of held-out texts"
         )
     return [rows[index] for index in training], [rows[index] for index in held_out]

@@ -1,4 +1,4 @@
-"""Trains a head: steps, a running mean of its weights, and early stopping."""
+"""Trains a head, with a running mean of its weights and early stopping."""
 
 import copy
 import time
@@ -19,9 +19,9 @@ from models.progress import REDRAW_SECONDS, IntervalTimer, progress_bar
 from models.training.loop import TrainingError, learning_rate_share
 
 _WARMUP = 0.05
-"""Share of the steps in which the learning rate rises."""
+"""Share of the steps in which the learning rate rises to its peak."""
 _MEAN_MEMORY = 0.995
-"""Share that the mean of the weights keeps at a step (Polyak and Juditsky, 1992)."""
+"""Decay of the running mean of the weights in each step (Polyak and Juditsky, 1992)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def _one_thread() -> Iterator[None]:
 
 
 @_one_thread()
-def train(task: HeadTask, plan: HeadPlan) -> TrainedHead:
+def train_new_head(task: HeadTask, plan: HeadPlan) -> TrainedHead:
     """Trains a new head. The same seed gives the same head on the same machine.
 
     Raises:
@@ -66,7 +66,7 @@ def train(task: HeadTask, plan: HeadPlan) -> TrainedHead:
                 progress.advance()
             score = run.score()
             progress.report(f"epoch {epoch}: {score:.2f} % on held-out texts")
-            if score >= best_score:  # of equal scores the later one, whose mean is longer
+            if score >= best_score:  # of equal scores, the later mean covers more steps
                 best, best_score, best_epoch = copy.deepcopy(run.mean), score, epoch
             elif epoch - best_epoch >= plan.patience:
                 break
@@ -76,7 +76,7 @@ def train(task: HeadTask, plan: HeadPlan) -> TrainedHead:
 
 
 class _HeadRun:
-    """The steps of one training."""
+    """Network, optimiser and running mean of one training run."""
 
     def __init__(self, task: HeadTask, plan: HeadPlan) -> None:
         self.objective = new_objective(task, plan)
@@ -94,7 +94,7 @@ class _HeadRun:
         self.mean = {name: value.clone() for name, value in self._network.state_dict().items()}
 
     def step(self, indices: Indices) -> None:
-        """Learns from the training texts with these indices."""
+        """Updates the weights on the training texts with these indices."""
         self._network.train()
         done = self._steps_done / (self.steps_per_epoch * self._plan.epochs)
         for group in self._optimiser.param_groups:
@@ -102,7 +102,7 @@ class _HeadRun:
         loss = self.objective.loss(*pad_states(self._encoded, indices), indices)
         if not torch.isfinite(loss):
             raise TrainingError(
-                f"the loss is {loss.item()} at step {self._steps_done}: give a smaller --rate"
+                f"the loss is {loss.item()} at step {self._steps_done}: set a smaller --rate"
             )
         self._optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
@@ -112,10 +112,7 @@ class _HeadRun:
         self._update_mean()
 
     def score(self) -> float:
-        """Returns the score on held-out texts, in percent.
-
-        The network has the weights that are averaged over the steps so far.
-        """
+        """Returns the score of the averaged weights on held-out texts, in percent."""
         current = copy.deepcopy(self._network.state_dict())
         self._network.load_state_dict(self.mean)
         score = self.objective.score()

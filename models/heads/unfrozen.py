@@ -1,7 +1,7 @@
-"""Measures the cost of sharing the encoder: trains the same head together with its own encoder.
+"""Trains a head together with its own encoder, to measure what a shared encoder costs in accuracy.
 
-Starts from the pretrained weights of the default bundle's encoder. The result is not served,
-because every such head would need an encoder.
+The encoder starts from the pretrained weights of the default bundle's encoder. The result is never
+served, because every such head would need its own encoder.
 """
 
 from dataclasses import replace
@@ -34,7 +34,7 @@ _ENCODER_RATE, _HEAD_RATE = 1e-4, 2e-3
 """Peak learning rates."""
 _BATCH, _WARMUP = 32, 0.1
 _TEXTS_PER_BATCH = 128
-"""Texts that are encoded together."""
+"""Number of texts that are encoded in one batch."""
 
 
 def measure_unfrozen(
@@ -58,8 +58,8 @@ def measure_unfrozen(
     _fine_tune(body, objective, tokenizer.ids(task.training), epochs, job.plan.seed)
     tuned = replace(
         task,
-        held_out=_encode(body, tokenizer, task.held_out, "encode held-out texts"),
-        test=task.test and _encode(body, tokenizer, task.test, "encode test texts"),
+        held_out=_with_tuned_states(body, tokenizer, task.held_out, "encode held-out texts"),
+        test=task.test and _with_tuned_states(body, tokenizer, task.test, "encode test texts"),
     )
     tuned_objective = new_objective(tuned, job.plan)
     tuned_objective.network.load_state_dict(objective.network.state_dict())
@@ -130,10 +130,10 @@ def _compute_states(body: BertModel, ids: list[list[int]]) -> tuple[Tensor, Tens
 
 
 @torch.no_grad()
-def _encode(
+def _with_tuned_states(
     body: BertModel, tokenizer: _TextTokenizer, texts: LabelledTexts, label: str
 ) -> LabelledTexts:
-    """Returns the same texts with states of the tuned encoder."""
+    """Returns the same texts with states of the fine-tuned encoder `body`."""
     body.train(False)
     ids = tokenizer.ids(texts)
     order = np.argsort([len(each) for each in ids], kind="stable")

@@ -1,1 +1,1 @@
-"""Measurement of trained networks, and the weights that are fitted to the measurements."""
+"""Measures trained networks, and fits the weights of the final score to the measurements."""

@@ -1,8 +1,8 @@
 """Fits the weights of the final score on held-out training questions.
 
-For each question, reads the best passages of the retriever in the order of hybrid distance. The
-weights maximise the softmax probability of passages with a right span, which is the chance that the
-merged answer is right. Everything but the reading is pure.
+For each question, reads the retrieved passages with the smallest hybrid distances. The weights
+maximise the softmax probability of passages with a right span, which is the chance that the merged
+answer is right.
 """
 
 import random
@@ -30,7 +30,8 @@ _MIN_SPREAD = 1e-6
 SIGNS = (1.0, 1.0, -1.0)
 """Signs of the weights of relevance, span and distance.
 
-A more relevant passage, a surer span and a nearer passage never count against an answer.
+The fixed signs ensure that a higher relevance, a higher span score and a smaller distance never
+lower the score.
 """
 _ACCEPTED = 0.95
 """Share of right answers above the threshold of `has_answer`."""
@@ -44,17 +45,17 @@ class RankedPassage:
     distance: float
     """Squared distance of the vectors."""
     hybrid_distance: float
-    """Distance reduced by the weight of matching words."""
+    """`distance` minus the weight of the words that match the question."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Readings of passages, in the order of hybrid distance."""
+    """Reader outputs for the retrieved passages of each question, by rising hybrid distance."""
 
     features: NDArray[np.float64]
     """Relevance, span and distance, [questions, passages, 3]."""
     hybrid_distances: NDArray[np.float64]
-    """[questions, passages]."""
+    """Hybrid distances of the passages, [questions, passages]."""
     is_right: NDArray[np.bool_]
     """Whether the best span is a right answer, [questions, passages]."""
     has_answer: NDArray[np.bool_]
@@ -97,7 +98,7 @@ def read_candidates(
     retrieved: Sequence[Sequence[RankedPassage]],
     reader: OfflineReader,
 ) -> Candidates:
-    """Reads the retrieved passages of every question. All questions have equally many."""
+    """Reads the retrieved passages of every question. All questions need equally many passages."""
     pairs = [
         (question, ranked)
         for question, row in zip(questions, retrieved, strict=True)
@@ -126,19 +127,19 @@ def fit_score(candidates: Candidates) -> ScoreWeights:
     """Returns the weights, and a threshold that accepts most right answers.
 
     Raises:
-        DataError: no question was answered right.
+        DataError: no question was answered correctly.
 
     """
     is_answered = candidates.is_right.any(1)
     if not is_answered.any():
         raise DataError(
-            f"none of {many(len(candidates.is_right), 'training question')} was answered right: "
+            f"no correct answer to any of {many(len(candidates.is_right), 'training question')}: "
             "train the reader longer before calibrating"
         )
     features = torch.tensor(candidates.features[is_answered])
     is_right = torch.tensor(candidates.is_right[is_answered])
     spread = features.flatten(0, 1).std(0).clamp(min=_MIN_SPREAD)
-    weights = (_maximise(features / spread, is_right) / spread).tolist()
+    weights = (_fit_weights(features / spread, is_right) / spread).tolist()
     scores = candidates.features @ np.array(weights)
     best = scores.argmax(1)
     rows = np.arange(len(best))
@@ -159,7 +160,7 @@ def exact_match_by_passages(
     ]
 
 
-def _maximise(features: Tensor, is_right: Tensor) -> Tensor:
+def _fit_weights(features: Tensor, is_right: Tensor) -> Tensor:
     """Returns the weights that maximise the probability of right passages."""
     signs = torch.tensor(SIGNS, dtype=features.dtype)
     roots = torch.full_like(signs, 0.5).requires_grad_()

@@ -1,8 +1,9 @@
-"""Fits the probability that an answer is right, on held-out training questions. Pure.
+"""Fits the probability that an answer is right, on held-out training questions.
 
 Every question counts twice: with all passages, and without the passages that contain its answer.
-The latter shows what an unanswerable question looks like. In a larger index a wrong answer looks
-right more often, so passages are dropped at random to simulate an index of the usual size.
+Without these passages, the question is an example of an unanswerable one. In a larger index, a
+wrong answer scores high more often, so passages are dropped at random to simulate an index of the
+usual size.
 """
 
 import numpy as np
@@ -15,7 +16,8 @@ from models.measuring.fitting import minimise
 from winnow.domain.confidence import Confidence
 
 SHARE = 0.1
-"""Share of passages without an answer to keep: 67,000 of the 668,630 of `mine-ranking`."""
+"""Share of the passages without an answer that are kept: 67,000 of the 668,630 of `mine-ranking`.
+"""
 _SIMULATED_INDEXES = 3
 _SEED = 1
 _RIDGE = 1e-4
@@ -25,7 +27,7 @@ _MIN_SPREAD = 1e-6
 def fit_confidence(
     candidates: Candidates, score: ScoreWeights, passages: int, share: float = SHARE
 ) -> Confidence:
-    """Fits a logistic regression of the best answer among `passages` passages.
+    """Fits a logistic regression on the best answer among the first `passages` passages.
 
     Uses only questions with an answer among the retrieved passages.
     """
@@ -59,7 +61,7 @@ def _best_answers(
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Returns features of the best answer of every question, and whether the answer is right.
 
-    Only passages in `mask` count. Questions without any are left out.
+    Only passages in `mask` count. Questions without a passage in `mask` are left out.
     """
     has_passages = mask.any(1)
     best = np.where(mask, scores, -np.inf)[has_passages].argmax(1)
@@ -70,7 +72,7 @@ def _best_answers(
 def _regress(
     features: NDArray[np.float64], labels: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], float]:
-    """Returns slopes and bias of a logistic regression with the given signs of slopes."""
+    """Returns slopes and bias of a logistic regression. The slopes have the signs `SIGNS`."""
     inputs, targets = torch.tensor(features), torch.tensor(labels, dtype=torch.float64)
     signs = torch.tensor(SIGNS, dtype=torch.float64)
     roots = torch.full((len(SIGNS),), 0.5, dtype=torch.float64, requires_grad=True)

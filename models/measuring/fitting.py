@@ -1,4 +1,4 @@
-"""Fits a few weights by L-BFGS."""
+"""Minimises a loss of a few weights with L-BFGS."""
 
 from collections.abc import Callable, Sequence
 

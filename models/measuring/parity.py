@@ -46,8 +46,8 @@ def split_difference(
 ) -> float:
     """Returns the largest absolute difference of a split reader's two graphs.
 
-    Each text is split into two segments. The upper layers of network and graph get the same input.
-    Otherwise rounding to int8 could enlarge a tiny difference of states to a whole level.
+    Each text is split into two segments. The upper layers of network and graph get the same input,
+    because rounding to int8 could enlarge a tiny difference of states to a whole level.
     """
     lower_session = OnnxSession(lower, list(LOWER_OUTPUTS))
     upper_session = OnnxSession(upper, list(READER_OUTPUTS))
@@ -66,11 +66,11 @@ def split_difference(
             joined = torch.cat([states[0], levels * scales], 1)
             start, end, relevance = network.read(network.upper(joined, torch.ones_like(ids))[-1])
         for number, segment in enumerate(segments):
-            inputs = _by_name(LOWER_INPUTS, (segment, torch.full_like(segment, number)))
+            inputs = _named_arrays(LOWER_INPUTS, (segment, torch.full_like(segment, number)))
             outputs = lower_session.run(inputs)
             difference = max(difference, _max_difference(states[number : number + 1], outputs))
         outputs = upper_session.run(
-            _by_name(UPPER_INPUTS, (states[0], levels.to(torch.int8), scales))
+            _named_arrays(UPPER_INPUTS, (states[0], levels.to(torch.int8), scales))
         )
         first = segments[0].shape[1]
         expected = (start[:, first:], end[:, first:], relevance)
@@ -98,12 +98,15 @@ def _open_tokenizer(path: Path) -> Callable[[str], list[int]]:
     return lambda text: list(tokenizer.encode(text).ids)
 
 
-def _by_name(names: Sequence[str], values: Sequence[Tensor]) -> dict[str, np.ndarray]:
+def _named_arrays(names: Sequence[str], values: Sequence[Tensor]) -> dict[str, np.ndarray]:
     return {name: value.numpy() for name, value in zip(names, values, strict=True)}
 
 
 def _max_difference(expected: Sequence[Tensor], outputs: Sequence[np.ndarray]) -> float:
-    """Returns the largest absolute difference; infinity if any is NaN, which `max` would ignore."""
+    """Returns the largest absolute difference, or infinity if any is NaN.
+
+    `max` alone would ignore NaN.
+    """
     pairs = zip(expected, outputs, strict=True)
     differences = [float(np.abs(want.numpy() - output).max()) for want, output in pairs]
     return max(each if math.isfinite(each) else math.inf for each in differences)

@@ -26,7 +26,7 @@ _SPECIAL_TOKENS = 2
 
 
 class OfflineReader:
-    """Reader with a bundle's tokenizer and manifest."""
+    """Reads questions with passages, with the tokenizer and the settings of a bundle."""
 
     def __init__(
         self,
@@ -39,8 +39,9 @@ class OfflineReader:
     ) -> None:
         """Opens the graphs of a reader.
 
-        `lower` is the graph of a split reader's lower layers. The default is the manifest's file
-        beside `graph`. OpenVINO runs a float graph in bfloat16 if the processor supports it.
+        `lower` is the graph of a split reader's lower layers. By default, the manifest names it, in
+        the directory of `graph`. OpenVINO runs a float graph in bfloat16 if the processor supports
+        it.
         """
         self._tokenizer = Tokenizer(tokenizer)
         self._manifest = manifest
@@ -71,7 +72,7 @@ class OfflineReader:
         return self._reader.read(question_ids, stored, hit, max_answer_tokens)
 
     def read_all(self, inputs: Sequence[tuple[str, Passage, float]], label: str) -> list[Reading]:
-        """Reads question, passage and distance of every input, in order, and shows progress."""
+        """Reads every (question, passage, distance) and shows progress. Keeps the order."""
         with ThreadPoolExecutor(cores()) as pool:
             readings: Iterable[Reading] = pool.map(lambda each: self.read(*each), inputs)
             return list(track(readings, label, len(inputs)))

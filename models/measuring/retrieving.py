@@ -15,14 +15,14 @@ from tokenizers import Tokenizer
 from models.data import DataError, Passage
 from models.measuring.fitting import minimise
 from models.mining.embedding import Embedder
-from models.mining.mine import TrainingQuestion, nearest
+from models.mining.mine import TrainingQuestion, nearest_rows
 from winnow.content_node.indexing.counting import count_words
 from winnow.content_node.shard.bm25 import BuiltRarities
 from winnow.content_node.shard.words import WordIndex
 
 CANDIDATES = 100
 MAX_WORD_WEIGHT = 1.0
-"""Weight at which distance hardly counts any more."""
+"""Largest weight of matching words. Beyond it, the vector distance would hardly count."""
 _RIDGE = 1e-4
 _MIN_DISTANCE_WEIGHT = 1e-6
 
@@ -31,7 +31,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class NearestPassages:
-    """The passages with the nearest vectors to each question, [questions, candidates]."""
+    """Passages with the nearest vectors to each question. Arrays are [questions, candidates]."""
 
     indices: NDArray[np.int64]
     distances: Floats
@@ -40,7 +40,7 @@ class NearestPassages:
     """BM25 scores."""
 
     def hybrid_distances(self, word_weight: float) -> Floats:
-        """Returns distances reduced by the weighted BM25 scores."""
+        """Returns the squared distances minus the weighted BM25 scores."""
         return self.distances - word_weight * self.matches
 
 
@@ -53,7 +53,7 @@ def retrieve(
     """Returns the nearest passages of every question, at most `CANDIDATES`."""
     vectors = embedder.passages(passages)
     question_vectors = embedder.questions([question.question for question in questions])
-    indices = nearest(question_vectors, vectors, min(CANDIDATES, len(passages) - 1))
+    indices = nearest_rows(question_vectors, vectors, min(CANDIDATES, len(passages) - 1))
     distances = np.stack(
         [
             ((vector - vectors[row]) ** 2).sum(1)
@@ -74,7 +74,8 @@ def retrieve(
 def fit_word_weight(nearest_passages: NearestPassages, is_right: NDArray[np.bool_]) -> float:
     """Returns the squared distance that one unit of BM25 is worth.
 
-    `is_right` marks the candidates with the answer. Questions without one are left out.
+    `is_right` marks the candidates with the answer. Questions without such a candidate are left
+    out.
 
     Raises:
         DataError: no candidate of any question has the answer.
@@ -82,7 +83,7 @@ def fit_word_weight(nearest_passages: NearestPassages, is_right: NDArray[np.bool
     """
     is_answered = is_right.any(1)
     if not is_answered.any():
-        raise DataError("no passage that answers a training question is near it: train the encoder")
+        raise DataError("no training question has its answer in a near passage: train the encoder")
     distances, matches = (
         torch.tensor(each[is_answered])
         for each in (nearest_passages.distances, nearest_passages.matches)
@@ -91,7 +92,7 @@ def fit_word_weight(nearest_passages: NearestPassages, is_right: NDArray[np.bool
     roots = torch.tensor([3.0, 0.5], dtype=torch.float64, requires_grad=True)
 
     def loss() -> torch.Tensor:
-        distance, words = (roots**2).unbind()  # not negative: neither ever counts against a passage
+        distance, words = (roots**2).unbind()  # squares, so that no weight is negative
         scores = words * matches - distance * distances
         right = scores.masked_fill(~target, float("-inf")).logsumexp(1)
         value: torch.Tensor = (scores.logsumexp(1) - right).mean() + _RIDGE * (roots**2).sum()
@@ -108,7 +109,10 @@ def recall_by_passages(
     word_weight: float,
     counts: Sequence[int],
 ) -> list[float]:
-    """Returns the percentage of questions with an answer among the best passages, by count."""
+    """Returns the percentage of questions with the answer in the best `count` passages.
+
+    One value for each of `counts`.
+    """
     order = nearest_passages.hybrid_distances(word_weight).argsort(1, kind="stable")
     ordered = np.take_along_axis(is_right, order, 1)
     return [100 * float(ordered[:, :count].any(1).mean()) for count in counts]

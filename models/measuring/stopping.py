@@ -1,10 +1,10 @@
-"""Fits the rules of early stopping on held-out training questions. Pure.
+"""Fits the rules of early stopping on held-out training questions.
 
-The rule (`winnow.domain.stopping`) weighs the best score so far, the hybrid distance of the next
-passage, and the gap to the distance of the first. The weights come from a logistic regression of
-whether a later passage wins. The bar is the lowest that keeps the promised loss of exact match.
-There are too few questions to count such small losses, so the loss is estimated: the share of
-changed answers times the mean cost of a change plus its standard error.
+A rule (`winnow.domain.stopping`) weighs three features: the best score so far, the hybrid distance
+of the next passage, and the gap between this distance and that of the first passage. The weights
+come from a logistic regression of whether a later passage wins. The bar is the lowest that keeps
+the promised loss of exact match. There are too few questions to count such small losses, so the
+loss is estimated: the share of changed answers times an upper estimate of the cost of a change.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ class FittedRule:
     """A rule of early stopping, and its effect on training questions."""
 
     max_loss: float
-    """Promised loss of exact match, in points."""
+    """Promised maximum loss of exact match, in points."""
     rule: StoppingRule
     lost: float
     """Measured loss of exact match, in points."""
@@ -45,17 +45,17 @@ class FittedRule:
 
 @dataclass(frozen=True, slots=True)
 class _Readings:
-    """Readings [questions, passages], in the order of reading."""
+    """Reader outputs, [questions, passages], with passages in the order in which they are read."""
 
     scores: Floats
     hybrid_distances: Floats
     is_right: NDArray[np.bool_]
 
 
-def calibrate(
+def fit_stopping_rules(
     candidates: Candidates, score: ScoreWeights, passages: int, losses: Sequence[float] = LOSSES
 ) -> list[FittedRule]:
-    """Returns the rule that reads the fewest passages for each promised loss."""
+    """Returns, for each promised loss, the rule that keeps it and reads the fewest passages."""
     weights = np.array([score.relevance, score.span, score.distance])
     readings = _Readings(
         (candidates.features @ weights)[:, :passages],
@@ -64,11 +64,13 @@ def calibrate(
     )
     stops = [end for end in wave_ends(passages, FIRST_STOP) if end < passages]
     nearness, gap = _fit_weights(readings, stops)
-    values = {stop: _features(readings, stop) @ np.array([1.0, nearness, gap]) for stop in stops}
+    values = {
+        stop: _stop_features(readings, stop) @ np.array([1.0, nearness, gap]) for stop in stops
+    }
     bars = np.quantile(np.concatenate(list(values.values())), np.linspace(0, 1, _BARS))
     cost = _cost_of_change(readings, stops[0])
     rules = [
-        _measure(readings, values, StoppingRule(nearness, gap, float(bar), FIRST_STOP), cost)
+        _measure_rule(readings, values, StoppingRule(nearness, gap, float(bar), FIRST_STOP), cost)
         for bar in (*bars, np.nextafter(bars[-1], np.inf))
     ]
     return [
@@ -80,8 +82,8 @@ def calibrate(
     ]
 
 
-def _features(readings: _Readings, stop: int) -> Floats:
-    """Returns best score, next hybrid distance and gap to the first, [questions, 3]."""
+def _stop_features(readings: _Readings, stop: int) -> Floats:
+    """Returns the three features of the rule after `stop` passages, [questions, 3]."""
     unread = readings.hybrid_distances[:, stop]
     best = readings.scores[:, :stop].max(1)
     return np.stack([best, unread, unread - readings.hybrid_distances[:, 0]], axis=1)
@@ -90,9 +92,9 @@ def _features(readings: _Readings, stop: int) -> Floats:
 def _fit_weights(readings: _Readings, stops: Sequence[int]) -> tuple[float, float]:
     """Returns the weights of distance and gap relative to the weight of the score.
 
-    They are fitted by logistic regression over all stops.
+    The weights are fitted by logistic regression over all stops.
     """
-    features = np.concatenate([_features(readings, stop) for stop in stops])
+    features = np.concatenate([_stop_features(readings, stop) for stop in stops])
     wins = np.concatenate([_later_wins(readings, stop) for stop in stops])
     spread = torch.tensor(np.maximum(features.std(0), _MIN_DIVISOR))
     inputs = torch.tensor(features - features.mean(0)) / spread
@@ -101,7 +103,7 @@ def _fit_weights(readings: _Readings, stops: Sequence[int]) -> tuple[float, floa
     bias = torch.zeros(1, dtype=torch.float64, requires_grad=True)
 
     def loss() -> torch.Tensor:
-        weights = roots**2  # not negative: no feature ever counts for reading more
+        weights = roots**2  # squares, so that no weight is negative
         cross_entropy = torch.nn.functional.binary_cross_entropy_with_logits(
             bias - inputs @ weights, targets
         )
@@ -122,15 +124,15 @@ def _later_wins(readings: _Readings, stop: int) -> NDArray[np.bool_]:
 def _cost_of_change(readings: _Readings, stop: int) -> float:
     """Returns an upper estimate of the exact match, 0 to 1, that a changed answer loses.
 
-    It is measured by stopping all questions at `stop`.
+    The estimate is the mean loss plus its standard error if all questions stop at `stop`.
     """
     is_changed = _later_wins(readings, stop)
-    lost = _lost(readings, np.full(len(is_changed), stop))
+    lost = _loss_by_question(readings, np.full(len(is_changed), stop))
     error = lost.std() / np.sqrt(len(lost))
     return float(lost.mean() + error) / max(float(is_changed.mean()), _MIN_DIVISOR)
 
 
-def _lost(readings: _Readings, ends: NDArray[np.int64]) -> Floats:
+def _loss_by_question(readings: _Readings, ends: NDArray[np.int64]) -> Floats:
     """Returns the loss of each question, -1 to 1, if it stops after `ends` passages."""
     rows, passages = np.arange(len(ends)), readings.scores.shape[1]
     is_read = np.arange(passages) < ends[:, None]
@@ -142,16 +144,16 @@ def _lost(readings: _Readings, ends: NDArray[np.int64]) -> Floats:
     return lost
 
 
-def _measure(
+def _measure_rule(
     readings: _Readings, values: dict[int, Floats], rule: StoppingRule, cost: float
 ) -> FittedRule:
-    """Measures a rule, whose weighted features at each stop are `values`."""
+    """Measures a rule. `values` are the weighted features of each question, by stop."""
     questions, passages = readings.scores.shape
     ends = np.full(questions, passages)
     for stop in sorted(values, reverse=True):
         ends[values[stop] >= rule.bar] = stop
     changed = float((readings.scores.argmax(1) >= ends).mean())
-    lost = 100 * float(_lost(readings, ends).mean())
+    lost = 100 * float(_loss_by_question(readings, ends).mean())
     return FittedRule(
         max_loss=0.0, rule=rule, lost=lost, expected=100 * changed * cost, read=float(ends.mean())
     )

@@ -1,1 +1,1 @@
-"""Makes training questions whose negatives are mistakes of the retriever."""
+"""Makes training questions with hard negatives, which are mistakes of the retriever."""

@@ -1,9 +1,9 @@
 """Makes cloze questions, whose answer is a phrase of a passage's sentence.
 
-Readers are trained with few real questions and soon memorise them, while Wikipedia is large. A
-sentence becomes a question by rules, as in Lewis et al. 2019 ("Unsupervised question answering by
-cloze translation"). A question word replaces the phrase and often moves to the front, and some
-words are dropped. Pure functions of text and a random generator.
+There are few real training questions, and a reader soon memorises them. Cloze questions can be made
+from all of Wikipedia. A sentence becomes a question by rules, as in Lewis et al. 2019
+("Unsupervised question answering by cloze translation"). A question word replaces the phrase and
+often moves to the front, and some words are dropped.
 """
 
 import random
@@ -15,9 +15,9 @@ from models.data import Passage
 _MIN_WORDS, _MAX_WORDS = 7, 26
 """Length of a suitable sentence, in words."""
 _MIN_CONTEXT = 4
-"""Minimum number of words of a sentence around the phrase."""
+"""Minimum number of words in a sentence, besides the phrase."""
 _MOVE_TO_FRONT, _USE_WHICH, _DROP_WORD, _ADD_QUESTION_MARK = 0.7, 0.3, 0.1, 0.5
-"""Probabilities of changes to a question. `_USE_WHICH` replaces "what" by "which"."""
+"""Probabilities of changes to a question. `_USE_WHICH` is the change of "what" to "which"."""
 
 _SENTENCE = re.compile(
     r"(?:(?<=\w{3}[.!?])|(?<=[)\"\u201d][.!?])|(?<=[.!?][)\"\u201d]))\s+(?=[A-Z\"\u201c])"
@@ -102,7 +102,10 @@ class _Phrase:
 
 
 def _sentences(text: str) -> list[str]:
-    """Returns complete sentences of suitable length. A passage may begin or end within one."""
+    """Returns the complete sentences of suitable length.
+
+    A passage may begin or end within a sentence.
+    """
     return [
         sentence
         for sentence in _SENTENCE.split(text.strip())
@@ -113,7 +116,7 @@ def _sentences(text: str) -> list[str]:
 
 
 def _phrases(sentence: str, title: str) -> list[_Phrase]:
-    """Returns suitable phrases, which do not overlap."""
+    """Returns the suitable phrases of a sentence. Phrases do not overlap."""
     phrases: list[_Phrase] = []
     matched: list[range] = []
     for pattern, word in _PATTERNS:
@@ -133,9 +136,9 @@ def _phrases(sentence: str, title: str) -> list[_Phrase]:
 
 
 def _is_name_or_noun(text: str, start: int) -> bool:
-    """Returns whether words are a name or noun phrase, not just the beginning of a sentence."""
+    """Returns whether `text` is a name or noun phrase, not just the beginning of a sentence."""
     words = text.split()
-    is_first_word = start == 0 and len(words) == 1  # capital letter, but maybe no name
+    is_first_word = start == 0 and len(words) == 1  # has a capital letter, but may be no name
     return bool(words) and not is_first_word and words[0].lower() not in _FUNCTION_WORDS
 
 

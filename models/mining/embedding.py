@@ -1,6 +1,7 @@
 """Encodes many texts offline on every core, one text per run.
 
-With dynamic int8 a batch shares its activation scale, so a vector would depend on its neighbours.
+Texts are not batched, because dynamic int8 has one activation scale per batch: a vector would
+depend on the other texts of its batch.
 """
 
 import hashlib
@@ -25,7 +26,7 @@ class Embedder:
     """Encodes questions and passages as unit vectors."""
 
     def __init__(self, graph: Path, tokenizer: Path, cache: Path | None = None) -> None:
-        """`cache` is a directory for the vectors of whole sets of passages."""
+        """`cache` is a directory for vectors, with a file for each set of passages."""
         self._graph, self._cache = graph, cache
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
@@ -41,13 +42,13 @@ class Embedder:
         self._question_tokenizer.enable_truncation(64)
 
     def questions(self, texts: Sequence[str]) -> Vectors:
-        """Returns float32 [texts, width]."""
+        """Encodes questions, float32 [texts, width]."""
         return self._encode_all(
             [self._question_tokenizer.encode(text) for text in texts], "questions"
         )
 
     def passages(self, passages: Sequence[Passage]) -> Vectors:
-        """Returns float32 [passages, width]. Title and text are a pair of segments."""
+        """Encodes passages, float32 [passages, width]. Title and text are a pair of segments."""
         cached = self._cache_file(passages)
         if cached is not None and cached.is_file():
             vectors: Vectors = np.load(cached)

@@ -2,11 +2,11 @@
 
 Questions without a gold passage get distant supervision (Mintz et al. 2009; Chen et al. 2017,
 section 4): a retrieved passage with the answer is positive if its vector is near enough. Negatives
-are passages that the encoder retrieves although they lack every answer.
+are passages that the encoder retrieves although they contain no answer.
 
 Some training questions are held out for calibration. A reader is surer of questions that it was
-trained on, so weights and thresholds fitted on them would be wrong for others. Whole articles are
-held out by a hash of their title, so every step holds out the same ones.
+trained on, so weights and thresholds fitted on those questions would be wrong for others. Whole
+articles are held out by a hash of their title, so every step holds out the same articles.
 """
 
 import json
@@ -28,18 +28,18 @@ NEGATIVES = 8
 
 _PASSAGES, _QUESTIONS = "passages.jsonl", "questions.jsonl"
 _COMMANDS = {"ranked": "mine-ranking", "clozes": "mine-clozes"}
-"""The command that fills each directory, by the directory's name. For all others it is `mine`."""
+"""Commands that fill directories, by the directory's name. `mine` fills all other directories."""
 _NEAREST = 40
-"""Nearest passages to draw negatives from."""
+"""Number of nearest passages to take negatives from."""
 _COMPARED = 2
-"""Passages with the answer that are compared per question, the best by BM25."""
+"""Number of passages with the answer to compare for each question, best first by BM25."""
 _MIN_COSINE = 0.45
 """Below this cosine, a passage that contains the answer is assumed to be off topic."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingQuestion:
-    """A training question. Passages are indices into a list; field names are keys on disk."""
+    """A training question. Passages are indices into a list. Field names are keys on disk."""
 
     question: str
     answer: str
@@ -57,16 +57,18 @@ class TrainingQuestion:
         return (self.answer, *self.others)
 
 
-def unseen(questions: Sequence[Question], held_out: Sequence[Question]) -> list[Question]:
-    """Returns the questions that are not in `held_out`. Ignores case and punctuation."""
-    known = {normalise(question.text) for question in held_out}
+def exclude_questions(
+    questions: Sequence[Question], excluded: Sequence[Question]
+) -> list[Question]:
+    """Returns the questions that are not in `excluded`. Ignores case and punctuation."""
+    known = {normalise(question.text) for question in excluded}
     return [question for question in questions if normalise(question.text) not in known]
 
 
-def supervise(
+def find_gold_passages(
     questions: Sequence[Question], lexical: LexicalIndex, embedder: Embedder
 ) -> list[Question]:
-    """Returns the questions whose answer is in a near passage, with this passage as gold."""
+    """Returns the questions that have their answer in a near passage, with this passage as gold."""
     pairs: list[tuple[Question, Passage, str, int]] = []
     for question in questions:
         compared = 0
@@ -86,7 +88,7 @@ def supervise(
 
 
 def with_gold(question: Question, passage: Passage, answer: str, start: int) -> Question:
-    """Returns the question with a gold passage, and the answer in it as the first answer."""
+    """Returns the question with `passage` as gold, and with `answer` as the first answer."""
     others = (each for each in question.answers if each != answer)
     return replace(question, answers=(answer, *others), gold=passage, answer_start=start)
 
@@ -107,13 +109,13 @@ def to_training_question(
     )
 
 
-def mine(
+def mine_negatives(
     questions: Sequence[Question], extra: Sequence[Passage], embedder: Embedder
 ) -> tuple[list[Passage], list[TrainingQuestion]]:
     """Returns all passages, and the questions with a gold passage and their hard negatives.
 
-    Negatives are retrieved from the gold passages and `extra`. The latter make the retriever err as
-    it does with a large index.
+    Negatives are retrieved from the gold passages and `extra`. With `extra`, the retriever makes
+    the mistakes that it makes with a large index.
     """
     golds = [question.gold for question in questions if question.gold is not None]
     passages = list(dict.fromkeys([*golds, *extra]))
@@ -121,7 +123,7 @@ def mine(
     passage_vectors = embedder.passages(passages)
     question_vectors = embedder.questions([question.text for question in questions])
     mined = []
-    neighbours = nearest(question_vectors, passage_vectors, _NEAREST)
+    neighbours = nearest_rows(question_vectors, passage_vectors, _NEAREST)
     for question, near in zip(questions, neighbours, strict=True):
         if question.gold is None or question.answer_start is None:
             continue
@@ -133,7 +135,7 @@ def mine(
     return passages, mined
 
 
-def nearest(
+def nearest_rows(
     queries: NDArray[np.float32], vectors: NDArray[np.float32], k: int
 ) -> NDArray[np.int64]:
     """Returns the `k` nearest rows of `vectors` to each query by exact search, nearest first."""
@@ -152,7 +154,7 @@ def join_minings(
     more_passages: Sequence[Passage],
     more_questions: Sequence[TrainingQuestion],
 ) -> tuple[list[Passage], list[TrainingQuestion]]:
-    """Returns the passages and questions of two minings, with adjusted indices."""
+    """Returns the passages and questions of two mining runs as one, with adjusted indices."""
     first = len(passages)
     adjusted = [
         replace(
@@ -165,32 +167,33 @@ def join_minings(
     return [*passages, *more_passages], [*questions, *adjusted]
 
 
-def save(
+def save_mined(
     directory: Path, passages: Sequence[Passage], questions: Sequence[TrainingQuestion]
 ) -> None:
     """Writes `passages.jsonl` and `questions.jsonl`.
 
-    An interruption leaves no `questions.jsonl`, so questions never refer to other passages.
+    An interruption leaves no `questions.jsonl`, so questions never refer to the passages of another
+    run.
     """
     directory.mkdir(parents=True, exist_ok=True)
     (directory / _QUESTIONS).unlink(missing_ok=True)
-    _write(directory / _PASSAGES, passages)
-    _write(directory / _QUESTIONS, questions)
+    _write_rows(directory / _PASSAGES, passages)
+    _write_rows(directory / _QUESTIONS, questions)
 
 
-def is_saved(directory: Path) -> bool:
-    """Returns whether `save` has finished in `directory`."""
+def has_mined(directory: Path) -> bool:
+    """Returns whether `save_mined` has finished in `directory`."""
     return (directory / _QUESTIONS).is_file()
 
 
-def load(directory: Path) -> tuple[list[Passage], list[TrainingQuestion]]:
-    """Reads passages and questions that `save` wrote.
+def load_mined(directory: Path) -> tuple[list[Passage], list[TrainingQuestion]]:
+    """Reads passages and questions that `save_mined` wrote.
 
     Raises:
         DataError: the directory has no questions.
 
     """
-    if not is_saved(directory):
+    if not has_mined(directory):
         command = _COMMANDS.get(directory.name, "mine")
         raise DataError(
             f"{directory} has no training questions: run `winnow models {command}` first"
@@ -207,7 +210,7 @@ def load(directory: Path) -> tuple[list[Passage], list[TrainingQuestion]]:
     ]
 
 
-def _write(path: Path, rows: Sequence[Passage] | Sequence[TrainingQuestion]) -> None:
+def _write_rows(path: Path, rows: Sequence[Passage] | Sequence[TrainingQuestion]) -> None:
     partial = path.with_suffix(".partial")
     with partial.open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(asdict(row), ensure_ascii=False) + "\n" for row in rows)
@@ -220,7 +223,10 @@ _HELD_OUT_ONE_IN = 16
 def split_held_out(
     questions: Sequence[TrainingQuestion], passages: Sequence[Passage]
 ) -> tuple[list[TrainingQuestion], list[TrainingQuestion]]:
-    """Returns training questions and held-out questions, about one article in sixteen."""
+    """Returns training questions and held-out questions.
+
+    About one article in sixteen is held out.
+    """
     sides: tuple[list[TrainingQuestion], list[TrainingQuestion]] = ([], [])
     for question in questions:
         sides[is_held_out(passages[question.positive])].append(question)

@@ -1,8 +1,8 @@
 """Makes training questions whose negatives are the best passages of the served retriever.
 
-A question with a gold passage keeps it as its positive. Any other question gets a retrieved passage
-with the answer: the passage in which the reader finds it, or else the best passage if it is near
-enough. Everything but the reader is pure.
+A question with a gold passage keeps this passage as its positive. Any other question gets a
+retrieved passage with the answer: a passage in which the reader finds the answer, or else the
+nearest passage if it is near enough.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ The limit does not apply if the reader finds the answer in the passage.
 
 @dataclass(frozen=True, slots=True)
 class RetrievedQuestion:
-    """A question and the best passages for it, best first."""
+    """A question and its retrieved passages, best first."""
 
     question: Question
     passages: tuple[ScoredPassage, ...]
@@ -35,7 +35,7 @@ class RetrievedQuestion:
 def add_gold_passages(
     retrieved: Sequence[RetrievedQuestion], reader: OfflineReader, max_read: int = 8
 ) -> list[Question | None]:
-    """Returns every question with a gold passage, or None if no passage answers it.
+    """Returns each question with a gold passage, or None in its place if no passage answers it.
 
     Reads the first `max_read` passages with the answer for each question.
     """
@@ -57,7 +57,10 @@ def add_gold_passages(
         rank = (is_right, reading.score if is_right else -scored.distance)
         is_near = is_right or scored.distance <= _MAX_DISTANCE
         if is_near and (row not in best or rank > best[row][0]):
-            best[row] = (rank, _locate(question, scored.passage, reading if is_right else None))
+            best[row] = (
+                rank,
+                _with_answer_position(question, scored.passage, reading if is_right else None),
+            )
     return [
         each.question if each.question.gold is not None else best.get(row, (None, None))[1]
         for row, each in enumerate(retrieved)
@@ -94,7 +97,9 @@ def _passages_with_answer(retrieved: RetrievedQuestion) -> list[ScoredPassage]:
     ]
 
 
-def _locate(question: Question, passage: Passage, reading: Reading | None) -> Question | None:
+def _with_answer_position(
+    question: Question, passage: Passage, reading: Reading | None
+) -> Question | None:
     """Returns the question with this gold passage and the position of its answer.
 
     The answer is located in the span of a right reading, or else at its first occurrence in the

@@ -1,4 +1,4 @@
-"""Retrievers of passages for training questions: by words alone, and as a served index."""
+"""Retrieves passages for training questions, by words alone or with a served index."""
 
 import json
 import re
@@ -21,7 +21,7 @@ from winnow.text.tokenizer import Tokenizer
 
 
 class LexicalIndex:
-    """An index of passages by the words of title and text."""
+    """An in-memory index of passages by the words of title and text."""
 
     def __init__(self, passages: Iterable[Passage]) -> None:
         builder = tantivy.SchemaBuilder()
@@ -37,7 +37,7 @@ class LexicalIndex:
         self._searcher = self._index.searcher()
 
     def search(self, question: str, k: int) -> list[Passage]:
-        """Returns the best `k` passages for any of the question's words."""
+        """Returns the best `k` passages with any of the question's words."""
         words = " ".join(re.findall(r"\w+", question.lower()))
         query = self._index.parse_query(words, ["title", "text"])
         hits = self._searcher.search(query, k).hits
@@ -46,9 +46,9 @@ class LexicalIndex:
 
 
 CANDIDATES = 100
-"""Candidates by vector and by words, the default of a front node."""
+"""Number of candidates by vector and of candidates by words, the default of a front node."""
 _EF = 256
-"""Candidates that the search of the HNSW graph keeps."""
+"""HNSW search width (ef)."""
 _SPECIAL_TOKENS = 2
 
 
@@ -97,7 +97,10 @@ class ServedRetriever:
 
 
 def read_retrieved(path: Path) -> Iterator[tuple[str, list[ScoredPassage]]]:
-    """Yields every question of a file with its retrieved passages. Truncates an incomplete line."""
+    """Yields every question of a file with its retrieved passages.
+
+    Removes an incomplete last line from the file.
+    """
     if not path.exists():
         return
     complete, _, _ = path.read_bytes().rpartition(b"\n")

@@ -1,1 +1,1 @@
-"""The encoder and the readers: networks, weights and exported graphs."""
+"""Networks of the encoder and the readers, their weights, and their export as graphs."""

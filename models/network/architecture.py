@@ -1,4 +1,4 @@
-"""The sentence encoder and the reader, both on a BERT body, and means of their weights."""
+"""Networks of the encoder and the full cross-encoder on a BERT body, and means of weights."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,8 +12,8 @@ from transformers.utils import logging
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
-    """Disables logs and progress bars of transformers. Its bars would start a thread."""
+def quiet_transformers() -> Iterator[None]:
+    """Disables logs and progress bars of transformers, whose bars would start a thread."""
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
@@ -30,7 +30,7 @@ Logits = tuple[Tensor, Tensor, Tensor]
 
 
 class Encoder(nn.Module):
-    """Encoder of texts as unit vectors, whose Euclidean order is the order of cosines.
+    """Encodes texts as unit vectors, so that Euclidean distance orders them as cosine does.
 
     Pools by the mean of the attended tokens, as all-MiniLM-L6-v2 was trained
     (https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2).
@@ -89,20 +89,20 @@ def all_states(body: BertModel, ids: Tensor, mask: Tensor, types: Tensor) -> lis
 def load_body(directory: Path) -> BertModel:
     """Loads a BERT body from a Hugging Face directory, with dropout off.
 
-    In the few passes of fine-tuning, dropout takes time without a gain. Attention is eager, because
-    PyTorch's fused kernel took 1.35 times as long on a CPU with bfloat16.
+    Dropout takes time and gains nothing in the few passes of fine-tuning. Attention is eager,
+    because PyTorch's fused kernel took 1.35 times as long on a CPU with bfloat16.
     """
     config = BertConfig.from_pretrained(directory)
     config.hidden_dropout_prob = 0.0
     config.attention_probs_dropout_prob = 0.0
-    with quiet():
+    with quiet_transformers():
         return BertModel.from_pretrained(
             directory, config=config, add_pooling_layer=False, attn_implementation="eager"
         )
 
 
-def shorten(body: BertModel, layers: int) -> None:
-    """Removes all but `layers` evenly spaced layers, and keeps the first and the last.
+def shorten_body(body: BertModel, layers: int) -> None:
+    """Keeps `layers` evenly spaced layers, including the first and the last.
 
     The first layer fits the embeddings and the last layer fits the heads. Sanh et al. 2019
     (DistilBERT, section 3) initialise their student in the same way.
@@ -121,7 +121,7 @@ def evenly_spaced(total: int, count: int) -> list[int]:
 
     """
     if not 1 <= count <= total:
-        raise ValueError(f"{count} layers cannot be taken out of {total}")
+        raise ValueError(f"cannot choose {count} of {total} layers")
     return [round(step * (total - 1) / max(count - 1, 1)) for step in range(count)]
 
 
@@ -138,7 +138,7 @@ def dummy_inputs() -> tuple[Tensor, Tensor, Tensor]:
 
 
 def mean_weights(networks: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    """Returns the mean of the weights. Integers, such as counters, come from the first network."""
+    """Returns the mean of each weight. Integers, such as counters, come from the first network."""
     return {
         name: torch.stack([network[name] for network in networks]).mean(0)
         if first.is_floating_point()
@@ -150,7 +150,7 @@ def mean_weights(networks: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
 def interpolate_weights(
     before: Mapping[str, Tensor], after: Mapping[str, Tensor], share: float
 ) -> dict[str, Tensor]:
-    """Returns weights between `before` (`share` 0) and `after` (`share` 1)."""
+    """Returns weights between `before` and `after`. `share` is the weight of `after`."""
     return {
         name: torch.lerp(old, after[name], share) if old.is_floating_point() else old
         for name, old in before.items()

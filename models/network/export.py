@@ -21,7 +21,7 @@ READER_OUTPUTS = ("start_logits", "end_logits", "relevance_logit")
 OPSET = 17
 
 
-def export(network: nn.Module, path: Path) -> None:
+def export_graph(network: nn.Module, path: Path) -> None:
     """Writes the float32 graph of an `Encoder` or a `Reader`."""
     outputs = ENCODER_OUTPUTS if isinstance(network, Encoder) else READER_OUTPUTS
     export_batched(network, path, outputs, dummy_inputs())
@@ -37,10 +37,12 @@ def export_batched(
     axes = {name: {0: "batch", 1: "tokens"} for name in INPUTS}
     axes |= {name: {0: "batch", 1: "tokens"} for name in outputs if name in READER_OUTPUTS[:2]}
     axes |= {name: {0: "batch"} for name in outputs if name not in READER_OUTPUTS[:2]}
-    trace(network, path, inputs=dict(zip(INPUTS, inputs, strict=True)), outputs=outputs, axes=axes)
+    trace_graph(
+        network, path, inputs=dict(zip(INPUTS, inputs, strict=True)), outputs=outputs, axes=axes
+    )
 
 
-def trace(
+def trace_graph(
     network: nn.Module,
     path: Path,
     *,
@@ -74,7 +76,7 @@ def trace(
         )
 
 
-def quantise(source: Path, target: Path, keep_float: Sequence[str] = ()) -> None:
+def quantise_graph(source: Path, target: Path, keep_float: Sequence[str] = ()) -> None:
     """Writes the graph `source` with int8 weights to `target`.
 
     Nodes whose name contains one of `keep_float` stay in float32.
@@ -114,18 +116,18 @@ class RowQuantisedEmbedding(nn.Module):
 
 
 def quantise_embeddings(body: BertModel | DistilBertModel) -> None:
-    """Replaces the token embeddings of a body by int8 embeddings, for export."""
+    """Replaces the token embeddings of `body` by int8 embeddings, in place, for export."""
     table = body.embeddings.word_embeddings.weight.detach()
     setattr(body.embeddings, "word_embeddings", RowQuantisedEmbedding(table))  # noqa: B010
 
 
 _NORMALISATION = "LayerNormalization"
 _STATES_DEPTH = 2 / 3
-"""Share of the layers below the states that heads use."""
+"""Depth of the layer whose states heads use, as a share of the encoder's layers."""
 
 
 def find_states_output(graph: Path) -> str:
-    """Returns the name of the value that contains the states [1, tokens, width].
+    """Returns the name of the graph's value with the states that heads use, [1, tokens, width].
 
     Returns an empty string if the graph has no layer normalisation.
     """

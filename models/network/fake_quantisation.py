@@ -22,7 +22,7 @@ class FakeQuantisedLinear(nn.Linear):
 
 
 def round_weights(weight: Tensor) -> Tensor:
-    """Rounds [out, in] to int8 levels, with one scale per output channel."""
+    """Rounds weights [out, in] to int8 levels, with one scale per output channel."""
     with torch.no_grad():
         scale = weight.abs().amax(1, keepdim=True).clamp(min=1e-8) / 127
         change = (weight / scale).round().mul_(scale).sub_(weight)
@@ -43,7 +43,7 @@ def round_activations(values: Tensor) -> Tensor:
 
 
 def prepare_quantisation(body: nn.Module) -> list[FakeQuantisedLinear]:
-    """Converts the linear layers of `body`, and returns them. They are not enabled yet."""
+    """Converts the linear layers of `body` and returns them. Rounding is still disabled."""
     layers = [module for module in body.modules() if type(module) is nn.Linear]
     for layer in layers:
         layer.__class__ = FakeQuantisedLinear

@@ -1,13 +1,13 @@
 """Splits outlier channels from feed-forward layers, and prunes their neurons.
 
 A few channels of BERT's states are several times as large as the rest, for any text (Dettmers et
-al. 2022, "LLM.int8()"). Dynamic int8 has one scale for all activations of a layer, so these
-channels use up most of its levels. Their share of the product is therefore computed separately in
-float, which costs little: there are four of them.
+al. 2022, "LLM.int8()"). Dynamic int8 has one scale for all activations of a layer, so these outlier
+channels use up most of the int8 levels. Four outlier channels per layer are therefore multiplied
+separately in float, which costs little.
 
 Two thirds of a layer's arithmetic is in its feed-forward part. Pruning keeps the neurons with the
-largest outputs, and training compensates for the others (McCarley et al. 2019, "Structured Pruning
-of a BERT-based Question Answering Model").
+largest outputs, and training compensates for the removed neurons (McCarley et al. 2019, "Structured
+Pruning of a BERT-based Question Answering Model").
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -45,11 +45,11 @@ def record_inputs(
 
 
 FLOAT_PART = "/outliers/"
-"""Part of the names of graph nodes that stay in float."""
+"""Part of the names of the graph nodes that multiply outlier channels, which stay in float."""
 _CHANNELS = 4
-"""Outlier channels of each layer."""
+"""Number of outlier channels of each layer."""
 _FEED_FORWARD = ("intermediate.dense", "output.dense")
-"""Ends of the names of feed-forward layers, which have the outliers."""
+"""Suffixes of the names of feed-forward layers, the layers with outlier channels."""
 
 
 class OutlierSplitLinear(nn.Module):
@@ -162,7 +162,7 @@ def _input_sums(
 
 
 def _resize(block: Any, neurons: int) -> None:
-    """Replaces the feed-forward layers by new ones of this size, with arbitrary weights."""
+    """Replaces the feed-forward layers by layers with `neurons` neurons and arbitrary weights."""
     first, last = block.intermediate.dense, block.output.dense
     block.intermediate.dense = nn.Linear(first.in_features, neurons)
     block.output.dense = nn.Linear(neurons, last.out_features)

@@ -35,7 +35,7 @@ def restore_weights(path: Path) -> dict[str, Tensor]:
     """
     state = _read_weights(path)
     if f"{_TABLE}.weight" not in state:
-        raise DataError(f"{path} is not an int8 reader made by `winnow models`")
+        raise DataError(f"{path} is not an int8 reader graph made by `winnow models`")
     return state
 
 
@@ -56,9 +56,9 @@ def restore_split_weights(lower: Path, upper: Path, split_layers: int) -> dict[s
 def load_weights(
     network: nn.Module, body: BertModel, state: Mapping[str, Tensor], source: Path
 ) -> None:
-    """Loads weights into a network, and resizes its feed-forward layers to them.
+    """Loads `state` into `network`, after resizing the feed-forward layers of `body` to it.
 
-    `source` names their file in errors.
+    `source` is the file of the weights, for errors.
 
     Raises:
         DataError: the weights belong to another kind of network.
@@ -99,7 +99,7 @@ def _read_weights(path: Path) -> dict[str, Tensor]:
 def _layer_name(
     node: NodeProto, consumers: Mapping[str, NodeProto], arrays: Mapping[str, Array]
 ) -> str | None:
-    """Returns the layer of a product, by the name of the bias that is added to it.
+    """Returns the name of the layer of a product, from the name of the bias that is added.
 
     Returns None if no bias is added.
     """
@@ -121,5 +121,5 @@ def _matrix(node: NodeProto, arrays: Mapping[str, Array]) -> Array:
 
 
 def _original_name(name: str) -> str:
-    """Returns the name of a layer without the suffix of `OutlierSplitLinear`."""
+    """Returns the name of a layer or weight without the part added by `OutlierSplitLinear`."""
     return name.replace(".linear", "")

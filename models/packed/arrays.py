@@ -1,6 +1,7 @@
-"""Passages and questions as arrays of token ids, which need no tokenizer to train.
+"""Reads and writes a pack: passages and questions as arrays of token ids.
 
 A pack is a directory of NumPy arrays: `passages/`, and a directory for every set of questions.
+Training from a pack needs no tokenizer.
 """
 
 import json
@@ -13,15 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 TRAINING = "training"
-"""Name of the training questions. Development sets have the names of `models.data`."""
+"""Name of the set of training questions. `models.data.DEVELOPMENT` names the development sets."""
 CLOZE = "cloze"
-"""Source of cloze questions."""
-SHORT = ("squad-train-sentences", "qamr-wiki-devtest")
-"""Sources whose passages are single sentences. They are not searched."""
+"""Name of the source of cloze questions."""
+SENTENCE_SOURCES = ("squad-train-sentences", "qamr-wiki-devtest")
+"""Sources whose passages are single sentences. These passages are not searched."""
 MAX_ANSWERS, MAX_ANSWER_TOKENS = 6, 12
-"""Answers that are kept of each question, and tokens of each answer."""
-NONE = -1
-"""Stands for an unknown passage or position."""
+"""Maximum numbers of answers per question, and of tokens per answer."""
+UNKNOWN = -1
+"""Index of an unknown passage or token."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,17 +32,17 @@ class PackedPassages:
     tokens: NDArray[np.uint16]
     """Title and text of every passage, without special tokens."""
     starts: NDArray[np.int64]
-    """First token of each passage, and one past the last of all: [passages + 1]."""
+    """Index of each passage's first token, then the number of all tokens, [passages + 1]."""
     title_lengths: NDArray[np.uint8]
-    """Tokens of each title."""
+    """Number of tokens of each title."""
     held_out: NDArray[np.bool_]
     """Whether the passage's article is held out from training."""
     small: NDArray[np.int32]
-    """Passages of the smaller index that is measured."""
+    """Passages of the smaller index for measurements."""
     large: NDArray[np.int32]
-    """Passages of the larger index that is measured."""
+    """Passages of the larger index for measurements."""
     mined: NDArray[np.int32]
-    """Passages that are searched for training questions."""
+    """Passages of the index in which candidates for training questions are searched."""
     continues: NDArray[np.bool_]
     """Whether a token of the vocabulary continues a word, [vocabulary]."""
     special: NDArray[np.int32]
@@ -58,13 +59,13 @@ class PackedQuestions:
     tokens: NDArray[np.uint16]
     """All questions, one after the other, without special tokens."""
     starts: NDArray[np.int64]
-    """First token of each question, and one past the last of all: [questions + 1]."""
+    """Index of each question's first token, then the number of all tokens, [questions + 1]."""
     gold: NDArray[np.int32]
-    """Passage that answers the question, or `NONE`."""
+    """Passage that answers the question, or `UNKNOWN`."""
     spans: NDArray[np.int32]
-    """First and last token of the answer in the text of `gold`, or `NONE`: [questions, 2]."""
+    """First and last token of the answer in the text of `gold`, or `UNKNOWN`, [questions, 2]."""
     answers: NDArray[np.uint16]
-    """Accepted answers, padded by 0: [questions, `MAX_ANSWERS`, `MAX_ANSWER_TOKENS`]."""
+    """Accepted answers, padded by 0, [questions, `MAX_ANSWERS`, `MAX_ANSWER_TOKENS`]."""
     sources: NDArray[np.uint8]
     """Index of each question's source in `names`."""
     names: NDArray[np.str_]
@@ -74,7 +75,7 @@ class PackedQuestions:
         return len(self.gold)
 
 
-def save(directory: Path, pack: PackedPassages | PackedQuestions) -> None:
+def save_arrays(directory: Path, pack: PackedPassages | PackedQuestions) -> None:
     """Writes every array to its own file."""
     directory.mkdir(parents=True, exist_ok=True)
     for field in fields(pack):
@@ -83,19 +84,19 @@ def save(directory: Path, pack: PackedPassages | PackedQuestions) -> None:
 
 def load_passages(directory: Path) -> PackedPassages:
     """Reads the passages of a pack."""
-    return PackedPassages(**_arrays(directory / "passages", PackedPassages))
+    return PackedPassages(**_load_arrays(directory / "passages", PackedPassages))
 
 
 def load_questions(directory: Path, name: str) -> PackedQuestions:
     """Reads a set of questions of a pack."""
-    return PackedQuestions(**_arrays(directory / name, PackedQuestions))
+    return PackedQuestions(**_load_arrays(directory / name, PackedQuestions))
 
 
 def write_figures(path: Path, figures: Mapping[str, Any]) -> None:
-    """Adds figures to a JSON file."""
+    """Adds figures to a JSON file, and replaces figures of the same names."""
     before = json.loads(path.read_text()) if path.exists() else {}
     path.write_text(json.dumps({**before, **figures}, indent=1))
 
 
-def _arrays(directory: Path, kind: type[PackedPassages | PackedQuestions]) -> dict[str, Any]:
+def _load_arrays(directory: Path, kind: type[PackedPassages | PackedQuestions]) -> dict[str, Any]:
     return {field.name: np.load(directory / f"{field.name}.npy") for field in fields(kind)}

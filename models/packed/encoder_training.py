@@ -1,7 +1,8 @@
-"""Trains an encoder in large batches, with negatives from all of the index.
+"""Trains an encoder in large batches, with in-batch and hard negatives.
 
-Each passage of a batch is a negative for the batch's other questions (in-batch negatives,
-Karpukhin et al. 2020, section 3.2), beside passages that the encoder itself finds by mistake.
+Each passage of a batch is a negative for the other questions of the batch (in-batch negatives,
+Karpukhin et al. 2020, section 3.2). Hard negatives are passages that the encoder retrieves by
+mistake.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,11 +23,12 @@ SCALE = 20.0
 _TOKENS = 160
 """Longest passage, in tokens."""
 _NEGATIVES, _AMONG = 2, 24
-"""Negatives of each question, drawn among the first."""
+"""Number of hard negatives of each question, and of the first negatives from which they are drawn.
+"""
 
 
 class LargeBatchTask:
-    """The encoder's losses over mined questions."""
+    """Computes the encoder's loss over batches of mined questions."""
 
     def __init__(
         self,
@@ -41,20 +43,25 @@ class LargeBatchTask:
         self._mined, self._batch = mined, batch
 
     def steps(self) -> Iterator[Callable[[], dict[str, Tensor]]]:
-        """Yields steps without end, in passes over the questions in random order."""
+        """Yields training steps without end. Each pass over the questions has a random order."""
         for part in self._mined.batches(self._batch):
             yield partial(self.losses, part)
 
     def losses(self, part: MinedQuestions) -> dict[str, Tensor]:
-        """Returns the loss of choosing each question's passage among all of the batch."""
+        """Returns the cross entropy of each question's passage among all passages of the batch."""
         rows = torch.cat([part.gold, part.draw_negatives(_NEGATIVES, _AMONG).flatten()])
         rows, columns = torch.unique(rows, return_inverse=True)
         sequences = self._passages.for_encoder(rows, _TOKENS)
-        asked = self._questions.sequences(part.numbers)
+        question_sequences = self._questions.sequences(part.numbers)
         with autocast(rows.device.type):
-            found = body_states(self.network.body, sequences.ids, sequences.mask)[-1]
-            sought = body_states(self.network.body, asked.ids, asked.mask)[-1]
-        vectors, questions = mean_vectors(found, sequences.mask), mean_vectors(sought, asked.mask)
+            passage_states = body_states(self.network.body, sequences.ids, sequences.mask)[-1]
+            question_states = body_states(
+                self.network.body, question_sequences.ids, question_sequences.mask
+            )[-1]
+        vectors, questions = (
+            mean_vectors(passage_states, sequences.mask),
+            mean_vectors(question_states, question_sequences.mask),
+        )
         scores = questions @ vectors.T * SCALE
         target = columns[: len(part)]
         return {"retrieval": cross_entropy(scores, target)}

@@ -1,4 +1,4 @@
-"""Trains late interaction over a frozen encoder, taught by a reader's verdict on candidates."""
+"""Trains late interaction over a frozen encoder. The teacher is a reader that scores candidates."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -20,15 +20,15 @@ from models.training.objective import divergence
 _MASKED = -1e4
 _READER_TOKENS = 208
 CANDIDATES = 12
-"""Candidates of a question in a step: its gold passage and others."""
+"""Number of candidates of a question in a step, including its gold passage."""
 _AMONG = 48
-"""Best candidates from which a step's are drawn."""
-VERDICT = (0.26, 0.5)
-"""Weights of a reader's relevance and span in its verdict on a passage."""
+"""Number of best candidates from which the candidates of a step are drawn."""
+TEACHER_WEIGHTS = (0.26, 0.5)
+"""Weights of relevance and span in the teacher's score of a passage."""
 
 
 class CombinedScore(nn.Module):
-    """Late interaction by several projections, each with weights of distance and words."""
+    """Several late-interaction projections, each with its own weights of nearness and words."""
 
     def __init__(self, projections: Sequence[LateInteraction]) -> None:
         super().__init__()
@@ -38,7 +38,10 @@ class CombinedScore(nn.Module):
 
 
 class LateTask:
-    """The losses of late interaction over mined questions whose gold passage is a candidate."""
+    """Computes the losses of late interaction over batches of mined questions.
+
+    Leaves out questions whose gold passage is not a candidate.
+    """
 
     def __init__(
         self,
@@ -53,38 +56,44 @@ class LateTask:
     ) -> None:
         self.network, self._body, self._teacher = network, body, teacher
         self._passages, self._questions, self._batch = passages, questions, batch
-        found = (mined.candidates == mined.gold[:, None]).any(1)
-        self._mined = mined.take(found)
+        has_gold = (mined.candidates == mined.gold[:, None]).any(1)
+        self._mined = mined.take(has_gold)
 
     def steps(self) -> Iterator[Callable[[], dict[str, Tensor]]]:
-        """Yields steps without end, in passes over the questions in random order."""
+        """Yields training steps without end. Each pass over the questions has a random order."""
         for part in self._mined.batches(self._batch):
             yield partial(self.losses, part)
 
     def losses(self, part: MinedQuestions) -> dict[str, Tensor]:
-        """Returns the loss of each projection, alone and together with distance and words."""
-        chosen = self._draw(part)
+        """Returns one loss per projection, the sum of two losses.
+
+        One is for the late-interaction score alone, the other for the score combined with distance
+        and words.
+        """
+        chosen = self._draw_candidates(part)
         rows = part.candidates.gather(1, chosen)
         missing = (rows < 0) | (rows == part.gold[:, None])
         missing[:, 0] = False
         rows = rows.clamp(min=0)
         others = torch.stack([-part.distances.gather(1, chosen), part.words.gather(1, chosen)], -1)
-        # candidates with the answer are judged by the teacher, but are not wrong
+        # candidates with the answer get the teacher's score, but are no negatives
         unjudged = missing | part.answered.gather(1, chosen)
         unjudged[:, 0] = False
-        asked = self._questions.sequences(part.numbers)
+        question_sequences = self._questions.sequences(part.numbers)
         with torch.no_grad(), autocast(rows.device.type):
-            target = self._verdict(asked, rows).masked_fill(missing, _MASKED)
+            target = self._teacher_scores(question_sequences, rows).masked_fill(missing, _MASKED)
             sequences = self._passages.for_encoder(rows.flatten())
             passage_states = body_states(self._body, sequences.ids, sequences.mask)
-            question_states = body_states(self._body, asked.ids, asked.mask)
+            question_states = body_states(
+                self._body, question_sequences.ids, question_sequences.mask
+            )
         first = torch.zeros(len(rows), dtype=torch.long, device=rows.device)
         losses = {}
         for number, projection in enumerate(self.network.projections):
             assert isinstance(projection, LateInteraction)
             with autocast(rows.device.type):
                 tokens = projection.passage_tokens(passage_states)
-                query = projection.question_tokens(question_states, asked.mask)
+                query = projection.question_tokens(question_states, question_sequences.mask)
                 late = max_similarities(
                     query,
                     tokens.view(*rows.shape, *tokens.shape[1:]),
@@ -98,8 +107,8 @@ class LateTask:
             losses[projection.name] = loss
         return losses
 
-    def _draw(self, part: MinedQuestions) -> Tensor:
-        """Draws places of candidates, the gold passage first: [questions, `CANDIDATES`]."""
+    def _draw_candidates(self, part: MinedQuestions) -> Tensor:
+        """Draws column indices of candidates, gold passage first, [questions, `CANDIDATES`]."""
         among = part.candidates[:, :_AMONG]
         chance = torch.rand(among.shape, device=among.device)
         # better candidates are drawn more often
@@ -109,18 +118,23 @@ class LateTask:
         gold = (part.candidates == part.gold[:, None]).int().argmax(1, keepdim=True)
         return torch.cat([gold, drawn], 1)
 
-    def _verdict(self, asked: Sequences, rows: Tensor) -> Tensor:
-        """Returns the teacher's verdict on candidates, [questions, candidates]."""
+    def _teacher_scores(self, question_sequences: Sequences, rows: Tensor) -> Tensor:
+        """Returns the teacher's scores of candidates, [questions, candidates]."""
         count = rows.shape[1]
         questions = Sequences(
             *(
                 each.repeat_interleave(count, 0)
-                for each in (asked.ids, asked.mask, asked.text, asked.text_lengths)
+                for each in (
+                    question_sequences.ids,
+                    question_sequences.mask,
+                    question_sequences.text,
+                    question_sequences.text_lengths,
+                )
             )
         )
         offsets = torch.zeros_like(rows.flatten())
         passages = self._passages.for_reader(rows.flatten(), _READER_TOKENS, offsets)
         start, end, relevance = reader_logits(self._teacher, questions, passages)
         span = best_spans(start, end, passages.in_text)[2]
-        verdict = VERDICT[0] * relevance + VERDICT[1] * span
+        verdict = TEACHER_WEIGHTS[0] * relevance + TEACHER_WEIGHTS[1] * span
         return verdict.view(rows.shape).float()

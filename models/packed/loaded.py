@@ -1,4 +1,4 @@
-"""A pack on the device that computes, with exact indexes of its passages."""
+"""Loads a pack onto a GPU or CPU, and searches its passages with exact indexes."""
 
 import time
 from collections.abc import Mapping
@@ -19,20 +19,20 @@ from models.packed.arrays import (
     load_questions,
 )
 from models.packed.running import encode_passages
-from models.packed.search import Candidates, ExactIndex, SearchDepth, join
+from models.packed.search import Candidates, ExactIndex, SearchDepth, join_candidates
 from models.packed.tokens import PassageTokens, QuestionTokens
 
 _SEARCHED = 256
-"""Questions that are searched together."""
+"""Number of questions in one search."""
 
 
 @dataclass(slots=True, kw_only=True)
 class LoadedPack:
-    """Passages and questions on a device. Makes each exact index once."""
+    """Passages and questions on a device. Each exact index is built once, at its first use."""
 
     device: torch.device
-    packed: PackedPassages
-    asked: dict[str, PackedQuestions]
+    packed_passages: PackedPassages
+    packed_questions: dict[str, PackedQuestions]
     """Sets of questions by name."""
     passages: PassageTokens
     questions: dict[str, QuestionTokens]
@@ -44,31 +44,34 @@ class LoadedPack:
     def open(cls, directory: Path, device: torch.device, word_weight: float) -> Self:
         """Loads a pack onto a device."""
         packed = load_passages(directory)
-        asked = {name: load_questions(directory, name) for name in (TRAINING, *DEVELOPMENT)}
+        packed_questions = {
+            name: load_questions(directory, name) for name in (TRAINING, *DEVELOPMENT)
+        }
         return cls(
             device=device,
-            packed=packed,
-            asked=asked,
+            packed_passages=packed,
+            packed_questions=packed_questions,
             passages=PassageTokens(packed, device),
             questions={
-                name: QuestionTokens(each, packed.special, device) for name, each in asked.items()
+                name: QuestionTokens(each, packed.special, device)
+                for name, each in packed_questions.items()
             },
             word_weight=word_weight,
         )
 
     @property
     def batch_scale(self) -> int:
-        """Divisor of the sizes of training batches: a CPU has little memory for them."""
+        """Divisor of training batch sizes: larger on a CPU, which has little memory for them."""
         return 1 if self.device.type == "cuda" else 16
 
     def encode(self, encoder: Encoder) -> Tensor:
         """Returns the vectors of all passages."""
-        every = torch.arange(len(self.packed), device=self.device)
+        every = torch.arange(len(self.packed_passages), device=self.device)
         return encode_passages(encoder.body, self.passages, every)
 
     def index(self, name: str, vectors: Tensor) -> ExactIndex:
         """Returns the index `small`, `large` or `mined` with these vectors of all passages."""
-        rows = torch.from_numpy(getattr(self.packed, name)).to(self.device).long()
+        rows = torch.from_numpy(getattr(self.packed_passages, name)).to(self.device).long()
         if name not in self._indexes:
             self._indexes[name] = ExactIndex(self.passages, rows, vectors[rows])
         self._indexes[name].replace_vectors(vectors[rows])
@@ -78,34 +81,40 @@ class LoadedPack:
         self,
         index: ExactIndex,
         questions: QuestionTokens,
-        asked: tuple[Tensor, Tensor],
+        numbers_and_vectors: tuple[Tensor, Tensor],
         depth: SearchDepth,
         deadline: float = float("inf"),
     ) -> Candidates:
-        """Returns candidates of questions, of as many as are searched before `deadline`.
+        """Returns the candidates of the questions that are searched before `deadline`.
 
-        `asked` are numbers and vectors of questions.
+        At least one batch is searched.
         """
         parts: list[Candidates] = []
-        for numbers, vectors in zip(*(torch.split(each, _SEARCHED) for each in asked), strict=True):
+        for numbers, vectors in zip(
+            *(torch.split(each, _SEARCHED) for each in numbers_and_vectors), strict=True
+        ):
             if parts and time.monotonic() > deadline:
                 break
             parts.append(index.search(questions, numbers, vectors, depth, self.word_weight))
-        return join(parts)
+        return join_candidates(parts)
 
     def gold(self, name: str) -> Tensor:
-        """Returns the known gold passages of a set, -1 where there is none."""
-        return torch.from_numpy(self.asked[name].gold).to(self.device).long()
+        """Returns the gold passages of a question set, -1 where unknown."""
+        return torch.from_numpy(self.packed_questions[name].gold).to(self.device).long()
 
     def sources(self, numbers: Tensor) -> Tensor:
         """Returns the index of each training question's source in `source_names`."""
-        return torch.from_numpy(self.asked[TRAINING].sources).to(self.device).long()[numbers]
+        return (
+            torch.from_numpy(self.packed_questions[TRAINING].sources)
+            .to(self.device)
+            .long()[numbers]
+        )
 
     @property
     def source_names(self) -> list[str]:
-        return [str(name) for name in self.asked[TRAINING].names]
+        return [str(name) for name in self.packed_questions[TRAINING].names]
 
     def shares(self, numbers: Tensor, by_source: Mapping[str, float]) -> Tensor:
-        """Returns the share of each training question's source; 1 of sources not given."""
+        """Returns the share of each training question by its source; 1 for other sources."""
         shares = [by_source.get(name, 1.0) for name in self.source_names]
         return torch.tensor(shares, device=self.device)[self.sources(numbers)]

@@ -1,4 +1,4 @@
-"""Training questions with their passages and negatives, as found on the device."""
+"""Training questions with their gold passages and the candidates that were searched for them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
@@ -15,34 +15,36 @@ from models.packed.tokens import PassageTokens, QuestionTokens
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MinedQuestions:
-    """Questions with a known passage. The first dimension of all is the questions."""
+    """Questions with a gold passage. The first dimension of every tensor is the questions."""
 
     numbers: Tensor
     """Numbers of the questions in the pack."""
     gold: Tensor
-    """Passages that answer them."""
+    """Passages that answer the questions, [questions]."""
     spans: Tensor
-    """First and last token of the answer in the text, -1 if unknown: [questions, 2]."""
+    """First and last token of the answer in the text, -1 if unknown, [questions, 2]."""
     candidates: Tensor
-    """Passages, best first; -1 behind the last: [questions, candidates]."""
+    """Passages, best first, padded by -1, [questions, candidates]."""
     distances: Tensor
+    """Squared distances of the candidates, [questions, candidates]."""
     words: Tensor
+    """BM25 scores of the candidates, [questions, candidates]."""
     answered: Tensor
     """Whether a candidate contains an accepted answer, [questions, candidates]."""
 
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def take(self, places: Tensor) -> Self:
+    def take(self, indices: Tensor) -> Self:
         """Returns some of the questions, by index or by mask."""
-        return type(self)(**{each.name: getattr(self, each.name)[places] for each in fields(self)})
+        return type(self)(**{each.name: getattr(self, each.name)[indices] for each in fields(self)})
 
     def batches(self, size: int) -> Iterator[Self]:
-        """Yields batches without end, in passes over the questions in random order."""
+        """Yields batches without end. Each pass over the questions has a random order."""
         while True:
             order = torch.randperm(len(self), device=self.numbers.device)
-            for places in torch.split(order, min(size, len(order))):
-                yield self.take(places)
+            for indices in torch.split(order, min(size, len(order))):
+                yield self.take(indices)
 
     def save(self, path: Path) -> None:
         """Writes all tensors to a file."""
@@ -50,31 +52,31 @@ class MinedQuestions:
 
     @classmethod
     def load(cls, path: Path, device: torch.device) -> Self:
-        """Reads a file that `save` wrote."""
+        """Reads a file that `MinedQuestions.save` wrote."""
         return cls(**torch.load(path, weights_only=True, map_location=device))
 
     @classmethod
-    def of(
+    def from_candidates(
         cls,
         passages: PassageTokens,
         questions: QuestionTokens,
         known: tuple[Tensor, Tensor, Tensor],
-        found: Candidates,
+        candidates: Candidates,
     ) -> Self:
-        """Returns questions with their candidates; `known` are numbers, gold and spans."""
+        """Returns questions with candidates. `known` are `numbers`, `gold` and `spans`."""
         numbers, gold, spans = known
         return cls(
             numbers=numbers,
             gold=gold,
             spans=spans,
-            candidates=found.rows,
-            distances=found.distances,
-            words=found.words,
+            candidates=candidates.rows,
+            distances=candidates.distances,
+            words=candidates.words,
             answered=torch.cat(
                 [
                     contain_answers(passages, rows, questions.answers[part])
                     for rows, part in zip(
-                        torch.split(found.rows, 512), torch.split(numbers, 512), strict=True
+                        torch.split(candidates.rows, 512), torch.split(numbers, 512), strict=True
                     )
                 ]
             ),
@@ -82,14 +84,14 @@ class MinedQuestions:
 
     @property
     def is_negative(self) -> Tensor:
-        """Which candidates are negatives: they are no gold passage and lack the answers."""
+        """Whether a candidate is a negative: neither the gold passage nor one with an answer."""
         return (self.candidates >= 0) & ~self.answered & (self.candidates != self.gold[:, None])
 
     def draw_negatives(self, count: int, among: int) -> Tensor:
-        """Draws negatives of every question among its first ones, [questions, `count`].
+        """Draws negatives of every question from its first `among` negatives, [questions, `count`].
 
-        Draws with repetition if there are too few. A question without any gets random passages of
-        other questions.
+        Repeats a negative if there are fewer than `count`. A question without negatives gets the
+        gold passage of another question.
         """
         is_negative = self.is_negative
         rank = is_negative.cumsum(1)

@@ -1,4 +1,4 @@
-"""Finds candidates of training questions, and confirms the passages that answer them."""
+"""Searches candidates for training questions, and confirms the passages that answer them."""
 
 import time
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ import torch
 from torch import Tensor
 
 from models.network.architecture import Encoder, Reader
-from models.packed.arrays import CLOZE, NONE, TRAINING
+from models.packed.arrays import CLOZE, TRAINING, UNKNOWN
 from models.packed.loaded import LoadedPack
 from models.packed.mined import MinedQuestions
 from models.packed.running import encode_questions
 from models.packed.search import SearchDepth
-from models.packed.supervision import confirm
+from models.packed.supervision import confirm_passages
 
 DEPTH = SearchDepth(nearest=64, by_words=64, kept=64)
 WEAK_SOURCES = (
@@ -21,55 +21,61 @@ WEAK_SOURCES = (
     "qamr-wiki-devtest",
     "squad-train-sentences",
 )
-"""Sources whose questions are seldom meaningful without their passage, or lack a whole one."""
+"""Sources whose questions make little sense without their passage, or whose passages are sentences.
+"""
 _CONFIRMING = 0.7
-"""Time to confirm passages, as a share of the time to search them."""
+"""Time to confirm passages, relative to the time to search them."""
 _TOGETHER = 512
-"""Questions whose passages are confirmed together."""
+"""Number of questions whose passages are confirmed in one batch."""
 
 
 @dataclass(frozen=True, slots=True)
-class Yield:
-    """What mining made of a source."""
+class MiningYield:
+    """Counts of one source's questions after mining."""
 
     searched: int
-    """Questions that were searched."""
+    """Number of questions with candidates."""
     answered: int
-    """Questions with a passage that answers them."""
+    """Number of questions with a passage that answers them."""
     found: float
-    """Share of these whose passage is a candidate."""
+    """Share of the answered questions whose passage is a candidate."""
 
 
-def mine(
+def mine_candidates(
     pack: LoadedPack, encoder: Encoder, teacher: Reader, vectors: Tensor, seconds: float
-) -> tuple[MinedQuestions, dict[str, Yield]]:
-    """Returns training questions with their passages and candidates, and the yield of sources.
+) -> tuple[MinedQuestions, dict[str, MiningYield]]:
+    """Returns training questions with their passages and candidates, and the yield of each source.
 
-    People's questions with a known passage come first: time may not suffice for all.
+    Questions with a known answer span come first, because time may not suffice for all questions.
     """
     deadline = time.monotonic() + seconds
     questions, gold = pack.questions[TRAINING], pack.gold(TRAINING)
-    spans = torch.from_numpy(pack.asked[TRAINING].spans).to(pack.device).long()
+    spans = torch.from_numpy(pack.packed_questions[TRAINING].spans).to(pack.device).long()
     order = torch.randperm(len(gold), generator=torch.Generator().manual_seed(1)).to(pack.device)
     order = order[(spans[order, 0] < 0).int().argsort(dim=0, stable=True)]
-    sought = encode_questions(encoder.body, questions, order)
+    question_vectors = encode_questions(encoder.body, questions, order)
     index = pack.index("mined", vectors)
-    found = pack.search(index, questions, (order, sought), DEPTH, deadline)
-    numbers = order[: len(found.rows)]
+    candidates = pack.search(index, questions, (order, question_vectors), DEPTH, deadline)
+    numbers = order[: len(candidates.rows)]
     gold, spans = gold[numbers], spans[numbers]
     deadline += _CONFIRMING * seconds
     for part in torch.split((spans[:, 0] < 0).nonzero().squeeze(1), _TOGETHER):
         if time.monotonic() > deadline:
-            gold[part] = NONE
+            gold[part] = UNKNOWN
             continue
         # a cloze question's own passage is the last resort
         own = gold[part][:, None]
-        others = torch.where(found.rows[part] == own, NONE, found.rows[part])
+        others = torch.where(candidates.rows[part] == own, UNKNOWN, candidates.rows[part])
         rows = torch.cat([others, own], 1)
-        gold[part], spans[part] = confirm(teacher, pack.passages, questions, (numbers[part], rows))
+        gold[part], spans[part] = confirm_passages(
+            teacher, pack.passages, questions, (numbers[part], rows)
+        )
     known = gold >= 0
-    mined = MinedQuestions.of(
-        pack.passages, questions, (numbers[known], gold[known], spans[known]), found.take(known)
+    mined = MinedQuestions.from_candidates(
+        pack.passages,
+        questions,
+        (numbers[known], gold[known], spans[known]),
+        candidates.take(known),
     )
     return mined, _yields(pack, numbers, mined)
 
@@ -77,40 +83,42 @@ def mine(
 def search_again(
     pack: LoadedPack, encoder: Encoder, vectors: Tensor, mined: MinedQuestions, seconds: float
 ) -> MinedQuestions:
-    """Returns questions with the candidates of another encoder, as many as time allows."""
+    """Returns as many questions as time allows, with the candidates of another encoder."""
     deadline = time.monotonic() + seconds
     questions = pack.questions[TRAINING]
     mined = mined.take(torch.randperm(len(mined), device=pack.device))
-    sought = encode_questions(encoder.body, questions, mined.numbers)
+    question_vectors = encode_questions(encoder.body, questions, mined.numbers)
     index = pack.index("mined", vectors)
-    found = pack.search(index, questions, (mined.numbers, sought), DEPTH, deadline)
-    kept = mined.take(torch.arange(len(found.rows), device=pack.device))
-    return MinedQuestions.of(pack.passages, questions, (kept.numbers, kept.gold, kept.spans), found)
+    candidates = pack.search(index, questions, (mined.numbers, question_vectors), DEPTH, deadline)
+    kept = mined.take(torch.arange(len(candidates.rows), device=pack.device))
+    return MinedQuestions.from_candidates(
+        pack.passages, questions, (kept.numbers, kept.gold, kept.spans), candidates
+    )
 
 
 def split_held_out(
     pack: LoadedPack, mined: MinedQuestions
 ) -> tuple[MinedQuestions, MinedQuestions]:
     """Returns the questions for training and the held-out questions."""
-    held = torch.from_numpy(pack.packed.held_out).to(pack.device)[mined.gold]
-    return mined.take(~held), mined.take(held)
+    is_held_out = torch.from_numpy(pack.packed_passages.held_out).to(pack.device)[mined.gold]
+    return mined.take(~is_held_out), mined.take(is_held_out)
 
 
-def without_weak(pack: LoadedPack, mined: MinedQuestions, cloze: float) -> MinedQuestions:
+def without_weak_sources(pack: LoadedPack, mined: MinedQuestions, cloze: float) -> MinedQuestions:
     """Leaves out weak sources, and all but a share `cloze` of cloze questions."""
     kept = dict.fromkeys(WEAK_SOURCES, 0.0) | {CLOZE: cloze}
     shares = pack.shares(mined.numbers, kept)
     return mined.take(torch.rand(len(shares), device=pack.device) < shares)
 
 
-def _yields(pack: LoadedPack, numbers: Tensor, mined: MinedQuestions) -> dict[str, Yield]:
+def _yields(pack: LoadedPack, numbers: Tensor, mined: MinedQuestions) -> dict[str, MiningYield]:
     searched, answered = pack.sources(numbers), pack.sources(mined.numbers)
-    found = (mined.candidates == mined.gold[:, None]).any(1).float()
+    has_gold = (mined.candidates == mined.gold[:, None]).any(1).float()
     return {
-        name: Yield(
+        name: MiningYield(
             int((searched == place).sum()),
             int((answered == place).sum()),
-            round(float(found[answered == place].mean()), 3),
+            round(float(has_gold[answered == place].mean()), 3),
         )
         for place, name in enumerate(pack.source_names)
         if (answered == place).any()

@@ -1,4 +1,4 @@
-"""Networks of a pack: float16 weights, with the configuration that they need."""
+"""Saves and loads the networks of a pack: float16 weights with their configuration."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from transformers import BertConfig, BertModel
 
-from models.network.architecture import Encoder, Reader, freeze_embeddings, quiet
+from models.network.architecture import Encoder, Reader, freeze_embeddings, quiet_transformers
 from models.network.late_interaction import LateInteraction
 from models.network.neurons import resize_to_weights
 from models.network.split_reader import SplitReader
@@ -17,7 +17,7 @@ from models.network.split_reader import SplitReader
 ENCODER, READER, TEACHER = "encoder", "reader", "teacher"
 _CONFIG = "config.json"
 _WORD_WEIGHT = "winnow_word_weight"
-"""Key of the weight of words in the configuration."""
+"""Key of the weight of matching words in the configuration."""
 
 
 def save_networks(
@@ -26,18 +26,20 @@ def save_networks(
     weight_of_words: float,
     states: Mapping[str, Mapping[str, Tensor]],
 ) -> None:
-    """Writes networks by name. They are trained without dropout."""
+    """Writes the weights `states` of networks by name, and a configuration without dropout."""
     directory.mkdir(parents=True, exist_ok=True)
     undropped = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
     settings = {**config, **undropped, _WORD_WEIGHT: weight_of_words}
     (directory / _CONFIG).write_text(json.dumps(settings))
     for name, state in states.items():
-        torch.save({key: each.half() for key, each in state.items()}, _file(directory, name))
+        torch.save(
+            {key: each.half() for key, each in state.items()}, _weights_file(directory, name)
+        )
 
 
 def word_weight(directory: Path) -> float:
     """Returns the squared distance that one unit of BM25 is worth in the networks' bundle."""
-    return float(_config(directory)[_WORD_WEIGHT])
+    return float(_read_config(directory)[_WORD_WEIGHT])
 
 
 def load_encoder(directory: Path, device: torch.device) -> Encoder:
@@ -87,20 +89,20 @@ def load_projections(path: Path) -> list[LateInteraction]:
 
 
 def _load_state(directory: Path, name: str) -> dict[str, Tensor]:
-    state = torch.load(_file(directory, name), weights_only=True)
+    state = torch.load(_weights_file(directory, name), weights_only=True)
     return {key: each.float() for key, each in state.items()}
 
 
 def _empty_body(directory: Path) -> BertModel:
-    config = {key: each for key, each in _config(directory).items() if key != _WORD_WEIGHT}
-    with quiet():
+    config = {key: each for key, each in _read_config(directory).items() if key != _WORD_WEIGHT}
+    with quiet_transformers():
         return BertModel(BertConfig(**config), add_pooling_layer=False)
 
 
-def _config(directory: Path) -> dict[str, Any]:
+def _read_config(directory: Path) -> dict[str, Any]:
     config: dict[str, Any] = json.loads((directory / _CONFIG).read_text())
     return config
 
 
-def _file(directory: Path, name: str) -> Path:
+def _weights_file(directory: Path, name: str) -> Path:
     return directory / f"{name}.pt"

@@ -1,4 +1,4 @@
-"""Measures where the gold passage is among the candidates, and fits the weights of their scores."""
+"""Measures the rank of the gold passage among candidates, and fits the weights of their scores."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ from models.packed.tokens import PassageTokens, QuestionTokens
 from models.training.loop import autocast
 
 COUNTS = (1, 2, 5, 10, 100)
-"""Numbers of passages at which gold passages are counted."""
+"""Ranks at which recall is measured."""
 _RIDGE = 1e-4
 _MASKED = -1e4
 _QUESTIONS = 32
-"""Questions whose candidates are scored together."""
+"""Number of questions whose candidates are scored in one batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +29,20 @@ class RankedSet:
     numbers: Tensor
     """Numbers of the questions in the pack."""
     gold: Tensor
-    found: Candidates
+    candidates: Candidates
 
     def features(self, late: Tensor | None = None) -> Tensor:
         """Returns nearness, words and late interaction, [questions, candidates, 2 or 3]."""
-        each = [-self.found.distances, self.found.words, *([] if late is None else [late])]
+        each = [
+            -self.candidates.distances,
+            self.candidates.words,
+            *([] if late is None else [late]),
+        ]
         return torch.stack(each, -1).float()
 
 
 class LateScores:
-    """Late interaction of questions and candidates by several projections."""
+    """Late-interaction scores of questions and candidates, for several projections."""
 
     def __init__(
         self,
@@ -47,7 +51,7 @@ class LateScores:
         passages: PassageTokens,
         rows: Tensor,
     ) -> None:
-        """Encodes the tokens of the distinct `rows`."""
+        """Encodes the tokens of the passages `rows`, which may repeat."""
         self._projections, self._body = projections, body
         self._rows = torch.unique(rows)
         self._places = torch.zeros(len(passages.lengths), dtype=torch.long, device=rows.device)
@@ -72,18 +76,21 @@ class LateScores:
             with autocast(device.type):
                 states = body_states(self._body, sequences.ids, sequences.mask)
                 for name, projection in self._projections.items():
-                    found = projection.passage_tokens(states)
-                    tokens[name][target] = found[sequences.mask].to(kind)
+                    passage_tokens = projection.passage_tokens(states)
+                    tokens[name][target] = passage_tokens[sequences.mask].to(kind)
         return starts, lengths, tokens
 
     @torch.no_grad()
-    def of(self, name: str, questions: QuestionTokens, asked: RankedSet, bits: int) -> Tensor:
-        """Returns scores with tokens rounded to `bits`, float32 [questions, candidates]."""
+    def scores(self, name: str, questions: QuestionTokens, ranked: RankedSet, bits: int) -> Tensor:
+        """Returns the scores of the projection `name`, float32 [questions, candidates].
+
+        The tokens of passages are rounded to `bits` bits.
+        """
         projection, scores = self._projections[name], []
         tokens = self._tokens[name]
         for part, rows in zip(
-            torch.split(asked.numbers, _QUESTIONS),
-            torch.split(asked.found.rows, _QUESTIONS),
+            torch.split(ranked.numbers, _QUESTIONS),
+            torch.split(ranked.candidates.rows, _QUESTIONS),
             strict=True,
         ):
             sequences = questions.sequences(part)
@@ -93,21 +100,23 @@ class LateScores:
             places = self._places[rows.clamp(min=0)]
             lengths = self._lengths[places]
             positions = torch.arange(int(lengths.max()), device=rows.device)
-            found = tokens[(self._starts[places][..., None] + positions).clamp(max=len(tokens) - 1)]
+            passage_tokens = tokens[
+                (self._starts[places][..., None] + positions).clamp(max=len(tokens) - 1)
+            ]
             mask = positions < lengths[..., None]
-            scores.append(max_similarities(query, round_tokens(found, bits), mask))
+            scores.append(max_similarities(query, round_tokens(passage_tokens, bits), mask))
         return torch.cat(scores)
 
 
-def fit_weights(asked: RankedSet, features: Tensor) -> Tensor:
-    """Returns the weight of each feature that makes the gold passage most likely the first.
+def fit_weights(ranked: RankedSet, features: Tensor) -> Tensor:
+    """Returns the feature weights under which the gold passage most likely ranks first.
 
     Questions whose gold passage is no candidate are left out. No weight is negative.
     """
-    is_gold = asked.found.rows == asked.gold[:, None]
-    found = is_gold.any(1)
-    values, target = features[found].double(), is_gold[found].int().argmax(1)
-    missing = asked.found.rows[found] < 0
+    is_gold = ranked.candidates.rows == ranked.gold[:, None]
+    has_gold = is_gold.any(1)
+    values, target = features[has_gold].double(), is_gold[has_gold].int().argmax(1)
+    missing = ranked.candidates.rows[has_gold] < 0
     roots = torch.ones(features.shape[2], dtype=torch.float64, device=values.device)
     roots.requires_grad_(True)
 
@@ -120,10 +129,13 @@ def fit_weights(asked: RankedSet, features: Tensor) -> Tensor:
     return roots.detach().square().float()
 
 
-def gold_among(asked: RankedSet, scores: Tensor, counts: Sequence[int] = COUNTS) -> list[float]:
-    """Returns the percentage of questions whose gold passage is among the first `counts`."""
-    scores = scores.masked_fill(asked.found.rows < 0, _MASKED)
-    is_gold = asked.found.rows == asked.gold[:, None]
+def gold_recall(ranked: RankedSet, scores: Tensor, counts: Sequence[int] = COUNTS) -> list[float]:
+    """Returns the percentage of questions whose gold passage is in the first `count` candidates.
+
+    One value for each of `counts`.
+    """
+    scores = scores.masked_fill(ranked.candidates.rows < 0, _MASKED)
+    is_gold = ranked.candidates.rows == ranked.gold[:, None]
     gold = scores.masked_fill(~is_gold, _MASKED).amax(1, keepdim=True)
     before = (scores > gold).sum(1)
     return [

@@ -1,4 +1,4 @@
-"""Tokenises public data into a pack, on a CPU."""
+"""Tokenises public data and writes the token ids as a pack."""
 
 import random
 from collections.abc import Iterable, Sequence
@@ -14,12 +14,12 @@ from models.packed.arrays import (
     CLOZE,
     MAX_ANSWER_TOKENS,
     MAX_ANSWERS,
-    NONE,
-    SHORT,
+    SENTENCE_SOURCES,
     TRAINING,
+    UNKNOWN,
     PackedPassages,
     PackedQuestions,
-    save,
+    save_arrays,
 )
 from models.progress import track
 from models.training.examples import token_span
@@ -28,9 +28,9 @@ from winnow.text.scores import normalise
 
 MAX_QUESTION_TOKENS = 62
 _SMALL_STRIDE, _MAX_SMALL = 11, 60_000
-"""The smaller index has these passages of Wikipedia, as `python -m bench corpus` writes them."""
+"""Wikipedia passages of the smaller index: every 11th, at most 60,000, as `bench corpus` writes."""
 _BATCH = 2_000
-PAIRS = {
+MAX_PAIRS = {
     "nq-open-train-50k": 50_000,
     "ambignq-train": 12_000,
     "ambignq-train-disambiguated": 15_000,
@@ -46,19 +46,19 @@ PAIRS = {
 """Maximum number of additional questions of each source. Multi-hop questions are left out."""
 
 
-def pack(
+def write_pack(
     data: DataDirectory, tokenizer: Tokenizer, directory: Path, clozes: int, keep_every: int = 1
 ) -> int:
     """Writes a pack of all passages and questions, and returns the number of training questions.
 
-    `keep_every` keeps every n-th passage of Wikipedia and every n-th question.
+    Only every `keep_every`-th Wikipedia passage and question is packed.
     """
     wikipedia = data.wikipedia(keep_every)
     development = {name: data.development(name)[::keep_every] for name in DEVELOPMENT}
-    unseen = _Unseen(question for each in development.values() for question in each)
-    gold = unseen.of([*data.gold(), *data.more_gold()])[::keep_every]
-    pairs = unseen.of([*data.pairs(), *_drawn(data.more_pairs())])[::keep_every]
-    made = _clozes(wikipedia, development, clozes)
+    unseen = _UnseenFilter(question for each in development.values() for question in each)
+    gold = unseen.filter([*data.gold(), *data.more_gold()])[::keep_every]
+    pairs = unseen.filter([*data.pairs(), *_draw_pairs(data.more_pairs())])[::keep_every]
+    made = _make_clozes(wikipedia, development, clozes)
     contexts = {
         name: list(dict.fromkeys(q.gold for q in each if q.gold is not None))
         for name, each in {**development, TRAINING: gold}.items()
@@ -72,10 +72,10 @@ def pack(
     small = np.arange(len(wikipedia), dtype=np.int32)[::_SMALL_STRIDE][:_MAX_SMALL]
     ours = np.arange(len(wikipedia), first, dtype=np.int32)
     developed = len(rows_of["dev-squad"]) + len(rows_of["dev-nq"])
-    whole = {q.gold for q in gold if q.gold is not None and q.source not in SHORT}
+    whole = {q.gold for q in gold if q.gold is not None and q.source not in SENTENCE_SOURCES}
     is_whole = [passage in whole for passage in contexts[TRAINING]]
     all_wikipedia = np.arange(len(wikipedia), dtype=np.int32)
-    save(
+    save_arrays(
         directory / "passages",
         _pack_passages(
             passages,
@@ -86,21 +86,22 @@ def pack(
         ),
     )
     for name, questions in development.items():
-        save(directory / name, _pack_questions(questions, rows_of[name], tokenizer))
+        save_arrays(directory / name, _pack_questions(questions, rows_of[name], tokenizer))
     rows = rows_of[TRAINING]
     packed = _pack_questions([*gold, *pairs, *(question for _, question in made)], rows, tokenizer)
     packed.gold[len(gold) + len(pairs) :] = [row for row, _ in made]
-    save(directory / TRAINING, packed)
+    save_arrays(directory / TRAINING, packed)
     return len(packed)
 
 
-class _Unseen:
-    """Leaves out questions that were seen before. Ignores case and punctuation."""
+class _UnseenFilter:
+    """Removes questions that were seen before. Ignores case and punctuation."""
 
     def __init__(self, seen: Iterable[Question]) -> None:
         self._seen = {normalise(question.text) for question in seen}
 
-    def of(self, questions: Iterable[Question]) -> list[Question]:
+    def filter(self, questions: Iterable[Question]) -> list[Question]:
+        """Returns the new questions, which then count as seen."""
         kept = []
         for question in questions:
             text = normalise(question.text)
@@ -110,21 +111,24 @@ class _Unseen:
         return kept
 
 
-def _drawn(pairs: Sequence[Question]) -> list[Question]:
-    """Returns the first questions of each source in `PAIRS`."""
+def _draw_pairs(pairs: Sequence[Question]) -> list[Question]:
+    """Returns the first questions of each source, as many as `MAX_PAIRS` allows."""
     counts: dict[str, int] = {}
     drawn = []
     for question in pairs:
         counts[question.source] = counts.get(question.source, 0) + 1
-        if counts[question.source] <= PAIRS.get(question.source, 0):
+        if counts[question.source] <= MAX_PAIRS.get(question.source, 0):
             drawn.append(question)
     return drawn
 
 
-def _clozes(
+def _make_clozes(
     wikipedia: Sequence[Passage], development: dict[str, list[Question]], count: int
 ) -> list[tuple[int, Question]]:
-    """Returns cloze questions with the passage of each. Development articles yield none."""
+    """Returns at most `count` cloze questions, each with the row of its passage in `wikipedia`.
+
+    Leaves out articles of development sets, and held-out articles.
+    """
     titles = {q.gold.title.casefold() for each in development.values() for q in each if q.gold}
     generator = random.Random(0)
     made: list[tuple[int, Question]] = []
@@ -190,8 +194,10 @@ def _pack_questions(
     return PackedQuestions(
         tokens=np.array([token for ids in encoded for token in ids], np.uint16),
         starts=np.cumsum([0, *map(len, encoded)], dtype=np.int64),
-        gold=np.array([rows.get(q.gold, NONE) if q.gold else NONE for q in questions], np.int32),
-        spans=np.array([_span(question, tokenizer) for question in questions], np.int32),
+        gold=np.array(
+            [rows.get(q.gold, UNKNOWN) if q.gold else UNKNOWN for q in questions], np.int32
+        ),
+        spans=np.array([_answer_span(question, tokenizer) for question in questions], np.int32),
         answers=answers,
         sources=np.array([names.index(question.source) for question in questions], np.uint8),
         names=np.array(names),
@@ -199,7 +205,7 @@ def _pack_questions(
 
 
 def _answer_ids(question: Question, tokenizer: Tokenizer) -> list[list[int]]:
-    """Returns the distinct answers that are short enough."""
+    """Returns the token ids of the first distinct answers that are short enough."""
     texts = list(dict.fromkeys(question.answers))[: 2 * MAX_ANSWERS]
     encoded = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
     distinct = dict.fromkeys(tuple(each.ids) for each in encoded)
@@ -207,9 +213,9 @@ def _answer_ids(question: Question, tokenizer: Tokenizer) -> list[list[int]]:
     return fitting[:MAX_ANSWERS]
 
 
-def _span(question: Question, tokenizer: Tokenizer) -> tuple[int, int]:
+def _answer_span(question: Question, tokenizer: Tokenizer) -> tuple[int, int]:
     if question.gold is None or question.answer_start is None:
-        return NONE, NONE
+        return UNKNOWN, UNKNOWN
     offsets = tokenizer.encode(question.gold.text, add_special_tokens=False).offsets
     span = token_span(offsets, question.answer_start, len(question.answers[0]))
-    return span or (NONE, NONE)
+    return span or (UNKNOWN, UNKNOWN)

@@ -1,7 +1,7 @@
-"""Trains a split reader on mined questions, with other readers as teachers of spans.
+"""Trains a split reader on mined questions, with other readers as teachers of answer spans.
 
-The reader learns its own ranking of passages. Its teachers only say where an answer is in its
-passage, so it does not lose spans while it learns to rank.
+The reader learns its own ranking of passages. Its teachers only teach where the answer is in a
+passage, so that the reader does not get worse at spans while it learns to rank.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -26,26 +26,26 @@ from models.training.objective import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackedReadingPlan:
-    """Settings of the training of a reader."""
+    """Training settings of a split reader."""
 
     questions: int = 64
-    """Questions of a step."""
+    """Questions per step."""
     negatives: int = 5
     """Negatives of each question."""
     among: int = 20
-    """Best candidates from which negatives are drawn."""
+    """Number of best negatives from which `negatives` are drawn."""
     tokens: int = 256
-    """Longest part of a passage, in tokens."""
+    """Maximum length of a passage's window, in tokens."""
     absolute: float = 0.5
     """Weight of the loss of absolute relevance."""
     spans: float = 2.0
-    """Weight of the teachers' spans."""
+    """Weight of the loss of the teachers' spans."""
     sorted_batches: int = 32
-    """Batches that are sorted by length together."""
+    """Number of batches whose questions are sorted by length together."""
 
 
 class PackedReadingTask:
-    """The losses of a split reader over mined questions."""
+    """Computes the losses of a split reader over batches of mined questions."""
 
     def __init__(
         self,
@@ -58,14 +58,14 @@ class PackedReadingTask:
         weights: Tensor,
         plan: PackedReadingPlan,
     ) -> None:
-        """`weights` are the chances of questions to be drawn, [questions]."""
+        """`weights` are the relative chances of questions to be drawn, [questions]."""
         self.network, self._teachers, self._plan = reader, teachers, plan
         self._passages, self._questions = passages, questions
         usable = (mined.spans[:, 0] >= 0) & mined.is_negative.any(1) & (weights > 0)
         self._mined, self._weights = mined.take(usable), weights[usable]
 
     def steps(self) -> Iterator[Callable[[], dict[str, Tensor]]]:
-        """Yields steps without end. The questions of a step have passages of similar length."""
+        """Yields training steps without end. The passages of a step have similar lengths."""
         plan = self._plan
         window = min(plan.questions * plan.sorted_batches, len(self._mined))
         while True:
@@ -83,7 +83,7 @@ class PackedReadingTask:
         rows = torch.cat([part.gold[:, None], negatives], 1)
         offsets, limit = self._windows(rows, part.spans)
         sequences = self._passages.for_reader(rows.flatten(), limit, offsets.flatten())
-        asked = self._questions.sequences(part.numbers)
+        question_sequences = self._questions.sequences(part.numbers)
         first, last = (
             part.spans[:, side] - offsets[:, 0] + sequences.text[::passages] for side in (0, 1)
         )
@@ -91,7 +91,7 @@ class PackedReadingTask:
         shape = len(part), passages
         in_text = sequences.in_text.view(*shape, -1)
         with autocast(rows.device.type):
-            logits = split_logits(self.network, asked, sequences)
+            logits = split_logits(self.network, question_sequences, sequences)
         start, end, relevance = logits
         span, ranking = reading_losses(
             start.view(*shape, -1),
@@ -103,16 +103,17 @@ class PackedReadingTask:
         )
         absolute = absolute_relevance_loss(relevance.view(shape)) * plan.absolute
         losses = {"span": span, "relevance": ranking, "absolute": absolute}
-        positives = _every(sequences, passages)
+        positives = _every_nth(sequences, passages)
         student = tuple(each[::passages] for each in logits)
-        taught = self._taught(asked, positives)
+        taught = self._teacher_logits(question_sequences, positives)
         imitation = span_imitation_loss(student, taught, in_text[:, :1])  # type: ignore[arg-type]
         return losses | {"teachers": imitation * plan.spans}
 
     def _windows(self, rows: Tensor, spans: Tensor) -> tuple[Tensor, int]:
-        """Draws the first token of each passage's window, [questions, passages], and its length.
+        """Draws the first text token of each passage's window, [questions, passages].
 
-        The window of a positive contains its answer.
+        Also returns the maximum length of the sequences. The window of a positive contains its
+        answer.
         """
         titles = self._passages.titles[rows]
         texts = self._passages.lengths[rows] - titles
@@ -127,34 +128,36 @@ class PackedReadingTask:
         return (earliest + drawn.long()).minimum(latest), limit
 
     @torch.no_grad()
-    def _taught(self, asked: Sequences, positives: Sequences) -> Logits:
-        """Returns the mean logits of the teachers for the positives."""
+    def _teacher_logits(self, question_sequences: Sequences, positives: Sequences) -> Logits:
+        """Returns the mean of the teachers' logits for the positives."""
         with autocast(positives.ids.device.type):
             taught = [
-                split_logits(teacher, asked, positives)
+                split_logits(teacher, question_sequences, positives)
                 if isinstance(teacher, SplitReader)
-                else reader_logits(teacher, asked, positives)
+                else reader_logits(teacher, question_sequences, positives)
                 for teacher in self._teachers
             ]
         start, end, relevance = (torch.stack(each).mean(0) for each in zip(*taught, strict=True))
         return start, end, relevance
 
 
-def split_logits(reader: SplitReader, asked: Sequences, passages: Sequences) -> Logits:
-    """Reads the passages of each question, which follow each other.
+def split_logits(reader: SplitReader, question_sequences: Sequences, passages: Sequences) -> Logits:
+    """Reads every passage with its question. The passages of a question follow each other.
 
     Returns start and end [passages, passage tokens] and relevance [passages].
     """
-    each = len(passages.ids) // len(asked.ids)
-    question = reader.lower(asked.ids, 0, asked.mask).repeat_interleave(each, 0)
+    each = len(passages.ids) // len(question_sequences.ids)
+    question = reader.lower(question_sequences.ids, 0, question_sequences.mask).repeat_interleave(
+        each, 0
+    )
     passage = round_states(reader.lower(passages.ids, 1, passages.mask))
-    mask = torch.cat([asked.mask.repeat_interleave(each, 0), passages.mask], 1)
+    mask = torch.cat([question_sequences.mask.repeat_interleave(each, 0), passages.mask], 1)
     start, end, relevance = reader.read(reader.upper(torch.cat([question, passage], 1), mask)[-1])
-    width = asked.ids.shape[1]
+    width = question_sequences.ids.shape[1]
     return start[:, width:], end[:, width:], relevance
 
 
-def _every(sequences: Sequences, count: int) -> Sequences:
+def _every_nth(sequences: Sequences, count: int) -> Sequences:
     return Sequences(
         sequences.ids[::count],
         sequences.mask[::count],

@@ -1,4 +1,4 @@
-"""Runs BERT bodies over `Sequences`, with the fused attention of a GPU."""
+"""Runs encoders and readers on token sequences of a pack, with fused attention on a GPU."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from models.packed.tokens import PassageTokens, QuestionTokens, Sequences
 from models.training.loop import autocast
 
 _GPU_TOKENS, _CPU_TOKENS = 1 << 18, 1 << 12
-"""Tokens of a batch without gradients."""
+"""Maximum number of tokens in a batch without gradients."""
 
 
 def body_states(
@@ -33,7 +33,7 @@ def body_states(
 
 
 def mean_vectors(states: Tensor, mask: Tensor) -> Tensor:
-    """Returns unit vectors [sequences, width] of the last layer's states, as `Encoder` does."""
+    """Returns unit vectors [sequences, width] from states, pooled as by `Encoder`."""
     kept = mask[..., None].to(states.dtype)
     return normalize((states * kept).sum(1).float() / kept.sum(1).float().clamp(min=1), dim=-1)
 
@@ -44,7 +44,7 @@ def reader_logits(
     """Reads pairs with a full cross-encoder.
 
     Returns start and end [pairs, passage tokens] and relevance [pairs]. Question and passage are
-    padded apart; positions are those of the sequence without this padding.
+    padded separately. The padding does not count in token positions.
     """
     width = questions.ids.shape[1]
     ids = torch.cat([questions.ids, passages.ids], 1)
@@ -83,7 +83,7 @@ def encode_questions(body: BertModel, questions: QuestionTokens, numbers: Tensor
 
 
 def length_batches(lengths: Tensor) -> Iterator[Tensor]:
-    """Yields the indices of texts of similar length, in batches of a limited number of tokens."""
+    """Yields the indices of all texts, in batches of similar lengths and limited total tokens."""
     order = lengths.argsort(descending=True)
     budget = _GPU_TOKENS if lengths.is_cuda else _CPU_TOKENS
     first = 0

@@ -1,6 +1,6 @@
-"""Finds candidates by exact search over vectors and words, as a served index does.
+"""Searches candidates by vectors and words, as a content node does, but exactly.
 
-Scores are in single precision, so they differ from a shard's in the last digits.
+Scores are in single precision, so they differ from a shard's scores in the last digits.
 """
 
 import warnings
@@ -13,37 +13,43 @@ from torch import Tensor
 from models.packed.tokens import PassageTokens, QuestionTokens
 
 K1, B = 0.9, 0.4
-"""BM25's constants, those of `winnow.content_node.shard.bm25`."""
+"""Constants of BM25, the same as in `winnow.content_node.shard.bm25`."""
 _FAR = 1e4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchDepth:
-    """How many candidates of each kind are found, and how many of both are kept."""
+    """Numbers of candidates of a search."""
 
     nearest: int
+    """Candidates by vector distance."""
     by_words: int
+    """Candidates by BM25."""
     kept: int
+    """Candidates to keep of both kinds together, by fused distance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Candidates of questions, best first by fused distance. All are [questions, candidates]."""
+    """Candidates of questions, best first by fused distance.
+
+    Every tensor is [questions, candidates].
+    """
 
     rows: Tensor
-    """Passages, int64; -1 behind the last candidate."""
+    """Passages, int64, padded by -1."""
     distances: Tensor
     """Squared distances."""
     words: Tensor
     """BM25 scores."""
 
-    def take(self, places: Tensor) -> Self:
+    def take(self, indices: Tensor) -> Self:
         """Returns the candidates of some of the questions, by index or by mask."""
-        return type(self)(self.rows[places], self.distances[places], self.words[places])
+        return type(self)(self.rows[indices], self.distances[indices], self.words[indices])
 
 
-def join(parts: list[Candidates]) -> Candidates:
-    """Returns the candidates of all questions."""
+def join_candidates(parts: list[Candidates]) -> Candidates:
+    """Returns the candidates of several batches of questions as one batch."""
     return Candidates(
         torch.cat([part.rows for part in parts]),
         torch.cat([part.distances for part in parts]),
@@ -52,7 +58,7 @@ def join(parts: list[Candidates]) -> Candidates:
 
 
 class WordMatrix:
-    """BM25 over an index of passages, as a sparse matrix [passages, vocabulary]."""
+    """BM25 weights of the words in every passage, as a sparse matrix [passages, vocabulary]."""
 
     def __init__(self, passages: PassageTokens, rows: Tensor) -> None:
         vocabulary, count = len(passages.continues), len(rows)
@@ -76,7 +82,7 @@ class WordMatrix:
         self._matrix = _sparse(starts, words.int(), values.float(), (count, vocabulary))
 
     def scores(self, questions: QuestionTokens, numbers: Tensor) -> Tensor:
-        """Returns the scores of all passages, [passages, questions]."""
+        """Returns the BM25 scores of all passages, [passages, questions]."""
         sequences = questions.sequences(numbers)
         weights = torch.zeros(len(numbers), len(self.rarities), device=numbers.device)
         kept = sequences.in_text
@@ -87,15 +93,15 @@ class WordMatrix:
 
 
 class ExactIndex:
-    """An index of passages on a device: vectors and words."""
+    """An exact index of passages by vectors and words, on a GPU or CPU."""
 
     def __init__(self, passages: PassageTokens, rows: Tensor, vectors: Tensor) -> None:
-        """`vectors` are those of `rows`, [rows, width]."""
+        """`vectors` are the vectors of the passages `rows`, [rows, width]."""
         self._rows, self._vectors = rows, vectors
         self._words = WordMatrix(passages, rows)
 
     def replace_vectors(self, vectors: Tensor) -> None:
-        """Replaces the vectors by those of another encoder."""
+        """Replaces the vectors of all passages, for another encoder."""
         self._vectors = vectors
 
     @torch.no_grad()
@@ -107,7 +113,7 @@ class ExactIndex:
         depth: SearchDepth,
         word_weight: float,
     ) -> Candidates:
-        """Returns the candidates of questions with these vectors, by fused distance."""
+        """Returns the candidates of the questions `numbers`, whose vectors are `vectors`."""
         nearest, by_words = (min(each, len(self._rows)) for each in (depth.nearest, depth.by_words))
         cosines = vectors.to(self._vectors.dtype) @ self._vectors.T
         scores = self._words.scores(questions, numbers)
@@ -125,7 +131,7 @@ class ExactIndex:
 
 
 def _sparse(starts: Tensor, columns: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
-    """Returns a sparse matrix by rows, without PyTorch's warning that these are new."""
+    """Returns a sparse CSR matrix. Suppresses PyTorch's warning that CSR is in beta."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return torch.sparse_csr_tensor(starts, columns, values, shape, check_invariants=True)

@@ -1,7 +1,7 @@
 """Distant supervision: a reader confirms which candidate answers a question (Chen et al. 2017).
 
 A question without a known passage gets the candidate in which the reader's best span is an
-accepted answer. Cloze questions fall back on the passage that they were made of.
+accepted answer. A cloze question falls back to the passage that it was made from.
 """
 
 from dataclasses import dataclass
@@ -18,29 +18,29 @@ from models.training.loop import autocast
 _MASKED = -1e4
 MAX_SPAN = 10
 """Longest answer of a reader, in tokens."""
-READ = 3
-"""Candidates with an answer that are read for each question."""
+MAX_READ = 3
+"""Number of candidates with an answer to read for each question."""
 _READER_TOKENS = 224
 _MATCHED, _READ_TOGETHER = 16_384, 512
-"""Passages whose answers are matched together, and pairs that are read together."""
+"""Batch sizes: passages whose answers are matched, and pairs that are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerMatches:
-    """Where accepted answers are in passages."""
+    """Positions of accepted answers in passages."""
 
     starts: Tensor
     """Whether an answer begins at a token of title and text, [passages, answers, tokens]."""
     lengths: Tensor
-    """Tokens of each answer, [passages, answers]."""
+    """Number of tokens of each answer, [passages, answers]."""
 
     @property
     def contained(self) -> Tensor:
         """Whether a passage contains an answer, [passages]."""
         return self.starts.flatten(1).any(1)
 
-    def holds(self, first: Tensor, last: Tensor) -> Tensor:
-        """Returns whether the tokens `first` to `last` of each passage are an answer."""
+    def is_answer(self, first: Tensor, last: Tensor) -> Tensor:
+        """Returns whether tokens `first` to `last` of each passage are an answer, [passages]."""
         width = self.starts.shape[2]
         place = first.clamp(0, width - 1)[:, None, None].expand(-1, self.starts.shape[1], 1)
         begins = self.starts.gather(2, place).squeeze(2) & (first < width)[:, None]
@@ -64,7 +64,10 @@ def match_answers(passages: PassageTokens, rows: Tensor, answers: Tensor) -> Ans
 
 
 def contain_answers(passages: PassageTokens, rows: Tensor, answers: Tensor) -> Tensor:
-    """Returns which candidates `rows` [questions, candidates] contain an answer; -1 does not."""
+    """Returns whether each candidate contains an answer, [questions, candidates].
+
+    `rows` are the candidates, padded by -1. Padding contains no answer.
+    """
     flat = rows.clamp(min=0).flatten()
     places = torch.arange(len(flat), device=rows.device)
     contained = [
@@ -75,7 +78,7 @@ def contain_answers(passages: PassageTokens, rows: Tensor, answers: Tensor) -> T
 
 
 def best_spans(start: Tensor, end: Tensor, in_text: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Returns first and last token and score of the best span of each passage, [passages]."""
+    """Returns first token, last token and score of the best span in each passage, [passages]."""
     start, end = (each.float().masked_fill(~in_text, _MASKED) for each in (start, end))
     padded = torch.nn.functional.pad(end, (0, MAX_SPAN - 1), value=2 * _MASKED)
     best_end, length = padded.unfold(1, MAX_SPAN, 1).max(2)
@@ -84,27 +87,27 @@ def best_spans(start: Tensor, end: Tensor, in_text: Tensor) -> tuple[Tensor, Ten
 
 
 @torch.no_grad()
-def confirm(
+def confirm_passages(
     reader: Reader,
     passages: PassageTokens,
     questions: QuestionTokens,
-    asked: tuple[Tensor, Tensor],
+    numbers_and_candidates: tuple[Tensor, Tensor],
 ) -> tuple[Tensor, Tensor]:
-    """Returns the passage that answers each question, or -1, and its span in the text.
+    """Returns the passage that answers each question, or -1, and the answer's span in the text.
 
-    Reads the first `READ` candidates with an answer.
+    Reads the first `MAX_READ` candidates with an answer.
 
     Args:
         reader: a full cross-encoder.
         passages: all passages.
         questions: all questions.
-        asked: numbers of questions without a known span, [questions], and their candidates, best
-            first, [questions, candidates].
+        numbers_and_candidates: numbers of questions without a known span, [questions], and their
+            candidates, best first, [questions, candidates].
 
     """
-    numbers, rows = asked
+    numbers, rows = numbers_and_candidates
     contained = contain_answers(passages, rows, questions.answers[numbers])
-    order = (~contained).int().argsort(dim=1, stable=True)[:, :READ]
+    order = (~contained).int().argsort(dim=1, stable=True)[:, :MAX_READ]
     chosen = contained.gather(1, order)
     owners, places = chosen.nonzero(as_tuple=True)
     read = rows.gather(1, order)[owners, places]
@@ -119,7 +122,7 @@ def confirm(
         matches = match_answers(passages, read[part], questions.answers[pairs])
         text_first, text_last = first - sequences.text, last - sequences.text
         titles = passages.titles[read[part]]
-        right = matches.holds(text_first + titles, text_last + titles)
+        right = matches.is_answer(text_first + titles, text_last + titles)
         place = owners[part], places[part]
         score[place] = torch.where(right, span_score + relevance, _MASKED)
         spans[place] = torch.stack([text_first, text_last], 1)

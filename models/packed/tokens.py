@@ -1,4 +1,4 @@
-"""Token sequences of packed texts, gathered on the device that computes."""
+"""Builds token sequences of packed passages and questions, on a GPU or CPU."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from torch import Tensor
 from models.packed.arrays import PackedPassages, PackedQuestions
 
 _MULTIPLE = 16
-"""Sequences are padded to a multiple of this, which fused attention needs."""
+"""Sequences are padded to a multiple of this length, because fused attention needs it."""
 READER_TITLE_TOKENS = 16
 ENCODER_TOKENS, _ENCODER_TITLE_TOKENS = 256, 32
 
@@ -22,11 +22,11 @@ class Sequences:
     ids: Tensor
     """int64 [sequences, tokens]."""
     mask: Tensor
-    """Whether a token is there, bool [sequences, tokens]."""
+    """True for tokens and false for padding, [sequences, tokens]."""
     text: Tensor
     """Position of the first token of the text, [sequences]."""
     text_lengths: Tensor
-    """Tokens of the text, [sequences]."""
+    """Number of tokens of the text, [sequences]."""
 
     @property
     def in_text(self) -> Tensor:
@@ -37,16 +37,16 @@ class Sequences:
 
 
 class PassageTokens:
-    """Passages of a pack on a device."""
+    """Token ids of a pack's passages on a device."""
 
     def __init__(self, passages: PackedPassages, device: torch.device) -> None:
-        self.tokens = _to(passages.tokens, device, torch.int32)
-        self.starts = _to(passages.starts, device, torch.int64)
-        self.titles = _to(passages.title_lengths, device, torch.int64)
-        self.continues = _to(passages.continues, device, torch.bool)
+        self.tokens = _to_tensor(passages.tokens, device, torch.int32)
+        self.starts = _to_tensor(passages.starts, device, torch.int64)
+        self.titles = _to_tensor(passages.title_lengths, device, torch.int64)
+        self.continues = _to_tensor(passages.continues, device, torch.bool)
         self._cls, self._sep = (int(token) for token in passages.special)
         self.lengths = self.starts[1:] - self.starts[:-1]
-        """Tokens of each title and text."""
+        """Number of tokens of each passage's title and text together."""
 
     @property
     def device(self) -> torch.device:
@@ -60,7 +60,7 @@ class PassageTokens:
     def for_reader(self, rows: Tensor, limit: int, offsets: Tensor) -> Sequences:
         """Returns `title [SEP] text [SEP]` of at most `limit` tokens.
 
-        `offsets` are the tokens of each text to leave out at its beginning.
+        `offsets` are the numbers of tokens to skip at the beginning of each text.
         """
         return self._sequences(rows, False, READER_TITLE_TOKENS, limit, offsets)
 
@@ -95,14 +95,14 @@ class PassageTokens:
 
 
 class QuestionTokens:
-    """Questions of a pack on a device."""
+    """Token ids of a set of questions and their answers on a device."""
 
     def __init__(
         self, questions: PackedQuestions, special: NDArray[np.int32], device: torch.device
     ) -> None:
-        self.tokens = _to(questions.tokens, device, torch.int32)
-        self.starts = _to(questions.starts, device, torch.int64)
-        self.answers = _to(questions.answers, device, torch.int32)
+        self.tokens = _to_tensor(questions.tokens, device, torch.int32)
+        self.starts = _to_tensor(questions.starts, device, torch.int64)
+        self.answers = _to_tensor(questions.answers, device, torch.int32)
         self._cls, self._sep = (int(token) for token in special)
 
     def sequences(self, numbers: Tensor) -> Sequences:
@@ -118,7 +118,7 @@ class QuestionTokens:
         return Sequences(torch.where(mask, ids, 0), mask, torch.ones_like(lengths), lengths)
 
 
-def _to(array: NDArray[np.generic], device: torch.device, kind: torch.dtype) -> Tensor:
+def _to_tensor(array: NDArray[np.generic], device: torch.device, kind: torch.dtype) -> Tensor:
     # PyTorch lacks most operations on unsigned integers
     signed = array.astype(np.int32) if array.dtype == np.uint16 else array
     return torch.from_numpy(signed).to(device, kind)

@@ -57,7 +57,7 @@ def gold_figures(
 
 
 def require_matching_reader(workspace: Workspace, target: Path, kind: ReaderKind) -> None:
-    """Requires that the bundle contains the reader of this kind in `workspace`.
+    """Checks that the bundle contains the reader of this kind in `workspace`.
 
     Raises:
         DataError: the bundle has another reader, or `workspace` has no such graph.
@@ -73,16 +73,16 @@ def require_matching_reader(workspace: Workspace, target: Path, kind: ReaderKind
     for graph in graphs.values():
         if not graph.is_file():
             raise DataError(
-                f"{graph} is missing: export it by `winnow models assemble`, or set --work to the "
-                "directory that contains it"
+                f"{graph} is missing: export it with `winnow models assemble`, or set --work to "
+                "the directory that contains it"
             )
     same_kind = (split_entry is not None) == (kind.split_layers > 0)
     if not same_kind or any(
         sha256(graph) != manifest.files[name].sha256 for name, graph in graphs.items()
     ):
         raise DataError(
-            f"the reader in bundle {target} is not the {kind} of {workspace.root}: pass the bundle "
-            "assembled from it with --bundle, or assemble it again"
+            f"the reader in bundle {target} is not the {kind} of {workspace.root}: set --bundle to "
+            "the bundle assembled from that directory, or assemble the bundle again"
         )
 
 

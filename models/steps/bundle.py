@@ -1,4 +1,4 @@
-"""Makes bundles of trained networks: one bundle, or a ladder of combinations."""
+"""Makes bundles of trained networks: one bundle, or a ladder of bundles of several sizes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,10 +36,10 @@ def make_bundle(
     kind: ReaderKind,
     encoder_of: Path | None = None,
 ) -> None:
-    """Assembles the int8 graphs of a workspace, with default weights of the score.
+    """Assembles the int8 graphs of a workspace as a bundle with default score weights.
 
-    If the encoder was copied from the bundle `encoder_of`, its provenance and the weight of
-    matching words are copied, too.
+    If the encoder was copied from the bundle `encoder_of`, provenance and weight of matching words
+    are also copied from that bundle.
     """
     reader, lower = workspace.graph("reader", "int8", kind.layers), None
     if kind.split_layers:
@@ -69,20 +69,28 @@ def make_bundle(
 def _provenance(workspace: Workspace, encoder_of: Path | None, kind: ReaderKind) -> dict[str, Any]:
     readers = [path for path in workspace.reader_runs(MEMBERS) if path.is_file()]
     before = {} if encoder_of is None else dict(read_manifest(encoder_of).provenance)
-    for key in ("student", "apart"):  # they describe the other bundle's reader
+    for key in ("student", "apart"):  # these keys describe the other bundle's reader
         before.pop(key, None)
-    if readers:  # trained again, without the other bundle's ranking
+    if readers:  # the new readers were trained without the other bundle's ranking
         before.pop("ranking", None)
-    ranking = _finished_run(workspace.run("ranking"))
+    ranking = _finished_run(workspace.run_checkpoint("ranking"))
     return before | {
         "weights": PRETRAINED,
         "command": "winnow models train-apart" if kind.split_layers else "winnow models build",
-        **({"encoder": _finished_run(workspace.run("encoder"))} if encoder_of is None else {}),
+        **(
+            {"encoder": _finished_run(workspace.run_checkpoint("encoder"))}
+            if encoder_of is None
+            else {}
+        ),
         **({"readers": [_finished_run(path) for path in readers]} if readers or not before else {}),
         **({"ranking": ranking} if ranking or not before else {}),
-        **({"student": _finished_run(workspace.run("reader", kind.layers))} if kind.layers else {}),
         **(
-            {"apart": _split_runs(workspace.split_run(kind.split_layers))}
+            {"student": _finished_run(workspace.run_checkpoint("reader", kind.layers))}
+            if kind.layers
+            else {}
+        ),
+        **(
+            {"apart": _split_runs(workspace.split_run_checkpoint(kind.split_layers))}
             if kind.split_layers
             else {}
         ),
@@ -90,9 +98,9 @@ def _provenance(workspace: Workspace, encoder_of: Path | None, kind: ReaderKind)
 
 
 def _split_runs(last: Path) -> list[dict[str, Any]]:
-    """Returns the runs that made a split reader, each once, in the order of training.
+    """Returns the runs that made a split reader, in the order of training, without repetition.
 
-    A run may start from the weights of an earlier run, whose checkpoint may have changed since.
+    A run may start from the weights of an earlier run, whose checkpoint may have been replaced.
     """
     runs: list[dict[str, Any]] = []
     seen: set[Path] = set()
@@ -111,7 +119,7 @@ def _split_runs(last: Path) -> list[dict[str, Any]]:
 
 
 def _finished_run(path: Path) -> dict[str, Any]:
-    """Returns steps and plan of a run, or nothing if the run is missing or not finished."""
+    """Returns steps and plan of a run, or an empty dict if the run is missing or not finished."""
     state = checkpoint.load_finished(path)
     return {"steps": state["step"], "plan": state["plan"]} if state else {}
 
@@ -126,7 +134,7 @@ MINILM_LAYERS = 6
 
 @dataclass(frozen=True, slots=True)
 class LadderBundle:
-    """A combination of reader and question encoder that `winnow models ladder` bundles."""
+    """Combination of a reader and a question encoder, from which `ladder` makes a bundle."""
 
     reader: int | None = None
     """Layers of the reader; None for all."""
@@ -145,9 +153,9 @@ class LadderBundle:
 
 
 def ladder_bundles(reader: int | None, encoders: Sequence[int]) -> list[LadderBundle]:
-    """Returns the bundles with this reader that share a fitted score.
+    """Returns the bundles with this reader that take their score from another bundle.
 
-    The bundle with the whole encoder in int8 is left out, because the score is fitted for it.
+    The other bundle, for which the score is fitted, has the whole encoder in int8. It is left out.
     """
     small = [LadderBundle(reader, layers) for layers in encoders]
     exact = [
@@ -183,8 +191,11 @@ def make_ladder_bundle(
     assemble(target, sources, description)
 
 
-def share_score(source: Path, target: Path) -> None:
-    """Copies the fitted weights of a bundle to another bundle with the same reader."""
+def copy_score(source: Path, target: Path) -> None:
+    """Copies the weights of score, retrieval and early stopping from `source` to `target`.
+
+    The two bundles have readers with the same number of layers.
+    """
     manifest = read_manifest(source)
     amend_manifest(
         target,

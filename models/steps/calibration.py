@@ -1,4 +1,4 @@
-"""Fits the weights of retrieval, score and stopping on held-out training questions."""
+"""Fits the weights of retrieval, score and early stopping on held-out training questions."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -39,7 +39,7 @@ from winnow.bundle import load_bundle
 _COUNTS = (1, 2, 5, 10, 20)
 """Numbers of passages at which accuracy is reported."""
 DEFAULT_PASSAGES = 10
-"""Passages that are read without early stopping."""
+"""Number of passages to read without early stopping."""
 _MAX_QUESTIONS = {
     "squad": 500,
     "squad-tokenised": 500,
@@ -49,7 +49,7 @@ _MAX_QUESTIONS = {
 }
 """Maximum number of held-out questions of each source.
 
-Other sources, such as reviews, are left out: they are unlike an index of articles.
+Other sources, such as reviews, are left out, because their passages are unlike Wikipedia articles.
 """
 
 Report = Callable[[str], None]
@@ -61,7 +61,7 @@ def calibrate(workspace: Workspace, target: Path, seed: int, report: Report) -> 
     Returns the weights of the score.
     """
     bundle = load_bundle(target)
-    passages, held_out = load_held_out(workspace.mined)
+    passages, held_out = load_held_out(workspace.mined_questions)
     questions = sample_questions(held_out, _MAX_QUESTIONS, seed)
     embedder = Embedder(bundle.passage_encoder, bundle.tokenizer, cache=workspace.vectors)
     tokenizer = Tokenizer.from_file(str(bundle.tokenizer))
@@ -75,14 +75,14 @@ def calibrate(workspace: Workspace, target: Path, seed: int, report: Report) -> 
 def calibrate_on_retrieved(
     workspace: Workspace, target: Path, seed: int, report: Report
 ) -> ScoreWeights:
-    """Fits the weights of score and stopping on the passages that `mine-ranking` retrieved.
+    """Fits the weights of score and early stopping on the passages that `mine-ranking` retrieved.
 
-    Keeps the weight of matching words, with which these passages were retrieved. Returns the
+    Keeps the weight of matching words, because these passages were retrieved with it. Returns the
     weights of the score.
     """
     word_weight = load_bundle(target).manifest.retrieval.words
-    passages = dict(read_retrieved(workspace.retrieved))
-    _, held_out = load_held_out(workspace.ranked)
+    passages = dict(read_retrieved(workspace.retrieved_passages))
+    _, held_out = load_held_out(workspace.ranking_questions)
     questions = [each for each in held_out if len(passages.get(each.question, ())) >= PASSAGES]
     questions = sample_questions(questions, _MAX_QUESTIONS, seed)
     retrieved = [
@@ -145,7 +145,7 @@ def _fit_score(candidates: Candidates, report: Report) -> ScoreWeights:
 
 
 def _fit_stopping(candidates: Candidates, score: ScoreWeights, report: Report) -> list[FittedRule]:
-    rules = stopping.calibrate(candidates, score, DEFAULT_PASSAGES)
+    rules = stopping.fit_stopping_rules(candidates, score, DEFAULT_PASSAGES)
     for each in rules:
         report(
             f"early stopping: reads {each.read:.1f} of {DEFAULT_PASSAGES} passages, "

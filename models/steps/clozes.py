@@ -1,4 +1,4 @@
-"""Makes cloze questions of Wikipedia and keeps those that the bundle's reader answers."""
+"""Makes cloze questions from Wikipedia, and keeps the questions that a bundle's reader answers."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from models.data import DataDirectory, Passage, Question
 from models.measuring.reading import OfflineReader
 from models.mining.cloze import make_cloze
-from models.mining.mine import is_held_out, save
+from models.mining.mine import is_held_out, save_mined
 from models.mining.ranking import RetrievedQuestion, add_gold_passages, training_questions
 from models.mining.retrievers import LexicalIndex, ScoredPassage
 from models.progress import track
@@ -16,25 +16,25 @@ from winnow.bundle import Bundle
 from winnow.settings.common import cores
 
 CLOZES = "cloze"
-"""Source of these questions."""
+"""Name of the source of cloze questions."""
 _RETRIEVED = 20
-"""Passages retrieved by words for each question."""
+"""Number of passages to retrieve by words for each question."""
 _READ = 2
-"""Passages that are read to find the answer in another passage."""
+"""Number of retrieved passages to read for each question."""
 _FAR = 2.0
 """Squared distance given to passages that were retrieved by words.
 
-It is so large that they count only if the reader finds the answer.
+With this distance, a passage becomes gold only if the reader finds the answer in it.
 """
 
 
 def mine_clozes(
     data: DataDirectory, bundle: Bundle, workspace: Workspace, passages: int, seed: int = 0
 ) -> int:
-    """Makes training questions of `passages` passages of Wikipedia, and returns their number.
+    """Makes cloze questions from `passages` Wikipedia passages, and returns their number.
 
-    The gold passage is another passage if the reader finds the answer there, or else the question's
-    own passage. Questions that the reader cannot answer are left out. Articles of development sets
+    If the reader finds the answer in another passage, that passage is gold, else the question's own
+    passage. Questions that the reader cannot answer are left out. Articles of development sets
     are not used, and held-out articles yield no questions.
     """
     reader = OfflineReader(
@@ -63,26 +63,29 @@ def mine_clozes(
 
     with ThreadPoolExecutor(cores()) as pool:
         retrieved = list(track(pool.map(retrieve, clozes), "retrieve", len(clozes)))
-    answered = _answer(retrieved, [passage for passage, _ in clozes], reader)
+    answered = _answer_clozes(retrieved, [passage for passage, _ in clozes], reader)
     all_passages, questions = training_questions(retrieved, answered)
     usable = [question for question in questions if question.negatives]
-    save(workspace.clozes, all_passages, usable)
+    save_mined(workspace.cloze_questions, all_passages, usable)
     return len(usable)
 
 
 def with_clozes(passes: Mapping[str, float], clozes: float) -> dict[str, float]:
-    """Adds `clozes` passes over cloze questions to `passes`, unless they are 0."""
+    """Adds `clozes` passes over cloze questions to `passes`. 0 adds nothing."""
     return {**passes, CLOZES: clozes} if clozes else dict(passes)
 
 
 def _passages_outside_development_sets(data: DataDirectory) -> list[Passage]:
-    """Returns Wikipedia without the articles of development sets. Titles ignore case."""
+    """Returns the Wikipedia passages outside the articles of development sets.
+
+    Articles are compared by title, ignoring case.
+    """
     golds = [question.gold for question in data.all_development() if question.gold is not None]
     titles = {gold.title.casefold() for gold in golds}
     return [passage for passage in data.wikipedia() if passage.title.casefold() not in titles]
 
 
-def _answer(
+def _answer_clozes(
     retrieved: Sequence[RetrievedQuestion], own_passages: Sequence[Passage], reader: OfflineReader
 ) -> list[Question | None]:
     """Returns each question with another passage as gold, or else with its own passage."""

@@ -7,9 +7,9 @@ from pathlib import Path
 import torch
 
 from models.data import Passage
-from models.mining.mine import TrainingQuestion, load
+from models.mining.mine import TrainingQuestion, load_mined
 from models.network.architecture import Encoder, Reader
-from models.network.export import export, quantise, quantise_embeddings
+from models.network.export import export_graph, quantise_embeddings, quantise_graph
 from models.network.neurons import FLOAT_PART, Inputs, split_outliers
 from models.network.weights import open_tokenizer
 from models.steps.training import trained_encoder, trained_reader
@@ -19,7 +19,7 @@ from models.workspace import Workspace
 HEAD_NODES = ("/span/MatMul", "/relevance/Gemm")
 """Nodes of a reader's heads, which stay in float."""
 _PROBES = 100
-"""Number of sequences to find outlier channels in. They are the same channels in every text."""
+"""Number of sequences to find outlier channels in. Few suffice, as every text has the same ones."""
 
 
 def export_encoder(weights: Path, workspace: Workspace) -> None:
@@ -28,7 +28,7 @@ def export_encoder(weights: Path, workspace: Workspace) -> None:
 
 
 def export_reader(weights: Path, workspace: Workspace) -> None:
-    """Exports the trained reader in float32 and int8; its heads stay in float."""
+    """Exports the trained reader in float32 and int8. Its heads stay in float."""
     export_fp32_and_int8(trained_reader(weights, workspace), weights, workspace, "reader")
 
 
@@ -43,25 +43,25 @@ def export_fp32_and_int8(
 
     The int8 export changes `network` in place.
 
-    A reader's outlier channels stay in float. They cost 0.3 MB; in int8 they lost 1.5 points of
-    exact match on dev-squad. An encoder does not need this: its vectors have a cosine of 0.995 with
-    the float32 vectors.
+    A reader's outlier channels stay in float, which costs 0.3 MB. In int8, they would lose 1.5
+    points of exact match on dev-squad. An encoder needs no float channels: its int8 vectors have a
+    cosine of 0.995 with its float32 vectors.
     """
-    export(network, workspace.graph(name, "fp32", layers))
+    export_graph(network, workspace.graph(name, "fp32", layers))
     quantise_embeddings(network.body)
     if isinstance(network, Reader):
-        split_outliers(network.body, probes(weights, *load(workspace.mined)))
+        split_outliers(network.body, probe_inputs(weights, *load_mined(workspace.mined_questions)))
     target = workspace.graph(name, "int8", layers)
     plain = target.with_suffix(".float.onnx")
-    export(network, plain)
-    quantise(plain, target, (*HEAD_NODES, FLOAT_PART) if isinstance(network, Reader) else ())
+    export_graph(network, plain)
+    quantise_graph(plain, target, (*HEAD_NODES, FLOAT_PART) if isinstance(network, Reader) else ())
     plain.unlink()
 
 
-def probes(
+def probe_inputs(
     weights: Path, passages: Sequence[Passage], questions: Sequence[TrainingQuestion]
 ) -> Iterator[Inputs]:
-    """Yields the inputs of a reader for some questions with their passages, one at a time."""
+    """Yields the reader's inputs for a sample of questions with their passages, one at a time."""
     chosen = random.Random(0).sample(questions, min(_PROBES, len(questions)))
     encoded = TokenisedQuestions(open_tokenizer(weights), passages, chosen)
     generator = random.Random(0)

@@ -8,14 +8,14 @@ from models.data import DataDirectory, Passage
 from models.mining.embedding import Embedder
 from models.mining.mine import (
     TrainingQuestion,
-    is_saved,
+    exclude_questions,
+    find_gold_passages,
+    has_mined,
     join_minings,
-    load,
-    mine,
-    save,
+    load_mined,
+    mine_negatives,
+    save_mined,
     split_held_out,
-    supervise,
-    unseen,
 )
 from models.mining.retrievers import LexicalIndex
 from models.steps.clozes import CLOZES
@@ -26,22 +26,22 @@ from winnow.files.opened import sha256
 def mine_questions(
     data: DataDirectory, weights: Path, workspace: Workspace, extra_passages: int
 ) -> int:
-    """Makes training questions with hard negatives, and returns their number.
+    """Makes training questions with hard negatives, and returns the number of questions.
 
-    Negatives are drawn from the gold passages and `extra_passages` of Wikipedia. Takes about ten
-    minutes.
+    Negatives are drawn from the gold passages and `extra_passages` Wikipedia passages. Takes about
+    ten minutes.
     """
     graph = workspace.graph("encoder", "int8")
     embedder = Embedder(graph, weights / "tokenizer.json", cache=workspace.vectors)
     development, wikipedia = data.all_development(), data.wikipedia()
     lexical = LexicalIndex(wikipedia)
-    supervised = supervise(unseen(data.pairs(), development), lexical, embedder)
+    supervised = find_gold_passages(exclude_questions(data.pairs(), development), lexical, embedder)
     random.Random(0).shuffle(wikipedia)
-    gold = unseen(data.gold(), development)
-    passages, questions = mine([*gold, *supervised], wikipedia[:extra_passages], embedder)
-    # an interruption must not leave the checksum of other questions
+    gold = exclude_questions(data.gold(), development)
+    passages, questions = mine_negatives([*gold, *supervised], wikipedia[:extra_passages], embedder)
+    # an interruption must not leave a checksum that belongs to earlier questions
     workspace.mining_encoder.unlink(missing_ok=True)
-    save(workspace.mined, passages, questions)
+    save_mined(workspace.mined_questions, passages, questions)
     workspace.mining_encoder.write_text(sha256(graph))
     return len(questions)
 
@@ -55,10 +55,14 @@ def is_mined(workspace: Workspace) -> bool:
 def student_questions(workspace: Workspace) -> Path:
     """Returns the directory of the questions that a student reader is trained on.
 
-    Prefers questions with negatives of the served retriever to questions with negatives of the
-    encoder.
+    Returns the questions with negatives of the served retriever if there are any, else those with
+    negatives of the encoder.
     """
-    return workspace.ranked if is_saved(workspace.ranked) else workspace.mined
+    return (
+        workspace.ranking_questions
+        if has_mined(workspace.ranking_questions)
+        else workspace.mined_questions
+    )
 
 
 def load_training(
@@ -72,9 +76,11 @@ def load_training(
         DataError: the questions were not mined.
 
     """
-    passages, questions = load(directory)
+    passages, questions = load_mined(directory)
     if CLOZES in passes:
-        passages, questions = join_minings(passages, questions, *load(workspace.clozes))
+        passages, questions = join_minings(
+            passages, questions, *load_mined(workspace.cloze_questions)
+        )
     training, _ = split_held_out(questions, passages)
     return passages, training
 
@@ -86,6 +92,6 @@ def load_held_out(directory: Path) -> tuple[list[Passage], list[TrainingQuestion
         DataError: the questions were not mined.
 
     """
-    passages, questions = load(directory)
+    passages, questions = load_mined(directory)
     _, held_out = split_held_out(questions, passages)
     return passages, held_out

@@ -1,6 +1,6 @@
 """Trains late interaction, the encoder and the split reader from a pack, on a GPU.
 
-The directory of results is a workspace, from which `winnow models assemble` makes bundles.
+The results are written to a workspace, from which `winnow models assemble` makes bundles.
 """
 
 import copy
@@ -36,43 +36,44 @@ from models.training.timed import train_until
 from models.workspace import Workspace
 
 NETWORKS, MINED, FIGURES = "networks", "mined.pt", "figures.json"
-"""Names in a pack, and of results."""
+"""Directory of networks in a pack, and two files of results in a workspace."""
 SHIPPED, MEAN, TRAINED = "shipped", "mean", "trained"
-"""Encoders: the bundle's, the mean of it and the trained one, and the trained one."""
+"""Names of encoders: the bundle's, the mean of the bundle's and the trained, and the trained."""
 MEAN_SHARE = 0.5
-"""Weight of the trained encoder in its mean with the shipped one. Fixed before it was measured."""
+"""Weight of the trained encoder in the mean encoder. It was chosen before any measurement."""
 PROJECTIONS = (((6,), (8, 16, 32, 64)), ((4, 6), (16, 32)))
-"""Projections that are trained: layers of the encoder, and values a token."""
+"""Projections to train: layers of the encoder, and numbers of values per token."""
 _LATE_QUESTIONS, _ENCODER_QUESTIONS = 96, 512
-"""Questions of a step."""
+"""Questions per training step."""
 _LATE_RATE, _ENCODER_RATES = 2e-3, (1e-4, 5e-5)
-"""Peak learning rates. The encoder has two rounds."""
+"""Peak learning rates. The encoder is trained in two rounds, each with its own rate."""
 _READER_SHARES = {
     "squadshifts-amazon_reviews": 0.3,
     "squadshifts-reddit": 0.3,
     "qamr-wiki-devtest": 0.3,
     "squad-train-sentences": 0.7,
 }
-"""Chances of questions in the training of a reader, beside 1 of all others."""
+"""Relative chances of a source's questions in the training of a reader; 1 for other sources."""
 
 Report = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """Seconds of each stage of the training of retrieval."""
+    """Seconds for each stage of retrieval training."""
 
     mining: float = 45.0
-    """Time to search; confirming answers takes up to 0.7 times as long beside it."""
+    """Time to search candidates. Confirming answers takes up to 0.7 times as long in addition."""
     late: float = 80.0
+    """Time to train late interaction for the shipped encoder."""
     encoder: float = 60.0
-    """Time of each of two rounds; 0 trains no encoder."""
+    """Time for each of two rounds of encoder training; 0 trains no encoder."""
     mean_late: float = 30.0
-    """Time to train late interaction for the mean encoder."""
+    """Time to train late interaction for the mean encoder; 0 trains none."""
 
 
 class RetrievalTraining:
-    """The stages of the training of retrieval, which share a pack."""
+    """Trains and measures late interaction and the encoder, in stages that share a loaded pack."""
 
     def __init__(self, pack: Path, out: Path, device: str, report: Report) -> None:
         """Loads a pack and its networks onto a device. Makes the directory `out`."""
@@ -83,13 +84,13 @@ class RetrievalTraining:
         self._late: dict[str, CombinedScore] = {}
 
     def run(self, budget: Budget) -> None:
-        """Trains late interaction for the shipped encoder, then an encoder, then both together.
+        """Trains late interaction for the shipped encoder, an encoder, and late interaction for it.
 
-        A stage that fails is reported, and the others go on. Each saves its result at once.
+        Each stage saves its result at once. A failed stage is reported, and the next stage runs.
         """
         vectors = self._pack.encode(self._encoder)
         self._report("passages encoded")
-        mined, yields = mining.mine(
+        mined, yields = mining.mine_candidates(
             self._pack, self._encoder, self._teacher, vectors, budget.mining
         )
         mined.save(self._out.root / MINED)
@@ -122,7 +123,7 @@ class RetrievalTraining:
     def _train_late(
         self, name: str, encoder: Encoder, mined: MinedQuestions, seconds: float
     ) -> None:
-        """Trains projections of all sizes beside each other."""
+        """Trains projections of all sizes in the same steps, and saves them."""
         torch.manual_seed(1)
         width, depth = encoder.body.config.hidden_size, encoder.body.config.num_hidden_layers
         projections = [
@@ -137,7 +138,7 @@ class RetrievalTraining:
             teacher=self._teacher,
             passages=self._pack.passages,
             questions=self._pack.questions[TRAINING],
-            mined=mining.without_weak(self._pack, mined, cloze=0.25),
+            mined=mining.without_weak_sources(self._pack, mined, cloze=0.25),
             batch=_LATE_QUESTIONS // self._pack.batch_scale,
         )
         schedule, deadline = Schedule(_LATE_RATE, quantised=0.0), time.monotonic() + seconds
@@ -148,12 +149,12 @@ class RetrievalTraining:
     def _train_encoder(
         self, encoder: Encoder, mined: MinedQuestions, seconds: float, rate: float
     ) -> None:
-        """Trains an encoder in large batches, and changes it."""
+        """Trains `encoder` in place, in large batches."""
         task = LargeBatchTask(
             encoder=encoder,
             passages=self._pack.passages,
             questions=self._pack.questions[TRAINING],
-            mined=mining.without_weak(self._pack, mined, cloze=0.5),
+            mined=mining.without_weak_sources(self._pack, mined, cloze=0.5),
             batch=_ENCODER_QUESTIONS // self._pack.batch_scale,
         )
         schedule = Schedule(rate, warmup=0.1, quantised=0.2)
@@ -167,12 +168,14 @@ class RetrievalTraining:
         )
 
     def _save_encoder(self, trained: Encoder) -> Encoder:
-        """Saves a finished run of the encoder, and returns the mean with the shipped one."""
+        """Saves the run of the trained encoder, and returns its mean with the shipped encoder."""
         mean = load_encoder(self._networks, self._pack.device)
         state = interpolate_weights(mean.state_dict(), trained.state_dict(), MEAN_SHARE)
         mean.load_state_dict(state)
         plan = {"share": MEAN_SHARE, "rates": _ENCODER_RATES, "questions": _ENCODER_QUESTIONS}
-        _save_run(self._out.run("encoder"), trained, plan, {checkpoint.MEAN: _on_cpu(state)})
+        _save_run(
+            self._out.run_checkpoint("encoder"), trained, plan, {checkpoint.MEAN: _on_cpu(state)}
+        )
         return mean
 
     def _measure(self, name: str, encoder: Encoder, vectors: Tensor, held: MinedQuestions) -> None:
@@ -187,35 +190,38 @@ class RetrievalTraining:
         self._report(f"{name}: written to {FIGURES}")
 
     def _attempt(self, stage: Callable[[], None]) -> None:
-        """Runs a stage, and reports its failure."""
+        """Runs a stage. Reports an exception instead of raising it."""
         try:
             stage()
-        except Exception:  # noqa: BLE001 - the other stages are worth their time
+        except Exception:  # noqa: BLE001 - the other stages should still run
             self._report(f"a stage failed:\n{traceback.format_exc()}")
 
 
 @dataclass(frozen=True, slots=True)
-class ReaderTraining:
-    """Where a reader is trained, and from what."""
+class ReaderTrainingJob:
+    """Inputs and output of the training of a split reader."""
 
     pack: Path
     out: Path
-    """Directory with the mined questions, in which the run is saved."""
+    """Workspace with the mined questions, in which the run is saved."""
     device: str
     split_layers: int
 
 
-def train_reader(place: ReaderTraining, schedule: Schedule, seconds: float, report: Report) -> None:
-    """Trains the split reader on the questions that were mined before.
+def train_reader(
+    job: ReaderTrainingJob, schedule: Schedule, seconds: float, report: Report
+) -> None:
+    """Trains the split reader on the mined questions of the workspace.
 
-    Its teachers of spans are the full cross-encoder and the reader with which it begins.
+    Training starts from the reader of the pack. The teachers of spans are the full cross-encoder
+    and a copy of this initial reader.
     """
     torch.manual_seed(schedule.seed)
-    deadline, networks = time.monotonic() + seconds, place.pack / NETWORKS
-    loaded = LoadedPack.open(place.pack, torch.device(place.device), word_weight(networks))
-    found = MinedQuestions.load(place.out / MINED, loaded.device)
+    deadline, networks = time.monotonic() + seconds, job.pack / NETWORKS
+    loaded = LoadedPack.open(job.pack, torch.device(job.device), word_weight(networks))
+    found = MinedQuestions.load(job.out / MINED, loaded.device)
     mined, _ = mining.split_held_out(loaded, found)
-    reader = load_split_reader(networks, loaded.device, place.split_layers)
+    reader = load_split_reader(networks, loaded.device, job.split_layers)
     plan = PackedReadingPlan(questions=64 // loaded.batch_scale)
     task = PackedReadingTask(
         reader=reader,
@@ -228,13 +234,13 @@ def train_reader(place: ReaderTraining, schedule: Schedule, seconds: float, repo
     )
     train_until(reader, task.steps(), schedule, deadline, report=report, body=reader.body)
     settings = {**asdict(plan), **asdict(schedule), "seconds": seconds}
-    _save_run(Workspace(place.out).split_run(place.split_layers), reader, settings, {})
+    _save_run(Workspace(job.out).split_run_checkpoint(job.split_layers), reader, settings, {})
 
 
 def _save_run(
     path: Path, network: torch.nn.Module, plan: dict[str, object], more: dict[str, object]
 ) -> None:
-    """Saves a finished run."""
+    """Saves the checkpoint of a finished run."""
     state = {"step": 1, "steps": 1, "plan": plan, "network": _on_cpu(network.state_dict())}
     checkpoint.save(path, {**state, **more})
 

@@ -1,4 +1,4 @@
-"""Trains the reader to rank passages of the served retriever."""
+"""Trains the reader to rank the passages that the served retriever returns."""
 
 import json
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ import torch
 from models.data import DataDirectory, Question
 from models.measuring.reading import OfflineReader
 from models.mining.embedding import Embedder
-from models.mining.mine import save, unseen
+from models.mining.mine import exclude_questions, save_mined
 from models.mining.ranking import RetrievedQuestion, add_gold_passages, training_questions
 from models.mining.retrievers import ScoredPassage, ServedRetriever, read_retrieved
 from models.network.architecture import freeze_embeddings
@@ -22,7 +22,7 @@ from models.steps.training import mean_reader, restore_reader
 from models.training.examples import TokenisedQuestions
 from models.training.loop import Schedule
 from models.training.reading_task import ReadingPlan, ReadingTask
-from models.training.run import train
+from models.training.run import run_training
 from models.workspace import Workspace
 from winnow.bundle import Bundle
 from winnow.settings.common import cores
@@ -38,28 +38,32 @@ RANKING_PASSES = {
 }
 """Passes over the questions of each source."""
 _RETRIEVED = 24
-"""Passages to keep for each question."""
+"""Number of passages to keep for each question."""
 _SPARE = 6
-"""Additional passages to retrieve, because paragraphs of development sets are dropped."""
+"""Number of additional passages to retrieve, because paragraphs of development sets are dropped."""
 
 
 def mine_ranking(data: DataDirectory, index: Path, bundle: Bundle, workspace: Workspace) -> int:
-    """Makes training questions with negatives of a bundle's retriever, and returns their number.
+    """Makes training questions with negatives of a bundle's retriever.
 
-    Takes about twenty minutes. After an interruption, the next call continues.
+    Returns the number of questions. Takes about twenty minutes. After an interruption, the next
+    call resumes.
     """
     development = data.all_development()
-    questions = [*unseen(data.gold(), development), *unseen(data.pairs(), development)]
+    questions = [
+        *exclude_questions(data.gold(), development),
+        *exclude_questions(data.pairs(), development),
+    ]
     excluded = {question.gold.text for question in development if question.gold is not None}
     retriever = ServedRetriever(index, bundle)
-    cache = workspace.create().retrieved
+    cache = workspace.create().retrieved_passages
     retrieved = _retrieve(questions, retriever, bundle, excluded, cache)
     reader = OfflineReader(
         graph=bundle.reader, tokenizer=bundle.tokenizer, manifest=bundle.manifest
     )
     answered = add_gold_passages(retrieved, reader)
     passages, made = training_questions(retrieved, answered)
-    save(workspace.ranked, passages, made)
+    save_mined(workspace.ranking_questions, passages, made)
     return len(made)
 
 
@@ -71,21 +75,22 @@ def train_ranking(
     schedule: Schedule,
     checkpoint_every: int,
 ) -> None:
-    """Trains the reader, starting from a checkpoint of this training if there is one.
+    """Trains the reader, resuming from a checkpoint of this training if there is one.
 
-    Otherwise starts from the mean of the reader's runs, or from the bundle's reader.
+    Without a checkpoint, training starts from the mean of the reader's runs, or from the bundle's
+    reader if there are no runs.
     """
     torch.manual_seed(schedule.seed)
     reader = (
         mean_reader(weights, workspace)
-        if workspace.run("reader").is_file()
+        if workspace.run_checkpoint("reader").is_file()
         else restore_reader(weights, bundle)
     )
     freeze_embeddings(reader.body)
-    passages, questions = load_training(workspace.ranked, workspace, plan.passes)
+    passages, questions = load_training(workspace.ranking_questions, workspace, plan.passes)
     tokenised = TokenisedQuestions(open_tokenizer(weights), passages, questions)
     task = ReadingTask(reader, tokenised, plan, schedule.seed)
-    train(task, schedule, workspace.run("ranking"), checkpoint_every)
+    run_training(task, schedule, workspace.run_checkpoint("ranking"), checkpoint_every)
 
 
 def _retrieve(
@@ -95,7 +100,10 @@ def _retrieve(
     excluded: set[str],
     cache: Path,
 ) -> list[RetrievedQuestion]:
-    """Retrieves passages for every question. The file `cache` has a line per finished question."""
+    """Retrieves passages for every question, except the questions that the file `cache` has.
+
+    Appends a line to `cache` for each question.
+    """
     by_question = dict(read_retrieved(cache))
     texts = [question.text for question in questions if question.text not in by_question]
     vectors = Embedder(bundle.question_encoder, bundle.tokenizer).questions(texts)

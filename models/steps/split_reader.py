@@ -1,4 +1,4 @@
-"""Trains a split reader, taught by a full cross-encoder, and exports it."""
+"""Trains a split reader with a full cross-encoder as its teacher, and exports it."""
 
 import copy
 from collections.abc import Iterable
@@ -8,21 +8,21 @@ import torch
 from torch import Tensor
 
 from models.data import DataError
-from models.mining.mine import load
+from models.mining.mine import load_mined
 from models.network.architecture import Reader, freeze_embeddings, load_body, mean_weights
-from models.network.export import quantise, quantise_embeddings
+from models.network.export import quantise_embeddings, quantise_graph
 from models.network.neurons import FLOAT_PART, Inputs, prune_neurons, split_outliers
 from models.network.restoring import load_weights, restore_split_weights
 from models.network.split_reader import SplitReader, export_split
 from models.network.weights import open_tokenizer
-from models.steps.graphs import HEAD_NODES, probes
+from models.steps.graphs import HEAD_NODES, probe_inputs
 from models.steps.mining import load_training, student_questions
 from models.steps.training import teacher_of
 from models.training import checkpoint
 from models.training.examples import TokenisedQuestions
 from models.training.loop import Schedule
 from models.training.reading_task import ReadingPlan, ReadingTask
-from models.training.run import train
+from models.training.run import run_training
 from models.training.taught_task import SplitPlan, SplitTask
 from models.workspace import Workspace
 from winnow.bundle import Bundle, load_bundle
@@ -36,10 +36,10 @@ def train_split_reader(
     schedule: Schedule,
     checkpoint_every: int,
 ) -> None:
-    """Trains a split reader, starting from its checkpoint if there is one.
+    """Trains a split reader, resuming from its checkpoint if there is one.
 
-    Its teacher is the trained reader, or the bundle's reader if none was trained. Training starts
-    from the weights of the plan, or from the teacher's weights.
+    The teacher is the trained reader, or the bundle's reader if none was trained. Without a
+    checkpoint, training starts from the weights that the plan names, or from the teacher's weights.
 
     Raises:
         DataError: the initial run is missing or not finished, or its weights have another shape.
@@ -56,15 +56,15 @@ def train_split_reader(
         _load_weights(student, Path(plan.begun))
     if plan.neurons:
         upper = range(plan.apart, len(student.body.encoder.layer))
-        inputs = probes(weights, passages, questions)
+        inputs = probe_inputs(weights, passages, questions)
         prune_neurons(student.body, upper, plan.neurons, inputs, student)
     initial = _read_weights(Path(plan.begun), plan.apart) if plan.averaged else {}
     _require_shapes(initial, student)
     freeze_embeddings(student.body)
     tokenised = TokenisedQuestions(open_tokenizer(weights), passages, questions)
     reading = ReadingTask(student, tokenised, reading_plan, schedule.seed)
-    run = workspace.split_run(plan.apart)
-    train(SplitTask(reading, teacher, plan), schedule, run, checkpoint_every)
+    run = workspace.split_run_checkpoint(plan.apart)
+    run_training(SplitTask(reading, teacher, plan), schedule, run, checkpoint_every)
     if initial:
         _save_mean(run, initial)
 
@@ -84,7 +84,7 @@ def export_split_reader(weights: Path, workspace: Workspace, layers: int) -> Non
     )
     quantise_split_reader(
         network,
-        probes(weights, *load(student_questions(workspace))),
+        probe_inputs(weights, *load_mined(student_questions(workspace))),
         workspace.split_graph("lower", "int8", layers),
         workspace.split_graph("upper", "int8", layers),
     )
@@ -98,20 +98,23 @@ def trained_split_reader(weights: Path, workspace: Workspace, layers: int) -> Sp
 
     """
     network = SplitReader(Reader(load_body(weights)), layers)
-    _load_weights(network, workspace.split_run(layers))
+    _load_weights(network, workspace.split_run_checkpoint(layers))
     return network.eval()
 
 
 def quantise_split_reader(
     network: SplitReader, inputs: Iterable[Inputs], lower: Path, upper: Path
 ) -> None:
-    """Writes both graphs in int8, with outlier channels and heads in float. Changes `network`."""
+    """Writes the graphs `lower` and `upper` in int8, with outlier channels and heads in float.
+
+    Changes `network` in place.
+    """
     quantise_embeddings(network.body)
     split_outliers(network.body, inputs, network=network)
     plain = lower.with_suffix(".float.onnx"), upper.with_suffix(".float.onnx")
     export_split(network, *plain)
     for source, target in zip(plain, (lower, upper), strict=True):
-        quantise(source, target, (*HEAD_NODES, FLOAT_PART))
+        quantise_graph(source, target, (*HEAD_NODES, FLOAT_PART))
         source.unlink()
 
 
@@ -126,22 +129,23 @@ def _read_weights(source: Path, layers: int) -> dict[str, Tensor]:
 
 
 def _save_mean(run: Path, initial: dict[str, Tensor]) -> None:
-    """Adds the mean of the trained and the initial weights to a finished checkpoint, once."""
+    """Adds the mean of the trained and the initial weights to a finished checkpoint.
+
+    Does nothing if the checkpoint already has a mean.
+    """
     state = checkpoint.load_finished(run)
     if state is not None and checkpoint.MEAN not in state:
         checkpoint.save(run, {**state, checkpoint.MEAN: mean_weights([state["network"], initial])})
 
 
 def _run_weights(run: Path) -> dict[str, Tensor]:
-    """Returns the trained weights, or their mean with the initial weights if the plan has it."""
+    """Returns the trained weights, or the averaged weights if the plan averages."""
     state = checkpoint.load_finished(run)
     if state is None:
-        raise DataError(
-            f"{run} is missing or not finished: train it by `winnow models train-apart` first"
-        )
+        raise DataError(f"{run} is missing or not finished: run `winnow models train-apart` first")
     averaged = state["plan"].get(SplitTask.plan_key, {}).get("averaged")
     if averaged and checkpoint.MEAN not in state:
-        raise DataError(f"{run} has no mean yet: repeat the command that trained it")
+        raise DataError(f"{run} has no averaged weights yet: repeat the command that trained it")
     network: dict[str, Tensor] = state[checkpoint.MEAN if averaged else "network"]
     return network
 
@@ -150,8 +154,8 @@ def _require_shapes(initial: dict[str, Tensor], student: SplitReader) -> None:
     shapes = {name: weight.shape for name, weight in student.state_dict().items()}
     if any(shapes.get(name) != weight.shape for name, weight in initial.items()):
         raise DataError(
-            "the run of --begin-with has another number of neurons, so the weights have no mean: "
-            "set --neurons to that number, or leave out --average"
+            "--average needs equal shapes, but the run of --begin-with has another number of "
+            "neurons: set --neurons to that number, or leave out --average"
         )
 
 
@@ -166,7 +170,6 @@ def bundle_weights(directory: Path, layers: int) -> dict[str, Tensor]:
     split_entry = bundle.manifest.reader.apart
     if split_entry is None:
         raise DataError(
-            f"the reader of {directory} sees question and passage together in every layer: begin "
-            "with a bundle that has a split reader"
+            f"the reader of {directory} is a full cross-encoder: name a bundle with a split reader"
         )
     return restore_split_weights(directory / split_entry.lower, bundle.reader, layers)

@@ -1,8 +1,8 @@
-"""Trains smaller networks, taught by the trained ones.
+"""Trains smaller networks, the students, with trained networks as teachers.
 
-A student starts from some layers of its teacher, with all embeddings and heads. Readers learn from
-the teacher and from the answers (`taught_task`). Question encoders learn the teacher's vectors
-(`question_task`), so indexes remain valid.
+A student starts with some layers of its teacher, and with all its embeddings and heads. Readers
+learn from the teacher and from the answers (`taught_task`). Question encoders learn the teacher's
+vectors (`question_task`), so indexes remain valid.
 """
 
 import copy
@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from models.data import DataDirectory, DataError
-from models.mining.mine import unseen
-from models.network.architecture import Encoder, Reader, freeze_embeddings, load_body, shorten
+from models.mining.mine import exclude_questions
+from models.network.architecture import Encoder, Reader, freeze_embeddings, load_body, shorten_body
 from models.network.weights import open_tokenizer
 from models.steps.graphs import export_fp32_and_int8
 from models.steps.mining import load_training
@@ -22,7 +22,7 @@ from models.training.examples import TokenisedQuestions
 from models.training.loop import Schedule
 from models.training.question_task import QuestionPlan, QuestionTask
 from models.training.reading_task import ReadingPlan, ReadingTask
-from models.training.run import train
+from models.training.run import run_training
 from models.training.taught_task import DistillingPlan, DistillingTask
 from models.workspace import Workspace
 from winnow.bundle import Bundle
@@ -38,18 +38,20 @@ def train_small_reader(
     schedule: Schedule,
     checkpoint_every: int,
 ) -> None:
-    """Trains a smaller reader, starting from its checkpoint if there is one.
+    """Trains a smaller reader, resuming from its checkpoint if there is one.
 
-    Its teacher is the trained reader, or the bundle's reader if none was trained.
+    The teacher is the trained reader, or the bundle's reader if none was trained.
     """
     reading_plan, distilling_plan = plans
     teacher = teacher_of(weights, workspace, bundle)
-    passages, questions = load_training(workspace.mined, workspace, {})
+    passages, questions = load_training(workspace.mined_questions, workspace, {})
     tokenised = TokenisedQuestions(open_tokenizer(weights), passages, questions)
     student = _shortened_copy(teacher, distilling_plan.layers)
     reading = ReadingTask(student, tokenised, reading_plan, schedule.seed)
     task = DistillingTask(reading, teacher, distilling_plan)
-    train(task, schedule, workspace.run("reader", distilling_plan.layers), checkpoint_every)
+    run_training(
+        task, schedule, workspace.run_checkpoint("reader", distilling_plan.layers), checkpoint_every
+    )
 
 
 def train_small_encoder(
@@ -60,7 +62,7 @@ def train_small_encoder(
     schedule: Schedule,
     checkpoint_every: int,
 ) -> None:
-    """Trains a smaller question encoder, starting from its checkpoint if there is one.
+    """Trains a smaller question encoder, resuming from its checkpoint if there is one.
 
     Raises:
         DataError: no encoder was trained.
@@ -76,7 +78,7 @@ def train_small_encoder(
         plan=plan,
         seed=schedule.seed,
     )
-    train(task, schedule, workspace.run("encoder", plan.layers), checkpoint_every)
+    run_training(task, schedule, workspace.run_checkpoint("encoder", plan.layers), checkpoint_every)
 
 
 def trained_small_reader(weights: Path, workspace: Workspace, layers: int) -> Reader:
@@ -103,20 +105,20 @@ def export_small_encoder(weights: Path, workspace: Workspace, layers: int) -> No
 
 def _shortened_copy(teacher: Network, layers: int) -> Network:
     student = copy.deepcopy(teacher)
-    shorten(student.body, layers)
+    shorten_body(student.body, layers)
     freeze_embeddings(student.body)
     return student
 
 
 def _load_student(network: Network, workspace: Workspace, name: str, layers: int) -> Network:
-    shorten(network.body, layers)
+    shorten_body(network.body, layers)
     network.load_state_dict(_finished_run(workspace, name, layers)["network"])
     return network.eval()
 
 
 def _questions_and_titles(data: DataDirectory) -> list[str]:
-    """Returns training questions and titles of Wikipedia, each once, in random order."""
-    questions = unseen([*data.gold(), *data.pairs()], data.all_development())
+    """Returns the distinct training questions and Wikipedia titles, in random order."""
+    questions = exclude_questions([*data.gold(), *data.pairs()], data.all_development())
     titles = {passage.title for passage in data.wikipedia()}
     texts = sorted({*(question.text for question in questions), *titles} - {""})
     random.Random(0).shuffle(texts)
@@ -125,7 +127,7 @@ def _questions_and_titles(data: DataDirectory) -> list[str]:
 
 def _finished_run(workspace: Workspace, name: str, layers: int | None) -> dict[str, Any]:
     """Returns the checkpoint of a finished run, or raises DataError."""
-    run = workspace.run(name, layers)
+    run = workspace.run_checkpoint(name, layers)
     state = checkpoint.load_finished(run)
     if state is None:
         option = "" if layers is None else f" --layers {layers}"

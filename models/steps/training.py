@@ -21,7 +21,7 @@ from models.training.encoding_task import EncodingPlan, EncodingTask
 from models.training.examples import TokenisedQuestions
 from models.training.loop import Schedule
 from models.training.reading_task import ReadingPlan, ReadingTask
-from models.training.run import train
+from models.training.run import run_training
 from models.workspace import Workspace
 from winnow.bundle import Bundle
 
@@ -36,9 +36,10 @@ ENCODER_PASSES = {
 }
 """Passes of the encoder's training over the passages of each source."""
 TRAINED_SHARE = 0.7
-"""Weight of the trained encoder in its mean with the pretrained encoder.
+"""Weight of the trained encoder in the mean of the trained and the pretrained encoder.
 
-The mean generalises better (Wortsman et al. 2022, "Robust fine-tuning of zero-shot models").
+The mean generalises better than the trained encoder (Wortsman et al. 2022, "Robust fine-tuning of
+zero-shot models").
 """
 
 
@@ -49,8 +50,8 @@ def train_encoder(
     schedule: Schedule,
     checkpoint_every: int,
 ) -> None:
-    """Trains the encoder, starting from its checkpoint if there is one."""
-    passages, questions = load_training(workspace.mined, workspace, {})
+    """Trains the encoder, resuming from its checkpoint if there is one."""
+    passages, questions = load_training(workspace.mined_questions, workspace, {})
     encoder = Encoder(load_body(weights))
     freeze_embeddings(encoder.body)
     task = EncodingTask(
@@ -61,16 +62,17 @@ def train_encoder(
         plan=plan,
         seed=schedule.seed,
     )
-    train(task, schedule, workspace.run("encoder"), checkpoint_every)
+    run_training(task, schedule, workspace.run_checkpoint("encoder"), checkpoint_every)
 
 
 def trained_encoder(weights: Path, workspace: Workspace) -> Encoder:
-    """Returns the run's own mean, or else the mean of the trained and the pretrained encoder.
+    """Returns the encoder of the finished run, averaged with other weights.
 
-    Without a finished run, returns the pretrained encoder.
+    If the checkpoint contains a mean, it is returned, else the mean of the trained and the
+    pretrained encoder. Without a finished run, returns the pretrained encoder.
     """
     encoder = Encoder(load_body(weights))
-    state = checkpoint.load_finished(workspace.run("encoder"))
+    state = checkpoint.load_finished(workspace.run_checkpoint("encoder"))
     if state is not None and checkpoint.MEAN in state:
         encoder.load_state_dict(state[checkpoint.MEAN])
     elif state is not None:
@@ -91,7 +93,10 @@ READER_PASSES = {
 }
 """Passes of the reader's training over the questions of each source."""
 MEMBERS = 3
-"""Training runs of the reader with different seeds. Their mean is better than each run."""
+"""Number of training runs of the reader, with different seeds.
+
+The mean of their weights is more accurate than each run.
+"""
 
 
 def train_reader(
@@ -102,23 +107,25 @@ def train_reader(
     checkpoint_every: int,
     run: Path,
 ) -> None:
-    """Trains a reader, starting from the checkpoint `run` if there is one."""
+    """Trains a reader, resuming from the checkpoint `run` if there is one."""
     torch.manual_seed(schedule.seed)
-    passages, questions = load_training(workspace.mined, workspace, {})
+    passages, questions = load_training(workspace.mined_questions, workspace, {})
     reader = Reader(load_body(weights))
     freeze_embeddings(reader.body)
     tokenised = TokenisedQuestions(open_tokenizer(weights), passages, questions)
-    train(ReadingTask(reader, tokenised, plan, schedule.seed), schedule, run, checkpoint_every)
+    run_training(
+        ReadingTask(reader, tokenised, plan, schedule.seed), schedule, run, checkpoint_every
+    )
 
 
 def trained_reader(weights: Path, workspace: Workspace) -> Reader:
     """Returns the reader that was trained to rank, or else the mean of the reader's runs.
 
     Raises:
-        DataError: a run of the reader is not finished, or there is none.
+        DataError: there is no run of the reader, or one is not finished.
 
     """
-    ranking = checkpoint.load_finished(workspace.run("ranking"))
+    ranking = checkpoint.load_finished(workspace.run_checkpoint("ranking"))
     if ranking is None:
         return mean_reader(weights, workspace)
     reader = Reader(load_body(weights))
@@ -130,10 +137,13 @@ def teacher_of(weights: Path, workspace: Workspace, bundle: Bundle) -> Reader:
     """Returns the trained reader, or else the bundle's reader.
 
     Raises:
-        DataError: the bundle's reader was not made by these commands.
+        DataError: the bundle's reader was not made by `winnow models`.
 
     """
-    if workspace.run("ranking").is_file() or workspace.run("reader").is_file():
+    if (
+        workspace.run_checkpoint("ranking").is_file()
+        or workspace.run_checkpoint("reader").is_file()
+    ):
         return trained_reader(weights, workspace)
     return restore_reader(weights, bundle)
 
@@ -142,7 +152,7 @@ def restore_reader(weights: Path, bundle: Bundle) -> Reader:
     """Restores the reader of a bundle from its int8 graph.
 
     Raises:
-        DataError: the reader was not made by these commands.
+        DataError: the reader was not made by `winnow models`.
 
     """
     reader = Reader(load_body(weights))
@@ -154,7 +164,7 @@ def mean_reader(weights: Path, workspace: Workspace) -> Reader:
     """Returns the mean of the reader's runs (Wortsman et al. 2022, "Model soups").
 
     Raises:
-        DataError: a run of the reader is not finished, or there is none.
+        DataError: there is no run of the reader, or one is not finished.
 
     """
     runs = [path for path in workspace.reader_runs(MEMBERS) if path.is_file()]
@@ -162,7 +172,7 @@ def mean_reader(weights: Path, workspace: Workspace) -> Reader:
     unfinished = [str(path) for path, state in zip(runs, states, strict=True) if state is None]
     if unfinished or not runs:
         raise DataError(
-            f"{', '.join(unfinished) or workspace.run('reader')} is not a finished run: "
+            f"{', '.join(unfinished) or workspace.run_checkpoint('reader')} is not a finished run: "
             "run `winnow models train-reader` first"
         )
     reader = Reader(load_body(weights))

@@ -1,11 +1,11 @@
-"""Compares PyTorch, float32 ONNX and int8 on real text."""
+"""Compares the PyTorch networks with their float32 and int8 graphs on real text."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 from models.data import DEVELOPMENT, DataDirectory
 from models.measuring.parity import largest_difference, mean_cosine, split_difference
-from models.measuring.verify import EncoderParity, Verdict, judge
+from models.measuring.verify import EncoderParity, Verdict, check_limits
 from models.network.export import ENCODER_OUTPUTS, READER_OUTPUTS
 from models.steps.accuracy import GoldBySet, gold_figures
 from models.steps.split_reader import trained_split_reader
@@ -28,19 +28,19 @@ def verify(
 ) -> tuple[Verdict, GoldBySet]:
     """Returns the verdict, and the accuracy on gold paragraphs.
 
-    Skips an encoder that was copied from another bundle: it was verified for that bundle.
+    Skips an encoder that was copied from another bundle, because it was verified for that bundle.
     """
     figures = gold_figures(workspace, target, data, limit, kind)
-    texts, tokenizer = _texts(data), weights / "tokenizer.json"
+    texts, tokenizer = _parity_texts(data), weights / "tokenizer.json"
     encoder = None
-    if workspace.run("encoder").is_file():
+    if workspace.run_checkpoint("encoder").is_file():
         trained, graph = trained_encoder(weights, workspace), workspace.graph("encoder", "fp32")
         encoder = EncoderParity(
             largest_difference(trained, graph, ENCODER_OUTPUTS, tokenizer, texts),
             mean_cosine(graph, load_bundle(target).passage_encoder, tokenizer, texts),
         )
     reader = _reader_difference(weights, workspace, kind, texts)
-    return judge(encoder, reader, _exact_match(figures), max_loss), figures
+    return check_limits(encoder, reader, _exact_match(figures), max_loss), figures
 
 
 def _reader_difference(
@@ -69,7 +69,7 @@ def _exact_match(figures: GoldBySet) -> dict[str, dict[str, float]]:
     }
 
 
-def _texts(data: DataDirectory) -> Sequence[str]:
+def _parity_texts(data: DataDirectory) -> Sequence[str]:
     """Returns about 40 questions with their passages, spread over a development set."""
     questions = data.development(DEVELOPMENT[0])
     stride = max(len(questions) // _PARITY_TEXTS, 1)

@@ -1,1 +1,1 @@
-"""Training: examples, objectives, and the loop."""
+"""Trains encoders and readers: examples, losses, and the training loop."""

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 MEAN = "mean"
-"""Key in a finished checkpoint: a mean of the trained weights and others, to use instead."""
+"""Key in a finished checkpoint for averaged weights, which replace the trained weights in use."""
 
 
 def save(path: Path, state: dict[str, Any]) -> None:

@@ -1,8 +1,8 @@
 """Trains an encoder to move a question's vector towards its passage and away from other passages.
 
-Each passage of a batch is a negative for the batch's other questions (in-batch negatives, Karpukhin
-et al. 2020, section 3.2). Passages of one article go into the same batch, because the pretrained
-encoder confuses them most. Passages that contain the answer are not used as negatives.
+Each passage of a batch is a negative for the other questions of the batch (in-batch negatives,
+Karpukhin et al. 2020, section 3.2). Passages of one article go into the same batch, because the
+pretrained encoder confuses them most. Passages that contain the answer are not used as negatives.
 """
 
 import random
@@ -29,7 +29,7 @@ _MASKED = -1e4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncodingPlan:
-    """Settings of the training of an encoder. Field names are keys in checkpoints."""
+    """Training settings of an encoder. Field names are keys in checkpoints."""
 
     passes: dict[str, float]
     """Passes over the passages of each source."""
@@ -40,15 +40,15 @@ class EncodingPlan:
     questions: int = 5
     """Maximum number of questions of one passage per step."""
     hard: float = 0.5
-    """Share of questions that bring a hard negative, if their article has few passages."""
+    """Share of questions with a hard negative, among questions whose article has few passages."""
     tokens: int = 128
-    """Longest passage, in tokens. Questions that are answered further on are left out."""
+    """Longest passage, in tokens. Questions with an answer beyond this limit are left out."""
     scale: float = 20.0
     """Inverse temperature of the softmax over cosines, as all-MiniLM-L6-v2 was trained."""
 
 
 class EncodingTask:
-    """The encoder's objective over mined questions."""
+    """Training task of the encoder, over mined questions."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class EncodingTask:
 
     def parts(self, step: int) -> Iterator[StepLosses]:
         """Yields the retrieval loss of the questions of `step`."""
-        yield self._step_losses(step)  # not divisible: texts are compared with each other
+        yield self._step_losses(step)  # a step is one part, as all its texts are compared
 
     def _step_losses(self, step: int) -> StepLosses:
         generator = random.Random(f"{self._seed}/{step}")
@@ -105,7 +105,7 @@ class EncodingTask:
     def _answerable_by_passage(
         self, questions: Sequence[TrainingQuestion]
     ) -> dict[int, list[TrainingQuestion]]:
-        """Returns questions by passage, without those whose answer is truncated."""
+        """Returns questions by passage, without the questions whose answer is truncated."""
         by_passage = defaultdict(list)
         for question in questions:
             by_passage[question.positive].append(question)
@@ -117,13 +117,13 @@ class EncodingTask:
         return answerable
 
     def _truncated_length(self, passage: Passage) -> int:
-        """Returns how many characters of the text fit into the sequence."""
+        """Returns the number of characters of the text that fit into the sequence."""
         offsets = self._tokenizer.encode(passage.text, add_special_tokens=False).offsets
         room = self._plan.tokens - len(self._title_ids(passage)) - 3
         return int(offsets[: max(room, 1)][-1][1]) if offsets else 0
 
     def _hard_negatives(self, question: TrainingQuestion, generator: random.Random) -> list[int]:
-        """Draws a mined negative, or none."""
+        """Returns a random mined negative in a list, or an empty list."""
         title = self._passages[question.positive].title
         is_small = self._article_sizes[title] < self._plan.together
         if not question.negatives or not is_small or generator.random() >= self._plan.hard:
@@ -131,7 +131,10 @@ class EncodingTask:
         return [generator.choice(question.negatives)]
 
     def _other_answers(self, asked: Sequence[TrainingQuestion], numbers: Sequence[int]) -> Tensor:
-        """Returns which other passages contain the answer, bool [questions, passages]."""
+        """Returns whether passages have the answer, bool [questions, passages].
+
+        The value of a question's positive is false.
+        """
         answers = [f" {normalise(question.answer)} " for question in asked]
         return torch.tensor(
             [

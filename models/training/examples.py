@@ -1,7 +1,7 @@
-"""Makes token sequences with the position of the answer, and batches of them.
+"""Makes token sequences with the position of the answer, and batches of sequences.
 
 A sequence is `[CLS] question [SEP] title [SEP] window [SEP]`. The window is the whole passage or a
-part of it. Pure functions of tokens and a random generator.
+part of it.
 """
 
 import random
@@ -18,15 +18,15 @@ from models.mining.mine import TrainingQuestion
 MAX_QUESTION_TOKENS = 48
 MAX_TITLE_TOKENS = 16
 SHORT_TOKENS = 144
-"""Maximum length of sequences in most steps. Whole passages need more time."""
+"""Maximum length of sequences in most steps, to save time."""
 LONG_TOKENS = 288
-"""Maximum length of sequences with whole passages."""
+"""Maximum length of sequences in the other steps, long enough for whole passages."""
 _LONG_SHARE = 0.12
-"""Share of the steps that have whole passages."""
+"""Share of the steps with `LONG_TOKENS`."""
 
 
 @dataclass(frozen=True, slots=True)
-class PassageTokens:
+class TokenisedPassage:
     """Token ids of a passage, with the character offsets of each text token."""
 
     title: tuple[int, ...]
@@ -36,7 +36,7 @@ class PassageTokens:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    """Input sequence of a reader."""
+    """Input sequence of a reader, with the answer's position."""
 
     ids: list[int]
     types: list[int]
@@ -62,7 +62,9 @@ class TokenisedQuestions:
         titles = tokenizer.encode_batch([p.title for p in passages], add_special_tokens=False)
         texts = tokenizer.encode_batch([p.text for p in passages], add_special_tokens=False)
         self.passages = [
-            PassageTokens(tuple(title.ids[:MAX_TITLE_TOKENS]), tuple(text.ids), tuple(text.offsets))
+            TokenisedPassage(
+                tuple(title.ids[:MAX_TITLE_TOKENS]), tuple(text.ids), tuple(text.offsets)
+            )
             for title, text in zip(titles, texts, strict=True)
         ]
         encoded = tokenizer.encode_batch([q.question for q in questions], add_special_tokens=False)
@@ -114,7 +116,7 @@ class TokenisedQuestions:
 
 
 def draw_max_tokens(generator: random.Random) -> int:
-    """Draws the maximum length of a step's sequences. Few steps have whole passages."""
+    """Draws the maximum length of a step's sequences: `LONG_TOKENS` in a small share of steps."""
     return LONG_TOKENS if generator.random() < _LONG_SHARE else SHORT_TOKENS
 
 
@@ -131,7 +133,7 @@ def window_start(
 ) -> int:
     """Draws the start of a window of `room` tokens.
 
-    The window contains the span's first token and, if possible, its last.
+    The window contains the first token of `span`, and the last token if there is room.
     """
     if tokens <= room:
         return 0
@@ -147,7 +149,7 @@ class Batch:
     """Tensors of one step. Passage 0 of every question is its positive."""
 
     ids: Tensor
-    """[questions * passages, tokens], like `mask` and `types`."""
+    """Token ids, [questions * passages, tokens]. `mask` and `types` have the same shape."""
     mask: Tensor
     types: Tensor
     in_passage: Tensor
@@ -162,7 +164,7 @@ class Batch:
         return int(self.ids.shape[0])
 
     def parts(self, max_attention: int) -> Iterator[tuple["Batch", float]]:
-        """Splits the batch to limit its memory, and yields each part with its share of questions.
+        """Splits the batch to limit memory. Yields each part with its share of the questions.
 
         A part has at least one question and at most `max_attention` pairs of tokens.
         """
@@ -192,9 +194,9 @@ def make_batch(
 ) -> Batch:
     """Returns the batch of `numbers` at `step`, the same for the same arguments.
 
-    Each question brings `negatives` passages drawn from its mined negatives, repeated if there are
+    Each question has `negatives` passages, drawn from its mined negatives and repeated if there are
     too few. Questions without negatives or without an answer are left out. Whole passages have
-    separate steps: one long sequence would pad all sequences of a batch.
+    separate steps, because one long sequence would pad all sequences of a batch.
     """
     generator = random.Random(f"{seed}/{step}")
     max_tokens = draw_max_tokens(generator)

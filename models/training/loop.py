@@ -1,6 +1,6 @@
-"""The training loop: optimiser, learning rate and checkpoints.
+"""The training loop, with optimiser, learning rate and checkpoints.
 
-Examples and losses come from a task (`reading_task`, `encoding_task`).
+A task (`reading_task`, `encoding_task`) provides the network, the examples and the losses.
 """
 
 import time
@@ -25,13 +25,10 @@ class TrainingError(WinnowError):
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Learning rate of a run, and its steps that imitate int8.
-
-    Field names are keys in checkpoints.
-    """
+    """Learning rate, int8 share and seed of a run. Field names are keys in checkpoints."""
 
     rate: float = 2e-4
-    """Peak learning rate, reached after `warmup` and falling linearly to zero."""
+    """Peak learning rate. The rate rises to it during `warmup`, then falls linearly to zero."""
     warmup: float = 0.05
     """Share of the steps in which the learning rate rises."""
     quantised: float = 0.25
@@ -41,7 +38,10 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class StepLosses:
-    """Losses of a step by name, whose sum is minimised, and its number of sequences."""
+    """Losses by name of a step or a part of it, and the number of its sequences.
+
+    Training minimises the sum of the losses.
+    """
 
     losses: dict[str, Tensor]
     sequences: int
@@ -54,11 +54,11 @@ class StepLosses:
 
 
 class Task(Protocol):
-    """A training objective. A step has the same examples after a resume."""
+    """A network with the losses that train it. After a resume, a step has the same examples."""
 
     @property
     def network(self) -> nn.Module:
-        """The network that is trained. Its `body` imitates int8."""
+        """The network to train. Its `body` imitates int8 in the last steps."""
 
     @property
     def steps(self) -> int:
@@ -69,21 +69,21 @@ class Task(Protocol):
         """Settings that determine the result, for checkpoints."""
 
     def parts(self, step: int) -> Iterator[StepLosses]:
-        """Yields the losses of `step` in parts that add up, to limit the memory."""
+        """Yields the losses of `step` in parts, to limit memory. The step's loss is their sum."""
 
 
 @dataclass(slots=True, kw_only=True)
 class RunState:
-    """Progress of a run."""
+    """Progress of a training run since it was started or resumed."""
 
     step: int
     """Number of finished steps."""
     steps: int
     """Number of steps of the whole run."""
     losses: dict[str, float] = field(default_factory=dict)
-    """Running means by name."""
+    """Running mean of each loss, by name."""
     sequences: int = 0
-    """Number of sequences since the start."""
+    """Number of sequences since the start or resume."""
     started: float = field(default_factory=time.monotonic)
 
     def record_step(self, losses: dict[str, float], sequences: int) -> None:
@@ -101,7 +101,7 @@ class RunState:
 
 
 class Trainer:
-    """Runs a training and writes checkpoints."""
+    """Trains the network of a task and writes checkpoints."""
 
     def __init__(self, task: Task, schedule: Schedule, path: Path) -> None:
         """Resumes from the checkpoint at `path` if there is one.
@@ -121,8 +121,8 @@ class Trainer:
         self._resume()
         if not self._steps:
             raise TrainingError(
-                "there are too few questions for one training step: mine more of them, or give a "
-                "larger --scale, or smaller steps (--questions, --passages)"
+                "there are too few questions for one training step: mine more questions, set a "
+                "larger --scale, or set smaller steps (--questions, --passages)"
             )
 
     def run(
@@ -161,7 +161,7 @@ class Trainer:
             total = torch.stack(list(part.losses.values())).sum()
             if not torch.isfinite(total):
                 raise TrainingError(
-                    f"the loss is {total.item()} at step {self.step}: give a smaller --rate"
+                    f"the loss is {total.item()} at step {self.step}: set a smaller --rate"
                 )
             total.backward()  # type: ignore[no-untyped-call]
             losses.update({name: loss.item() for name, loss in part.losses.items()})
@@ -187,14 +187,14 @@ class Trainer:
             return
         if state["plan"] != self._plan:
             raise TrainingError(
-                f"{self._path} belongs to another plan: {state['plan']}; "
+                f"{self._path} was started with other settings ({state['plan']}): "
                 "use the same settings, or another --work directory"
             )
         self._task.network.load_state_dict(state["network"])
         self._optimiser.load_state_dict(state["optimiser"])
         self.step = state["step"]
         if self.step >= state.get("steps", self._steps):
-            # a finished run stays finished, even if more questions were mined
+            # a finished run stays finished, even after more questions are mined
             self._steps = self.step
 
 

@@ -1,9 +1,9 @@
-"""Losses of readers. Pure functions of tensors.
+"""Losses of readers.
 
-DPR's objective (Karpukhin et al. 2020, section 6.1) has the relevance of the positive among the
-passages of a question, and the span in the positive. The softmax of spans runs over all passages of
-the question (shared normalisation, Clark and Gardner 2018). Span logits of different passages can
-then be compared when answers are merged.
+As in DPR (Karpukhin et al. 2020, section 6.1), one loss is for the relevance of the positive among
+the passages of a question, and one for the span in the positive. The softmax of spans runs over all
+passages of the question (shared normalisation, Clark and Gardner 2018), so that span logits of
+different passages can be compared when answers are merged.
 """
 
 from collections.abc import Sequence
@@ -39,8 +39,8 @@ def reading_losses(
 def absolute_relevance_loss(relevance: Tensor) -> Tensor:
     """Returns the binary cross entropy of relevance, a mean over questions.
 
-    In the logits [questions, passages], passage 0 is relevant and the others are not. The positive
-    and all negatives together have equal weights.
+    `relevance` are logits [questions, passages]. Passage 0 is relevant and the others are not. The
+    positive has the same weight as all negatives together.
     """
     target = torch.zeros_like(relevance)
     target[:, 0] = 1
@@ -53,8 +53,8 @@ def absolute_relevance_loss(relevance: Tensor) -> Tensor:
 def imitation_loss(student: Logits, teacher: Logits, in_passage: Tensor) -> Tensor:
     """Returns the divergence of a student's logits from its teacher's, a mean over questions.
 
-    The teacher's probabilities are the target (Hinton et al. 2015). Logits are those of
-    [questions * passages] sequences. Starts and ends are normalised over all passages of a
+    The teacher's probabilities are the target (Hinton et al. 2015). The logits have one row for
+    each of [questions * passages] sequences. Starts and ends are normalised over all passages of a
     question, as in `reading_losses`.
     """
     questions, passages, _ = in_passage.shape
@@ -65,8 +65,8 @@ def imitation_loss(student: Logits, teacher: Logits, in_passage: Tensor) -> Tens
 def span_imitation_loss(student: Logits, teacher: Logits, in_passage: Tensor) -> Tensor:
     """Returns the divergence of a student's spans in the positive, a mean over questions.
 
-    It ignores the ranking of passages, which a student may learn better than its teacher. Arguments
-    are those of `imitation_loss`.
+    Ignores the ranking of passages, which a student may learn better than its teacher. The
+    arguments are the same as of `imitation_loss`.
     """
     passages = in_passage.shape[1]
     student_spans, teacher_spans = (
@@ -76,9 +76,9 @@ def span_imitation_loss(student: Logits, teacher: Logits, in_passage: Tensor) ->
 
 
 def states_distance(student: Tensor, teacher: Tensor, mask: Tensor) -> Tensor:
-    """Returns the mean squared difference of two states [batch, tokens, width].
+    """Returns the mean squared difference of states, relative to the variance of `teacher`.
 
-    It is relative to the variance of `teacher`. Only tokens in `mask` count.
+    States are [batch, tokens, width]. Only tokens in `mask` count.
     """
     attended = mask.bool()
     target = teacher[attended].float()
@@ -106,7 +106,7 @@ def _span_divergence(
 
 
 def _position_loss(logits: Tensor, in_passage: Tensor, target: Tensor) -> Tensor:
-    """Returns the mean of the losses in the positive and over all passages."""
+    """Returns the mean of two losses: one within the positive, one over all passages."""
     masked = logits.masked_fill(~in_passage, _MASKED)
     in_positive = cross_entropy(masked[:, 0], target)
     return (in_positive + cross_entropy(masked.flatten(1), target)) / 2

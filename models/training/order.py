@@ -1,6 +1,6 @@
-"""Draws the batches of all training steps. Pure functions of a seed.
+"""Draws the batches of all training steps, from a seed.
 
-No batch depends on earlier steps, so training can resume at any step.
+All batches are drawn before training, so training can resume at any step.
 """
 
 import random
@@ -8,7 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
 _SORTED_BATCHES = 48
-"""Batches that are sorted by length together, to need little padding and still be well mixed."""
+"""Number of batches that are sorted by length together.
+
+Sorting reduces padding. Sorting all batches together would mix the questions too little.
+"""
 
 
 def question_batches(
@@ -20,8 +23,8 @@ def question_batches(
 ) -> list[list[int]]:
     """Returns all batches of a run, as question numbers.
 
-    `passes` is the number of passes over each source. 1.5 is one pass and another over a random
-    half. Sources that are not in `passes` are left out.
+    `passes` is the number of passes over each source. 1.5 means one pass over all questions and one
+    over a random half. Sources that are not in `passes` are left out.
     """
     generator = random.Random(seed)
     order: list[int] = []
@@ -48,7 +51,7 @@ def article_batches(
 ) -> list[list[int]]:
     """Returns all batches of a run, as passage numbers.
 
-    Up to `together` passages of an article follow each other.
+    Up to `together` passages of an article are consecutive.
 
     `passes` is the number of passes over each source, as in `question_batches`.
     """
@@ -68,7 +71,7 @@ def article_batches(
 def equal_length_batches(
     lengths: Sequence[int], passes: float, batch: int, seed: int
 ) -> list[list[int]]:
-    """Returns batches of texts of equal length, without batches of a single text."""
+    """Returns batches of texts of equal length. A batch has at least two texts."""
     generator = random.Random(seed)
     batches = []
     for (numbers,) in _draw_passes([""] * len(lengths), {"": passes}, generator):
@@ -82,7 +85,7 @@ def equal_length_batches(
 def _draw_passes(
     sources: Sequence[str], passes: Mapping[str, float], generator: random.Random
 ) -> Iterator[list[list[int]]]:
-    """Yields the numbers that are drawn from each source in every pass."""
+    """Yields, for every pass, the question numbers drawn from each source."""
     for pass_number in range(int(max(passes.values())) + 1):
         drawn = []
         for source, count in sorted(passes.items()):

@@ -1,7 +1,7 @@
 """Trains a smaller question encoder to give the same vectors as a larger encoder.
 
-The smaller encoder answers sooner, and the vectors of passages remain valid. It needs questions
-without answers.
+The smaller encoder is faster, and the vectors of passages remain valid. Training needs only the
+texts of questions, not their answers.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ from models.training.order import equal_length_batches
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionPlan:
-    """Settings of the training of a question encoder. Field names are keys in checkpoints."""
+    """Training settings of a question encoder. Field names are keys in checkpoints."""
 
     layers: int
     """Layers of the student."""
@@ -30,13 +30,13 @@ class QuestionPlan:
     texts: int = 96
     """Texts per step."""
     neighbours: float = 0.05
-    """Weight of the loss of similarities between texts; the loss of their vectors has weight 1."""
+    """Weight of the loss of similarities between texts. The loss of vectors has weight 1."""
     scale: float = 20.0
     """Inverse temperature of the softmax over cosines, as the teacher was trained."""
 
 
 class QuestionTask:
-    """Imitates a teacher's vectors and the similarities between them."""
+    """Training task of a student that imitates a teacher's vectors and their similarities."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class QuestionTask:
 
     def parts(self, step: int) -> Iterator[StepLosses]:
         """Yields the losses of vectors and similarities."""
-        yield self._losses(step)  # not divisible: texts are compared with each other
+        yield self._losses(step)  # a step is one part, as all its texts are compared
 
     def _losses(self, step: int) -> StepLosses:
         ids = torch.tensor([self._ids[number] for number in self.order[step]], dtype=torch.long)

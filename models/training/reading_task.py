@@ -13,14 +13,14 @@ from models.training.objective import absolute_relevance_loss, reading_losses
 from models.training.order import question_batches
 
 MAX_ATTENTION = 2_500_000
-"""Maximum number of pairs of tokens in a part of a batch. They need about 4 GB."""
+"""Maximum number of token pairs in a part of a batch. A part of this size needs about 4 GB."""
 Network = TypeVar("Network", bound=nn.Module)
 """Network that maps ids, mask and types to `Logits`, as `Reader` does."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingPlan:
-    """Settings of the training of a reader. Field names are keys in checkpoints."""
+    """Training settings of a reader. Field names are keys in checkpoints."""
 
     passes: dict[str, float]
     """Passes over the questions of each source."""
@@ -29,11 +29,11 @@ class ReadingPlan:
     negatives: int = 2
     """Negatives of each question."""
     absolute: float = 0.0
-    """Weight of the loss of absolute relevance. Relevance among passages has weight 1."""
+    """Weight of the loss of absolute relevance. The ranking loss among passages has weight 1."""
 
 
 class ReadingTask(Generic[Network]):
-    """The reader's objective over mined questions."""
+    """Training task of a reader, over mined questions."""
 
     def __init__(
         self, reader: Network, tokenised: TokenisedQuestions, plan: ReadingPlan, seed: int
@@ -75,7 +75,7 @@ class ReadingTask(Generic[Network]):
 
 
 def batch_losses(logits: Logits, batch: Batch) -> dict[str, Tensor]:
-    """Returns the span and the relevance loss of logits for `batch`."""
+    """Returns the span loss and the relevance loss of `logits` for `batch`."""
     start, end, relevance = logits
     shape = batch.in_passage.shape
     span, ranking = reading_losses(

@@ -1,4 +1,4 @@
-"""Runs a training and shows its progress: a bar on a terminal, lines in a log."""
+"""Runs a training and shows its progress, as a bar on a terminal or as lines in a log."""
 
 import time
 from pathlib import Path
@@ -15,7 +15,7 @@ _SPEED_SECONDS = 120.0
 
 
 class TrainingProgress:
-    """Shows every step on a terminal, and every `log_every`-th in a log. A context manager."""
+    """Shows every step on a terminal, or every `log_every`-th step in a log. A context manager."""
 
     def __init__(self, log_every: int, console: Console | None = None) -> None:
         self._log_every = log_every
@@ -47,8 +47,8 @@ class TrainingProgress:
         self._bar.stop()
 
 
-def train(task: Task, schedule: Schedule, path: Path, checkpoint_every: int) -> None:
-    """Trains to the end, starting from the checkpoint at `path` if there is one."""
+def run_training(task: Task, schedule: Schedule, path: Path, checkpoint_every: int) -> None:
+    """Trains to the end, resuming from the checkpoint at `path` if there is one."""
     trainer = Trainer(task, schedule, path)
     with TrainingProgress(checkpoint_every) as progress:
         trainer.run(checkpoint_every, progress.show)

@@ -1,8 +1,8 @@
-"""Trains a reader with a teacher.
+"""Trains a student reader with a teacher.
 
-A student learns the right answers, its teacher's logits, and some of the teacher's states. A
-distilled student has fewer layers and learns the last states. A split reader has all layers and
-learns the states of the teacher's upper layers (Cao et al. 2020, section 3.2).
+A student learns the right answers, the teacher's logits, and some of the teacher's states. A
+distilled student has fewer layers and learns the states of the last layer. A split reader has all
+layers and learns the states of the teacher's upper layers (Cao et al. 2020, section 3.2).
 """
 
 from abc import ABC, abstractmethod
@@ -27,27 +27,27 @@ Inputs = tuple[Tensor, Tensor, Tensor]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TeachingPlan:
-    """Weights of the teacher in a student's loss. Field names are keys in checkpoints.
+    """Weights of the imitation losses of a student. Field names are keys in checkpoints.
 
     The loss of the right answers has weight 1.
     """
 
     answers: float = 2.0
-    """Weight of the teacher's spans and relevance."""
+    """Weight of the loss of imitating the teacher's spans and relevance."""
     states: float = 1.0
-    """Weight of the teacher's states."""
+    """Weight of the loss of imitating the teacher's states."""
     fading: float = 0.0
     """Share of the run over which the weight of the states falls to 0; 0 keeps it constant."""
     ranks: bool = True
     """Whether the student also learns the teacher's ranking of passages."""
 
     def states_weight(self, done: float) -> float:
-        """Returns the weight of the teacher's states; `done` is the finished share of the run."""
+        """Returns the weight of the states loss. `done` is the finished share of the run."""
         return self.states * (max(1 - done / self.fading, 0.0) if self.fading else 1.0)
 
 
 class TaughtTask(ABC, Generic[Student]):
-    """The losses of a reading task and of imitating a teacher."""
+    """Training task that adds the losses of imitating a teacher to a reading task."""
 
     plan_key: ClassVar[str]
     """Key of the plan in a checkpoint."""
@@ -107,14 +107,14 @@ class TaughtTask(ABC, Generic[Student]):
 
 @dataclass(frozen=True, slots=True)
 class DistillingPlan(TeachingPlan):
-    """Settings of the training of a smaller reader."""
+    """Training settings of a smaller reader."""
 
     layers: int
     """Layers of the student."""
 
 
 class DistillingTask(TaughtTask[Reader]):
-    """The losses of a smaller student."""
+    """Training task of a smaller reader."""
 
     plan_key = "distilling"
 
@@ -127,20 +127,20 @@ class DistillingTask(TaughtTask[Reader]):
 
 @dataclass(frozen=True, slots=True)
 class SplitPlan(TeachingPlan):
-    """Settings of the training of a split reader."""
+    """Training settings of a split reader."""
 
     apart: int
-    """Lower layers that are split."""
+    """Number of lower layers that see question and passage separately."""
     neurons: int = 0
     """Neurons to keep in the feed-forward part of every upper layer; 0 keeps all."""
     begun: str = ""
-    """Checkpoint or bundle of the initial weights; empty for the teacher's."""
+    """Path of a checkpoint or bundle with the initial weights; empty for the teacher's weights."""
     averaged: bool = False
     """Whether the final weights are the mean of the initial and the trained weights."""
 
 
 class SplitTask(TaughtTask[SplitReader]):
-    """The losses of a split reader, whose teacher is not split."""
+    """Training task of a split reader. The teacher is a full cross-encoder."""
 
     plan_key = "apart"
 

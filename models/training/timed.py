@@ -1,4 +1,4 @@
-"""A training loop that ends at a time. The learning rate follows the time that has passed."""
+"""A training loop that ends at a deadline. The learning rate follows the elapsed time."""
 
 import math
 import time
@@ -29,9 +29,10 @@ def train_until(
     clock: Clock = time.monotonic,
     body: nn.Module | None = None,
 ) -> int:
-    """Trains until `deadline`, a time of `clock`, and returns the number of steps.
+    """Trains until `clock` reaches `deadline`, and returns the number of steps.
 
-    `steps` compute the losses of a step. The linear layers of `body` imitate int8 in the last part.
+    Each of `steps` computes the losses of a step. The linear layers of `body` imitate int8 in the
+    last part of the time.
 
     Raises:
         TrainingError: the loss is no longer finite.
@@ -58,7 +59,7 @@ def train_until(
             shown = "  ".join(f"{name} {value:.3f}" for name, value in values.items())
             report(f"step {count}, {clock() - started:.1f} s, {done:.0%}: {shown}")
             if not all(map(math.isfinite, values.values())):
-                raise TrainingError(f"the loss is not a number at step {count}: lower the rate")
+                raise TrainingError(f"the loss is not finite at step {count}: set a smaller --rate")
         count += 1
     network.eval()
     for layer in layers:
@@ -76,7 +77,7 @@ def _quantised_layers(body: nn.Module) -> list[FakeQuantisedLinear]:
 def _until(
     steps: Iterable[Callable[[], Losses]], started: float, deadline: float, clock: Clock
 ) -> Iterator[tuple[Callable[[], Losses], float]]:
-    """Yields steps with the share of the time that has passed."""
+    """Yields steps with the elapsed share of the time, until `deadline`."""
     for step in steps:
         done = (clock() - started) / max(deadline - started, 1e-9)
         if done >= 1:

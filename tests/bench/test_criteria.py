@@ -128,7 +128,7 @@ def test_a_p99_of_too_few_answers_is_inconclusive() -> None:
     measurements = Measurements({"healthy": took(*[100] * 499), "hurt": took(*[100] * 500)})
     finding = criteria.p99_within(2.0, "hurt")(measurements)
     assert finding.holds is None
-    assert "too few answers: 500 each are needed" in finding.summary
+    assert "too few answers: 500 per phase are needed" in finding.summary
 
 
 @pytest.mark.parametrize(
@@ -165,8 +165,8 @@ def test_large_values_are_shown_with_all_digits() -> None:
 
 def test_goodput_is_complete_answers_as_a_share_of_the_peak() -> None:
     marks = {"peak": 10.0, "phase seconds": 2.0}
-    assert holds(criteria.goodput("phase", 0.85), [WHOLE] * 17 + [REFUSAL] * 60, **marks)
-    assert not holds(criteria.goodput("phase", 0.85), [WHOLE] * 16 + [PART] * 60, **marks)
+    assert holds(criteria.min_goodput("phase", 0.85), [WHOLE] * 17 + [REFUSAL] * 60, **marks)
+    assert not holds(criteria.min_goodput("phase", 0.85), [WHOLE] * 16 + [PART] * 60, **marks)
 
 
 @pytest.mark.parametrize(

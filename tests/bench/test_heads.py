@@ -20,7 +20,7 @@ from bench.figures import (
 )
 from bench.heads import swap
 from bench.heads.cache import measure_cache
-from bench.heads.synthetic_heads import LABELS, constant_model, publish, trained_shape_model
+from bench.heads.synthetic_heads import LABELS, constant_model, publish_head, trained_shape_model
 from bench.interleaving import interleaved
 from winnow.bundle import Bundle
 from winnow.heads.head import open_head
@@ -66,7 +66,7 @@ def test_a_head_in_the_shape_of_trained_ones_has_a_score_for_every_label(
     tmp_path: Path, bundle: Bundle
 ) -> None:
     store, width = open_store(tmp_path / "store"), bundle.manifest.encoder.dimension
-    publish(
+    publish_head(
         store, bundle, "a", 1, [f"label-{n}" for n in range(LABELS)], trained_shape_model(width)
     )
     head = open_head(store.fetch("a", 1))
@@ -100,7 +100,7 @@ async def test_a_reply_that_mixes_two_versions_is_counted() -> None:
         (2, "version-2-label-1"),  # weights of version 1
         (2, ""),
     ]
-    await swap._ask(Replies(finished, replies), outcomes, finished, 0)  # type: ignore[arg-type]
+    await swap._apply_until_finished(Replies(finished, replies), outcomes, finished, 0)  # type: ignore[arg-type]
     assert (outcomes.requests, outcomes.mixtures) == (5, 2)
     assert outcomes.failed == {"broken": 1}
 
@@ -108,7 +108,9 @@ async def test_a_reply_that_mixes_two_versions_is_counted() -> None:
 def test_each_version_gives_its_own_label(tmp_path: Path, bundle: Bundle) -> None:
     store, width = open_store(tmp_path / "store"), bundle.manifest.encoder.dimension
     for version in (1, 2):
-        publish(store, bundle, "a", version, ["x", "y", "z"], constant_model(width, 3, version))
+        publish_head(
+            store, bundle, "a", version, ["x", "y", "z"], constant_model(width, 3, version)
+        )
         head = open_head(store.fetch("a", version))
         assert head.logits(np.ones((4, width), np.float32)).argmax() == version
 

@@ -11,7 +11,13 @@ from prometheus_client import CollectorRegistry, Counter, generate_latest
 from bench.hostile import frames, payloads, requests
 from bench.hostile.attacks.half import send_half_messages
 from bench.hostile.attacks.target import Target, run_paced
-from bench.hostile.criteria import LABEL, OUTCOME, no_value_named, outcomes, shuts_down_in_time
+from bench.hostile.criteria import (
+    LABEL,
+    OUTCOME,
+    allowed_outcomes,
+    no_value_named,
+    shuts_down_in_time,
+)
 from bench.hostile.labels import ALLOWED_VALUES, unexpected_labels
 from bench.scenarios.rows import Measurements
 from winnow.content_node.metrics import NodeMetrics
@@ -114,7 +120,7 @@ def test_every_label_of_every_process_is_listed() -> None:
 
 
 def test_an_outcome_that_is_not_allowed_breaks_the_promise() -> None:
-    judge = outcomes("OK", "UNAVAILABLE", min_count=3)
+    judge = allowed_outcomes("OK", "UNAVAILABLE", min_count=3)
     marks = {OUTCOME + "OK": 3.0}
     assert judge(Measurements({}, marks)).holds is True
     finding = judge(Measurements({}, {**marks, OUTCOME + "INTERNAL": 1.0}))
@@ -123,7 +129,7 @@ def test_an_outcome_that_is_not_allowed_breaks_the_promise() -> None:
 
 
 def test_too_few_outcomes_are_inconclusive() -> None:
-    judge = outcomes("OK", min_count=3)
+    judge = allowed_outcomes("OK", min_count=3)
     assert judge(Measurements({}, {OUTCOME + "OK": 2.0})).holds is None
     assert judge(Measurements({}, {})).holds is None
 

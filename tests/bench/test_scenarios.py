@@ -154,7 +154,7 @@ def test_a_phase_lasts_until_it_has_enough_answers() -> None:
     async def collected() -> Load:
         load = Load(FrontAsker(Client(), 1.0), ["up", "down"])
         async with load.at_rate(rate=20.0):
-            await stage_of(load, seconds=1.0, min_answers=20).run_until_enough("healthy")
+            await stage_of(load, seconds=1.0, min_answers=20).run_until_enough_answers("healthy")
         return load
 
     load = in_virtual_time(collected())
@@ -165,7 +165,7 @@ def test_a_phase_ends_even_if_it_never_has_enough_answers() -> None:
     async def collected() -> Load:
         load = Load(FrontAsker(Client(), 1.0), ["down"])
         async with load.at_rate(rate=100.0):
-            await stage_of(load, seconds=1.0, min_answers=20).run_until_enough("healthy")
+            await stage_of(load, seconds=1.0, min_answers=20).run_until_enough_answers("healthy")
         return load
 
     rows = in_virtual_time(collected()).rows["healthy"]

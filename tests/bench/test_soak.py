@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from bench.soak import Sample, growth, random_writes
+from bench.soak import Sample, memory_growth, random_writes
 
 
 def samples(*megabytes: float) -> list[Sample]:
@@ -16,18 +16,18 @@ def samples(*megabytes: float) -> list[Sample]:
 
 
 def test_memory_used_temporarily_by_merges_is_no_growth() -> None:
-    assert growth(samples(*[100.0, 100.0, 140.0] * 20), 0, 600) == 0
+    assert memory_growth(samples(*[100.0, 100.0, 140.0] * 20), 0, 600) == 0
 
 
 def test_growth_is_measured_after_the_settling_time() -> None:
     held = [50.0] * 20 + [100.0] * 20 + [130.0] * 20
-    assert growth(samples(*held), 0, 600) == pytest.approx(1.6)
-    assert growth(samples(*held), 200, 600) == pytest.approx(0.3)
+    assert memory_growth(samples(*held), 0, 600) == pytest.approx(1.6)
+    assert memory_growth(samples(*held), 200, 600) == pytest.approx(0.3)
 
 
 def test_a_soak_that_is_too_short_raises_an_error() -> None:
     with pytest.raises(ValueError, match="too few samples"):
-        growth(samples(100.0, 100.0), 0, 600)
+        memory_growth(samples(100.0, 100.0), 0, 600)
 
 
 def test_writes_keep_the_size_of_a_shard() -> None:

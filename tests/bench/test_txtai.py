@@ -3,14 +3,14 @@
 import pytest
 
 from bench.scenarios.rows import Row, failed_row
-from bench.txtai import figures, winnow_phases
+from bench.txtai import phase_figures, winnow_phases
 
 LOST = failed_row("late")
 
 
 def test_figures_omit_waiting_and_latencies_without_answers() -> None:
     rows = {"waiting": [LOST], "healthy": [Row(0.0, 0.1), LOST], "killed": [LOST]}
-    found = figures(rows)
+    found = phase_figures(rows)
     assert found["healthy"] == pytest.approx(
         {"questions": 2, "availability": 0.5, "p50_ms": 100.0, "p99_ms": 100.0}
     )

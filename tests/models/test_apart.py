@@ -9,7 +9,7 @@ from restored import assert_alike
 
 from models.data import DataError
 from models.network import split_reader
-from models.network.architecture import Reader, load_body, shorten
+from models.network.architecture import Reader, load_body, shorten_body
 from models.network.neurons import Inputs, prune_neurons
 from models.network.restoring import load_weights, restore_split_weights
 from models.network.split_reader import (
@@ -96,7 +96,7 @@ def test_a_split_reader_is_restored_from_its_int8_graphs(
     load_weights(other, other.body, restore_split_weights(*paths, 1), paths[0])
     assert_alike(other.state_dict(), wanted)
     small = Reader(load_body(tiny_weights))
-    shorten(small.body, 1)
+    shorten_body(small.body, 1)
     with pytest.raises(DataError, match="such as one with fewer layers"):
         load_weights(other, other.body, small.state_dict(), paths[0])
     with pytest.raises(DataError, match="1 split layers, not 2"):

@@ -194,7 +194,7 @@ def test_a_split_reader_is_trained_further_from_its_bundle(
     assert [run["plan"]["seed"] for run in runs] == [1, 2]
     assert str(tmp_path) not in (bundle / "bundle.json").read_text()
     refused = invoke(*learn, "--begin-with", tmp_path / "whole")
-    assert "question and passage together in every layer" in str(refused.exception)
+    assert "is a full cross-encoder" in str(refused.exception)
 
 
 def test_a_split_reader_is_made_in_two_runs_and_a_smaller_one(
@@ -284,7 +284,7 @@ def test_a_reader_may_be_the_mean_of_a_run_and_its_initial_weights(
 
     del second["mean"]  # as where the run was interrupted before it
     checkpoint.save(run, second)
-    with pytest.raises(DataError, match="no mean yet"):
+    with pytest.raises(DataError, match="no averaged weights yet"):
         trained_split_reader(weights, Workspace(work), 1)
 
 
@@ -316,6 +316,6 @@ def test_questions_whose_writing_was_interrupted_count_as_not_mined(
     def interrupted(*_: object) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr("models.steps.mining.save", interrupted)
+    monkeypatch.setattr("models.steps.mining.save_mined", interrupted)
     assert invoke(*mine).exit_code == 1
     assert not is_mined(work)

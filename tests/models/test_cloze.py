@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from models.data import DataDirectory, DataError, Passage
 from models.mining.cloze import Cloze, make_cloze
-from models.mining.mine import TrainingQuestion, join_minings, load, save
+from models.mining.mine import TrainingQuestion, join_minings, load_mined, save_mined
 from models.steps import clozes
 from models.steps.clozes import CLOZES, mine_clozes, with_clozes
 from models.steps.mining import load_training
@@ -166,7 +166,7 @@ def mined(
     monkeypatch.setattr(clozes, "OfflineReader", lambda **_: reader)
     work = Workspace(data.root / "work").create()
     count = mine_clozes(data, load_bundle(default_bundle()), work, 100)
-    passages, questions = load(work.clozes)
+    passages, questions = load_mined(work.cloze_questions)
     assert count == len(questions)
     return passages, questions
 
@@ -242,14 +242,17 @@ def test_training_uses_cloze_questions_only_with_passes_over_them(
         for place in (0, 1)
     ]
     work = Workspace(data.root / "work")
-    save(work.mined, passages, real)
+    save_mined(work.mined_questions, passages, real)
     monkeypatch.setattr("models.mining.mine.is_held_out", lambda passage: passage.title == "Held")
-    assert load_training(work.mined, work, with_clozes({"squad": 1.0}, 0.0)) == (passages, real[:1])
+    assert load_training(work.mined_questions, work, with_clozes({"squad": 1.0}, 0.0)) == (
+        passages,
+        real[:1],
+    )
     with pytest.raises(DataError, match="mine-clozes"):
-        load_training(work.mined, work, with_clozes({"squad": 1.0}, 0.5))
+        load_training(work.mined_questions, work, with_clozes({"squad": 1.0}, 0.5))
     monkeypatch.setattr(
         clozes, "make_cloze", lambda passage, _: ASKED if passage.title == "Ravna" else None
     )
     mined(data, Finding("Ada Lovelace", {"Ravna"}), monkeypatch)
-    _, learnt = load_training(work.mined, work, with_clozes({"squad": 1.0}, 0.5))
+    _, learnt = load_training(work.mined_questions, work, with_clozes({"squad": 1.0}, 0.5))
     assert [question.source for question in learnt] == ["squad", CLOZES]

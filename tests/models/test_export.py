@@ -15,9 +15,9 @@ from models.network.export import (
     ENCODER_OUTPUTS,
     INPUTS,
     READER_OUTPUTS,
-    export,
-    quantise,
+    export_graph,
     quantise_embeddings,
+    quantise_graph,
 )
 
 TEXTS = ["who won the tour?", "word1 word2 word3 in the danube", "the", "where " * 60]
@@ -35,7 +35,7 @@ def test_a_graph_agrees_with_pytorch(
     tiny_weights: Path, tmp_path: Path, kind: type[Encoder | Reader], outputs: tuple[str, ...]
 ) -> None:
     model, graph = network(tiny_weights, kind), tmp_path / "graph.onnx"
-    export(model, graph)
+    export_graph(model, graph)
     tokenizer = tiny_weights / "tokenizer.json"
     assert largest_difference(model, graph, outputs, tokenizer, TEXTS) < 1e-4
 
@@ -44,7 +44,7 @@ def test_padding_changes_no_vector_and_vectors_have_length_one(
     tiny_weights: Path, tmp_path: Path
 ) -> None:
     graph = tmp_path / "encoder.onnx"
-    export(network(tiny_weights, Encoder), graph)
+    export_graph(network(tiny_weights, Encoder), graph)
     session = onnxruntime.InferenceSession(str(graph), providers=["CPUExecutionProvider"])
 
     def run(ids: list[int], mask: list[int]) -> NDArray[np.float32]:
@@ -60,10 +60,10 @@ def test_padding_changes_no_vector_and_vectors_have_length_one(
 def test_an_int8_graph_is_similar_and_smaller(tiny_weights: Path, tmp_path: Path) -> None:
     exact, plain, small = (tmp_path / f"{name}.onnx" for name in ("exact", "plain", "small"))
     model = network(tiny_weights, Encoder)
-    export(model, exact)
+    export_graph(model, exact)
     quantise_embeddings(model.body)
-    export(model, plain)
-    quantise(plain, small)
+    export_graph(model, plain)
+    quantise_graph(plain, small)
     assert mean_cosine(exact, small, tiny_weights / "tokenizer.json", TEXTS) > 0.99
     kinds = {tensor.type for tensor in onnxruntime.InferenceSession(str(small)).get_inputs()}
     assert kinds == {"tensor(int64)"}
@@ -72,7 +72,7 @@ def test_an_int8_graph_is_similar_and_smaller(tiny_weights: Path, tmp_path: Path
 def test_named_layers_stay_in_float(tiny_weights: Path, tmp_path: Path) -> None:
 
     plain, small = tmp_path / "plain.onnx", tmp_path / "small.onnx"
-    export(network(tiny_weights, Reader), plain)
-    quantise(plain, small, ["/span/MatMul"])
+    export_graph(network(tiny_weights, Reader), plain)
+    quantise_graph(plain, small, ["/span/MatMul"])
     kept = {node.name for node in onnx.load(str(small)).graph.node if node.op_type == "MatMul"}
     assert "/span/MatMul" in kept

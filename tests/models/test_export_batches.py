@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from checkpoints import WIDTH, make
 
-from models.exporting.encoder import Side, open_encoder
+from models.exporting.encoder import EncoderSide, open_encoder
 from models.exporting.graph import Precision, write_graph
 from models.exporting.layout import read_checkpoint
 from models.exporting.parity import Probes
@@ -23,7 +23,7 @@ def test_vectors_in_a_padded_run_are_those_of_single_runs(
     tmp_path: Path, kind: str, pooling: Pooling
 ) -> None:
     checkpoint = read_checkpoint(make(kind, tmp_path / kind))
-    network = open_encoder(checkpoint, Side.QUESTION, pooling, Similarity.COSINE)
+    network = open_encoder(checkpoint, EncoderSide.QUESTION, pooling, Similarity.COSINE)
     probes = Probes(checkpoint.vocabulary_size, checkpoint.max_tokens)
     write_graph(network, tmp_path / "e.onnx", Precision.FP32, probes, "the encoder")
     session = OnnxSession(tmp_path / "e.onnx", list(ENCODER_OUTPUTS))

@@ -9,10 +9,10 @@ from checkpoints import LENGTHS, TOKENS, WIDTH, make, sentence_layout, sequences
 from numpy.typing import NDArray
 
 from models.exporting.comparison import PassageProductTransform, norm_bound
-from models.exporting.encoder import CheckpointEncoder, Side, open_encoder
+from models.exporting.encoder import CheckpointEncoder, EncoderSide, open_encoder
 from models.exporting.graph import Precision, write_graph
 from models.exporting.layout import read_checkpoint
-from models.exporting.network import body
+from models.exporting.network import find_body
 from models.exporting.parity import Probes
 from models.exporting.sentence import Pooling, Similarity
 from models.network.export import ENCODER_OUTPUTS, INPUTS
@@ -29,7 +29,7 @@ class Exported:
         self,
         directory: Path,
         target: Path,
-        side: Side = Side.PASSAGE,
+        side: EncoderSide = EncoderSide.PASSAGE,
         pooling: Pooling = Pooling.MEAN,
         similarity: Similarity = Similarity.COSINE,
         precision: Precision = Precision.FP32,
@@ -106,16 +106,16 @@ def test_dpr_keeps_the_order_of_inner_products(tmp_path: Path, projected: str) -
     """The index compares by Euclidean distance, DPR by inner product: one more coordinate makes
     the first the second, for vectors of any length.
     """
-    kinds = {side: f"dpr-{side}{projected}" for side in Side}
+    kinds = {side: f"dpr-{side}{projected}" for side in EncoderSide}
     places = {side: make(kind, tmp_path / kind) for side, kind in kinds.items()}
     asked, found = (
         Exported(places[side], tmp_path / f"{side}.onnx", side, Pooling.CLS, Similarity.DOT)
-        for side in Side
+        for side in EncoderSide
     )
     theirs = {side: whole(kind, places[side]) for side, kind in kinds.items()}
     lengths = list(range(2, 26))
     passages = np.stack([found(length) for length in lengths])
-    exact = np.stack([pooled(theirs[Side.PASSAGE], length) for length in lengths])
+    exact = np.stack([pooled(theirs[EncoderSide.PASSAGE], length) for length in lengths])
     assert np.linalg.norm(exact, axis=1).std() > 0.05, "norms must differ to prove anything"
     np.testing.assert_allclose(np.linalg.norm(passages, axis=1), 1, atol=1e-5)
     transform = found.network.transform
@@ -123,7 +123,7 @@ def test_dpr_keeps_the_order_of_inner_products(tmp_path: Path, projected: str) -
     index = ExactIndex(passages)
     for length in (2, 5, 20):
         question = asked(length)
-        raw = pooled(theirs[Side.QUESTION], length)
+        raw = pooled(theirs[EncoderSide.QUESTION], length)
         products = exact @ raw
         rows = [row for row, _ in index.search(question, len(lengths))]
         assert rows == np.argsort(-products).tolist()
@@ -135,7 +135,9 @@ def test_dpr_keeps_the_order_of_inner_products(tmp_path: Path, projected: str) -
 @pytest.mark.parametrize("kind", ["bert", "distilbert", "dpr-passage", "dpr-passage-projected"])
 def test_no_vector_exceeds_the_norm_bound(tmp_path: Path, kind: str) -> None:
     directory = make(kind, tmp_path / kind)
-    encoder = open_encoder(read_checkpoint(directory), Side.PASSAGE, Pooling.CLS, Similarity.DOT)
+    encoder = open_encoder(
+        read_checkpoint(directory), EncoderSide.PASSAGE, Pooling.CLS, Similarity.DOT
+    )
     assert isinstance(encoder.transform, PassageProductTransform)
     with torch.no_grad():
         max_norm = max(
@@ -147,7 +149,7 @@ def test_no_vector_exceeds_the_norm_bound(tmp_path: Path, kind: str) -> None:
 
 def test_the_bound_is_reached_where_one_coordinate_has_all_the_variance(tmp_path: Path) -> None:
     network = whole("bert", make("bert", tmp_path / "b"))
-    inner = body(network)
+    inner = find_body(network)
     with torch.no_grad():
         last = inner.get_submodule("encoder.layer.1.output.LayerNorm")
         assert isinstance(last, torch.nn.LayerNorm)

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from models.cli import app
 from models.exporting.layout import read_checkpoint
-from models.exporting.random_bundle import Shape, save_random_reader
+from models.exporting.random_bundle import ReaderSize, save_random_reader
 from models.exporting.reader import open_reader
 from winnow.bundle import Bundle, load_bundle
 
@@ -57,7 +57,7 @@ async def test_an_index_that_is_there_is_searched_and_read(
     [("base", 12, 768), ("medium", 8, 512), ("small", 4, 512), ("mini", 4, 256), ("tiny", 2, 128)],
 )
 def test_shapes_are_those_of_the_miniatures(shape: str, layers: int, width: int) -> None:
-    assert (Shape(shape).layers, Shape(shape).width) == (layers, width)
+    assert (ReaderSize(shape).layers, ReaderSize(shape).width) == (layers, width)
 
 
 def test_the_same_seed_gives_the_same_weights(bundle: Bundle, tmp_path: Path) -> None:
@@ -69,6 +69,6 @@ def test_the_same_seed_gives_the_same_weights(bundle: Bundle, tmp_path: Path) ->
 
 
 def weights(tokenizer: Path, directory: Path, seed: int) -> list[float]:
-    save_random_reader(Shape.TINY, tokenizer, directory, seed)
+    save_random_reader(ReaderSize.TINY, tokenizer, directory, seed)
     network = open_reader(read_checkpoint(directory))
     return [float(weight.detach().sum()) for weight in network.parameters()]

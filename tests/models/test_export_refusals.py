@@ -18,7 +18,7 @@ from torch import Tensor
 from models.exporting.bundle import CheckpointDirectories, ExportOptions, export_bundle
 from models.exporting.encoder import (
     CheckpointEncoder,
-    Side,
+    EncoderSide,
     choose_pooling,
     choose_similarity,
     open_encoder,
@@ -27,7 +27,7 @@ from models.exporting.files import CheckpointError, ParityError, require_as_down
 from models.exporting.graph import Precision, write_graph
 from models.exporting.layout import read_checkpoint
 from models.exporting.manifest import ExportNaming
-from models.exporting.network import load, run
+from models.exporting.network import load_network, run_network
 from models.exporting.parity import Probes, require_parity, require_weights
 from models.exporting.reader import open_reader
 from models.exporting.sentence import Pooling, Similarity
@@ -37,7 +37,7 @@ from winnow.files.opened import sha256
 MEAN, COSINE = Pooling.MEAN, Similarity.COSINE
 
 
-def opened(directory: Path, side: Side = Side.PASSAGE) -> CheckpointEncoder:
+def opened(directory: Path, side: EncoderSide = EncoderSide.PASSAGE) -> CheckpointEncoder:
     return open_encoder(read_checkpoint(directory), side, MEAN, COSINE)
 
 
@@ -54,7 +54,7 @@ def attempt(sources: CheckpointDirectories, target: Path) -> None:
 
 
 def test_a_file_in_place_of_a_directory_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="is not a directory: name one in the Hugging Face"):
+    with pytest.raises(CheckpointError, match="is not a directory: name a directory in the"):
         read_checkpoint(tmp_path / "facebook" / "dpr-reader")
 
 
@@ -116,7 +116,7 @@ def test_weights_altered_since_their_download_are_refused(tmp_path: Path) -> Non
     require_as_downloaded(directory, weights)
     flip(weights)
     with pytest.raises(
-        CheckpointError, match=r"has SHA-256 .*, the hub's has .* download it again"
+        CheckpointError, match=r"has SHA-256 .*, but the hub recorded .* download it again"
     ):
         attempt(CheckpointDirectories(directory, directory, directory), tmp_path / "out")
 
@@ -139,7 +139,7 @@ def test_weights_altered_in_the_shared_cache_are_refused(tmp_path: Path) -> None
     weights.symlink_to(blob)
     require_as_downloaded(weights.parent, weights)
     flip(blob)
-    with pytest.raises(CheckpointError, match="the hub's has"):
+    with pytest.raises(CheckpointError, match="but the hub recorded"):
         require_as_downloaded(weights.parent, weights)
 
 
@@ -180,13 +180,13 @@ def test_missing_weights_are_not_replaced_by_random_ones(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("kind", "side", "said"),
     [
-        ("dpr-passage", Side.QUESTION, "to encode a question a DPRQuestionEncoder is needed"),
-        ("dpr-reader", Side.PASSAGE, "to encode a passage a DPRContextEncoder is needed"),
-        ("bert-reader", Side.QUESTION, "BertForQuestionAnswering, a reader"),
+        ("dpr-passage", EncoderSide.QUESTION, "encoding a question needs a DPRQuestionEncoder"),
+        ("dpr-reader", EncoderSide.PASSAGE, "encoding a passage needs a DPRContextEncoder"),
+        ("bert-reader", EncoderSide.QUESTION, "holds a reader"),
     ],
 )
 def test_a_network_in_another_role_is_refused(
-    tmp_path: Path, kind: str, side: Side, said: str
+    tmp_path: Path, kind: str, side: EncoderSide, said: str
 ) -> None:
     with pytest.raises(CheckpointError, match=said):
         opened(make(kind, tmp_path / "c"), side)
@@ -194,7 +194,7 @@ def test_a_network_in_another_role_is_refused(
 
 @pytest.mark.parametrize("kind", ["bert", "distilbert", "dpr-question"])
 def test_a_network_without_a_span_head_is_refused_as_a_reader(tmp_path: Path, kind: str) -> None:
-    with pytest.raises(CheckpointError, match="which cannot read: one of DPRReader, Bert"):
+    with pytest.raises(CheckpointError, match="which is not a reader: one of DPRReader, Bert"):
         open_reader(read_checkpoint(make(kind, tmp_path / "c")))
 
 
@@ -207,7 +207,7 @@ def test_encoders_of_different_width_are_refused(tmp_path: Path) -> None:
 def test_networks_that_are_too_short_for_a_passage_are_refused(tmp_path: Path) -> None:
     short = make("bert-reader", tmp_path / "short", max_position_embeddings=64)
     encoder = make("bert", tmp_path / "e")
-    with pytest.raises(CheckpointError, match="takes 64 tokens, at least 128 are needed"):
+    with pytest.raises(CheckpointError, match="takes 64 tokens, but at least 128 are needed"):
         attempt(CheckpointDirectories(encoder, encoder, short), tmp_path / "out")
 
 
@@ -218,7 +218,7 @@ def test_encoders_that_compare_or_pool_differently_are_refused(tmp_path: Path) -
         choose_similarity(dpr, bert, None)
     with pytest.raises(CheckpointError, match=r"pools by cls, .* by mean"):
         choose_pooling(dpr, bert, None)
-    with pytest.raises(CheckpointError, match="DPR, which pools by cls, not mean"):
+    with pytest.raises(CheckpointError, match="DPR encoder, which pools by cls, not mean"):
         choose_pooling(dpr, dpr, MEAN)
     assert choose_similarity(dpr, bert, Similarity.DOT) is Similarity.DOT
     assert choose_pooling(dpr, bert, Pooling.CLS) is Pooling.CLS
@@ -227,8 +227,8 @@ def test_encoders_that_compare_or_pool_differently_are_refused(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("pooling", "extra", "said"),
     [
-        ({"pooling_mode_max_tokens": True}, {}, "pools by pooling_mode_max_tokens: only mean"),
-        ({"pooling_mode": "lasttoken"}, {}, "pools by lasttoken: only mean or cls"),
+        ({"pooling_mode_max_tokens": True}, {}, "pools by pooling_mode_max_tokens: only one"),
+        ({"pooling_mode": "lasttoken"}, {}, "pools by lasttoken: only one pooling, mean or cls"),
         ({"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": True}, {}, "mean, cls: only"),
         ({"pooling_mode_mean_tokens": False}, {}, "pools by nothing"),
         ({"pooling_mode": "mean"}, {"modules": [("Dense", "3_Dense")]}, "has a module Dense"),
@@ -322,7 +322,7 @@ def test_old_checkpoints_of_the_hub_are_accepted(tmp_path: Path) -> None:
     weights[f"{prefix}.embeddings.position_ids"] = torch.arange(512).unsqueeze(0)
     torch.save(weights, directory / "pytorch_model.bin")
     (directory / "model.safetensors").unlink()
-    found = load(read_checkpoint(directory), type(network))
+    found = load_network(read_checkpoint(directory), type(network))
     for name, value in network.state_dict().items():
         assert torch.equal(found.state_dict()[name], value), name
 
@@ -340,7 +340,7 @@ def test_a_configuration_without_class_and_type_is_read_as_bert(tmp_path: Path) 
     ids, mask, types = sequences(9)
     with torch.no_grad():
         expected = network(input_ids=ids, attention_mask=mask, token_type_ids=types)
-        found = run(encoder.network, ids, mask, types)
+        found = run_network(encoder.network, ids, mask, types)
     assert torch.allclose(found.last_hidden_state, expected.last_hidden_state, atol=1e-5)
 
 

@@ -10,7 +10,7 @@ import torch
 import zstandard
 
 from models.data import DataError, Passage, read_passages, read_questions
-from models.network.weights import WeightsError, minilm
+from models.network.weights import WeightsError, open_minilm
 from models.training import checkpoint
 
 
@@ -49,19 +49,19 @@ def test_a_missing_data_file_is_named_with_what_to_do(tmp_path: Path) -> None:
 
 
 def test_weights_with_another_checksum_are_refused(tiny_weights: Path) -> None:
-    with pytest.raises(WeightsError, match="SHA-256"), minilm(tiny_weights):
+    with pytest.raises(WeightsError, match="SHA-256"), open_minilm(tiny_weights):
         pass
 
 
 def test_weights_that_lack_a_file_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(WeightsError, match=r"no config\.json"), minilm(tmp_path):
+    with pytest.raises(WeightsError, match=r"no config\.json"), open_minilm(tmp_path):
         pass
 
 
 def test_weights_must_be_a_wheel_or_a_directory(tmp_path: Path) -> None:
     with (
         pytest.raises(WeightsError, match="neither a directory nor a wheel"),
-        minilm(tmp_path / "x"),
+        open_minilm(tmp_path / "x"),
     ):
         pass
 
@@ -76,7 +76,7 @@ def test_weights_are_read_from_a_wheel(
     with zipfile.ZipFile(wheel, "w") as archive:
         for name in ("config.json", "model.safetensors", "tokenizer.json"):
             archive.write(tiny_weights / name, f"package/model/{name}")
-    with minilm(wheel) as directory:
+    with open_minilm(wheel) as directory:
         assert (directory / "tokenizer.json").is_file()
 
 

@@ -285,7 +285,7 @@ def test_a_directory_with_files_is_not_overwritten(arguments: list[object], tmp_
         "--data", data, "--kind", "sequence", "--id", "topic", "--out", tmp_path, *arguments
     )
     assert refused.exit_code == 1
-    assert "is there already" in str(refused.exception)
+    assert "already exists" in str(refused.exception)
 
 
 @pytest.mark.parametrize("place", ["--out", "--work"])

@@ -65,14 +65,14 @@ def test_words_of_a_token_row_are_characters_of_its_text(tmp_path: Path) -> None
         ("data.jsonl", "", "has no rows"),
         ("data.csv", "text,label\n", "has no rows"),
         ("data.jsonl", '{"text": "x"', "line 1: not JSON"),
-        ("data.jsonl", '["x"]', "line 1: not an object"),
-        ("data.jsonl", '{"sentence": "x", "label": "a"}', "no 'text'; the fields are 'sentence'"),
-        ("data.csv", "text,intent\nx,a\n", "no 'label'; the fields are 'text', 'intent'"),
+        ("data.jsonl", '["x"]', "line 1: not a JSON object"),
+        ("data.jsonl", '{"sentence": "x", "label": "a"}', "no field 'text' among 'sentence'"),
+        ("data.csv", "text,intent\nx,a\n", "no field 'label' among 'text', 'intent'"),
         ("data.csv", "text,label\nx\n", "row 1: no value for 'label'"),
         ("data.csv", "text,label\nhello, you,a\n", "more fields than the header: put texts"),
-        ("data.csv", "text;label\nx;a\n", "'text;label': separate them with commas"),
-        ("data.csv", "text\tlabel\nx\ta\n", "separate them with commas"),
-        ("data.jsonl", '{"text": "x", "label": ["a"]}', "give --multi-label"),
+        ("data.csv", "text;label\nx;a\n", "'text;label': separate the fields with commas"),
+        ("data.csv", "text\tlabel\nx\ta\n", "separate the fields with commas"),
+        ("data.jsonl", '{"text": "x", "label": ["a"]}', "set --multi-label"),
         ("data.csv", "text,label\n  ,a\n", "row 1: text is '  ': a text is needed"),
         ("data.jsonl", '{"text": "x", "label": " "}', "a label is needed"),
         ("data.jsonl", '{"text": "x", "label": 0.5}', "label is '0.5'"),
@@ -94,11 +94,11 @@ def test_an_invalid_labelled_text_is_refused_with_its_row(
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        ({"tokens": ["a"], "labels": ["O", "O"]}, "1 tokens and 2 labels"),
+        ({"tokens": ["a"], "labels": ["O", "O"]}, "1 tokens but 2 labels"),
         ({"tokens": [], "labels": []}, "no token"),
-        ({"tokens": ["a", " "], "labels": ["O", "O"]}, "an empty one"),
-        ({"tokens": ["a"], "labels": ["person"]}, "labels of tokens are O, B-… and I-…"),
-        ({"tokens": ["a"], "labels": ["B-"]}, "labels of tokens are"),
+        ({"tokens": ["a", " "], "labels": ["O", "O"]}, "an empty token"),
+        ({"tokens": ["a"], "labels": ["person"]}, "token labels are O, B-… and I-…"),
+        ({"tokens": ["a"], "labels": ["B-"]}, "token labels are"),
         ({"tokens": "a", "labels": ["O"]}, "a list of texts is needed"),
     ],
 )
@@ -123,11 +123,11 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 
 def test_a_single_label_is_refused() -> None:
-    with pytest.raises(DataError, match="one label only, 'a'"):
+    with pytest.raises(DataError, match="only the label 'a'"):
         collect_labels([Row("x", ("a",)), Row("y", ("oos",))], Kind.SEQUENCE, "oos")
     with pytest.raises(DataError, match="no label"):
         collect_labels([Row("x", ())], Kind.SEQUENCE, "")
-    with pytest.raises(DataError, match="no token but O"):
+    with pytest.raises(DataError, match="no label but O"):
         collect_labels([Row("x", ("O",), ((0, 1),))], Kind.TOKEN, "")
 
 

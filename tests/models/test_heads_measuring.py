@@ -60,7 +60,7 @@ def test_a_head_for_a_data_set_is_trained_and_written(bundle: Bundle, tmp_path: 
 def test_an_unknown_head_is_refused(tmp_path: Path) -> None:
     refused = CliRunner().invoke(app, ["measure-heads", "--only", "nothing"])
     assert refused.exit_code == 1
-    assert "no such head: nothing; there are intent, banking" in str(refused.exception)
+    assert "unknown head nothing: choose from intent, banking" in str(refused.exception)
 
 
 @pytest.mark.parametrize("kind", list(Kind))

@@ -159,7 +159,7 @@ def test_the_graph_agrees_with_the_network_at_every_length(
     for rows in (2, 3, 40):
         states = torch.randn(rows, 24)
         with torch.no_grad():
-            expected = network.served(states).numpy()
+            expected = network.served_logits(states).numpy()
         inputs = {INPUT: states.numpy()}
         assert np.allclose(exact.run(inputs)[0], expected, atol=1e-5)
         assert np.allclose(small.run(inputs)[0], expected, atol=0.1)
@@ -185,7 +185,7 @@ def test_texts_out_of_scope_make_every_label_improbable() -> None:
     network = SequenceNetwork(width=24, labels=4, queries=2, hidden=8, dropout=0.0, spread=True)
     with torch.no_grad():
         network.output.bias[4] = 20.0
-        shares = network.served(torch.randn(5, 24)).softmax(0)
+        shares = network.served_logits(torch.randn(5, 24)).softmax(0)
     assert torch.allclose(shares, torch.full((4,), 0.25), atol=1e-3)
 
 

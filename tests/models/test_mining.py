@@ -9,15 +9,22 @@ import pytest
 
 from models.data import DataError, Passage, Question, contains_answer
 from models.mining.embedding import Embedder
-from models.mining.mine import TrainingQuestion, load, mine, nearest, save, unseen
+from models.mining.mine import (
+    TrainingQuestion,
+    exclude_questions,
+    load_mined,
+    mine_negatives,
+    nearest_rows,
+    save_mined,
+)
 from models.network.architecture import Encoder, load_body
-from models.network.export import export
+from models.network.export import export_graph
 
 
 @pytest.fixture(scope="module")
 def embedder(tiny_weights: Path, tmp_path_factory: pytest.TempPathFactory) -> Embedder:
     graph = tmp_path_factory.mktemp("graph") / "encoder.onnx"
-    export(Encoder(load_body(tiny_weights)), graph)
+    export_graph(Encoder(load_body(tiny_weights)), graph)
     return Embedder(graph, tiny_weights / "tokenizer.json")
 
 
@@ -33,7 +40,7 @@ def test_no_negative_contains_the_answer_and_the_positive_does(embedder: Embedde
         gold=gold,
         answer_start=gold.text.index("word5"),
     )
-    passages, mined = mine([question], extra, embedder)
+    passages, mined = mine_negatives([question], extra, embedder)
     assert passages[mined[0].positive] == gold
     assert mined[0].negatives
     assert not any(contains_answer(passages[n], ["word5"]) for n in mined[0].negatives)
@@ -45,7 +52,7 @@ def test_neither_case_nor_punctuation_hides_a_question_of_a_development_set() ->
         Question(text="who won tour", answers=(), source=""),
         Question(text="who lost the tour", answers=(), source=""),
     ]
-    assert unseen(asked, held) == asked[1:]
+    assert exclude_questions(asked, held) == asked[1:]
 
 
 def test_exact_search_returns_the_nearest_first() -> None:
@@ -53,7 +60,7 @@ def test_exact_search_returns_the_nearest_first() -> None:
     asked = generator.normal(size=(5, 8)).astype(np.float32)
     vectors = generator.normal(size=(50, 8)).astype(np.float32)
     expected = np.argsort(-(asked @ vectors.T), axis=1)[:, :7]
-    np.testing.assert_array_equal(nearest(asked, vectors, 7), expected)
+    np.testing.assert_array_equal(nearest_rows(asked, vectors, 7), expected)
 
 
 def test_a_vector_does_not_depend_on_its_neighbours(embedder: Embedder) -> None:
@@ -65,7 +72,7 @@ def test_vectors_are_cached_by_their_passages(
     embedder: Embedder, tiny_weights: Path, tmp_path: Path
 ) -> None:
     graph = tmp_path / "encoder.onnx"
-    export(Encoder(load_body(tiny_weights)), graph)
+    export_graph(Encoder(load_body(tiny_weights)), graph)
     keeping = Embedder(graph, tiny_weights / "tokenizer.json", cache=tmp_path / "vectors")
     passages = [Passage("word1", "in the tour"), Passage("word2", "of the danube")]
     first = keeping.passages(passages)
@@ -79,7 +86,7 @@ def test_vectors_whose_writing_was_interrupted_are_made_again(
     embedder: Embedder, tiny_weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graph = tmp_path / "encoder.onnx"
-    export(Encoder(load_body(tiny_weights)), graph)
+    export_graph(Encoder(load_body(tiny_weights)), graph)
     keeping = Embedder(graph, tiny_weights / "tokenizer.json", cache=tmp_path / "vectors")
     passages = [Passage("word1", "in the tour")]
 
@@ -103,7 +110,7 @@ def test_missing_questions_are_named_with_the_command_that_mines_them(
     tmp_path: Path, directory: str, command: str
 ) -> None:
     with pytest.raises(DataError, match=f"run `winnow models {command}` first"):
-        load(tmp_path / directory)
+        load_mined(tmp_path / directory)
 
 
 @pytest.mark.parametrize("written", range(4))
@@ -116,7 +123,7 @@ def test_an_interrupted_save_leaves_no_questions(
             question="a?", answer="a", answer_start=0, source="a", positive=0, negatives=()
         )
     ]
-    save(tmp_path, old, questions)
+    save_mined(tmp_path, old, questions)
     rows = iter(range(written))
 
     def dumped(row: object, **_: object) -> str:
@@ -127,9 +134,9 @@ def test_an_interrupted_save_leaves_no_questions(
     with monkeypatch.context() as patched:
         patched.setattr("models.mining.mine.json.dumps", dumped)
         with pytest.raises(KeyboardInterrupt):
-            save(tmp_path, new, [*questions, *questions])
+            save_mined(tmp_path, new, [*questions, *questions])
     with pytest.raises(DataError):
-        load(tmp_path)
+        load_mined(tmp_path)
 
 
 def test_saved_questions_are_loaded(tmp_path: Path) -> None:
@@ -148,5 +155,5 @@ def test_saved_questions_are_loaded(tmp_path: Path) -> None:
             question="b?", answer="b", answer_start=0, source="b", positive=1, negatives=()
         ),
     ]
-    save(tmp_path, passages, questions)
-    assert load(tmp_path) == (passages, questions)
+    save_mined(tmp_path, passages, questions)
+    assert load_mined(tmp_path) == (passages, questions)

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from models.network.architecture import Reader, dummy_inputs, load_body
-from models.network.export import READER_OUTPUTS, export, quantise
+from models.network.export import READER_OUTPUTS, export_graph, quantise_graph
 from models.network.neurons import FLOAT_PART, OutlierSplitLinear, split_outliers
 from winnow.inference.onnx import OnnxSession
 from winnow.inference.session import model_inputs
@@ -45,11 +45,11 @@ def test_the_channels_that_are_split_off_are_the_largest(tiny_weights: Path) -> 
 def test_int8_loses_less_without_outliers(tiny_weights: Path, tmp_path: Path) -> None:
     reader = reader_with_an_outlier(tiny_weights)
     exact, plain, split = (tmp_path / f"{name}.onnx" for name in ("exact", "plain", "split"))
-    export(reader, exact)
-    quantise(exact, plain, ["/span/MatMul"])
+    export_graph(reader, exact)
+    quantise_graph(exact, plain, ["/span/MatMul"])
     split_outliers(reader.body, [dummy_inputs()], channels=1)
-    export(reader, tmp_path / "parts.onnx")
-    quantise(tmp_path / "parts.onnx", split, ["/span/MatMul", FLOAT_PART])
+    export_graph(reader, tmp_path / "parts.onnx")
+    quantise_graph(tmp_path / "parts.onnx", split, ["/span/MatMul", FLOAT_PART])
     inputs = model_inputs(list(range(1000, 1012)), [0] * 12)
     want, lossy, kept = (
         OnnxSession(path, list(READER_OUTPUTS)).run(inputs)[0] for path in (exact, plain, split)

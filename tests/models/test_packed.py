@@ -27,8 +27,8 @@ from models.packed.networks import (
     load_split_reader,
     save_networks,
 )
-from models.packed.ordering import RankedSet, fit_weights, gold_among
-from models.packed.packing import pack
+from models.packed.ordering import RankedSet, fit_weights, gold_recall
+from models.packed.packing import write_pack
 from models.packed.reader_training import split_logits
 from models.packed.running import encode_passages, reader_logits
 from models.packed.search import Candidates, ExactIndex, SearchDepth, WordMatrix
@@ -93,7 +93,7 @@ def directory(tiny_weights: Path, tmp_path_factory: pytest.TempPathFactory) -> P
     """A pack with tiny networks."""
     out = tmp_path_factory.mktemp("pack")
     tokenizer = Tokenizer.from_file(str(tiny_weights / "tokenizer.json"))
-    assert pack(SyntheticData(out), tokenizer, out, clozes=8) > 0
+    assert write_pack(SyntheticData(out), tokenizer, out, clozes=8) > 0
     config = json.loads((tiny_weights / "config.json").read_text())
     torch.manual_seed(0)
     states = {
@@ -215,8 +215,8 @@ def test_answers_are_found_as_whole_words(passages: PassageTokens) -> None:
     inside[0, 0, :2] = text[4:6]
     matches = match_answers(passages, torch.tensor([0]), inside)
     assert matches.contained.all()
-    assert matches.holds(torch.tensor([4]), torch.tensor([5])).all()
-    assert not matches.holds(torch.tensor([4]), torch.tensor([6])).any()
+    assert matches.is_answer(torch.tensor([4]), torch.tensor([5])).all()
+    assert not matches.is_answer(torch.tensor([4]), torch.tensor([6])).any()
     passages.continues[text[6]] = True  # the word goes on
     try:
         assert not match_answers(passages, torch.tensor([0]), inside).starts[0, 0, 4]
@@ -278,8 +278,8 @@ def test_the_fitted_weights_put_the_gold_passage_first() -> None:
     features = asked.features(helpful)
     weights = fit_weights(asked, features)
     assert weights[1] < min(weights[0], weights[2])  # words say nothing here
-    assert gold_among(asked, features @ weights, (1,))[0] > 90
-    assert gold_among(asked, features[..., 1], (6,)) == [100.0]
+    assert gold_recall(asked, features @ weights, (1,))[0] > 90
+    assert gold_recall(asked, features[..., 1], (6,)) == [100.0]
 
 
 def test_training_ends_at_its_deadline_and_learns() -> None:
@@ -324,7 +324,7 @@ def test_every_stage_leaves_its_result(directory: Path, tiny_weights: Path, tmp_
     mean = trained_encoder(tiny_weights, workspace).state_dict()[name]
     pretrained = Encoder(load_body(tiny_weights)).state_dict()[name]
     assert not torch.equal(mean, pretrained)
-    place = packed.ReaderTraining(directory, tmp_path, "cpu", _SPLIT_LAYERS)
+    place = packed.ReaderTrainingJob(directory, tmp_path, "cpu", _SPLIT_LAYERS)
     packed.train_reader(place, Schedule(), 0.3, lines.append)
     reader = trained_split_reader(tiny_weights, workspace, _SPLIT_LAYERS)
     assert isinstance(reader, SplitReader)

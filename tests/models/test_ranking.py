@@ -12,7 +12,7 @@ from models.data import DataError, Passage, Question
 from models.mining.ranking import RetrievedQuestion, add_gold_passages, training_questions
 from models.mining.retrievers import ScoredPassage
 from models.network.architecture import Reader, dummy_inputs, load_body
-from models.network.export import export, quantise, quantise_embeddings
+from models.network.export import export_graph, quantise_embeddings, quantise_graph
 from models.network.neurons import FLOAT_PART, split_outliers
 from models.network.restoring import restore_weights
 from models.steps.graphs import HEAD_NODES
@@ -147,14 +147,14 @@ def test_a_reader_is_restored_from_its_int8_graph(tiny_weights: Path, tmp_path: 
     wanted = {name: weight.clone() for name, weight in reader.state_dict().items()}
     quantise_embeddings(reader.body)
     split_outliers(reader.body, [inputs])
-    export(reader, tmp_path / "float.onnx")
-    quantise(tmp_path / "float.onnx", path, (*HEAD_NODES, FLOAT_PART))
+    export_graph(reader, tmp_path / "float.onnx")
+    quantise_graph(tmp_path / "float.onnx", path, (*HEAD_NODES, FLOAT_PART))
     other = Reader(load_body(tiny_weights)).eval()
     other.load_state_dict(restore_weights(path))
     assert_alike(other.state_dict(), wanted)
 
 
 def test_another_graph_is_refused(tiny_weights: Path, tmp_path: Path) -> None:
-    export(Reader(load_body(tiny_weights)).eval(), tmp_path / "float.onnx")
+    export_graph(Reader(load_body(tiny_weights)).eval(), tmp_path / "float.onnx")
     with pytest.raises(DataError, match="is not an int8 reader"):
         restore_weights(tmp_path / "float.onnx")

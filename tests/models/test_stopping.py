@@ -4,7 +4,7 @@ import numpy as np
 
 from models.assemble import ScoreWeights
 from models.measuring.calibrate import Candidates
-from models.measuring.stopping import calibrate
+from models.measuring.stopping import fit_stopping_rules
 
 SCORE = ScoreWeights(relevance=1.0, span=0.0, distance=-1.0)
 
@@ -20,7 +20,7 @@ def found(questions: int = 400, passages: int = 12) -> Candidates:
 
 
 def test_a_larger_accuracy_budget_reads_less_and_keeps_its_promise() -> None:
-    rules = calibrate(found(), SCORE, passages=10)
+    rules = fit_stopping_rules(found(), SCORE, passages=10)
     assert [rule.max_loss for rule in rules] == [0.1, 0.3, 1.0]
     assert all(rule.expected <= rule.max_loss for rule in rules)
     read = [rule.read for rule in rules]
@@ -33,5 +33,5 @@ def test_scores_without_information_never_stop_early() -> None:
     candidates.features[..., 0] = 0.0
     candidates.features[..., 2] = 1.0
     candidates.hybrid_distances[:] = 1.0
-    only = calibrate(candidates, SCORE, passages=10, losses=(0.0,))
+    only = fit_stopping_rules(candidates, SCORE, passages=10, losses=(0.0,))
     assert only[0].lost <= 0

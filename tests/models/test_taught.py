@@ -10,7 +10,7 @@ import torch
 from learning import only
 from torch import Tensor, nn
 
-from models.network.architecture import Logits, Reader, all_states, load_body, shorten
+from models.network.architecture import Logits, Reader, all_states, load_body, shorten_body
 from models.network.split_reader import SplitReader
 from models.training.examples import Batch
 from models.training.objective import imitation_loss, span_imitation_loss, states_distance
@@ -85,7 +85,7 @@ def test_a_split_student_is_compared_in_its_upper_layers(
 
 def test_the_plan_weighs_the_teacher(teacher: Reader) -> None:
     student = copy.deepcopy(teacher)
-    shorten(student.body, 1)
+    shorten_body(student.body, 1)
     reading = reading_of(student)
     once = only(DistillingTask(reading, teacher, DistillingPlan(layers=1, answers=1, states=1)), 0)
     more = only(DistillingTask(reading, teacher, DistillingPlan(layers=1, answers=3, states=0)), 0)

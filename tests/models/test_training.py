@@ -96,7 +96,7 @@ def test_a_checkpoint_of_another_plan_is_refused(
     path = tmp_path / "run.pt"
     run, _ = trainer(tiny_weights, encoded, path, Schedule(seed=1))
     run.run(checkpoint_every=1, report=lambda _: None, until=1)
-    with pytest.raises(TrainingError, match="belongs to another plan"):
+    with pytest.raises(TrainingError, match="was started with other settings"):
         trainer(tiny_weights, encoded, path, Schedule(seed=2))
 
 

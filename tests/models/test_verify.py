@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from models.measuring.parity import largest_difference
-from models.measuring.verify import TOLERANCE, EncoderParity, Verdict, judge
+from models.measuring.verify import TOLERANCE, EncoderParity, Verdict, check_limits
 from models.network.architecture import Reader, load_body
-from models.network.export import READER_OUTPUTS, export
+from models.network.export import READER_OUTPUTS, export_graph
 
 GOOD: dict[str, float] = {"dev-squad": 61.0, "dev-nq": 53.0}
 
@@ -21,7 +21,7 @@ def verdict(
     max_loss: float = 0.5,
 ) -> Verdict:
     found = {name: {"fp32": GOOD[name], "int8": quantised[name]} for name in GOOD}
-    return judge(EncoderParity(encoder, cosine), reader, found, max_loss)
+    return check_limits(EncoderParity(encoder, cosine), reader, found, max_loss)
 
 
 def test_a_good_model_passes() -> None:
@@ -45,7 +45,7 @@ def test_the_largest_allowed_loss_passes() -> None:
         ),
         (verdict(quantised={"dev-squad": float("nan"), "dev-nq": 53.0}), "on dev-squad"),
         (
-            judge(None, 0, {"dev-nq": {"fp32": 53.0, "int8": 53.0, "bf16": 50.0}}, 0.5),
+            check_limits(None, 0, {"dev-nq": {"fp32": 53.0, "int8": 53.0, "bf16": 50.0}}, 0.5),
             "bf16 loses 3.00 exact match on dev-nq",
         ),
     ],
@@ -61,7 +61,7 @@ def test_a_graph_of_other_weights_is_refused(
 ) -> None:
     torch.manual_seed(5)
     reader, graph = Reader(load_body(tiny_weights)).eval(), tmp_path / "reader.onnx"
-    export(reader, graph)
+    export_graph(reader, graph)
     with torch.no_grad():
         reader.span.bias.add_(change)
     tokenizer = tiny_weights / "tokenizer.json"

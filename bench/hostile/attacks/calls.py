@@ -18,7 +18,7 @@ from winnow.v1 import answer_pb2, shard_pb2
 _FUZZED_CALLS = 4_000
 _BOMB_COUNT = 100
 _BOMB_BYTES = 8 << 20
-"""Bytes of a gzip bomb after inflation; some thousand are sent."""
+"""Bytes of a gzip bomb after inflation. The compressed message has a few thousand bytes."""
 _WATCHES, _WATCH_CONNECTIONS = 5_000, 50
 """Number of health watches, and of the connections that carry them."""
 _STREAMS, _STREAM_CONNECTIONS = 1_000, 10
@@ -32,7 +32,7 @@ _QUESTION = answer_pb2.AnswerRequest(
 ).SerializeToString()
 _TIMEOUT = 2.0
 _CHANNEL_OPTIONS: tuple[tuple[str, Any], ...] = (
-    # otherwise channels of one process to the same address share a connection
+    # without this option, channels of one process to the same address share a connection
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.enable_retries", 0),
 )
@@ -47,7 +47,7 @@ class Caller:
     async def __call__(
         self, method: str, data: bytes, metadata: Sequence[tuple[str, str | bytes]] = ()
     ) -> str:
-        """Calls a method; returns the name of the status."""
+        """Calls a method; returns the name of the gRPC status."""
         call = self.method(method)(data, timeout=_TIMEOUT, metadata=tuple(metadata))
         return str((await call.code()).name)
 
@@ -119,7 +119,7 @@ async def send_gzip_bombs(target: Target) -> Counter[str]:
 
 
 async def open_health_watches(target: Target) -> Counter[str]:
-    """Opens health watches, and keeps them open until the end."""
+    """Opens health watches, and keeps them open until the end of the attack."""
     async with contextlib.AsyncExitStack() as stack:
         callers = await _open_callers(stack, target.front, _WATCH_CONNECTIONS)
         held = []
@@ -199,7 +199,7 @@ async def cancel_questions(target: Target) -> Counter[str]:
 
         async def cancel(number: int) -> str:
             question = method(_QUESTION, timeout=_TIMEOUT)
-            # the question is not yet sent, is on its way, or is being answered
+            # after 0, 1 or 2 ms: before it is sent, on its way, or while it is answered
             await asyncio.sleep(number % 3 / 1e3)
             question.cancel()
             return "cancelled" if await question.code() is grpc.StatusCode.CANCELLED else "ended"
@@ -208,7 +208,7 @@ async def cancel_questions(target: Target) -> Counter[str]:
 
 
 async def send_burst(target: Target) -> Counter[str]:
-    """Sends more concurrent questions than a front admits, on one connection."""
+    """Sends more concurrent questions than a front admits, on a single connection."""
     async with open_caller(target.front) as call:
         questions = (call(payloads.ANSWER, _QUESTION) for _ in range(_BURST))
         return Counter(await asyncio.gather(*questions))

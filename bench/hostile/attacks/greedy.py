@@ -1,4 +1,4 @@
-"""Greedy clients: each keeps many questions in flight, and replaces every one that ends."""
+"""Greedy clients, each of which keeps a constant number of questions in flight."""
 
 import asyncio
 import itertools
@@ -14,14 +14,14 @@ from winnow.rpc.client_key import KEY
 from winnow.v1 import answer_pb2, answer_pb2_grpc
 
 SETTLING = 1 / 6
-"""Share of the attack's time before counting begins."""
+"""Share of the attack's time in which outcomes are not counted yet."""
 _PAUSE = 0.1
 """Seconds between a failed question and the next one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GreedyLoad:
-    """A constant number of questions in flight."""
+    """A load with a constant number of questions in flight."""
 
     description: str
     in_flight: int
@@ -67,7 +67,7 @@ LOADS = {
 
 
 async def send_greedy_load(load: GreedyLoad, target: Target) -> Counter[str]:
-    """Asks until the time is over; returns status counts of the questions after `SETTLING`."""
+    """Asks questions until the time is over; returns the status counts after `SETTLING`."""
     statuses = Counter[str]()
     async with open_aio_channel(target.front) as channel:
         stub = answer_pb2_grpc.AnswerServiceStub(channel)

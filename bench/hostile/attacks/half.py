@@ -1,4 +1,4 @@
-"""An attack by gRPC messages without their last byte, so that servers wait for it."""
+"""An attack by gRPC messages without their last byte, for which the server waits."""
 
 import asyncio
 import contextlib
@@ -10,9 +10,9 @@ from bench.hostile.attacks.target import Target, host_and_port
 
 _CONNECTIONS, _CALLS_EACH = 100, 10
 _MESSAGE_BYTES = 4 << 20
-"""Announced bytes of a message."""
+"""Announced length of a message, in bytes."""
 _FRAME_BYTES = 1 << 14
-"""Bytes of a frame: the largest that a server accepts by default."""
+"""Length of a frame in bytes, the largest that a server accepts by default."""
 
 
 async def send_half_messages(target: Target, length: int = _MESSAGE_BYTES) -> Counter[str]:
@@ -22,7 +22,7 @@ async def send_half_messages(target: Target, length: int = _MESSAGE_BYTES) -> Co
 
 
 class _Connection:
-    """One connection with several calls. It sends as much as HTTP/2 flow control allows."""
+    """One connection with several calls, which sends as much as HTTP/2 flow control allows."""
 
     def __init__(self, target: Target, length: int) -> None:
         self._target, self._length = target, length
@@ -84,10 +84,10 @@ class _Connection:
             if head.kind in (frames.SETTINGS, frames.PING) and not head.flags & frames.ACK:
                 echo = payload if head.kind == frames.PING else b""
                 writer.write(frames.frame(head.kind, 0, echo, frames.ACK))
-            self._apply(head, payload)
+            self._handle_frame(head, payload)
             self._received.set()
 
-    def _apply(self, head: frames.FrameHeader, payload: bytes) -> None:
+    def _handle_frame(self, head: frames.FrameHeader, payload: bytes) -> None:
         if head.kind == frames.RST_STREAM:
             self._unsent_bytes.pop(head.stream, None)
         elif head.kind == frames.WINDOW_UPDATE:

@@ -12,7 +12,7 @@ from bench.hostile.attacks.target import Target, host_and_port, run_paced
 
 _FUZZED_REQUESTS, _LONG_BODIES = 4_000, 400
 _CONCURRENT_BODIES = 16
-"""Bodies in flight."""
+"""Number of bodies in flight."""
 _TIMEOUT = 2.0
 _POST_HEAD = b"POST /v1/answer HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
 _OPENINGS = (
@@ -36,7 +36,7 @@ async def send_random_requests(target: Target) -> Counter[str]:
 
 
 async def hold_idle_connections(target: Target) -> Counter[str]:
-    """Holds connections that send nothing, half a request, or read no reply."""
+    """Holds connections that send nothing or half a request, or do not read replies."""
     return await hold_connections(host_and_port(target.http), _OPENINGS, target.seconds)
 
 

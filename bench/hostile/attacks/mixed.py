@@ -1,4 +1,4 @@
-"""Several attacks at the same time."""
+"""Runs several attacks at the same time."""
 
 import asyncio
 from collections import Counter
@@ -14,9 +14,9 @@ from bench.hostile.attacks.sockets import hold_idle_connections
 from bench.hostile.attacks.target import Target
 
 _ROUND_SECONDS = 60.0
-"""Duration of one round, over which the calls of each attack are spread."""
+"""Duration of one round in seconds. The calls of each attack are spread over a round."""
 _MESSAGE_BYTES = 32 << 10
-"""Bytes of a half-sent message, within the server's limit."""
+"""Length of a half-sent message in bytes, within the server's limit."""
 
 
 async def run_mixed(target: Target) -> Counter[str]:

@@ -9,12 +9,12 @@ from bench.hostile import frames, payloads
 from bench.hostile.attacks.target import Target, host_and_port, run_paced
 
 CLOSED = "closed"
-"""Outcome of an attack's connection that the server closed."""
+"""Outcome of a connection that the server closed."""
 _CONNECTIONS = 2_000
 _SPEAKERS = 2_000
 _TIMEOUT = 5.0
 _OPENING_SECONDS = 5.0
-"""Longest time in which the connections are opened."""
+"""Maximum time in seconds over which the connections are opened."""
 _OPENINGS = (
     b"",
     frames.PREFACE[:10],
@@ -41,7 +41,7 @@ async def hold_idle_connections(target: Target) -> Counter[str]:
 async def hold_connections(
     address: tuple[str, int], openings: Sequence[bytes], seconds: float
 ) -> Counter[str]:
-    """Holds connections; each sends one of `openings` and then nothing."""
+    """Holds connections open. Each sends one of `openings`, then nothing."""
     async with contextlib.AsyncExitStack() as stack:
 
         async def hold(number: int) -> str:
