@@ -23,6 +23,7 @@ BENCHMARKS = {
     "one-process": ("bench.one_process", "compare one process with content nodes on one index"),
     "overhead": ("bench.overhead", "compare the latency of an answer with that of the bare models"),
     "soak": ("bench.soak", "check that the memory of nodes does not grow under load"),
+    "starting": ("bench.starting", "compare the start of a node with many shards and with one"),
     "txtai": ("bench.txtai", "run two fault scenarios on a txtai cluster"),
 }
 """Module and help text of each benchmark. A module has the functions `add_arguments` and `run`."""
