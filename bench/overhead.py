@@ -4,7 +4,8 @@
 
 Measures each question in three variants:
 
-- one Answer call through a front node and one content node per shard;
+- one Answer call through a front node and one content node per shard, or with --one-process
+  through one process;
 - the bare models with the same threads: one encoding, then the reads of each shard in a separate
   process with as many threads as a content node has;
 - the bare models in one process with a thread per core, as if the index had one shard.
@@ -195,13 +196,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--reader-threads", type=int, default=cores(), help="reader threads of each content node"
     )
+    parser.add_argument(
+        "--one-process", action="store_true", help="serve the index with one process"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     """Measures and prints the figures; returns the exit code."""
     bundle = load_bundle(default_bundle().parent / "whole")
     threads = options.reader_threads
-    plan = LocalPlan(options.index, bundle.directory, "127.0.0.1:0", reader_threads=threads)
+    plan = LocalPlan(
+        options.index,
+        bundle.directory,
+        "127.0.0.1:0",
+        reader_threads=threads,
+        one_process=options.one_process,
+    )
     shards = len(list(options.index.glob("shard-*")))
     questions = read_question_texts(options.questions, options.limit)
     with (
