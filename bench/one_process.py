@@ -29,6 +29,7 @@ from bench.processes import resident_bytes
 from bench.quantiles import nearest_rank
 from winnow.cli.local.cluster import LocalCluster, LocalPlan
 from winnow.client.aio import AsyncCalls, AsyncClient
+from winnow.errors import OverloadedError
 from winnow.packaged import default_bundle
 from winnow.standalone.index import AsyncIndex
 
@@ -39,7 +40,7 @@ p95 and questions per second.
 """
 _ROUNDS = 5
 """Rounds of many clients for each variant. The spread of their ratios shows the uncertainty."""
-_TIMEOUT = 60.0
+_TIMEOUT, _RETRY_AFTER = 60.0, 0.1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -161,11 +162,18 @@ async def _rates(
 async def _keep_asking(
     ask: Callable[[str], Coroutine[Any, Any, None]], questions: Iterator[str], end: float
 ) -> int:
-    """Asks one question after the other until `end`; returns the number of answers."""
+    """Asks one question after the other until `end`; returns the number of answers.
+
+    A full front refuses questions, and says when to try again.
+    """
     answered = 0
     while time.perf_counter() < end:
-        await ask(next(questions))
-        answered += 1
+        try:
+            await ask(next(questions))
+        except OverloadedError as error:
+            await asyncio.sleep(error.retry_after or _RETRY_AFTER)
+        else:
+            answered += 1
     return answered
 
 
