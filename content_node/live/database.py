@@ -10,8 +10,8 @@ import structlog
 
 from winnow.content_node.live.reading import BUSY_TIMEOUT, wal_path
 from winnow.content_node.live.schema import (
-    State,
-    Trimmed,
+    LogState,
+    TrimmedWrites,
     create_tables,
     get_trimmed,
     put_state,
@@ -52,7 +52,9 @@ def connect(path: Path, timeout: float = BUSY_TIMEOUT) -> sqlite3.Connection:
     return connection
 
 
-def create_log(path: Path, log_id: str, trimmed: Trimmed | None = None) -> tuple[State, Trimmed]:
+def create_log(
+    path: Path, log_id: str, trimmed: TrimmedWrites | None = None
+) -> tuple[LogState, TrimmedWrites]:
     """Creates an empty log under another name and renames it, so that no partial log ever appears.
 
     It begins after the writes that are `trimmed`; None for those of a new log.

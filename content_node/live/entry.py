@@ -27,7 +27,7 @@ class LoggedWrite:
     removed_words: bytes | None
     """Packed words of the passage that the write replaced or deleted; None if there was none."""
 
-    def emptied(self) -> "LoggedWrite":
+    def as_no_op(self) -> "LoggedWrite":
         """A write with the same number that changes nothing: a deletion of a missing passage."""
         return replace(self, version=None, put=None, removed_words=None)
 

@@ -33,7 +33,7 @@ _RETRY_AFTER = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Call:
+class _QueuedCall:
     """The queued writes of one call."""
 
     writes: Sequence[Write]
@@ -59,7 +59,7 @@ class GroupCommit:
         self._commit, self._publish = commit, publish
         self._max_batch, self._max_queued = max_batch, max_queued
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="commit")
-        self._calls: deque[_Call] = deque()
+        self._calls: deque[_QueuedCall] = deque()
         self._tasks: set[asyncio.Task[object]] = set()
         self._storing = self._closed = False
         self.queued_writes = 0
@@ -83,7 +83,7 @@ class GroupCommit:
                 f"{self._max_queued}; try again",
                 _RETRY_AFTER,
             )
-        call = _Call(writes, deadline, asyncio.get_running_loop().create_future())
+        call = _QueuedCall(writes, deadline, asyncio.get_running_loop().create_future())
         self._calls.append(call)
         self.queued_writes += len(writes)
         if not self._storing:
@@ -122,9 +122,9 @@ class GroupCommit:
         finally:
             self._storing = False
 
-    def _next_batch(self) -> list[_Call]:
+    def _next_batch(self) -> list[_QueuedCall]:
         """Takes the calls of the next transaction from the queue: at least one if any is left."""
-        calls: list[_Call] = []
+        calls: list[_QueuedCall] = []
         writes = 0
         while self._calls and (not calls or writes + len(self._calls[0].writes) <= self._max_batch):
             call = self._calls.popleft()
@@ -136,7 +136,7 @@ class GroupCommit:
             calls.append(call)
         return calls
 
-    async def _store_batch(self, calls: Sequence[_Call]) -> None:
+    async def _store_batch(self, calls: Sequence[_QueuedCall]) -> None:
         results: Sequence[list[Written] | Exception]
         try:
             results = await self._run(partial(self._commit, [call.writes for call in calls]))
@@ -150,7 +150,7 @@ class GroupCommit:
         for call, result in zip(calls, results, strict=True):
             self._finish(call, result)
 
-    def _finish(self, call: _Call, result: list[Written] | Exception) -> None:
+    def _finish(self, call: _QueuedCall, result: list[Written] | Exception) -> None:
         self.queued_writes -= len(call.writes)
         if call.result.done():
             return

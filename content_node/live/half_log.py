@@ -12,7 +12,7 @@ from winnow.content_node.live.database import create_log
 from winnow.content_node.live.entry import first_link
 from winnow.content_node.live.locks import LOCK_FILE, DirectoryLock
 from winnow.content_node.live.reading import log_path
-from winnow.content_node.live.schema import Trimmed
+from winnow.content_node.live.schema import TrimmedWrites
 from winnow.content_node.live.word_counts import WordTally
 from winnow.content_node.shard.manifest import read_shard_manifest
 from winnow.domain.partition import parent_of
@@ -50,7 +50,7 @@ def begin_half_log(
     path.parent.mkdir(exist_ok=True)
     DirectoryLock(path.with_name(LOCK_FILE)).release()
     link = first_link(log_id, sequence)
-    create_log(path, log_id, Trimmed(sequence, link, words))
+    create_log(path, log_id, TrimmedWrites(sequence, link, words))
     acknowledged = AcknowledgedWrite(sequence, link)
     AcknowledgedFile(path.with_name(ACKNOWLEDGED_FILE), acknowledged).close()
     sync_directory(path.parent)

@@ -25,8 +25,8 @@ from winnow.content_node.live.locks import LOCK_FILE, AlternatingLock, Directory
 from winnow.content_node.live.reading import read_writes
 from winnow.content_node.live.schema import (
     INSERT,
-    State,
-    Trimmed,
+    LogState,
+    TrimmedWrites,
     get_state,
     get_trimmed,
     link_at,
@@ -57,7 +57,7 @@ class WriteLog:
         self,
         path: Path,
         directory_lock: DirectoryLock | None = None,
-        position: tuple[State, Trimmed] | None = None,
+        position: tuple[LogState, TrimmedWrites] | None = None,
         log_id: str = "",
     ) -> None:
         """Holds a log that `open_log` has checked.
@@ -67,12 +67,12 @@ class WriteLog:
         """
         self.path = path
         self._directory_lock = directory_lock
-        self._state: State | None = None
-        self._trimmed: Trimmed | None = None
+        self._state: LogState | None = None
+        self._trimmed: TrimmedWrites | None = None
         if position is not None:
             self._state, self._trimmed = position
         self._new_id = log_id
-        self._uncertain_states: set[State] = set()
+        self._uncertain_states: set[LogState] = set()
         """Other states that may be on disk: a commit that failed may have reached it."""
         self._connection: sqlite3.Connection | None = None
         self._acknowledged: AcknowledgedFile | None = None
@@ -153,7 +153,7 @@ class WriteLog:
             raise write_failure(error, self.path.with_name(ACKNOWLEDGED_FILE)) from error
         reach("log.acknowledged")
 
-    def after(self, sequence: int, up_to: int | None = None) -> Iterator[LoggedWrite]:
+    def read_after(self, sequence: int, up_to: int | None = None) -> Iterator[LoggedWrite]:
         """Reads the writes after `sequence` up to `up_to`, by default to the last one.
 
         Raises ArtefactError if any is missing.
@@ -169,7 +169,7 @@ class WriteLog:
         grows with every write, and merges do not shrink it.
         """
         self._shrink_wal()  # removing writes needs some free space, too
-        up_to = min(up_to, self._held_after())
+        up_to = min(up_to, self._last_trimmable())
         while self.trimmed < min(up_to, self.last):
             with self._thread_lock, self._transaction() as (connection, _):
                 trimmed = self._trim_batch(connection, up_to)
@@ -184,7 +184,7 @@ class WriteLog:
         """
         self._holds[node] = after, time.monotonic() + HOLD_SECONDS
 
-    def _held_after(self) -> int:
+    def _last_trimmable(self) -> int:
         """The number of the last write that may be trimmed, because no node copies it any more."""
         now = time.monotonic()
         ends = [after for after, end in list(self._holds.values()) if end > now]
@@ -214,18 +214,18 @@ class WriteLog:
         except (sqlite3.Error, OSError) as error:
             raise write_failure(error, self.path) from error
 
-    def _trim_batch(self, connection: sqlite3.Connection, up_to: int) -> Trimmed:
+    def _trim_batch(self, connection: sqlite3.Connection, up_to: int) -> TrimmedWrites:
         before = get_trimmed(connection)  # a commit that failed may have reached the disk
         last = max(min(up_to, self.last, before.last + _TRIM_BATCH), before.last)
         words = before.words.copy()
         words.count_writes(read_writes(self.path, before.last, last))
-        trimmed = Trimmed(last, link_at(connection, last), words)
+        trimmed = TrimmedWrites(last, link_at(connection, last), words)
         connection.execute("DELETE FROM writes WHERE sequence <= ?", (last,))
         put_trimmed(connection, trimmed)
         return trimmed
 
     @contextlib.contextmanager
-    def _transaction(self) -> Iterator[tuple[sqlite3.Connection, State]]:
+    def _transaction(self) -> Iterator[tuple[sqlite3.Connection, LogState]]:
         """Begins a transaction, which the caller commits; it is rolled back otherwise."""
         try:
             connection, state = self._open_for_writing()
@@ -254,7 +254,7 @@ class WriteLog:
             with contextlib.suppress(sqlite3.Error):
                 connection.close()
 
-    def _open_for_writing(self) -> tuple[sqlite3.Connection, State]:
+    def _open_for_writing(self) -> tuple[sqlite3.Connection, LogState]:
         """Returns the connection and the state of the log; opens or creates what is missing."""
         if self._closed:
             raise NotWritableError(f"{self.path} was closed: the node is ending")

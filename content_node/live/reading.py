@@ -14,8 +14,8 @@ from pathlib import Path
 from winnow.content_node.live.acknowledged import AcknowledgedWrite
 from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.live.schema import (
-    State,
-    Trimmed,
+    LogState,
+    TrimmedWrites,
     get_state,
     get_trimmed,
     link_at,
@@ -89,7 +89,7 @@ def read_word_tally(log: Path, up_to: int) -> WordTally:
     return words
 
 
-def read_state(log: Path) -> State | None:
+def read_state(log: Path) -> LogState | None:
     """Reads the state of a log while a node may be writing to it; None if there is no log.
 
     Raises:
@@ -107,7 +107,7 @@ def check_log(
     acknowledged: AcknowledgedWrite | None,
     start_replay: StartReplay,
     copy: Path | None = None,
-) -> tuple[State, Trimmed]:
+) -> tuple[LogState, TrimmedWrites]:
     """Reads a whole log, and checks it against the last acknowledged write.
 
     No process may write to the log meanwhile, unless a `copy` is given, which is read instead. The
@@ -134,7 +134,11 @@ def check_log(
 
 
 def _checked_writes(
-    readable: Path, log: Path, state: State, trimmed: Trimmed, acknowledged: AcknowledgedWrite
+    readable: Path,
+    log: Path,
+    state: LogState,
+    trimmed: TrimmedWrites,
+    acknowledged: AcknowledgedWrite,
 ) -> Iterator[LoggedWrite]:
     """Yields the writes of `readable`, a log or its copy; errors name `log`."""
     links, sequence = {trimmed.last: trimmed.link}, trimmed.last

@@ -56,7 +56,7 @@ _DELETION = (None,) * 7
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class LogState:
     """The id of a log, and the position at which it ends."""
 
     log_id: str
@@ -69,7 +69,7 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class Trimmed:
+class TrimmedWrites:
     """Summary of the writes that were trimmed from the log, since a base holds them."""
 
     last: int
@@ -80,18 +80,18 @@ class Trimmed:
     """The changes of word counts by the trimmed writes."""
 
 
-def create_tables(connection: sqlite3.Connection, log_id: str) -> State:
+def create_tables(connection: sqlite3.Connection, log_id: str) -> LogState:
     """Creates the tables of a new log, without committing; returns its state."""
     link = first_link(log_id, 0)
-    state = State(log_id, 0, link)
+    state = LogState(log_id, 0, link)
     for statement in SCHEMA.split(";\n"):
         connection.execute(statement)
     put_state(connection, state)
-    put_trimmed(connection, Trimmed(0, link, WordTally()))
+    put_trimmed(connection, TrimmedWrites(0, link, WordTally()))
     return state
 
 
-def put_state(connection: sqlite3.Connection, state: State) -> None:
+def put_state(connection: sqlite3.Connection, state: LogState) -> None:
     """Writes the state of the log."""
     values = (state.log_id, state.last, state.link, state.journal_position)
     connection.execute(
@@ -99,18 +99,18 @@ def put_state(connection: sqlite3.Connection, state: State) -> None:
     )
 
 
-def get_state(connection: sqlite3.Connection) -> State:
+def get_state(connection: sqlite3.Connection) -> LogState:
     """Reads the state of the log; raises ArtefactError if it is damaged."""
-    return State(*_checked(connection, "SELECT log_id, last, link, place, checksum FROM state"))
+    return LogState(*_checked(connection, "SELECT log_id, last, link, place, checksum FROM state"))
 
 
-def roll_back(connection: sqlite3.Connection, state: State) -> None:
+def roll_back(connection: sqlite3.Connection, state: LogState) -> None:
     """Restores an earlier state of the log and removes later writes, without committing."""
     connection.execute("DELETE FROM writes WHERE sequence > ?", (state.last,))
     put_state(connection, state)
 
 
-def put_trimmed(connection: sqlite3.Connection, trimmed: Trimmed) -> None:
+def put_trimmed(connection: sqlite3.Connection, trimmed: TrimmedWrites) -> None:
     """Writes the summary of trimmed writes."""
     words = trimmed.words
     values = (trimmed.last, trimmed.link, words.packed, words.passages, words.tokens)
@@ -119,12 +119,12 @@ def put_trimmed(connection: sqlite3.Connection, trimmed: Trimmed) -> None:
     )
 
 
-def get_trimmed(connection: sqlite3.Connection) -> Trimmed:
+def get_trimmed(connection: sqlite3.Connection) -> TrimmedWrites:
     """Reads the summary of trimmed writes; raises ArtefactError if it is damaged."""
     last, link, *words = _checked(
         connection, "SELECT last, link, words, passages, tokens, checksum FROM trimmed"
     )
-    return Trimmed(last, link, WordTally(*words))
+    return TrimmedWrites(last, link, WordTally(*words))
 
 
 def to_row(write: LoggedWrite, link: bytes) -> tuple[Any, ...]:

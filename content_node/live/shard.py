@@ -196,7 +196,7 @@ class LiveShard:
         """
         if self.custody.parent is not None:
             log_id = log_id_of_half(log_id, self._limits.shard)
-            writes = [each if self._limits.holds(each.id) else each.emptied() for each in writes]
+            writes = [each if self._limits.holds(each.id) else each.as_no_op() for each in writes]
         if self.log_id not in ("", log_id):
             raise IdentityError(
                 f"this copy of the shard follows log {self.log_id}, but its owner has log {log_id}"
@@ -238,7 +238,7 @@ class LiveShard:
 
         Raises ArtefactError if the log lacks some of them, or is damaged.
         """
-        return list(islice(self._log.after(sequence, self.sequence), limit))
+        return list(islice(self._log.read_after(sequence, self.sequence), limit))
 
     def hold_log(self, node: str, after: int) -> None:
         """Keeps the writes after `after`, which a node still copies, in the log for a while."""
@@ -478,6 +478,6 @@ class LiveShard:
 
 def catch_up(state: LiveState, log: WriteLog) -> None:
     """Applies all writes of a log that a state lacks."""
-    writes = log.after(state.sequence, log.last)
+    writes = log.read_after(state.sequence, log.last)
     while batch := list(islice(writes, _REPLAY_BATCH)):
         state.apply(batch)

@@ -45,7 +45,7 @@ class LiveState:
         """Sets the id of the log, which the first write creates."""
         self._log_id = log_id
         if log_id:
-            self._views.label(self.sequence, log_id)
+            self._views.set_position(self.sequence, log_id)
 
     def write_conflict(
         self, identifiers: Iterable[str], same: SamePassage = same_content
@@ -102,7 +102,7 @@ class LiveState:
                 row += 1
         self._views.apply(new, dead)
         self.sequence = new[-1].sequence
-        self._views.label(self.sequence, self._log_id)
+        self._views.set_position(self.sequence, self._log_id)
 
     def _load(self, row: int) -> PassageAndWords:
         stored = self.view.load(row)

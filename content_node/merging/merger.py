@@ -115,9 +115,9 @@ class Merger(Generic[Base]):
     async def _merge_if_due(self) -> bool | None:
         """Merges if it is time; returns whether the merge succeeded, or None without a merge."""
         async with self._one_at_a_time:
-            return await self._merge_if_due_alone()
+            return await self._check_and_merge()
 
-    async def _merge_if_due_alone(self) -> bool | None:
+    async def _check_and_merge(self) -> bool | None:
         try:
             # before a merge, which may need the disk space that a cleanup frees
             if self._cleanup.due:

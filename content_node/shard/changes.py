@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 
-class Watched(Protocol):
+class WatchedFile(Protocol):
     """An open file whose name and content are watched."""
 
     path: Path
@@ -29,7 +29,7 @@ class Change:
     """Whether calls can still be answered from the open files, which were not overwritten."""
 
 
-def find_change(files: Sequence[Watched]) -> Change | None:
+def find_change(files: Sequence[WatchedFile]) -> Change | None:
     """Returns the worst change; None if no file changed."""
     for file in files:
         if file.is_altered:

@@ -24,7 +24,7 @@ from winnow.content_node.shard.bm25 import (
 from winnow.content_node.shard.inverting import invert
 from winnow.content_node.shard.row_filter import check_stop
 from winnow.content_node.shard.rows import RowMask, RowNumbers, ScoredRows
-from winnow.content_node.shard.words import Integers
+from winnow.content_node.shard.words import IntegerArray
 from winnow.inference.stop import Stop
 
 _ROUNDING = 1e-6
@@ -61,8 +61,8 @@ class Postings:
         self,
         *,
         starts: RowNumbers,
-        rows: Integers,
-        counts: Integers,
+        rows: IntegerArray,
+        counts: IntegerArray,
         lengths: NDArray[np.int64],
         check: Callable[[], None] = lambda: None,
     ) -> None:

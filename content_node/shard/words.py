@@ -13,7 +13,7 @@ from winnow.content_node.shard.bm25 import Terms, saturation_counts, sum_terms, 
 from winnow.files.stored_array import StoredArray
 
 
-class Integers(Protocol):
+class IntegerArray(Protocol):
     """Unsigned integers in memory or on disk."""
 
     def __len__(self) -> int: ...
@@ -26,7 +26,7 @@ class WordIndex:
 
     def __init__(
         self,
-        tokens: Integers,
+        tokens: IntegerArray,
         ends: NDArray[np.int64],
         check: Callable[[], None] = lambda: None,
     ) -> None:
@@ -71,7 +71,7 @@ class WordIndex:
 
 
 def _read_slices(
-    tokens: Integers, begins: NDArray[np.int64], ends: NDArray[np.int64]
+    tokens: IntegerArray, begins: NDArray[np.int64], ends: NDArray[np.int64]
 ) -> NDArray[np.unsignedinteger]:
     """Returns the joined tokens of all rows."""
     if isinstance(tokens, StoredArray):

@@ -27,7 +27,7 @@ from winnow.errors import DeadlineExceededError, IdentityError, OverloadedError,
 from winnow.journal.expiry import EXPIRY_HEADER, SKEW, PublishWindow, has_expired
 from winnow.journal.journal import JOURNAL, EntryBatch, JournalEntry
 from winnow.journal.publishing import publish
-from winnow.journal.pulling import messages, new_entries
+from winnow.journal.pulling import new_entries, pull_messages
 
 _log = structlog.get_logger("winnow.journal")
 _CONNECT_TIMEOUT = 3.0
@@ -106,7 +106,7 @@ class JetStreamJournal:
             self._check_range(after, await self._ensure_stream(streams))
             await self._check_key(streams, after, key)
             async with contextlib.aclosing(
-                messages(client, streams, self._stream, after)
+                pull_messages(client, streams, self._stream, after)
             ) as pulled:
                 async for batch in pulled:
                     entries = new_entries(after, map(_entry, batch))

@@ -36,7 +36,7 @@ _STATUSES_REQUEST_ENDED = ("404", "408", "409")
 """Statuses with which the server ends a request."""
 
 
-async def messages(
+async def pull_messages(
     client: Client, streams: JetStreamContext, stream: str, after: int
 ) -> AsyncGenerator[list[Msg], None]:
     """Yields lists of the messages after a sequence number as they arrive; lists may be empty.
