@@ -37,7 +37,7 @@ def check_live_log(shard: Path, start_replay: StartReplay) -> tuple[LogState, Tr
         check_no_log_files(log, acknowledged)
         return None
     if not os.access(log.parent, os.W_OK, effective_ids=True):
-        return check_log(log, acknowledged, start_replay)  # which copies its files
+        return check_log(log, acknowledged, start_replay)  # copies the log's files itself
     with tempfile.TemporaryDirectory(prefix="winnow-log-") as directory:
         copy = Path(directory) / log.name
         copy_database(log, copy)

@@ -23,8 +23,8 @@ Returns for each caller either the outcomes or the error for invalid writes.
 """
 Result = TypeVar("Result")
 MAX_BATCH_WRITES = 1_000
-"""Maximum number of writes of a transaction, which takes some tenths of a second while other writes
-wait.
+"""Maximum number of writes of a transaction. A full one takes some tenths of a second, while other
+writes wait.
 """
 MAX_QUEUED_WRITES = 20_000
 """Maximum number of writes that are queued or being stored: some seconds of work."""
@@ -53,8 +53,8 @@ class GroupCommit:
     ) -> None:
         """Calls `commit` in the thread, and `publish` on the event loop before callers get results.
 
-        `publish` makes stored writes visible. It is called after all work of the thread, even after
-        a failure.
+        `publish` makes stored writes visible. It is called each time that the thread finishes a
+        commit or other work, even after a failure.
         """
         self._commit, self._publish = commit, publish
         self._max_batch, self._max_queued = max_batch, max_queued
@@ -79,8 +79,8 @@ class GroupCommit:
             raise UnavailableError("the node is leaving, and takes no more writes")
         if self.queued_writes + len(writes) > max(self._max_queued, len(writes)):
             raise OverloadedError(
-                f"{are(self.queued_writes, 'write')} waiting to be stored, at most "
-                f"{self._max_queued}; try again",
+                f"{are(self.queued_writes, 'write')} waiting to be stored, the limit is "
+                f"{self._max_queued}: try again",
                 _RETRY_AFTER,
             )
         call = _QueuedCall(writes, deadline, asyncio.get_running_loop().create_future())

@@ -55,7 +55,8 @@ _MERGE_RETRY_AFTER = 2.0
 class LiveShard:
     """A shard that takes writes.
 
-    It implements `ShardWriter`. After a commit that changed it, questions search the new `view`.
+    Implements `ShardWriter`. After a commit that changed the shard, questions search the new
+    `view`.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class LiveShard:
         custody: Custody = OWNED,
         clock: Clock = time.monotonic,
     ) -> None:
-        """Serves what `open_live` has loaded; `words` has the counts of all writes of `state`."""
+        """Takes the parts that `open_live` has loaded; `words` counts all writes of `state`."""
         self._state, self._words, self._log = state, words, log
         self.custody = custody
         """Whether this copy takes the writes, or the copy of another node."""
@@ -80,7 +81,7 @@ class LiveShard:
         self._word_changes = words.changes(state.sequence)
         self._group = GroupCommit(self._commit, self._publish)
         self._broken_reason = ""
-        """Why no more writes are taken, after a durable write could not be applied."""
+        """Why the shard takes no more writes: a durable write could not be applied. Else empty."""
         self._last_write = clock()
         max_unmerged = 0 if limits.refusal else limits.max_unmerged
         metrics.observe_waiting(lambda: self._group.queued_writes, max_unmerged)
@@ -145,7 +146,7 @@ class LiveShard:
         return self.log_id.startswith(JOURNAL)
 
     def merge_backlog(self) -> MergeBacklog:
-        """The unmerged writes and deleted rows, by which a merge is decided."""
+        """Returns the unmerged writes and deleted rows, by which the policy decides on a merge."""
         view = self._served_view
         return MergeBacklog(
             passages=self._state.base.manifest.passages,
@@ -187,12 +188,13 @@ class LiveShard:
         )
 
     async def store_followed(self, writes: Sequence[LoggedWrite], log_id: str) -> None:
-        """Stores writes of the owner's log as they are; they follow the last write of this copy.
+        """Stores writes of the owner's log, which must follow the last write of this copy.
 
-        A half keeps their numbers, but not the passages of the other half. A log that does not
-        exist yet is created with the id `log_id`.
+        A half stores the writes of the other half's passages as writes that change nothing, so
+        that it has all sequence numbers. A log that does not exist yet is created with the id
+        `log_id`.
 
-        Raises IdentityError if `log_id` is another log than that of this copy. Raises as `write`.
+        Raises IdentityError if this copy follows another log than `log_id`. Raises as `write`.
         """
         if self.custody.parent is not None:
             log_id = log_id_of_half(log_id, self._limits.shard)
@@ -205,24 +207,24 @@ class LiveShard:
         await self._group.run_alone(partial(self._store_followed, writes, log_id))
 
     async def hand_over(self, node: str) -> int:
-        """Stops taking writes permanently, since another node takes them; returns the last write.
+        """Hands the writes of the shard over to `node` for good; returns the last write's number.
 
-        Without a `node` the halves of the shard take them.
+        An empty `node` means that the halves of the shard take the writes.
 
         Raises:
-            NotWritableError: the shard follows a journal: each replica takes writes.
-            IdentityError: the shard was handed over to another node.
+            NotWritableError: the shard follows a journal, so every replica takes writes.
+            IdentityError: the shard was handed over to another node before.
             UnavailableError: this copy is not the owner.
             OSError: the new owner cannot be recorded on the disk.
 
         """
         if self.follows_journal:
-            raise NotWritableError("a shard that follows a journal is not handed over")
+            raise NotWritableError("a shard that follows a journal cannot be handed over")
         await self._group.run_alone(partial(self._hand_over, node))
         return self.sequence
 
     async def take_over(self) -> None:
-        """Takes the writes of the shard from now on. The last owner must have handed it over.
+        """Makes this copy the owner of the shard. The last owner must have handed the shard over.
 
         Raises OSError if the owner cannot be recorded on the disk.
         """
@@ -234,14 +236,14 @@ class LiveShard:
         await self._served_sequence.wait(sequence, deadline)
 
     def logged_after(self, sequence: int, limit: int) -> list[LoggedWrite]:
-        """Reads up to `limit` served writes after `sequence` from the log. Use a thread.
+        """Reads up to `limit` served writes after `sequence` from the log. Blocks on the disk.
 
         Raises ArtefactError if the log lacks some of them, or is damaged.
         """
         return list(islice(self._log.read_after(sequence, self.sequence), limit))
 
     def hold_log(self, node: str, after: int) -> None:
-        """Keeps the writes after `after`, which a node still copies, in the log for a while."""
+        """Keeps the writes after `after` in the log for a while, because `node` copies them."""
         self._log.hold(node, after)
 
     async def check_writes(self, writes: Sequence[Write]) -> None:
@@ -296,7 +298,7 @@ class LiveShard:
         return await asyncio.to_thread(built_counts, self._state.base)
 
     async def changes(self, deadline: Deadline) -> WordChanges:
-        """Returns how the served writes of this shard changed these counts."""
+        """Returns the changes of the built word counts by the served writes of this shard."""
         deadline.check("word counts were read")
         return self._word_changes
 
@@ -311,8 +313,10 @@ class LiveShard:
         await self._group.run_alone(partial(self._switch_to, state))
 
     async def trim(self, upto: int) -> None:
-        """Removes the writes up to `upto` from the log, except those that the base lacks, or that
-        another node still copies. A former owner keeps all: the new one may lack some.
+        """Removes the writes up to `upto` from the log, except those that the base lacks or that
+        another node still copies.
+
+        A former owner removes no writes, because the new owner may lack some.
 
         Raises as `WriteLog.trim`.
         """
@@ -359,7 +363,7 @@ class LiveShard:
         """Decides writes, makes them durable, and applies them to the view."""
         if self._broken_reason:
             raise NotWritableError(self._broken_reason)
-        self._check_owner()  # it may have been handed over since the call was queued
+        self._check_owner()  # the shard may have been handed over since the call was queued
         started = time.perf_counter()
         try:
             # Replicas of every software version must decide a journal entry alike. So a journal
@@ -452,8 +456,9 @@ class LiveShard:
         old, new = self._state.base.manifest, base.manifest
         if new.log_id != self._log.log_id or new.sequence < old.sequence:
             raise ArtefactError(
-                f"a base of log {new.log_id or '(none)'} up to write {new.sequence} does not "
-                f"follow one of log {self._log.log_id} up to write {old.sequence}"
+                f"the merged base (log {new.log_id or '(none)'}, up to write {new.sequence}) does "
+                f"not continue the served base (log {self._log.log_id}, up to write "
+                f"{old.sequence})"
             )
         state = LiveState(base, self._log.log_id)
         catch_up(state, self._log)

@@ -30,7 +30,7 @@ class LiveState:
         """Starts without later writes; `log_id` is the id of the log, empty if there is none."""
         self.base = base
         self.sequence = base.manifest.sequence
-        """The number of the last write that was applied, or that the base holds."""
+        """The number of the last applied write; at first, of the last write that the base holds."""
         self._views = ViewBuilder(base)
         self._unmerged: dict[str, StoredVersion] = {}
         """The stored version of each id that writes after the base changed."""
@@ -50,7 +50,7 @@ class LiveState:
     def write_conflict(
         self, identifiers: Iterable[str], same: SamePassage = same_content
     ) -> WriteConflict:
-        """Returns an object that decides the next writes, whose ids are `identifiers`."""
+        """Returns the `WriteConflict` that decides the next writes; their ids are `identifiers`."""
         return WriteConflict(
             stored_version=self.stored_versions(set(identifiers)).get,
             load=self._load,

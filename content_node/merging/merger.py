@@ -25,7 +25,7 @@ from winnow.faultpoints import reach
 
 _log = structlog.get_logger("content_node")
 _CHECK_INTERVAL = 1.0
-"""Seconds between two checks whether to merge, which only read some counts."""
+"""Seconds between two checks whether to merge. A check only reads some counts."""
 
 Base = TypeVar("Base")
 Base_contra = TypeVar("Base_contra", contravariant=True)
@@ -48,7 +48,7 @@ class Mergeable(Protocol[Base_contra]):
         """The number of the last durable write."""
 
     def merge_backlog(self) -> MergeBacklog:
-        """The unmerged writes and deleted rows, by which a merge is decided."""
+        """Returns the unmerged writes and deleted rows, by which the policy decides on a merge."""
 
     async def swap(self, base: Base_contra) -> None:
         """Replaces the served base by `base`, with all later writes."""
@@ -83,11 +83,19 @@ class Merger(Generic[Base]):
         sleep: Sleep = asyncio.sleep,
         clock: Clock = time.monotonic,
     ) -> None:
-        """`new_merge` makes a merge of a base and the log up to a write.
+        """Prepares to merge `shard`; `run` begins.
 
-        `open_base` opens and verifies its result. `remove_obsolete` removes older generations once
-        the generation of a write is served. The shards of a node share `one_at_a_time`, which is
-        held while one of them is merged.
+        Args:
+            shard: the shard to merge.
+            policy: decides when to merge.
+            new_merge: creates a merge, given the directory of the base and the last write to merge.
+            open_base: opens and verifies the directory of a merged generation.
+            remove_obsolete: removes older generations, given the last write of the served one.
+            metrics: metrics of merges.
+            one_at_a_time: lock that all shards of a node share, so that one merges at a time.
+            sleep: waits for a number of seconds.
+            clock: returns the time in seconds.
+
         """
         self._shard, self._policy, self._metrics = shard, policy, metrics
         self._new_merge, self._open_base = new_merge, open_base
@@ -104,7 +112,7 @@ class Merger(Generic[Base]):
             failures = failures + 1 if await self._merge_if_due() is False else 0
 
     async def merge_now(self) -> None:
-        """Merges all writes so far, after a merge that is running; does nothing without writes.
+        """Waits for a running merge, and then merges all writes so far, if any are unmerged.
 
         Raises as `merge`.
         """
@@ -113,7 +121,7 @@ class Merger(Generic[Base]):
                 await self.merge(MergeReason.REQUESTED)
 
     async def _merge_if_due(self) -> bool | None:
-        """Merges if it is time; returns whether the merge succeeded, or None without a merge."""
+        """Merges if the policy asks for it; returns whether the merge succeeded, None without one."""
         async with self._one_at_a_time:
             return await self._check_and_merge()
 

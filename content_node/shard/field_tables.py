@@ -2,7 +2,7 @@
 
 The tables map each value of each field to its rows. For a field with many values they also map
 blocks of adjacent values to rows. A range query reads blocks, and single values only at its end.
-`row_filter` knows what a filter means.
+`row_filter` evaluates filters.
 """
 
 import json

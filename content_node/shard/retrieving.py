@@ -24,7 +24,7 @@ class Candidates:
     """Candidates of a shard for a question."""
 
     hits: tuple[Hit, ...]
-    """Passages that the front may choose to read, regardless of other shards; best first."""
+    """Passages that can be among those that the front reads, for any other shards; best first."""
     distances: tuple[float, ...]
     """Distances of the nearest passages, nearest first."""
     words: tuple[float, ...] = ()
