@@ -121,7 +121,7 @@ class Merger(Generic[Base]):
                 await self.merge(MergeReason.REQUESTED)
 
     async def _merge_if_due(self) -> bool | None:
-        """Merges if the policy asks for it; returns whether the merge succeeded, None without one."""
+        """Merges if the policy asks for it; returns whether it succeeded, None if not due."""
         async with self._one_at_a_time:
             return await self._check_and_merge()
 

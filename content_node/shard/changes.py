@@ -41,8 +41,8 @@ def find_change(files: Sequence[WatchedFile]) -> Change | None:
     for file in files:
         if not file.has_its_path:
             return Change(
-                f"{file.path} was replaced or deleted while it was served: check what is "
-                "there now, and start the node again",
+                f"{file.path} was replaced or deleted while it was served: check the directory, "
+                "and start the node again",
                 readable=True,
             )
     return None

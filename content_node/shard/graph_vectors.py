@@ -42,7 +42,7 @@ class GraphVectors:
             or _HEADER.size + rows * self._stride > file.size
         ):
             raise ArtefactError(
-                f"{file.path} does not hold vectors of {dimension} values: build it again"
+                f"{file.path} does not hold vectors of {dimension} values: build the index again"
             )
         self._offsets = np.full(rows, -1, np.int64)
         """Byte offset of each row's vector in the file."""
@@ -54,7 +54,7 @@ class GraphVectors:
             )
         self._offsets[labels] = _HEADER.size + np.arange(rows) * self._stride + vector
         if (self._offsets < 0).any():
-            raise ArtefactError(f"{file.path} has two vectors of one row: build it again")
+            raise ArtefactError(f"{file.path} has two vectors of one row: build the index again")
         self.equal_groups = [labels.astype(np.int64)[group] for group in group_equal(hashes)]
         """Groups of rows with equal vectors, from `group_equal`."""
 

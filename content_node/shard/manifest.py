@@ -285,7 +285,7 @@ def _check_format(path: Path, text: str, content: dict[str, Any]) -> None:
     if not isinstance(version, int) or version not in _FORMATS:
         raise ArtefactError(
             f"{path} has format {version!r}, this version reads {_FORMATS[0]} to {_FORMATS[-1]}: "
-            "build it again with `winnow index build`"
+            "build the index again with `winnow index build`"
         )
     # a manifest with a checksum is not of format 1, even if it claims to be
     if (version >= _FIRST_CHECKSUM_FORMAT or CHECKSUM_FIELD in content) and not has_valid_checksum(

@@ -91,7 +91,9 @@ def open_shard(
     except ArtefactError:
         raise
     except Exception as error:  # a file with a valid checksum may still have invalid content
-        raise ArtefactError(f"{directory} cannot be loaded: {error!r}: build it again") from error
+        raise ArtefactError(
+            f"{directory} cannot be loaded: {error!r}: build the index again"
+        ) from error
 
 
 def _open(

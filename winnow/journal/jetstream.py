@@ -149,7 +149,7 @@ class JetStreamJournal:
         _log.debug("NATS client error", error=repr(error), journal=self._name)
 
     async def _ensure_stream(self, streams: JetStreamContext) -> StreamInfo:
-        """Returns the info of the stream, which it creates if needed."""
+        """Returns the info of the stream; creates the stream if it is missing."""
         try:
             return await streams.stream_info(self._stream)
         except nats.js.errors.NotFoundError:
@@ -180,8 +180,9 @@ class JetStreamJournal:
             )
 
     async def _check_key(self, streams: JetStreamContext, sequence: int, key: str) -> None:
-        """Raises IdentityError if an entry has another key: a server that lost its last entries
-        reuses their sequence numbers.
+        """Raises IdentityError if the entry `sequence` has another key than `key`.
+
+        A server that lost its last entries gives their sequence numbers to later entries.
         """
         if not key:
             return

@@ -61,8 +61,8 @@ class Journal(Protocol):
         may have expired when it is stored; see `JournalEntry.expired`.
 
         Raises OverloadedError if the log is full. Raises UnavailableError or DeadlineExceededError
-        if the entry was not acknowledged in time. Then the entry is not stored, precedes all later
-        entries, or has expired.
+        if the entry was not acknowledged in time. Then the entry is not stored, or it precedes all
+        later entries, or it has expired.
         """
 
     def read(self, after: int, key: str = "") -> AsyncGenerator[EntryBatch, None]:

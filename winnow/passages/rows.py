@@ -69,7 +69,7 @@ def parse_rows(
 def _rows(
     parse: Parser, number: int, line: bytes, documents: bool, validate: Validator
 ) -> list[Row] | list[BadRow]:
-    """Returns the passages of a line, or one bad row if any of them is invalid."""
+    """Returns the passages of a line, or one bad row if the line or any passage is invalid."""
     try:
         text = line.decode("utf-8").rstrip("\r\n")
         parsed = parse(number, text) if text.strip() else None
@@ -79,7 +79,7 @@ def _rows(
         return [BadRow(number, str(error))]
     if parsed is None:
         return []
-    # a document without words has no passages, so it is validated itself
+    # a document without words has no passages: validating the document itself reports why
     passages = (list(cut(parsed)) if documents else []) or [parsed]
     for passage in passages:
         reason = "; ".join(f"{each.field} {each.description}" for each in validate(passage))
