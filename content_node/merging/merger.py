@@ -132,7 +132,7 @@ class Merger(Generic[Base]):
                 await self._cleanup.run(self._shard.merged)
             backlog = self._shard.merge_backlog()
             self._metrics.holes.set(backlog.dead)
-            reason = self._policy.reason(backlog)
+            reason = self._policy.merge_reason(backlog)
             if reason is None:
                 return None
             with self._metrics.running.track_inprogress():

@@ -59,7 +59,7 @@ class MergePolicy:
     Half of this number always causes a merge, because more writes arrive while the merge runs.
     """
 
-    def reason(self, backlog: MergeBacklog) -> MergeReason | None:
+    def merge_reason(self, backlog: MergeBacklog) -> MergeReason | None:
         """Returns why the shard should be merged now; None if it should not."""
         if not backlog.writes:
             return None

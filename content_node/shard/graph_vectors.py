@@ -50,7 +50,7 @@ class GraphVectors:
         if rows and labels.max() >= rows:
             raise ArtefactError(
                 f"{file.path} has a vector of row {labels.max()}, the shard has {rows} rows: build "
-                "it again"
+                "the index again"
             )
         self._offsets[labels] = _HEADER.size + np.arange(rows) * self._stride + vector
         if (self._offsets < 0).any():
