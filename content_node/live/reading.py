@@ -165,7 +165,7 @@ def _checked_writes(
 
 
 def _check_pages(connection: sqlite3.Connection) -> None:
-    """Raises ArtefactError for damaged pages, even of free space: they would spoil later writes."""
+    """Raises ArtefactError for damaged pages. Damaged free pages count: later writes use them."""
     (fault,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     if fault != "ok":
         raise ArtefactError(str(fault))

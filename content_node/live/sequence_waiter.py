@@ -19,7 +19,7 @@ class SequenceWaiter:
         self._arrivals = itertools.count()
 
     def advance(self, sequence: int) -> None:
-        """Records that a write is served; wakes the questions that wait for it or earlier ones."""
+        """Records that the write `sequence` is served; wakes the questions that waited for that."""
         self.sequence = max(self.sequence, sequence)
         while self._waiters and self._waiters[0][0] <= self.sequence:
             future = heapq.heappop(self._waiters)[-1]

@@ -97,7 +97,7 @@ class LiveShard:
         return self._state.base
 
     def change(self) -> Change | None:
-        """Checks the files of the served base; returns their change, or None without one."""
+        """Checks the files of the served base; returns how they changed, None if they did not."""
         while True:
             base = self._state.base
             change = base.file_change()
@@ -309,7 +309,7 @@ class LiveShard:
             ArtefactError: `base` and the log do not belong together; the old base stays served.
 
         """
-        state = await asyncio.to_thread(self._load, base)
+        state = await asyncio.to_thread(self._prepare_state, base)
         await self._group.run_alone(partial(self._switch_to, state))
 
     async def trim(self, upto: int) -> None:
@@ -333,12 +333,12 @@ class LiveShard:
 
     def _commit(self, calls: Sequence[Sequence[Write]]) -> list[list[Written] | Exception]:
         """Stores the valid calls in one transaction; runs in the commit thread."""
-        faults = [self._fault(writes) for writes in calls]
-        valid = [writes for writes, fault in zip(calls, faults, strict=True) if fault is None]
+        errors = [self._validation_error(writes) for writes in calls]
+        valid = [writes for writes, error in zip(calls, errors, strict=True) if error is None]
         stored = iter(self._store(valid))
-        return [fault or next(stored) for fault in faults]
+        return [error or next(stored) for error in errors]
 
-    def _fault(self, writes: Sequence[Write]) -> Exception | None:
+    def _validation_error(self, writes: Sequence[Write]) -> Exception | None:
         """Returns the error of the writes of one call; None if they are valid."""
         try:
             self._limits.check(writes)
@@ -451,8 +451,8 @@ class LiveShard:
         self._last_write = self._clock() if writes else self._last_write
         self.view = self._state.view
 
-    def _load(self, base: StoredSegment) -> LiveState:
-        """Returns the state of the next base with the writes that the log has now."""
+    def _prepare_state(self, base: StoredSegment) -> LiveState:
+        """Returns the state of `base` with the later writes that the log has now."""
         old, new = self._state.base.manifest, base.manifest
         if new.log_id != self._log.log_id or new.sequence < old.sequence:
             raise ArtefactError(

@@ -53,7 +53,7 @@ class LiveState:
         """Returns the `WriteConflict` that decides the next writes; their ids are `identifiers`."""
         return WriteConflict(
             stored_version=self.stored_versions(set(identifiers)).get,
-            load=self._load,
+            load=self._load_passage,
             sequence=self.sequence,
             rows=self._views.rows,
             same=same,
@@ -104,7 +104,7 @@ class LiveState:
         self.sequence = new[-1].sequence
         self._views.set_position(self.sequence, self._log_id)
 
-    def _load(self, row: int) -> PassageAndWords:
+    def _load_passage(self, row: int) -> PassageAndWords:
         stored = self.view.load(row)
         return stored.passage, pack_ids((*stored.title_ids, *stored.tokens.ids))
 

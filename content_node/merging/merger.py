@@ -1,7 +1,7 @@
-"""Merges a shard from time to time while it is served: a task of the node.
+"""Background task that merges a shard from time to time while the node serves the shard.
 
-The policy decides when, a child process merges, and the shard swaps its base. After a failure the
-shard serves the same base as before, and the merge is retried later.
+The policy decides when to merge, a child process merges, and the shard replaces its base. After a
+failure the shard serves the same base as before, and the merge is retried later.
 """
 
 import asyncio
@@ -83,11 +83,11 @@ class Merger(Generic[Base]):
         sleep: Sleep = asyncio.sleep,
         clock: Clock = time.monotonic,
     ) -> None:
-        """Prepares to merge `shard`; `run` begins.
+        """Prepares to merge `shard`; call `run` to start.
 
         Args:
             shard: the shard to merge.
-            policy: decides when to merge.
+            policy: the policy that decides when to merge.
             new_merge: creates a merge, given the directory of the base and the last write to merge.
             open_base: opens and verifies the directory of a merged generation.
             remove_obsolete: removes older generations, given the last write of the served one.

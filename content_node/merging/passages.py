@@ -65,14 +65,14 @@ class RowCounts:
 
 
 class MergedPassages:
-    """Fills the new database: call `count`, then `renumber` if needed, then `copy` and `close`."""
+    """Fills the new database: call `count_rows`, `renumber_rows` if needed, `copy` and `close`."""
 
     def __init__(
         self, *, target: Path, base: Path, log: Path, rows: int, log_range: LogRange
     ) -> None:
         """Opens the databases; `rows` is the number of rows of the base, including holes.
 
-        Nobody may write to the base meanwhile; the log may get later writes. All methods raise
+        No process may write to the base meanwhile; the log may get later writes. All methods raise
         sqlite3.Error if a database cannot be used.
         """
         self._rows, self._range = rows, log_range
@@ -86,7 +86,7 @@ class MergedPassages:
         self._has_versions = "sequence" in columns
         self._counts = RowCounts(rows, 0)
 
-    def count(self) -> RowCounts:
+    def count_rows(self) -> RowCounts:
         """Finds and counts the rows of the next generation. They keep their numbers in the node.
 
         Raises ArtefactError if a write of the range is missing.
@@ -105,13 +105,13 @@ class MergedPassages:
         self._counts = RowCounts(self._rows + puts, self._count_passages())
         return self._counts
 
-    def dead(self) -> list[int]:
+    def dead_rows(self) -> list[int]:
         """Lists the rows of the base and of later puts whose passages were replaced or deleted."""
         dead = [row for (row,) in self._connection.execute("SELECT row FROM dead")]
         added = {row for (row,) in self._connection.execute("SELECT row FROM added")}
         return dead + [row for row in range(self._rows, self._counts.rows) if row not in added]
 
-    def renumber(self) -> RowCounts:
+    def renumber_rows(self) -> RowCounts:
         """Renumbers the rows that hold a passage from 0, in their order; returns the new counts."""
         self._connection.execute(queries.NUMBER_KEPT)
         self._connection.execute(queries.NUMBER_ADDED)

@@ -25,7 +25,7 @@ class MergeReason(Enum):
     HOLES = "holes"
     IDLE = "idle"
     REQUESTED = "requested"
-    """A program asked for it."""
+    """A caller of `Merger.merge_now` requested the merge."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

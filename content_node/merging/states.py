@@ -1,4 +1,4 @@
-"""Carries precomputed states to the next generation: copies known states, computes some others."""
+"""Carries precomputed states to the next generation: copies known ones, computes missing ones."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -110,10 +110,10 @@ def _check_log_id(passages: MergedPassages, base: ShardManifest, upto: int) -> s
 
 
 def _count_rows(passages: MergedPassages) -> tuple[RowCounts, bool]:
-    """Counts the rows, and renumbers them if needed; returns the counts and whether it did so."""
-    counts = passages.count()
+    """Counts the rows, and renumbers them if needed; returns the counts, True if renumbered."""
+    counts = passages.count_rows()
     if needs_renumbering(counts.rows, counts.holes):
-        return passages.renumber(), True
+        return passages.renumber_rows(), True
     return counts, False
 
 
@@ -130,7 +130,7 @@ def _graph(
             manifest.m,
             manifest.ef_construction,
         )
-    puts, dead = passages.put_vectors(), passages.dead()
+    puts, dead = passages.put_vectors(), passages.dead_rows()
     return extend_graph(base.files[manifest.graph], manifest.dimension, counts.rows, puts, dead)
 
 

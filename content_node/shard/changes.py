@@ -1,4 +1,4 @@
-"""Detects changes of a shard's files on disk while it is served. Pure."""
+"""Detects changes of a shard's files on disk while the shard is served. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

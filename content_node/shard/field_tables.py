@@ -145,7 +145,7 @@ def write_tables(
         connection.execute(table)
     columns = _collect_columns(connection.execute(_METADATA) if passages is None else passages)
     for key, column in sorted(columns.items()):
-        index = column.sorted(key[1])
+        index = column.to_index(key[1])
         connection.execute(
             "INSERT INTO fields VALUES (?, ?, ?)", (*key, index.all_rows().tobytes())
         )

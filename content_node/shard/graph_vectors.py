@@ -1,7 +1,7 @@
-"""Reads vectors by row from the file of a graph, so memory holds them only once.
+"""Reads vectors by row from the file of a graph, so that memory holds each vector only once.
 
 hnswlib 0.8.0 writes a header, then for each vector its links, the vector and its label. hnswlib's
-own method makes a Python float of every value and blocks all other threads.
+own method to read vectors makes a Python float of every value and blocks all other threads.
 """
 
 import struct

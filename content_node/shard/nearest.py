@@ -1,7 +1,7 @@
 """Searches nearest vectors, by graph or exactly.
 
-Both use hnswlib, so both return the same distance of two vectors, bit for bit. All distances are
-squared Euclidean distances.
+Both searches use hnswlib, so they compute the same distance of two vectors, bit for bit. All
+distances are squared Euclidean distances.
 """
 
 import math

@@ -24,7 +24,7 @@ class Candidates:
     """Candidates of a shard for a question."""
 
     hits: tuple[Hit, ...]
-    """Passages that can be among those that the front reads, for any other shards; best first."""
+    """Passages that the front may read, depending on the hits of other shards; best first."""
     distances: tuple[float, ...]
     """Distances of the nearest passages, nearest first."""
     words: tuple[float, ...] = ()

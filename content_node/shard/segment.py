@@ -28,8 +28,8 @@ Vector = NDArray[np.float32]
 class Segment(ABC):
     """Passages in rows 0 to `rows` - 1. Safe to use from several threads.
 
-    All methods raise ArtefactError if a file was changed after it was verified. Methods with a
-    `stop` raise StoppedError once it is set.
+    All methods raise ArtefactError if a file was changed after its verification. Methods with the
+    parameter `stop` raise StoppedError once `stop` is set.
     """
 
     rows: int

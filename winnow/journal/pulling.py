@@ -19,7 +19,7 @@ from winnow.errors import UnavailableError
 from winnow.journal.journal import JournalEntry
 
 _BATCH_MESSAGES = 256
-"""Limit of messages of one request. A message has kilobytes, and at most a megabyte."""
+"""Limit of messages of one request. A message has some kilobytes, at most a megabyte."""
 _BATCH_BYTES = 8 * 1024 * 1024
 """Limit of bytes of one request."""
 _HEARTBEAT = 1.0

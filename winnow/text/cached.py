@@ -45,7 +45,7 @@ class CachedTextEncoder:
         """Returns the cached encoding, or a new one. Its arrays are read-only.
 
         Clients that wait for the same text get it at the earliest turn of any of them. If the
-        encoder refuses one of these clients, the others go on waiting.
+        encoder refuses one of these clients, the others keep waiting.
         """
         key = _key(ids)
         if (cached := self._cache.get(key)) is not None:
