@@ -16,11 +16,11 @@ from winnow.content_node.live.reading import (
     check_log,
     log_path,
 )
-from winnow.content_node.live.schema import LogState, TrimmedWrites
+from winnow.content_node.live.schema import State, TrimmedWrites
 from winnow.errors import ArtefactError, UnavailableError
 
 
-def check_live_log(shard: Path, start_replay: StartReplay) -> tuple[LogState, TrimmedWrites] | None:
+def check_live_log(shard: Path, start_replay: StartReplay) -> tuple[State, TrimmedWrites] | None:
     """Checks the whole log of a shard while a node may be writing to it; None if there is no log.
 
     The function that `start_replay` returns gets every write acknowledged before this call. The

@@ -10,7 +10,7 @@ import structlog
 
 from winnow.content_node.live.reading import BUSY_TIMEOUT, wal_path
 from winnow.content_node.live.schema import (
-    LogState,
+    State,
     TrimmedWrites,
     create_tables,
     get_trimmed,
@@ -54,7 +54,7 @@ def connect(path: Path, timeout: float = BUSY_TIMEOUT) -> sqlite3.Connection:
 
 def create_log(
     path: Path, log_id: str, trimmed: TrimmedWrites | None = None
-) -> tuple[LogState, TrimmedWrites]:
+) -> tuple[State, TrimmedWrites]:
     """Creates an empty log under another name and renames it, so that no partial log ever appears.
 
     Its first write comes after the last one of `trimmed`. Without `trimmed`, it is write 1.

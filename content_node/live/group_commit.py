@@ -1,6 +1,6 @@
-"""Group commit: writes that arrive while a transaction is being stored share the next one.
+"""Group commit: writes that arrive while a transaction is being stored share the next transaction.
 
-Callers use it on the event loop. A single thread runs all commits, so that none overlap.
+Callers run on the event loop. A single thread runs all commits, so that commits never overlap.
 """
 
 import asyncio

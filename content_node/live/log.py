@@ -25,7 +25,7 @@ from winnow.content_node.live.locks import LOCK_FILE, AlternatingLock, Directory
 from winnow.content_node.live.reading import read_writes
 from winnow.content_node.live.schema import (
     INSERT,
-    LogState,
+    State,
     TrimmedWrites,
     get_state,
     get_trimmed,
@@ -57,7 +57,7 @@ class WriteLog:
         self,
         path: Path,
         directory_lock: DirectoryLock | None = None,
-        position: tuple[LogState, TrimmedWrites] | None = None,
+        position: tuple[State, TrimmedWrites] | None = None,
         log_id: str = "",
     ) -> None:
         """Holds a log that `open_log` has checked.
@@ -67,12 +67,12 @@ class WriteLog:
         """
         self.path = path
         self._directory_lock = directory_lock
-        self._state: LogState | None = None
+        self._state: State | None = None
         self._trimmed: TrimmedWrites | None = None
         if position is not None:
             self._state, self._trimmed = position
         self._new_id = log_id
-        self._uncertain_states: set[LogState] = set()
+        self._uncertain_states: set[State] = set()
         """States that may be on disk instead of `_state`: a failed commit may have reached it."""
         self._connection: sqlite3.Connection | None = None
         self._acknowledged: AcknowledgedFile | None = None
@@ -223,7 +223,7 @@ class WriteLog:
         return trimmed
 
     @contextlib.contextmanager
-    def _transaction(self) -> Iterator[tuple[sqlite3.Connection, LogState]]:
+    def _transaction(self) -> Iterator[tuple[sqlite3.Connection, State]]:
         """Begins a transaction. The caller commits it; otherwise it is rolled back."""
         try:
             connection, state = self._open_for_writing()
@@ -252,7 +252,7 @@ class WriteLog:
             with contextlib.suppress(sqlite3.Error):
                 connection.close()
 
-    def _open_for_writing(self) -> tuple[sqlite3.Connection, LogState]:
+    def _open_for_writing(self) -> tuple[sqlite3.Connection, State]:
         """Returns the connection and the state of the log; opens or creates what is missing."""
         if self._closed:
             raise NotWritableError(f"{self.path} was closed: the node is shutting down")

@@ -19,7 +19,7 @@ from winnow.content_node.live.reading import (
     log_path,
     wal_path,
 )
-from winnow.content_node.live.schema import LogState, TrimmedWrites
+from winnow.content_node.live.schema import State, TrimmedWrites
 from winnow.content_node.live.wal import unfinished_bytes
 from winnow.content_node.shard.manifest import ShardManifest
 from winnow.errors import ArtefactError
@@ -92,7 +92,7 @@ def _lock(path: Path, feeding: bool) -> DirectoryLock | None:
         raise ArtefactError(f"cannot lock {path}: {error.strerror}") from error
 
 
-def _check(path: Path, start_replay: StartReplay) -> tuple[LogState, TrimmedWrites] | None:
+def _check(path: Path, start_replay: StartReplay) -> tuple[State, TrimmedWrites] | None:
     """Checks and replays a log; returns its position, or None if there is no log."""
     acknowledged = read_acknowledged(path.with_name(ACKNOWLEDGED_FILE))
     if not path.exists():
@@ -112,7 +112,7 @@ def _check(path: Path, start_replay: StartReplay) -> tuple[LogState, TrimmedWrit
         )
     if acknowledged is None and state.last:
         _log.warning(
-            "log accepted without its acknowledgement file, which is missing",
+            "log accepted without its acknowledgement file",
             missing=str(path.with_name(ACKNOWLEDGED_FILE)),
             last=state.last,
         )

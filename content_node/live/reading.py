@@ -14,7 +14,7 @@ from pathlib import Path
 from winnow.content_node.live.acknowledged import AcknowledgedWrite
 from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.live.schema import (
-    LogState,
+    State,
     TrimmedWrites,
     get_state,
     get_trimmed,
@@ -93,7 +93,7 @@ def read_word_tally(log: Path, up_to: int) -> WordTally:
     return words
 
 
-def read_state(log: Path) -> LogState | None:
+def read_state(log: Path) -> State | None:
     """Reads the state of a log while a node may be writing to it; None if there is no log.
 
     Raises:
@@ -111,7 +111,7 @@ def check_log(
     acknowledged: AcknowledgedWrite | None,
     start_replay: StartReplay,
     copy: Path | None = None,
-) -> tuple[LogState, TrimmedWrites]:
+) -> tuple[State, TrimmedWrites]:
     """Reads a whole log, and checks it against the last acknowledged write.
 
     If a `copy` is given, it is read instead of the log. Otherwise no process may write to the log
@@ -140,7 +140,7 @@ def check_log(
 def _checked_writes(
     readable: Path,
     log: Path,
-    state: LogState,
+    state: State,
     trimmed: TrimmedWrites,
     acknowledged: AcknowledgedWrite,
 ) -> Iterator[LoggedWrite]:

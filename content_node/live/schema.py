@@ -56,7 +56,7 @@ _DELETION = (None,) * 7
 
 
 @dataclass(frozen=True, slots=True)
-class LogState:
+class State:
     """The id of a log, and the position at which it ends."""
 
     log_id: str
@@ -80,10 +80,10 @@ class TrimmedWrites:
     """The changes of word counts by the trimmed writes."""
 
 
-def create_tables(connection: sqlite3.Connection, log_id: str) -> LogState:
+def create_tables(connection: sqlite3.Connection, log_id: str) -> State:
     """Creates the tables of a new log, without committing; returns its state."""
     link = first_link(log_id, 0)
-    state = LogState(log_id, 0, link)
+    state = State(log_id, 0, link)
     for statement in SCHEMA.split(";\n"):
         connection.execute(statement)
     put_state(connection, state)
@@ -91,7 +91,7 @@ def create_tables(connection: sqlite3.Connection, log_id: str) -> LogState:
     return state
 
 
-def put_state(connection: sqlite3.Connection, state: LogState) -> None:
+def put_state(connection: sqlite3.Connection, state: State) -> None:
     """Writes the state of the log."""
     values = (state.log_id, state.last, state.link, state.journal_position)
     connection.execute(
@@ -99,12 +99,12 @@ def put_state(connection: sqlite3.Connection, state: LogState) -> None:
     )
 
 
-def get_state(connection: sqlite3.Connection) -> LogState:
+def get_state(connection: sqlite3.Connection) -> State:
     """Reads the state of the log; raises ArtefactError if it is damaged."""
-    return LogState(*_checked(connection, "SELECT log_id, last, link, place, checksum FROM state"))
+    return State(*_checked(connection, "SELECT log_id, last, link, place, checksum FROM state"))
 
 
-def roll_back(connection: sqlite3.Connection, state: LogState) -> None:
+def roll_back(connection: sqlite3.Connection, state: State) -> None:
     """Restores an earlier state of the log and removes later writes, without committing."""
     connection.execute("DELETE FROM writes WHERE sequence > ?", (state.last,))
     put_state(connection, state)

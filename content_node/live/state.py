@@ -1,7 +1,7 @@
 """The state of a shard with its writes: the stored version of each id, and the view.
 
-Replaying the log and committing to it give the same state, since both apply logged writes. Used by
-one thread at a time.
+Replaying the log and committing to the log give the same state, since both apply logged writes. The
+state is used by one thread at a time.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

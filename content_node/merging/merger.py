@@ -171,7 +171,7 @@ class Merger(Generic[Base]):
         if merged.without_states:
             _log.warning(
                 "passages were left without states by the merge; "
-                f"{states_command(Path(merged.directory))} makes them for a split reader",
+                f"{states_command(Path(merged.directory))} computes the states for a split reader",
                 reason=merged.without_states,
             )
         await self._cleanup.run(self._shard.merged)

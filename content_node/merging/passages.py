@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.content_node.live.schema import LogState, get_state
+from winnow.content_node.live.schema import State, get_state
 from winnow.content_node.merging import queries
 from winnow.content_node.shard.field_tables import write_tables
 from winnow.content_node.shard.schema import SCHEMA
@@ -148,7 +148,7 @@ class MergedPassages:
                 yield _chunk(range(first, first + len(vectors)), vectors)
             first += len(vectors)
 
-    def log_state(self) -> LogState:
+    def log_state(self) -> State:
         """Reads the state of the log."""
         return get_state(self._connection)
 

@@ -74,8 +74,8 @@ class Journal(Protocol):
             after: sequence number of the last entry that was read.
             key: key of that entry; empty if unknown.
 
-        Raises IdentityError if the journal lacks entries that follow, ends before `after`, or has
-        another key there: it has lost acknowledged entries.
+        Raises IdentityError if the journal has lost acknowledged entries: it lacks entries after
+        `after`, ends before `after`, or its entry `after` has another key.
 
         """
 

@@ -14,7 +14,7 @@ from winnow.domain.passage import Passage
 from winnow.domain.write import FedPassage, Put
 
 _MAX_EXACT_INTEGER = 2**53
-"""Integers up to this are exact as doubles, and are written without a fraction."""
+"""Integers up to this limit are exact as doubles, and are written without a fraction."""
 _DIGEST_BYTES = 32
 """Length of a digest; long enough that collisions cannot be found."""
 _FORM_NAME = b"winnow passage 1"

@@ -1,7 +1,7 @@
 """Inverse document frequencies and mean length, for BM25 (Robertson and Zaragoza, 2009). Pure.
 
-Front and content nodes share these two functions, so that their weights agree bit for bit on one
-processor.
+Front and content nodes share these two functions, so that their weights agree bit for bit on
+processors of one kind.
 """
 
 import numpy as np
