@@ -47,8 +47,8 @@ class ViewBuilder:
         passages = self._view.passages + self._view.rows - rows_before - deleted
         self._view = replace(self._view, passages=passages)
 
-    def label(self, sequence: int, log_id: str) -> None:
-        """Sets the log of the view, and the last write that the view contains."""
+    def set_position(self, sequence: int, log_id: str) -> None:
+        """Sets the id of the view's log, and the number of the last write in the view."""
         generation = live_generation(self._base, log_id)
         self._view = replace(self._view, generation=generation, sequence=sequence, log_id=log_id)
 

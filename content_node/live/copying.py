@@ -16,11 +16,11 @@ from winnow.content_node.live.reading import (
     check_log,
     log_path,
 )
-from winnow.content_node.live.schema import State, Trimmed
+from winnow.content_node.live.schema import State, TrimmedWrites
 from winnow.errors import ArtefactError, UnavailableError
 
 
-def check_live_log(shard: Path, start_replay: StartReplay) -> tuple[State, Trimmed] | None:
+def check_live_log(shard: Path, start_replay: StartReplay) -> tuple[State, TrimmedWrites] | None:
     """Checks the whole log of a shard while a node may be writing to it; None if there is no log.
 
     The function that `start_replay` returns gets every write acknowledged before this call. The
@@ -37,7 +37,7 @@ def check_live_log(shard: Path, start_replay: StartReplay) -> tuple[State, Trimm
         check_no_log_files(log, acknowledged)
         return None
     if not os.access(log.parent, os.W_OK, effective_ids=True):
-        return check_log(log, acknowledged, start_replay)  # which copies its files
+        return check_log(log, acknowledged, start_replay)  # copies the log's files itself
     with tempfile.TemporaryDirectory(prefix="winnow-log-") as directory:
         copy = Path(directory) / log.name
         copy_database(log, copy)

@@ -1,8 +1,9 @@
 """Custody of a shard's copy: whether it takes the writes, or another copy does.
 
 While a shard moves, two nodes have a copy of it with the same log. While it is split, its halves
-are copies of it, too, each with a part of its passages. At any moment at most one copy takes the
-writes of a passage. A small file beside the log records it, so that this holds after a crash, too.
+count as copies, each with a part of the passages. At any moment at most one copy takes the writes
+of a passage. A small file beside the log records the custody, so that this holds after a crash,
+too.
 """
 
 import json
@@ -19,7 +20,7 @@ CUSTODY_FILE = "custody.json"
 
 
 class Role(str, Enum):
-    """What a copy of a shard does during a move."""
+    """What a copy of a shard does during a move or a split."""
 
     OWNER = "owner"
     """This copy of the shard takes the writes."""
@@ -31,18 +32,18 @@ class Role(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Custody:
-    """The role of a copy, and the other node of the move."""
+    """The role of a copy of a shard, with the other node of a move or the parent in a split."""
 
     role: Role = Role.OWNER
     node: str = ""
-    """Name of the owner that is followed, or of the node that got the shard.
+    """For a follower, the owner's node; for a former owner, the node that got the shard.
 
-    Empty for an owner, and in a split, whose halves are on the same node.
+    Empty for an owner, and in a split, because both halves are on the same node.
     """
     moves: int = 0
-    """Number of times that the shard was handed over until its owner, or this copy, got it.
+    """Number of times that the shard had been handed over when the owner, or this copy, got it.
 
-    Of two copies that claim to be the owner, reports of the one with fewer moves are out of date.
+    If two copies claim to be the owner, the report of the one with fewer moves is out of date.
     """
     parent: int | None = None
     """Number of the shard that a half follows; None for a copy of the whole shard."""
@@ -86,8 +87,8 @@ def read_custody(shard: Path) -> Custody:
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         # taking writes by mistake would lose them: the other copy may be the owner
         raise ArtefactError(
-            f"{path} is damaged or cannot be read: {error}: delete this copy of the shard if "
-            "another node serves the shard, or else only this file"
+            f"{path} is damaged or cannot be read: {error}: if another node serves the shard, "
+            "delete this copy of the shard; otherwise delete only this file"
         ) from error
 
 

@@ -11,7 +11,7 @@ import structlog
 from winnow.content_node.live.reading import BUSY_TIMEOUT, wal_path
 from winnow.content_node.live.schema import (
     State,
-    Trimmed,
+    TrimmedWrites,
     create_tables,
     get_trimmed,
     put_state,
@@ -52,14 +52,17 @@ def connect(path: Path, timeout: float = BUSY_TIMEOUT) -> sqlite3.Connection:
     return connection
 
 
-def create_log(path: Path, log_id: str, trimmed: Trimmed | None = None) -> tuple[State, Trimmed]:
+def create_log(
+    path: Path, log_id: str, trimmed: TrimmedWrites | None = None
+) -> tuple[State, TrimmedWrites]:
     """Creates an empty log under another name and renames it, so that no partial log ever appears.
 
-    It begins after the writes that are `trimmed`; None for those of a new log.
+    Its first write comes after the last one of `trimmed`. Without `trimmed`, it is write 1.
 
     Raises:
         NotWritableError: there is a log already.
-        OSError: it cannot be created; `sqlite3.Error` as well.
+        OSError: the log cannot be created.
+        sqlite3.Error: the log cannot be created.
 
     """
     if path.exists():
@@ -98,7 +101,8 @@ def truncate_wal(log: Path) -> bool:
     """Moves all pages into the database and truncates the write-ahead log to 0 bytes.
 
     Returns False, and does not truncate the file, while another connection reads from it. The
-    caller keeps writers away; right after `checkpoint` this takes a moment. Raises as `checkpoint`.
+    caller must keep writers away, but only briefly if `checkpoint` has just run. Raises as
+    `checkpoint`.
     """
     return _checkpoint(log, "TRUNCATE")
 

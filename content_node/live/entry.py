@@ -27,8 +27,8 @@ class LoggedWrite:
     removed_words: bytes | None
     """Packed words of the passage that the write replaced or deleted; None if there was none."""
 
-    def emptied(self) -> "LoggedWrite":
-        """A write with the same number that changes nothing: a deletion of a missing passage."""
+    def as_no_op(self) -> "LoggedWrite":
+        """Returns a write with this number and no effect: a deletion of a missing passage."""
         return replace(self, version=None, put=None, removed_words=None)
 
 
@@ -57,5 +57,5 @@ def next_link(previous: bytes, write: LoggedWrite) -> bytes:
 
 
 def first_link(log_id: str, sequence: int) -> bytes:
-    """Returns the link before the first write of a log; that write comes after `sequence`."""
+    """Returns the link that precedes the first write of a log, whose number is `sequence` + 1."""
     return hashlib.blake2b(f"{log_id} {sequence}".encode(), digest_size=LINK_BYTES).digest()

@@ -1,6 +1,6 @@
-"""Group commit: writes that arrive while a transaction is being stored share the next one.
+"""Group commit: writes that arrive while a transaction is being stored share the next transaction.
 
-Callers use it on the event loop. A single thread runs all commits, so that none overlap.
+Callers run on the event loop. A single thread runs all commits, so that commits never overlap.
 """
 
 import asyncio
@@ -23,8 +23,8 @@ Returns for each caller either the outcomes or the error for invalid writes.
 """
 Result = TypeVar("Result")
 MAX_BATCH_WRITES = 1_000
-"""Maximum number of writes of a transaction, which takes some tenths of a second while other writes
-wait.
+"""Maximum number of writes of a transaction. A full one takes some tenths of a second, while other
+writes wait.
 """
 MAX_QUEUED_WRITES = 20_000
 """Maximum number of writes that are queued or being stored: some seconds of work."""
@@ -33,7 +33,7 @@ _RETRY_AFTER = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Call:
+class _QueuedCall:
     """The queued writes of one call."""
 
     writes: Sequence[Write]
@@ -53,13 +53,13 @@ class GroupCommit:
     ) -> None:
         """Calls `commit` in the thread, and `publish` on the event loop before callers get results.
 
-        `publish` makes stored writes visible. It is called after all work of the thread, even after
-        a failure.
+        `publish` makes stored writes visible. It is called each time that the thread finishes a
+        commit or other work, even after a failure.
         """
         self._commit, self._publish = commit, publish
         self._max_batch, self._max_queued = max_batch, max_queued
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="commit")
-        self._calls: deque[_Call] = deque()
+        self._calls: deque[_QueuedCall] = deque()
         self._tasks: set[asyncio.Task[object]] = set()
         self._storing = self._closed = False
         self.queued_writes = 0
@@ -79,11 +79,11 @@ class GroupCommit:
             raise UnavailableError("the node is leaving, and takes no more writes")
         if self.queued_writes + len(writes) > max(self._max_queued, len(writes)):
             raise OverloadedError(
-                f"{are(self.queued_writes, 'write')} waiting to be stored, at most "
-                f"{self._max_queued}; try again",
+                f"{are(self.queued_writes, 'write')} waiting to be stored, the limit is "
+                f"{self._max_queued}: try again",
                 _RETRY_AFTER,
             )
-        call = _Call(writes, deadline, asyncio.get_running_loop().create_future())
+        call = _QueuedCall(writes, deadline, asyncio.get_running_loop().create_future())
         self._calls.append(call)
         self.queued_writes += len(writes)
         if not self._storing:
@@ -122,9 +122,9 @@ class GroupCommit:
         finally:
             self._storing = False
 
-    def _next_batch(self) -> list[_Call]:
+    def _next_batch(self) -> list[_QueuedCall]:
         """Takes the calls of the next transaction from the queue: at least one if any is left."""
-        calls: list[_Call] = []
+        calls: list[_QueuedCall] = []
         writes = 0
         while self._calls and (not calls or writes + len(self._calls[0].writes) <= self._max_batch):
             call = self._calls.popleft()
@@ -136,7 +136,7 @@ class GroupCommit:
             calls.append(call)
         return calls
 
-    async def _store_batch(self, calls: Sequence[_Call]) -> None:
+    async def _store_batch(self, calls: Sequence[_QueuedCall]) -> None:
         results: Sequence[list[Written] | Exception]
         try:
             results = await self._run(partial(self._commit, [call.writes for call in calls]))
@@ -150,7 +150,7 @@ class GroupCommit:
         for call, result in zip(calls, results, strict=True):
             self._finish(call, result)
 
-    def _finish(self, call: _Call, result: list[Written] | Exception) -> None:
+    def _finish(self, call: _QueuedCall, result: list[Written] | Exception) -> None:
         self.queued_writes -= len(call.writes)
         if call.result.done():
             return

@@ -1,4 +1,4 @@
-"""The log of a half of a shard, which goes on with the numbers of its parent's log."""
+"""Creates the log of a half of a split shard, which continues the numbering of the parent's log."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from winnow.content_node.live.database import create_log
 from winnow.content_node.live.entry import first_link
 from winnow.content_node.live.locks import LOCK_FILE, DirectoryLock
 from winnow.content_node.live.reading import log_path
-from winnow.content_node.live.schema import Trimmed
+from winnow.content_node.live.schema import TrimmedWrites
 from winnow.content_node.live.word_counts import WordTally
 from winnow.content_node.shard.manifest import read_shard_manifest
 from winnow.domain.partition import parent_of
@@ -22,7 +22,7 @@ from winnow.files.durable import sync_directory
 
 
 def log_id_of_half(parent_log_id: str, half: int) -> str:
-    """The name of a half's log; empty if the parent has no log."""
+    """Returns the id of a half's log; empty if the parent has no log."""
     return f"{parent_log_id}/{half}" if parent_log_id else ""
 
 
@@ -45,12 +45,12 @@ def begin_half_log(
     """Prepares the directory of a half to follow the log of its parent.
 
     Args:
-        directory: the half, with its base.
-        parent: number of the parent; None if it takes no writes.
-        log_id: name of the half's log; empty if its base holds no writes.
+        directory: directory of the half, which holds its base already.
+        parent: number of the parent shard; None if the parent takes no writes.
+        log_id: id of the half's log; empty if the base holds no writes.
         sequence: number of the last write that the base holds.
-        words: by how much the writes that the base holds changed the counts of words. The changes
-            of both halves together are those of the parent.
+        words: changes of word counts by the writes that the base holds. The changes of the two
+            halves add up to those of the parent.
 
     Raises OSError or `sqlite3.Error` if a file cannot be written.
 
@@ -58,22 +58,23 @@ def begin_half_log(
     if parent is not None:
         write_custody(directory, Custody(Role.FOLLOWER, parent=parent))
     if not log_id:
-        return  # the first write of the parent creates it
+        return  # the half creates its log with the first write of the parent
     path = log_path(directory)
     path.parent.mkdir(exist_ok=True)
     DirectoryLock(path.with_name(LOCK_FILE)).release()
     link = first_link(log_id, sequence)
-    create_log(path, log_id, Trimmed(sequence, link, words))
+    create_log(path, log_id, TrimmedWrites(sequence, link, words))
     acknowledged = AcknowledgedWrite(sequence, link)
     AcknowledgedFile(path.with_name(ACKNOWLEDGED_FILE), acknowledged).close()
     sync_directory(path.parent)
 
 
 def resume_following(half: Path) -> None:
-    """Makes a half follow its parent if a node that took no writes made it, and was stopped.
+    """Makes a half follow its parent if a node without `--feed` was stopped while it split.
 
-    Started again, the node takes writes. So does the parent beside the half, if it is still there.
-    Without one, or with a recorded custody of the half, nothing changes.
+    Such a node records no custody for the half. If it is restarted with `--feed`, the parent and
+    the half would both take writes. Nothing changes if the parent is gone, takes no writes, or the
+    half has a recorded custody.
 
     Raises ArtefactError if a file is damaged, or cannot be written.
     """

@@ -1,4 +1,4 @@
-"""Checks whether a shard can take writes: its ids, dimension, vocabulary and limits."""
+"""Checks whether a shard can take writes: their ids, vectors, token ids and number."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,10 +34,10 @@ class WriteLimits:
     dimension: int
     """Number of values of a vector."""
     vocabulary: int
-    """Number of token ids of the bundle: the greatest id and one more."""
+    """Number of token ids of the bundle: one more than the greatest id."""
     max_unmerged: int
-    """Maximum number of writes that the base lacks: they are held in memory and searched one by
-    one.
+    """Maximum number of writes that are not merged into the base. They are held in memory and
+    searched without a graph.
     """
     refusal: str = ""
     """Why the shard takes no writes at all; empty if it takes writes."""
@@ -83,8 +83,8 @@ class WriteLimits:
             if not holds(within, self.shards, write.id):
                 raise _invalid(
                     f"writes[{index}].id",
-                    f"{quoted(write.id)} belongs to shard {shard_of(write.id, self.shards)} or a "
-                    f"part of it, this is shard {self.shard} of {self.shards}",
+                    f"{quoted(write.id)} belongs to shard {shard_of(write.id, self.shards)} or one "
+                    f"of its halves, but this is shard {self.shard} of {self.shards}",
                 )
             if write.put is not None:
                 self._check_put(write.put, f"writes[{index}].put")
@@ -94,29 +94,32 @@ class WriteLimits:
         if values != self.dimension:
             raise _invalid(
                 f"{field}.vector",
-                f"it has {values} values, this shard holds vectors of {self.dimension}",
+                f"has {values} values, but the vectors of this shard have {self.dimension}",
             )
         for name in ("title_tokens", "text_tokens"):
             greatest = int(np.frombuffer(getattr(put, name), "<u4").max(initial=0))
             if greatest >= self.vocabulary:
                 raise _invalid(
                     f"{field}.{name}",
-                    f"{greatest} is not a token id of the bundle, which has {self.vocabulary}",
+                    f"{greatest} is not a token id of the bundle: its ids are below "
+                    f"{self.vocabulary}",
                 )
 
 
 def check_count(field: str, count: int) -> None:
     """Raises InvalidRequestError if a call has too many writes or passages."""
     if count > MAX_CALL_WRITES:
-        raise _invalid(field, f"{count} in one call, at most {MAX_CALL_WRITES}")
+        raise _invalid(
+            field, f"has {count} elements, at most {MAX_CALL_WRITES} are allowed in one call"
+        )
 
 
 def direct_write_refusal(log_id: str) -> str:
     """Explains why a shard that follows a journal takes no other writes, and what to do."""
     return (
-        f"the shard follows {log_id}, and its other replicas would lack a write to this replica "
-        "alone: start the node with --journal; or, to continue without replicas, build a separate "
-        "index: `winnow index build --passages INDEX --out NEW`"
+        f"the shard takes writes only from {log_id}, because a direct write would not reach its "
+        "other replicas: start the node with --journal; or, to continue without replicas, build a "
+        "separate index: `winnow index build --passages INDEX --out NEW`"
     )
 
 

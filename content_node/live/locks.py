@@ -37,19 +37,19 @@ class DirectoryLock:
         except BlockingIOError as error:
             self.release()
             raise ArtefactError(
-                f"{path} is held by another node: only one node may open a shard that is written "
-                "to; ask that node, stop it, or open a copy of the shard"
+                f"{path} is held by another node: only one node may open a shard that takes "
+                "writes; use that node, stop it, or open a copy of the shard"
             ) from error
 
     def release(self) -> None:
-        """Releases the lock; does nothing the second time."""
+        """Releases the lock. A second call does nothing."""
         self._close()
 
 
 class AlternatingLock:
-    """A lock for two threads that passes to the waiting thread; used in a `with` statement.
+    """A fair lock for two threads: on release, the waiting thread gets it. Use it with `with`.
 
-    A plain lock would go again and again to a thread that releases it and takes it back.
+    With a plain lock, a thread that releases it and takes it again would starve the other thread.
     """
 
     def __init__(self) -> None:

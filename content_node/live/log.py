@@ -26,7 +26,7 @@ from winnow.content_node.live.reading import read_writes
 from winnow.content_node.live.schema import (
     INSERT,
     State,
-    Trimmed,
+    TrimmedWrites,
     get_state,
     get_trimmed,
     link_at,
@@ -41,9 +41,9 @@ from winnow.faultpoints import reach
 from winnow.files.durable import sync_directory
 
 _TRIM_BATCH = 256
-"""Writes that are trimmed in one transaction, for which commits have to wait."""
+"""Writes that are trimmed in one transaction. Commits wait for this transaction."""
 HOLD_SECONDS = 300.0
-"""Seconds for which writes are held for another node, which verifies and loads a copied shard."""
+"""Seconds for which writes are kept for a node that verifies and loads a copy of the shard."""
 
 
 class WriteLog:
@@ -57,7 +57,7 @@ class WriteLog:
         self,
         path: Path,
         directory_lock: DirectoryLock | None = None,
-        position: tuple[State, Trimmed] | None = None,
+        position: tuple[State, TrimmedWrites] | None = None,
         log_id: str = "",
     ) -> None:
         """Holds a log that `open_log` has checked.
@@ -68,17 +68,17 @@ class WriteLog:
         self.path = path
         self._directory_lock = directory_lock
         self._state: State | None = None
-        self._trimmed: Trimmed | None = None
+        self._trimmed: TrimmedWrites | None = None
         if position is not None:
             self._state, self._trimmed = position
         self._new_id = log_id
         self._uncertain_states: set[State] = set()
-        """Other states that may be on disk: a commit that failed may have reached it."""
+        """States that may be on disk instead of `_state`: a failed commit may have reached it."""
         self._connection: sqlite3.Connection | None = None
         self._acknowledged: AcknowledgedFile | None = None
         self._thread_lock = AlternatingLock()
         self._holds: dict[str, tuple[int, float]] = {}
-        """The last write that another node has, and when its hold ends, by its name."""
+        """By node name: the last write that the node has, and the time when its hold ends."""
         self._closed = False
         self._opened_file: os.stat_result | None = None
         """Identity of the file to which the connection writes."""
@@ -153,7 +153,7 @@ class WriteLog:
             raise write_failure(error, self.path.with_name(ACKNOWLEDGED_FILE)) from error
         reach("log.acknowledged")
 
-    def after(self, sequence: int, up_to: int | None = None) -> Iterator[LoggedWrite]:
+    def read_after(self, sequence: int, up_to: int | None = None) -> Iterator[LoggedWrite]:
         """Reads the writes after `sequence` up to `up_to`, by default to the last one.
 
         Raises ArtefactError if any is missing.
@@ -161,15 +161,13 @@ class WriteLog:
         return read_writes(self.path, sequence, up_to) if self._state else iter(())
 
     def trim(self, up_to: int) -> None:
-        """Removes the writes up to `up_to`, which a base holds. Appends may run in between.
+        """Removes the writes up to `up_to`, which a base holds, except those kept by `hold`.
 
-        Writes that are held stay.
-
-        It also empties SQLite's write-ahead log, even if there is nothing to remove: that file
-        grows with every write, and merges do not shrink it.
+        Appends may run in between. Also truncates SQLite's write-ahead log, even if there is no
+        write to remove: every write extends that file, and merges do not shrink it.
         """
         self._shrink_wal()  # removing writes needs some free space, too
-        up_to = min(up_to, self._held_after())
+        up_to = min(up_to, self._last_trimmable())
         while self.trimmed < min(up_to, self.last):
             with self._thread_lock, self._transaction() as (connection, _):
                 trimmed = self._trim_batch(connection, up_to)
@@ -178,20 +176,20 @@ class WriteLog:
         self._shrink_wal()
 
     def hold(self, node: str, after: int) -> None:
-        """Keeps the writes after `after` for a while, because another node still copies them.
+        """Keeps the writes after `after` for `HOLD_SECONDS`, because `node` still copies them.
 
-        Replaces the earlier hold for the node.
+        Replaces an earlier hold of the same node.
         """
         self._holds[node] = after, time.monotonic() + HOLD_SECONDS
 
-    def _held_after(self) -> int:
-        """The number of the last write that may be trimmed, because no node copies it any more."""
+    def _last_trimmable(self) -> int:
+        """Returns the number of the last write that no hold keeps in the log."""
         now = time.monotonic()
-        ends = [after for after, end in list(self._holds.values()) if end > now]
-        return min([self.last, *ends])
+        held_after = [after for after, end in list(self._holds.values()) if end > now]
+        return min([self.last, *held_after])
 
     def close(self) -> None:
-        """Releases the lock of the directory. Later appends fail."""
+        """Closes the log and releases the lock of its directory. Later appends fail."""
         with self._thread_lock:
             self._closed = True
             self._close_connection()
@@ -214,19 +212,19 @@ class WriteLog:
         except (sqlite3.Error, OSError) as error:
             raise write_failure(error, self.path) from error
 
-    def _trim_batch(self, connection: sqlite3.Connection, up_to: int) -> Trimmed:
+    def _trim_batch(self, connection: sqlite3.Connection, up_to: int) -> TrimmedWrites:
         before = get_trimmed(connection)  # a commit that failed may have reached the disk
         last = max(min(up_to, self.last, before.last + _TRIM_BATCH), before.last)
         words = before.words.copy()
         words.count_writes(read_writes(self.path, before.last, last))
-        trimmed = Trimmed(last, link_at(connection, last), words)
+        trimmed = TrimmedWrites(last, link_at(connection, last), words)
         connection.execute("DELETE FROM writes WHERE sequence <= ?", (last,))
         put_trimmed(connection, trimmed)
         return trimmed
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[tuple[sqlite3.Connection, State]]:
-        """Begins a transaction, which the caller commits; it is rolled back otherwise."""
+        """Begins a transaction. The caller commits it; otherwise it is rolled back."""
         try:
             connection, state = self._open_for_writing()
             connection.execute("BEGIN IMMEDIATE")
@@ -257,7 +255,7 @@ class WriteLog:
     def _open_for_writing(self) -> tuple[sqlite3.Connection, State]:
         """Returns the connection and the state of the log; opens or creates what is missing."""
         if self._closed:
-            raise NotWritableError(f"{self.path} was closed: the node is ending")
+            raise NotWritableError(f"{self.path} was closed: the node is shutting down")
         if self._state is None:
             self._create()
         assert self._state is not None

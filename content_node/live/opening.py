@@ -19,7 +19,7 @@ from winnow.content_node.live.reading import (
     log_path,
     wal_path,
 )
-from winnow.content_node.live.schema import State, Trimmed
+from winnow.content_node.live.schema import State, TrimmedWrites
 from winnow.content_node.live.wal import unfinished_bytes
 from winnow.content_node.shard.manifest import ShardManifest
 from winnow.errors import ArtefactError
@@ -44,11 +44,10 @@ def open_log(
 
     Args:
         shard: the directory of the shard.
-        start_replay: called with the number of the last trimmed write if there is a log; the
-            function that it returns gets each write in order.
-        feeding: whether this process may append. The lock then keeps every other node off;
-            otherwise it admits other readers.
-        log_id: the id of a log that is created for a journal.
+        start_replay: see `StartReplay`; not called if there is no log.
+        feeding: whether this process may append. If so, it locks the log exclusively. Otherwise
+            it shares the lock with other readers.
+        log_id: the id for a new log that follows a journal.
 
     Raises:
         ArtefactError: the log is damaged, its end is missing, or another node holds its lock.
@@ -69,12 +68,12 @@ def check_log_continues_base(
 ) -> None:
     """Raises ArtefactError if the log of `shard` does not continue a base.
 
-    A missing log has an empty id and no writes.
+    If the log is missing, `log_id` is empty and both numbers are 0.
     """
     path = log_path(shard)
     if base.log_id not in ("", log_id):
         raise ArtefactError(
-            f"{path} is log {log_id or '(none)'}, but the shard's base follows log "
+            f"{path} has log id {log_id or '(none)'}, but the shard's base follows log "
             f"{base.log_id}: {COPY_AGAIN}"
         )
     if not trimmed_up_to <= base.sequence <= last:
@@ -93,7 +92,7 @@ def _lock(path: Path, feeding: bool) -> DirectoryLock | None:
         raise ArtefactError(f"cannot lock {path}: {error.strerror}") from error
 
 
-def _check(path: Path, start_replay: StartReplay) -> tuple[State, Trimmed] | None:
+def _check(path: Path, start_replay: StartReplay) -> tuple[State, TrimmedWrites] | None:
     """Checks and replays a log; returns its position, or None if there is no log."""
     acknowledged = read_acknowledged(path.with_name(ACKNOWLEDGED_FILE))
     if not path.exists():
@@ -113,7 +112,7 @@ def _check(path: Path, start_replay: StartReplay) -> tuple[State, Trimmed] | Non
         )
     if acknowledged is None and state.last:
         _log.warning(
-            "log accepted without its acknowledgement file, which is missing",
+            "log accepted without its acknowledgement file",
             missing=str(path.with_name(ACKNOWLEDGED_FILE)),
             last=state.last,
         )
@@ -123,7 +122,7 @@ def _check(path: Path, start_replay: StartReplay) -> tuple[State, Trimmed] | Non
 def check_no_log_files(path: Path, acknowledged: AcknowledgedWrite | None) -> None:
     """Raises ArtefactError if the log `path` is missing although other files show that it existed.
 
-    An acknowledged write and a write-ahead log show this.
+    These files are the record of an acknowledged write, and SQLite's write-ahead log.
     """
     existed = (acknowledged is not None and acknowledged.sequence) or wal_path(path).exists()
     if existed and not path.exists():  # the first write may have created it just now

@@ -15,7 +15,7 @@ from winnow.content_node.live.acknowledged import AcknowledgedWrite
 from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.live.schema import (
     State,
-    Trimmed,
+    TrimmedWrites,
     get_state,
     get_trimmed,
     link_at,
@@ -25,7 +25,9 @@ from winnow.content_node.live.word_counts import WordTally
 from winnow.errors import ArtefactError
 
 StartReplay = Callable[[int], Callable[[LoggedWrite], None]]
-"""Gets the number of the last trimmed write; returns a function that gets every later write."""
+"""Called with the number of the last trimmed write before the log is replayed. Returns a function,
+which is called with every later write in order.
+"""
 LIVE = "live"
 """The subdirectory of a shard for its log and its merged generations."""
 LOG = "writes.sqlite"
@@ -42,7 +44,9 @@ NO_ROOM_CODES = (
     sqlite3.SQLITE_IOERR_SHMSIZE,
     sqlite3.SQLITE_IOERR_WRITE,
 )
-"""SQLite's codes of a full disk: reading a log that was not closed writes an index beside it."""
+"""SQLite's codes of a full disk. Readers get them, too: to read a log that was not closed, SQLite
+writes an index beside it.
+"""
 
 
 def log_path(shard: Path) -> Path:
@@ -74,7 +78,7 @@ def read_writes(log: Path, after: int, up_to: int | None = None) -> Iterator[Log
 
 
 def read_word_tally(log: Path, up_to: int) -> WordTally:
-    """Counts by how much the writes up to `up_to` changed the counts of words; 0 without a log.
+    """Sums up the changes of word counts by the writes up to `up_to`; no changes without a log.
 
     Raises:
         ArtefactError: a later write was trimmed, or the log is damaged.
@@ -107,11 +111,11 @@ def check_log(
     acknowledged: AcknowledgedWrite | None,
     start_replay: StartReplay,
     copy: Path | None = None,
-) -> tuple[State, Trimmed]:
+) -> tuple[State, TrimmedWrites]:
     """Reads a whole log, and checks it against the last acknowledged write.
 
-    No process may write to the log meanwhile, unless a `copy` is given, which is read instead. The
-    directory of a refused log is not changed, so that it can be examined.
+    If a `copy` is given, it is read instead of the log. Otherwise no process may write to the log
+    meanwhile. The directory of a refused log is not changed, so that it can be examined.
 
     Raises:
         ArtefactError: the log is damaged, or its end is missing.
@@ -134,7 +138,11 @@ def check_log(
 
 
 def _checked_writes(
-    readable: Path, log: Path, state: State, trimmed: Trimmed, acknowledged: AcknowledgedWrite
+    readable: Path,
+    log: Path,
+    state: State,
+    trimmed: TrimmedWrites,
+    acknowledged: AcknowledgedWrite,
 ) -> Iterator[LoggedWrite]:
     """Yields the writes of `readable`, a log or its copy; errors name `log`."""
     links, sequence = {trimmed.last: trimmed.link}, trimmed.last
@@ -157,7 +165,7 @@ def _checked_writes(
 
 
 def _check_pages(connection: sqlite3.Connection) -> None:
-    """Raises ArtefactError for damaged pages, even of free space: they would spoil later writes."""
+    """Raises ArtefactError for damaged pages. Damaged free pages count: later writes use them."""
     (fault,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     if fault != "ok":
         raise ArtefactError(str(fault))

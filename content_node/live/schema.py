@@ -69,7 +69,7 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class Trimmed:
+class TrimmedWrites:
     """Summary of the writes that were trimmed from the log, since a base holds them."""
 
     last: int
@@ -87,7 +87,7 @@ def create_tables(connection: sqlite3.Connection, log_id: str) -> State:
     for statement in SCHEMA.split(";\n"):
         connection.execute(statement)
     put_state(connection, state)
-    put_trimmed(connection, Trimmed(0, link, WordTally()))
+    put_trimmed(connection, TrimmedWrites(0, link, WordTally()))
     return state
 
 
@@ -110,7 +110,7 @@ def roll_back(connection: sqlite3.Connection, state: State) -> None:
     put_state(connection, state)
 
 
-def put_trimmed(connection: sqlite3.Connection, trimmed: Trimmed) -> None:
+def put_trimmed(connection: sqlite3.Connection, trimmed: TrimmedWrites) -> None:
     """Writes the summary of trimmed writes."""
     words = trimmed.words
     values = (trimmed.last, trimmed.link, words.packed, words.passages, words.tokens)
@@ -119,12 +119,12 @@ def put_trimmed(connection: sqlite3.Connection, trimmed: Trimmed) -> None:
     )
 
 
-def get_trimmed(connection: sqlite3.Connection) -> Trimmed:
+def get_trimmed(connection: sqlite3.Connection) -> TrimmedWrites:
     """Reads the summary of trimmed writes; raises ArtefactError if it is damaged."""
     last, link, *words = _checked(
         connection, "SELECT last, link, words, passages, tokens, checksum FROM trimmed"
     )
-    return Trimmed(last, link, WordTally(*words))
+    return TrimmedWrites(last, link, WordTally(*words))
 
 
 def to_row(write: LoggedWrite, link: bytes) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ from winnow.telemetry.tracing.span import span
 
 
 class SequenceWaiter:
-    """The last write that is served, and the questions that wait for a later one."""
+    """Knows the number of the last served write; wakes questions that wait for a later one."""
 
     def __init__(self, sequence: int = 0) -> None:
         self.sequence = sequence
@@ -19,7 +19,7 @@ class SequenceWaiter:
         self._arrivals = itertools.count()
 
     def advance(self, sequence: int) -> None:
-        """Records that a write is served; wakes the questions that wait for it or earlier ones."""
+        """Records that the write `sequence` is served; wakes the questions that waited for that."""
         self.sequence = max(self.sequence, sequence)
         while self._waiters and self._waiters[0][0] <= self.sequence:
             future = heapq.heappop(self._waiters)[-1]
@@ -39,7 +39,7 @@ class SequenceWaiter:
                     await future
         except TimeoutError as error:
             raise DeadlineExceededError(
-                f"write {sequence} was not served in time, the last one is {self.sequence}"
+                f"write {sequence} was not served in time, the last served one is {self.sequence}"
             ) from error
         finally:
             if (not future.done() or future.cancelled()) and waiter in self._waiters:

@@ -55,7 +55,8 @@ _MERGE_RETRY_AFTER = 2.0
 class LiveShard:
     """A shard that takes writes.
 
-    It implements `ShardWriter`. After a commit that changed it, questions search the new `view`.
+    Implements `ShardWriter`. After a commit that changed the shard, questions search the new
+    `view`.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class LiveShard:
         custody: Custody = OWNED,
         clock: Clock = time.monotonic,
     ) -> None:
-        """Serves what `open_live` has loaded; `words` has the counts of all writes of `state`."""
+        """Takes the parts that `open_live` has loaded; `words` counts all writes of `state`."""
         self._state, self._words, self._log = state, words, log
         self.custody = custody
         """Whether this copy takes the writes, or the copy of another node."""
@@ -82,7 +83,7 @@ class LiveShard:
         self._word_changes = words.changes(state.sequence)
         self._group = GroupCommit(self._commit, self._publish)
         self._broken_reason = ""
-        """Why no more writes are taken, after a durable write could not be applied."""
+        """Why the shard takes no more writes: a durable write could not be applied. Else empty."""
         self._last_write = clock()
         max_unmerged = 0 if limits.refusal else limits.max_unmerged
         metrics.observe_waiting(lambda: self._group.queued_writes, max_unmerged)
@@ -98,7 +99,7 @@ class LiveShard:
         return self._state.base
 
     def change(self) -> Change | None:
-        """Checks the files of the served base; returns their change, or None without one."""
+        """Checks the files of the served base; returns how they changed, None if they did not."""
         while True:
             base = self._state.base
             change = base.file_change()
@@ -152,7 +153,7 @@ class LiveShard:
         return self.log_id.startswith(JOURNAL)
 
     def merge_backlog(self) -> MergeBacklog:
-        """The unmerged writes and deleted rows, by which a merge is decided."""
+        """Returns the unmerged writes and deleted rows, by which the policy decides on a merge."""
         view = self._served_view
         return MergeBacklog(
             passages=self._state.base.manifest.passages,
@@ -194,16 +195,17 @@ class LiveShard:
         )
 
     async def store_followed(self, writes: Sequence[LoggedWrite], log_id: str) -> None:
-        """Stores writes of the owner's log as they are; they follow the last write of this copy.
+        """Stores writes of the owner's log, which must follow the last write of this copy.
 
-        A half keeps their numbers, but not the passages of the other half. A log that does not
-        exist yet is created with the id `log_id`.
+        A half stores the writes of the other half's passages as writes that change nothing, so
+        that it has all sequence numbers. A log that does not exist yet is created with the id
+        `log_id`.
 
-        Raises IdentityError if `log_id` is another log than that of this copy. Raises as `write`.
+        Raises IdentityError if this copy follows another log than `log_id`. Raises as `write`.
         """
         if self.custody.parent is not None:
             log_id = log_id_of_half(log_id, self._limits.shard)
-            writes = [each if self._limits.holds(each.id) else each.emptied() for each in writes]
+            writes = [each if self._limits.holds(each.id) else each.as_no_op() for each in writes]
         if self.log_id not in ("", log_id):
             raise IdentityError(
                 f"this copy of the shard follows log {self.log_id}, but its owner has log {log_id}"
@@ -212,13 +214,13 @@ class LiveShard:
         await self._group.run_alone(partial(self._store_followed, writes, log_id))
 
     async def hand_over(self, node: str) -> int:
-        """Stops taking writes permanently, since another node takes them; returns the last write.
+        """Hands the writes of the shard over to `node` for good; returns the last write's number.
 
-        Without a `node` the halves of the shard take them.
+        An empty `node` means that the halves of the shard take the writes.
 
         Raises:
-            NotWritableError: the shard follows a journal: each replica takes writes. It can still
-                be split.
+            NotWritableError: the shard follows a journal, so every replica takes writes. It can
+                only be split.
             IdentityError: the shard was handed over to another node.
             UnavailableError: this copy is not the owner.
             OSError: the new owner cannot be recorded on the disk.
@@ -228,16 +230,16 @@ class LiveShard:
             if self.custody.takes_writes:
                 await self.publish_split()  # all replicas end at this entry of the journal
         elif self.follows_journal:
-            raise NotWritableError("a shard that follows a journal is not handed over")
+            raise NotWritableError("a shard that follows a journal cannot be handed over")
         else:
             await self._group.run_alone(partial(self._hand_over, node))
         return self.sequence
 
     async def take_over(self, log_id: str = "", journal_position: str = "") -> None:
-        """Takes the writes of the shard from now on. The last owner must have handed it over.
+        """Makes this copy the owner of the shard. The last owner must have handed the shard over.
 
-        A half of a shard that follows a journal goes on from the shard's `journal_position`; the
-        shard has log `log_id`.
+        A half follows the journal of its shard from `journal_position`, if that is not empty.
+        `log_id` is the id of the shard's log.
 
         Raises OSError if the owner cannot be recorded on the disk.
         """
@@ -255,14 +257,14 @@ class LiveShard:
         await self._served_sequence.wait(sequence, deadline)
 
     def logged_after(self, sequence: int, limit: int) -> list[LoggedWrite]:
-        """Reads up to `limit` served writes after `sequence` from the log. Use a thread.
+        """Reads up to `limit` served writes after `sequence` from the log. Blocks on the disk.
 
         Raises ArtefactError if the log lacks some of them, or is damaged.
         """
-        return list(islice(self._log.after(sequence, self.sequence), limit))
+        return list(islice(self._log.read_after(sequence, self.sequence), limit))
 
     def hold_log(self, node: str, after: int) -> None:
-        """Keeps the writes after `after`, which a node still copies, in the log for a while."""
+        """Keeps the writes after `after` in the log for a while, because `node` copies them."""
         self._log.hold(node, after)
 
     async def check_writes(self, writes: Sequence[Write]) -> None:
@@ -318,7 +320,7 @@ class LiveShard:
         return await asyncio.to_thread(built_counts, self._state.base)
 
     async def changes(self, deadline: Deadline) -> WordChanges:
-        """Returns how the served writes of this shard changed these counts."""
+        """Returns the changes of the built word counts by the served writes of this shard."""
         deadline.check("word counts were read")
         return self._word_changes
 
@@ -329,12 +331,14 @@ class LiveShard:
             ArtefactError: `base` and the log do not belong together; the old base stays served.
 
         """
-        state = await asyncio.to_thread(self._load, base)
+        state = await asyncio.to_thread(self._prepare_state, base)
         await self._group.run_alone(partial(self._switch_to, state))
 
     async def trim(self, upto: int) -> None:
-        """Removes the writes up to `upto` from the log, except those that the base lacks, or that
-        another node still copies. A former owner keeps all: the new one may lack some.
+        """Removes the writes up to `upto` from the log, except those that the base lacks or that
+        another node still copies.
+
+        A former owner removes no writes, because the new owner may lack some.
 
         Raises as `WriteLog.trim`.
         """
@@ -351,12 +355,12 @@ class LiveShard:
 
     def _commit(self, calls: Sequence[Sequence[Write]]) -> list[list[Written] | Exception]:
         """Stores the valid calls in one transaction; runs in the commit thread."""
-        faults = [self._fault(writes) for writes in calls]
-        valid = [writes for writes, fault in zip(calls, faults, strict=True) if fault is None]
+        errors = [self._validation_error(writes) for writes in calls]
+        valid = [writes for writes, error in zip(calls, errors, strict=True) if error is None]
         stored = iter(self._store(valid))
-        return [fault or next(stored) for fault in faults]
+        return [error or next(stored) for error in errors]
 
-    def _fault(self, writes: Sequence[Write]) -> Exception | None:
+    def _validation_error(self, writes: Sequence[Write]) -> Exception | None:
         """Returns the error of the writes of one call; None if they are valid."""
         try:
             self._limits.check(writes)
@@ -382,7 +386,7 @@ class LiveShard:
         """Decides writes, makes them durable, and applies them to the view."""
         if self._broken_reason:
             raise NotWritableError(self._broken_reason)
-        self._check_owner()  # it may have been handed over since the call was queued
+        self._check_owner()  # the shard may have been handed over since the call was queued
         started = time.perf_counter()
         try:
             # Replicas of every software version must decide a journal entry alike. So a journal
@@ -486,13 +490,14 @@ class LiveShard:
         self._last_write = self._clock() if writes else self._last_write
         self.view = self._state.view
 
-    def _load(self, base: StoredSegment) -> LiveState:
-        """Returns the state of the next base with the writes that the log has now."""
+    def _prepare_state(self, base: StoredSegment) -> LiveState:
+        """Returns the state of `base` with the later writes that the log has now."""
         old, new = self._state.base.manifest, base.manifest
         if new.log_id != self._log.log_id or new.sequence < old.sequence:
             raise ArtefactError(
-                f"a base of log {new.log_id or '(none)'} up to write {new.sequence} does not "
-                f"follow one of log {self._log.log_id} up to write {old.sequence}"
+                f"the merged base (log {new.log_id or '(none)'}, up to write {new.sequence}) does "
+                f"not continue the served base (log {self._log.log_id}, up to write "
+                f"{old.sequence})"
             )
         state = LiveState(base, self._log.log_id)
         catch_up(state, self._log)
@@ -517,6 +522,6 @@ class LiveShard:
 
 def catch_up(state: LiveState, log: WriteLog) -> None:
     """Applies all writes of a log that a state lacks."""
-    writes = log.after(state.sequence, log.last)
+    writes = log.read_after(state.sequence, log.last)
     while batch := list(islice(writes, _REPLAY_BATCH)):
         state.apply(batch)

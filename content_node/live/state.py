@@ -1,7 +1,7 @@
 """The state of a shard with its writes: the stored version of each id, and the view.
 
-Replaying the log and committing to it give the same state, since both apply logged writes. Used by
-one thread at a time.
+Replaying the log and committing to the log give the same state, since both apply logged writes. The
+state is used by one thread at a time.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,7 +30,7 @@ class LiveState:
         """Starts without later writes; `log_id` is the id of the log, empty if there is none."""
         self.base = base
         self.sequence = base.manifest.sequence
-        """The number of the last write that was applied, or that the base holds."""
+        """The number of the last applied write; at first, of the last write that the base holds."""
         self._views = ViewBuilder(base)
         self._unmerged: dict[str, StoredVersion] = {}
         """The stored version of each id that writes after the base changed."""
@@ -45,15 +45,15 @@ class LiveState:
         """Sets the id of the log, which the first write creates."""
         self._log_id = log_id
         if log_id:
-            self._views.label(self.sequence, log_id)
+            self._views.set_position(self.sequence, log_id)
 
     def write_conflict(
         self, identifiers: Iterable[str], same: SamePassage = same_content
     ) -> WriteConflict:
-        """Returns an object that decides the next writes, whose ids are `identifiers`."""
+        """Returns the `WriteConflict` that decides the next writes; their ids are `identifiers`."""
         return WriteConflict(
             stored_version=self.stored_versions(set(identifiers)).get,
-            load=self._load,
+            load=self._load_passage,
             sequence=self.sequence,
             rows=self._views.rows,
             same=same,
@@ -102,9 +102,9 @@ class LiveState:
                 row += 1
         self._views.apply(new, dead)
         self.sequence = new[-1].sequence
-        self._views.label(self.sequence, self._log_id)
+        self._views.set_position(self.sequence, self._log_id)
 
-    def _load(self, row: int) -> PassageAndWords:
+    def _load_passage(self, row: int) -> PassageAndWords:
         stored = self.view.load(row)
         return stored.passage, pack_ids((*stored.title_ids, *stored.tokens.ids))
 

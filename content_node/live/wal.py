@@ -67,7 +67,10 @@ def _read_header(data: bytes) -> _WalHeader | None:
 
 
 def _bytes_after_commits(file: BinaryIO, size: int, header: _WalHeader) -> int:
-    """Returns how many of `size` bytes follow the last commit; reads `file` after its header."""
+    """Returns how many of the `size` bytes of `file` follow the last commit.
+
+    The header was read from `file` before.
+    """
     offset = committed = _HEADER.size
     checksums = header.checksums
     frame_bytes = _FRAME_HEADER.size + header.page_bytes

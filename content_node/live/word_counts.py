@@ -45,7 +45,7 @@ class WordTally:
         self.tokens += changes.tokens
 
     def changes(self, sequence: int) -> WordChanges:
-        """Returns the changes by all writes up to `sequence`, the last one counted."""
+        """Returns the sum of the changes. `sequence` is the number of the last counted write."""
         ids = np.flatnonzero(self._changes).astype(np.uint32)
         return WordChanges(
             sequence=sequence,

@@ -1,7 +1,7 @@
 """Decides which of two writes of one id counts: the stored one, or the new one.
 
-Writes are decided in their order, each against the version stored before it. Nothing is changed
-here: the caller first makes decided writes durable, and then visible.
+Writes are decided in their order, each against the version that is stored before it. This module
+stores nothing: the caller makes the decided writes durable, and then visible.
 """
 
 from collections.abc import Callable, Iterable, Mapping

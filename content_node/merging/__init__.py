@@ -1,1 +1,1 @@
-"""Merges base and log of a shard into its next generation, in a child process, and swaps it in."""
+"""Merges the base and the log of a shard into a new generation in a child process; serves it."""

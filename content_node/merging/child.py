@@ -24,7 +24,7 @@ class WritingChild:
     """A child process that writes a generation of a shard; runs once."""
 
     def __init__(self, package: str, *arguments: str) -> None:
-        """Prepares to run a package, which prints its result as `protocol` says."""
+        """Prepares to run a Python package, which prints its result in the format of `protocol`."""
         self._arguments: Sequence[str] = (sys.executable, "-m", package, *arguments)
         self._stopped = threading.Event()
         self._process: subprocess.Popen[str] | None = None

@@ -16,7 +16,7 @@ from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 
 _HOLE_STRIDE = 7_919
-"""A prime: two holes in a row copy the vectors of live rows that are this far apart."""
+"""A prime: consecutive holes copy the vectors of live rows that are this far apart."""
 
 
 def extend_graph(

@@ -26,7 +26,7 @@ _EF = 128
 CarryStates = Callable[[Path, Path], str]
 """Copies precomputed states from the first generation to the second one.
 
-Returns why passages are left without states; empty if none is.
+Returns why passages are left without states, or "" if no passage is.
 """
 
 

@@ -1,7 +1,7 @@
-"""Merges a shard from time to time while it is served: a task of the node.
+"""Background task that merges a shard from time to time while the node serves the shard.
 
-The policy decides when, a child process merges, and the shard swaps its base. After a failure the
-shard serves the same base as before, and the merge is retried later.
+The policy decides when to merge, a child process merges, and the shard replaces its base. After a
+failure the shard serves the same base as before, and the merge is retried later.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from winnow.faultpoints import reach
 
 _log = structlog.get_logger("content_node")
 _CHECK_INTERVAL = 1.0
-"""Seconds between two checks whether to merge, which only read some counts."""
+"""Seconds between two checks whether to merge. A check only reads some counts."""
 
 Base = TypeVar("Base")
 Base_contra = TypeVar("Base_contra", contravariant=True)
@@ -48,7 +48,7 @@ class Mergeable(Protocol[Base_contra]):
         """The number of the last durable write."""
 
     def merge_backlog(self) -> MergeBacklog:
-        """The unmerged writes and deleted rows, by which a merge is decided."""
+        """Returns the unmerged writes and deleted rows, by which the policy decides on a merge."""
 
     async def swap(self, base: Base_contra) -> None:
         """Replaces the served base by `base`, with all later writes."""
@@ -83,11 +83,19 @@ class Merger(Generic[Base]):
         sleep: Sleep = asyncio.sleep,
         clock: Clock = time.monotonic,
     ) -> None:
-        """`new_merge` makes a merge of a base and the log up to a write.
+        """Prepares to merge `shard`; call `run` to start.
 
-        `open_base` opens and verifies its result. `remove_obsolete` removes older generations once
-        the generation of a write is served. The shards of a node share `one_at_a_time`, which is
-        held while one of them is merged.
+        Args:
+            shard: the shard to merge.
+            policy: the policy that decides when to merge.
+            new_merge: creates a merge, given the directory of the base and the last write to merge.
+            open_base: opens and verifies the directory of a merged generation.
+            remove_obsolete: removes older generations, given the last write of the served one.
+            metrics: metrics of merges.
+            one_at_a_time: lock that all shards of a node share, so that one merges at a time.
+            sleep: waits for a number of seconds.
+            clock: returns the time in seconds.
+
         """
         self._shard, self._policy, self._metrics = shard, policy, metrics
         self._new_merge, self._open_base = new_merge, open_base
@@ -104,7 +112,7 @@ class Merger(Generic[Base]):
             failures = failures + 1 if await self._merge_if_due() is False else 0
 
     async def merge_now(self) -> None:
-        """Merges all writes so far, after a merge that is running; does nothing without writes.
+        """Waits for a running merge, and then merges all writes so far, if any are unmerged.
 
         Raises as `merge`.
         """
@@ -113,18 +121,18 @@ class Merger(Generic[Base]):
                 await self.merge(MergeReason.REQUESTED)
 
     async def _merge_if_due(self) -> bool | None:
-        """Merges if it is time; returns whether the merge succeeded, or None without a merge."""
+        """Merges if the policy asks for it; returns whether it succeeded, None if not due."""
         async with self._one_at_a_time:
-            return await self._merge_if_due_alone()
+            return await self._check_and_merge()
 
-    async def _merge_if_due_alone(self) -> bool | None:
+    async def _check_and_merge(self) -> bool | None:
         try:
             # before a merge, which may need the disk space that a cleanup frees
             if self._cleanup.due:
                 await self._cleanup.run(self._shard.merged)
             backlog = self._shard.merge_backlog()
             self._metrics.holes.set(backlog.dead)
-            reason = self._policy.reason(backlog)
+            reason = self._policy.merge_reason(backlog)
             if reason is None:
                 return None
             with self._metrics.running.track_inprogress():
@@ -163,7 +171,7 @@ class Merger(Generic[Base]):
         if merged.without_states:
             _log.warning(
                 "passages were left without states by the merge; "
-                f"{states_command(Path(merged.directory))} makes them for a split reader",
+                f"{states_command(Path(merged.directory))} computes the states for a split reader",
                 reason=merged.without_states,
             )
         await self._cleanup.run(self._shard.merged)

@@ -26,7 +26,7 @@ def partial_path(generation: Path) -> Path:
 
 
 def damaged_path(generation: Path) -> Path:
-    """Returns the directory to which a generation is moved that cannot be served."""
+    """Returns the directory to which a generation that cannot be served is moved."""
     return generation.with_name(generation.name + _DAMAGED)
 
 

@@ -1,7 +1,8 @@
 """Opens the newest good generation of a shard, from which a node starts.
 
-Files of an interrupted merge are removed. A generation with damaged derived files is repaired. A
-generation with a damaged database is an error, unless the log continues the generation before.
+Files of an interrupted merge are removed. A generation with damaged derived files is repaired. If a
+generation's database is damaged, the generation before is opened, provided that the log still has
+all writes since then; otherwise opening fails.
 """
 
 import shutil
@@ -26,7 +27,7 @@ Base = TypeVar("Base")
 def open_newest(
     shard: Path, trimmed: int, open_base: Callable[[Path], Base], *, feeding: bool
 ) -> Base:
-    """Opens the newest generation of a shard, or the shard as it was built without one.
+    """Opens the newest merged generation of a shard; without one, the shard as it was built.
 
     `trimmed` is the last write that was trimmed from the log. Files are repaired, moved or removed
     only with `feeding`. No merge may run meanwhile. Raises ArtefactError if the generation cannot

@@ -4,9 +4,10 @@ Rows are copied between databases; nothing is encoded again.
 
 The log is read in chunks of writes, each in its own transaction: SQLite cannot shorten its
 write-ahead log while a transaction reads, and a merge takes minutes. The result is consistent
-nevertheless. A write never changes once it was served, and a merge ends with such a write. The node
-removes only writes that the served base holds, which come before the range, and it serves no other
-base while it merges. So every transaction sees all writes of the range, unchanged.
+nevertheless. All writes of the range were served before the merge, and a served write never
+changes. The node removes only writes that the served base holds, which come before the range, and
+it serves no other base while it merges. So every transaction sees all writes of the range,
+unchanged.
 """
 
 import sqlite3
@@ -64,14 +65,14 @@ class RowCounts:
 
 
 class MergedPassages:
-    """Fills the new database: call `count`, then perhaps `renumber`, then `copy` and `close`."""
+    """Fills the new database: call `count_rows`, `renumber_rows` if needed, `copy` and `close`."""
 
     def __init__(
         self, *, target: Path, base: Path, log: Path, rows: int, log_range: LogRange
     ) -> None:
         """Opens the databases; `rows` is the number of rows of the base, including holes.
 
-        Nobody may write to the base meanwhile; the log may get later writes. All methods raise
+        No process may write to the base meanwhile; the log may get later writes. All methods raise
         sqlite3.Error if a database cannot be used.
         """
         self._rows, self._range = rows, log_range
@@ -85,8 +86,8 @@ class MergedPassages:
         self._has_versions = "sequence" in columns
         self._counts = RowCounts(rows, 0)
 
-    def count(self) -> RowCounts:
-        """Finds the rows of the next generation, with the numbers that they have in the node.
+    def count_rows(self) -> RowCounts:
+        """Finds and counts the rows of the next generation. They keep their numbers in the node.
 
         Raises ArtefactError if a write of the range is missing.
         """
@@ -104,14 +105,14 @@ class MergedPassages:
         self._counts = RowCounts(self._rows + puts, self._count_passages())
         return self._counts
 
-    def dead(self) -> list[int]:
+    def dead_rows(self) -> list[int]:
         """Lists the rows of the base and of later puts whose passages were replaced or deleted."""
         dead = [row for (row,) in self._connection.execute("SELECT row FROM dead")]
         added = {row for (row,) in self._connection.execute("SELECT row FROM added")}
         return dead + [row for row in range(self._rows, self._counts.rows) if row not in added]
 
-    def renumber(self) -> RowCounts:
-        """Renumbers the rows that hold a passage from 0, in their order."""
+    def renumber_rows(self) -> RowCounts:
+        """Renumbers the rows that hold a passage from 0, in their order; returns the new counts."""
         self._connection.execute(queries.NUMBER_KEPT)
         self._connection.execute(queries.NUMBER_ADDED)
         passages = self._count_passages()
@@ -139,7 +140,7 @@ class MergedPassages:
             yield _chunk([row for row, _ in rows], [vector for _, vector in rows])
 
     def put_vectors(self) -> Chunks:
-        """Yields the row and the vector of every put after the base, even of a put that is gone."""
+        """Yields the row and vector of every put after the base, even of an overwritten put."""
         first = self._rows
         for chunk in self._range.chunks():
             vectors = [vector for (vector,) in self._connection.execute(queries.PUT_VECTORS, chunk)]

@@ -25,7 +25,7 @@ class MergeReason(Enum):
     HOLES = "holes"
     IDLE = "idle"
     REQUESTED = "requested"
-    """A program asked for it."""
+    """A caller of `Merger.merge_now` requested the merge."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,15 +51,15 @@ class MergePolicy:
     min_writes: int = 2_000
     """Minimum number of writes that cause a merge. About as many are searched without a graph.
 
-    Deleted rows and an idle shard cause a merge with fewer.
+    Many deleted rows, or a time without writes, cause a merge with fewer writes.
     """
     max_unmerged: int = 200_000
     """Maximum number of unmerged writes: beyond it, the shard takes no writes.
 
-    Half of them always cause a merge, since more arrive while it runs.
+    Half of this number always causes a merge, because more writes arrive while the merge runs.
     """
 
-    def reason(self, backlog: MergeBacklog) -> MergeReason | None:
+    def merge_reason(self, backlog: MergeBacklog) -> MergeReason | None:
         """Returns why the shard should be merged now; None if it should not."""
         if not backlog.writes:
             return None

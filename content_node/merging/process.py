@@ -1,4 +1,4 @@
-"""What a process does that merges or splits a shard: it prints its result for the node."""
+"""Runs the work of a process that merges or splits a shard, and prints the result for the node."""
 
 import os
 import sys
@@ -9,15 +9,17 @@ from winnow.errors import WinnowError
 from winnow.parent import die_with_parent
 
 _NICENESS = 19
-"""The highest niceness, since the reader is nice, too, and several shards may merge at once.
+"""The highest niceness, because the reader has niceness 5 and several shards may merge at once.
 
 Three merges at niceness 10 take half a core from a reader at niceness 5.
 """
 
 
 def run_for_parent(work: Callable[[list[str]], Merged]) -> None:
-    """Runs `work` with the arguments of the process at the lowest priority, prints its result, and
-    exits with code 0, or 1 if it raised a WinnowError. The process ends when its parent does.
+    """Runs `work` with the arguments of the process, prints its result, and exits.
+
+    The exit code is 0, or 1 if `work` raised a WinnowError. The process has the lowest priority,
+    and ends when its parent ends.
     """
     die_with_parent()
     sys.exit(print_result(work, sys.argv[1:]))

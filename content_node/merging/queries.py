@@ -1,4 +1,4 @@
-"""The SQL of a merge; its databases are `base`, `log`, and the new one, `main`. Pure."""
+"""The SQL statements of a merge. Databases: `base`, `log`, and `main`, which is written. Pure."""
 
 BASE = "CREATE TEMP VIEW old AS SELECT * FROM base.passages"
 BASE_AS_BUILT = """

@@ -35,8 +35,8 @@ class UnrepairableError(ArtefactError):
 def repair(directory: Path, others: Sequence[Path]) -> list[str]:
     """Rebuilds the damaged files of a generation; returns their names, none if all are good.
 
-    Word counts of the whole index are not in the database. They are copied from one of the
-    `others`, which are generations of the same shard, if its counts are the same.
+    Word counts of the whole index are not in the database. If they are damaged, they are copied
+    from one of `others`, generations of the same shard, whose counts have the expected checksum.
 
     Raises UnrepairableError if the manifest, the database or the word counts are damaged. Raises
     ArtefactError if files cannot be written.

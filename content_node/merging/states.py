@@ -1,4 +1,4 @@
-"""Carries precomputed states to the next generation: copies known ones, computes some others."""
+"""Carries precomputed states to the next generation: copies known ones, computes missing ones."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ from winnow.errors import ArtefactError
 from winnow.text.tokenizer import Tokenizer
 
 _THREADS = 1
-"""Threads that compute states: only one, since answers of the node come first."""
+"""Threads that compute states: only one, because answering questions has priority."""
 MAX_COMPUTED = 2_000
 """Passages whose states one merge may compute: a minute of one busy core."""
 
@@ -21,9 +21,9 @@ MAX_COMPUTED = 2_000
 def carry_states(bundle: Path, shard: Path, base: Path, generation: Path) -> str:
     """Writes states for `generation` if `base` or the built `shard` has some.
 
-    Returns why passages are left without states; empty if none is. Raises ArtefactError if the
-    states are not of the bundle's reader, or a passage or the bundle cannot be read. Raises OSError
-    if there is no room even for an empty states file.
+    Returns why passages are left without states, or "" if no passage is. Raises ArtefactError if
+    the states are not of the bundle's reader, or a passage or the bundle cannot be read. Raises
+    OSError if there is no room even for an empty states file.
     """
     sources = [each for each in dict.fromkeys((base, shard)) if (each / STATES_FILE).exists()]
     if not sources:
@@ -50,10 +50,10 @@ def write_carried_states(
         _write(writer, max_computed)
     except OSError as error:
         _write(StatesWriter(generation, lower), 0)
-        return f"there is no room ({error}): a later merge with enough room makes them again"
+        return f"there is no room ({error}): a later merge with enough room computes the states"
     if not writer.missing:
         return ""
-    return f"{writer.missing} passages have none yet: each merge makes some"
+    return f"{writer.missing} passages have no states yet: each merge computes some"
 
 
 def _write(writer: StatesWriter, max_computed: int) -> None:

@@ -56,8 +56,8 @@ def list_names(shard: Path) -> list[str]:
 def remove_obsolete(shard: Path, served: int) -> None:
     """Removes older and damaged generations, once the generation of write `served` is served.
 
-    The states of the built shard are removed, too, once the generation has all states: that base is
-    never served again, since the log was trimmed.
+    Once the served generation has all states, the states of the built shard are removed, too. The
+    built shard is never served again, because the log was trimmed.
 
     Raises OSError if a file cannot be removed.
     """

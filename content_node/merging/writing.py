@@ -48,7 +48,7 @@ class VerifiedBase:
 
 
 def write_generation(base: Path, shard: Path, partial: Path, upto: int) -> None:
-    """Writes a generation, made of `base` and the log of `shard` up to a write, to `partial`.
+    """Merges `base` and the log of `shard` up to the write `upto` into the directory `partial`.
 
     Raises ArtefactError if base or log is damaged, or they do not belong together. Raises OSError
     or `sqlite3.Error` if files cannot be written.
@@ -110,17 +110,17 @@ def _check_log_id(passages: MergedPassages, base: ShardManifest, upto: int) -> s
 
 
 def _count_rows(passages: MergedPassages) -> tuple[RowCounts, bool]:
-    """Counts the rows, and renumbers them if needed; returns the counts and whether it did so."""
-    counts = passages.count()
+    """Counts the rows, and renumbers them if needed; returns the counts, True if renumbered."""
+    counts = passages.count_rows()
     if needs_renumbering(counts.rows, counts.holes):
-        return passages.renumber(), True
+        return passages.renumber_rows(), True
     return counts, False
 
 
 def _graph(
     passages: MergedPassages, base: VerifiedBase, counts: RowCounts, renumbered: bool
 ) -> hnswlib.Index:
-    """Extends the graph of the base, or builds another one for renumbered rows."""
+    """Extends the graph of the base, or builds a new graph if the rows were renumbered."""
     manifest = base.manifest
     if renumbered:
         return build_graph(
@@ -130,7 +130,7 @@ def _graph(
             manifest.m,
             manifest.ef_construction,
         )
-    puts, dead = passages.put_vectors(), passages.dead()
+    puts, dead = passages.put_vectors(), passages.dead_rows()
     return extend_graph(base.files[manifest.graph], manifest.dimension, counts.rows, puts, dead)
 
 
@@ -163,8 +163,8 @@ def copy_words(
 ) -> WordsEntry:
     """Writes the words of the passages in the database `store` to `directory`.
 
-    The word counts of the whole built index are copied from the file `index_counts`; their number
-    of tokens is that of `old`.
+    The word counts of the whole built index are copied from the file `index_counts`, and the number
+    of its tokens from `old`.
 
     Raises ArtefactError if an input is damaged. Raises OSError if files cannot be written.
     """

@@ -1,4 +1,4 @@
-"""Detects changes of a shard's files on disk while it is served. Pure."""
+"""Detects changes of a shard's files on disk while the shard is served. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 
-class Watched(Protocol):
+class WatchedFile(Protocol):
     """An open file whose name and content are watched."""
 
     path: Path
@@ -29,7 +29,7 @@ class Change:
     """Whether calls can still be answered from the open files, which were not overwritten."""
 
 
-def find_change(files: Sequence[Watched]) -> Change | None:
+def find_change(files: Sequence[WatchedFile]) -> Change | None:
     """Returns the worst change; None if no file changed."""
     for file in files:
         if file.is_altered:
@@ -41,8 +41,8 @@ def find_change(files: Sequence[Watched]) -> Change | None:
     for file in files:
         if not file.has_its_path:
             return Change(
-                f"{file.path} was replaced or deleted while it was served: check what is "
-                "there now, and start the node again",
+                f"{file.path} was replaced or deleted while it was served: check the directory, "
+                "and start the node again",
                 readable=True,
             )
     return None

@@ -1,8 +1,8 @@
-"""Groups of equal passages: a question needs only the first ids of each group.
+"""Groups of equal passages, of which a question needs only the first ones by id.
 
-Rows with equal vectors and equal tokens have the same distance and the same BM25 for every
-question. Only ids decide among them. So a question for `n` passages needs the first `n` of a group,
-for any number of shards.
+Rows with equal vectors and equal tokens have the same distance and the same BM25 score for every
+question, so only their ids decide their order. A question for `n` passages therefore needs only the
+first `n` of each group, for any number of shards.
 
 Rows with equal vectors may differ in tokens, if an encoder truncates long passages. Their distances
 are equal, their BM25 scores are not. Finding one such row yields all of them.
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from winnow.content_node.shard.rows import RowMask, RowNumbers
 
 MAX_UNGROUPED = 32
-"""Up to this number of equal rows, comparing each is cheap and no group is kept."""
+"""Groups of at most this number of equal rows are not kept, because comparing each row is cheap."""
 _HASH_SEED = np.random.SeedSequence().entropy
 """Differs in every process, so that nobody can craft different vectors with equal hashes."""
 

@@ -2,7 +2,7 @@
 
 The tables map each value of each field to its rows. For a field with many values they also map
 blocks of adjacent values to rows. A range query reads blocks, and single values only at its end.
-`row_filter` knows what a filter means.
+`row_filter` evaluates filters.
 """
 
 import json
@@ -145,7 +145,7 @@ def write_tables(
         connection.execute(table)
     columns = _collect_columns(connection.execute(_METADATA) if passages is None else passages)
     for key, column in sorted(columns.items()):
-        index = column.sorted(key[1])
+        index = column.to_index(key[1])
         connection.execute(
             "INSERT INTO fields VALUES (?, ?, ?)", (*key, index.all_rows().tobytes())
         )

@@ -2,7 +2,7 @@
 
 A view never changes; writes make a new one. Views of one generation have the same passages in the
 same rows, so only the newest of them is kept. A hit is a row of a generation, so a generation is
-kept until the questions that retrieved its hits are over.
+kept until the questions that retrieved its hits have ended.
 
 All methods are called on the event loop, so there is no lock. A dropped view is closed when its
 last reading thread ends.
@@ -97,7 +97,7 @@ class RecentGenerations:
             found = self._newest
         if found is None:
             raise GenerationGoneError(
-                f"the hits are rows of generation {shortened(generation)}, shard "
+                f"the hits are rows of generation {shortened(generation)}, but shard "
                 f"{newest.manifest.shard} serves {served}: retrieve again"
             )
         self._extend(found, deadline.left())

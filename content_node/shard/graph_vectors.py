@@ -1,7 +1,7 @@
-"""Reads vectors by row from the file of a graph, so memory holds them only once.
+"""Reads vectors by row from the file of a graph, so that memory holds each vector only once.
 
 hnswlib 0.8.0 writes a header, then for each vector its links, the vector and its label. hnswlib's
-own method makes a Python float of every value and blocks all other threads.
+own method to read vectors makes a Python float of every value and blocks all other threads.
 """
 
 import struct
@@ -42,7 +42,7 @@ class GraphVectors:
             or _HEADER.size + rows * self._stride > file.size
         ):
             raise ArtefactError(
-                f"{file.path} does not hold vectors of {dimension} values: build it again"
+                f"{file.path} does not hold vectors of {dimension} values: build the index again"
             )
         self._offsets = np.full(rows, -1, np.int64)
         """Byte offset of each row's vector in the file."""
@@ -50,11 +50,11 @@ class GraphVectors:
         if rows and labels.max() >= rows:
             raise ArtefactError(
                 f"{file.path} has a vector of row {labels.max()}, the shard has {rows} rows: build "
-                "it again"
+                "the index again"
             )
         self._offsets[labels] = _HEADER.size + np.arange(rows) * self._stride + vector
         if (self._offsets < 0).any():
-            raise ArtefactError(f"{file.path} has two vectors of one row: build it again")
+            raise ArtefactError(f"{file.path} has two vectors of one row: build the index again")
         self.equal_groups = [labels.astype(np.int64)[group] for group in group_equal(hashes)]
         """Groups of rows with equal vectors, from `group_equal`."""
 

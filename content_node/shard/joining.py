@@ -1,7 +1,7 @@
-"""Decides which segments in memory are joined to one. Pure.
+"""Decides which segments in memory are joined into one segment. Pure.
 
-Each question searches every segment, so there must be few. Building a segment takes time for each
-of its rows, so a large one is not rebuilt for every write.
+Each question searches every segment, so there must be few segments. Building a segment takes time
+for each of its rows, so a large segment is not rebuilt for every write.
 """
 
 from collections.abc import Sequence
@@ -17,8 +17,8 @@ MAX_JOINED_ROWS = 8_192
 def tail_to_join(rows: Sequence[int]) -> int:
     """Returns how many of the last segments to join, given the rows of each; 0 for none.
 
-    16 000 rows that are added one by one make at most 17 segments, 9 on average. If several are
-    added at a time, there are fewer.
+    If 16 000 rows are added one at a time, there are at most 17 segments, 9 on average. If several
+    rows are added at a time, there are fewer segments.
     """
     total = largest = to_join = 0
     for count, size in enumerate(reversed(rows), start=1):

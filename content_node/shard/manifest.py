@@ -1,9 +1,10 @@
 """The manifests of a shard and of an index, in all formats.
 
-Since format 2 a manifest has its own checksum, and an index's manifest has those of its shards'
-manifests. Together with the checksums of files they cover every byte of an index. Since format 3 a
-shard may include writes, up to a sequence number. Every field that an answer depends on is part of
-the shard's generation, so shards that differ in one are never treated as replicas.
+Since format 2 each manifest has its own checksum, and an index's manifest also has the checksums of
+the shards' manifests. Together with the checksums of files they cover every byte of an index. Since
+format 3 a shard may include writes, up to a sequence number. Every field that an answer depends on
+is part of the shard's generation, so shards that differ in such a field are never treated as
+replicas.
 """
 
 import hashlib
@@ -121,7 +122,7 @@ class ShardManifest(_StrictModel):
     ef_construction: int
     bundle_name: str
     encoding_fingerprint: str
-    """Fingerprint of the encoding of the vectors. Questions need the same one."""
+    """Fingerprint of the encoding of the vectors. Questions must have the same encoding."""
     store: _FileName
     graph: _FileName
     words: WordsEntry | None = None
@@ -176,7 +177,7 @@ class ShardManifest(_StrictModel):
             )
         for name in self._required_files:
             if name not in self.files:
-                raise ValueError(f"files lacks the checksum of {name}")
+                raise ValueError(f"files has no checksum of {name}")
         if self.passages > self.index_passages > 0 and not self.sequence:
             raise ValueError(
                 f"passages is {self.passages}, more than index_passages, {self.index_passages}"
@@ -284,7 +285,7 @@ def _check_format(path: Path, text: str, content: dict[str, Any]) -> None:
     if not isinstance(version, int) or version not in _FORMATS:
         raise ArtefactError(
             f"{path} has format {version!r}, this version reads {_FORMATS[0]} to {_FORMATS[-1]}: "
-            "build it again with `winnow index build`"
+            "build the index again with `winnow index build`"
         )
     # a manifest with a checksum is not of format 1, even if it claims to be
     if (version >= _FIRST_CHECKSUM_FORMAT or CHECKSUM_FIELD in content) and not has_valid_checksum(

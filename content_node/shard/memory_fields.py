@@ -33,7 +33,7 @@ class MemoryFields:
         return cls(rows, chain.from_iterable(rows))
 
     def joined(self, *others: "MemoryFields") -> "MemoryFields":
-        """Returns the concatenated rows of all; parses nothing again."""
+        """Returns the rows of this object and of `others`, in this order; parses nothing again."""
         parts = (self, *others)
         rows = list(chain.from_iterable(part.rows for part in parts))
         return MemoryFields(rows, chain.from_iterable(part.field_names for part in parts))
@@ -59,7 +59,7 @@ class _LazyField:
                 try:
                     if self._values is None:
                         self._collect(stop)
-                        self._values = {kind: c.sorted(kind) for kind, c in self._columns.items()}
+                        self._values = {kind: c.to_index(kind) for kind, c in self._columns.items()}
                         self._columns.clear()
                 finally:
                     self._lock.release()

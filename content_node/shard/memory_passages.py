@@ -1,6 +1,6 @@
 """Passages in memory, row by row, in a few arrays.
 
-As Python integers their tokens would take ten times the memory.
+Arrays of tokens take a tenth of the memory of Python integers.
 """
 
 from collections.abc import Sequence
@@ -65,7 +65,7 @@ class MemoryPassages:
         )
 
     def joined(self, *others: "MemoryPassages") -> "MemoryPassages":
-        """Returns the concatenated rows of all."""
+        """Returns the rows of this object and of `others`, in this order."""
         parts = (self, *others)
         return MemoryPassages(
             passages=tuple(chain.from_iterable(part.passages for part in parts)),

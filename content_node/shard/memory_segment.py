@@ -74,7 +74,7 @@ class MemorySegment(Segment):
         )
 
     def joined(self, *others: "MemorySegment") -> "MemorySegment":
-        """Returns one segment with the concatenated rows of all."""
+        """Returns one segment with the rows of this segment and of `others`, in this order."""
         return MemorySegment.build(
             self.passages.joined(*(other.passages for other in others)),
             self.metadata.joined(*(other.metadata for other in others)),

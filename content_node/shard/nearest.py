@@ -1,7 +1,7 @@
 """Searches nearest vectors, by graph or exactly.
 
-Both use hnswlib, so both return the same distance of two vectors, bit for bit. All distances are
-squared Euclidean distances.
+Both searches use hnswlib, so they compute the same distance of two vectors, bit for bit. All
+distances are squared Euclidean distances.
 """
 
 import math
@@ -29,7 +29,9 @@ READS_PER_NEIGHBOUR = 0.7
 Measured by `python bench/masked.py` at commit 977ccf2.
 """
 _MARGIN_DEVIATIONS = 3.0
-"""Standard deviations by which a filtered search fetches more neighbours than the mean it needs."""
+"""A filtered search fetches the mean number of needed neighbours plus this number of standard
+deviations.
+"""
 
 
 class VectorSource(Protocol):
@@ -111,9 +113,11 @@ class GraphIndex:
         reads_per_neighbour: float = READS_PER_NEIGHBOUR,
         equal: EqualPassages = EqualPassages(),  # noqa: B008 (immutable)
     ) -> None:
-        """`occupied_rows` are the rows that hold a vector; None for all. `vectors` are compared
-        where the graph finds too few rows, or takes longer by `reads_per_neighbour`. The graph has
-        to find only one row of each group in `equal`.
+        """`occupied_rows` are the rows that hold a vector; None for all.
+
+        `vectors` are compared directly if the graph finds too few rows, or if this takes less time
+        than the graph according to `reads_per_neighbour`. The graph has to find only one row of
+        each group in `equal`.
         """
         self._index, self._vectors, self._equal = index, vectors, equal
         self._reads_per_neighbour = reads_per_neighbour
@@ -197,7 +201,7 @@ class GraphIndex:
 def neighbours_to_fetch(k: int, allowed: int, rows: int) -> int:
     """Returns the number of neighbours of which most likely at least `k` are allowed.
 
-    `allowed` of the `rows` rows are allowed, and are assumed to be near and far alike.
+    Of all `rows` rows, `allowed` are allowed. They are assumed to be spread evenly over distances.
     """
     return math.ceil((k + _MARGIN_DEVIATIONS * math.sqrt(k)) * rows / max(allowed, 1))
 
@@ -284,8 +288,8 @@ def _with_ties(
 ) -> ScoredRows:
     """Returns the `k` nearest rows, and all other rows at the distance of the last one.
 
-    `search` returns at least the requested number of rows, if there are as many. `is_complete`
-    returns whether its rows, all at one distance, are all rows at this distance.
+    `search` returns at least the requested number of rows, if there are enough. `is_complete` gets
+    the found rows at one distance, and returns whether no other row has this distance.
     """
     extra = 0 if is_complete else _EXTRA_FOR_TIES
     while k:

@@ -24,7 +24,7 @@ class Candidates:
     """Candidates of a shard for a question."""
 
     hits: tuple[Hit, ...]
-    """Passages that the front may choose to read, regardless of other shards; best first."""
+    """Passages that the front may read, depending on the hits of other shards; best first."""
     distances: tuple[float, ...]
     """Distances of the nearest passages, nearest first."""
     words: tuple[float, ...] = ()
@@ -83,7 +83,7 @@ def retrieve(
     distances = np.array(list(distance_by_row.values()), np.float32)
     bm25 = np.array([bm25_by_row[row] for row in rows])
     words = bm25.astype(np.float32)
-    best_words = _single([score for _, score in best])
+    best_words = _to_single_precision([score for _, score in best])
     hybrid = _hybrid_distances(distances, bm25, depth, word_weight).tolist()
     rules = [
         CandidateRule(distances.tolist(), near[-1][1] if near else -np.inf),
@@ -148,11 +148,11 @@ def _best(scored: ScoredRows, k: int) -> ScoredRows:
     So the result does not depend on the segments in which rows with equal scores are.
     """
     scored = sorted(scored, key=lambda pair: (-pair[1], pair[0]))
-    single = _single([score for _, score in scored])
+    single = _to_single_precision([score for _, score in scored])
     return [pair for pair, score in zip(scored, single, strict=True) if score >= single[:k][-1]]
 
 
-def _single(values: Sequence[float]) -> list[float]:
+def _to_single_precision(values: Sequence[float]) -> list[float]:
     """Rounds values to single precision."""
     rounded: list[float] = np.array(values, np.float32).tolist()
     return rounded

@@ -1,7 +1,7 @@
 """Finds the rows of a segment that match a filter, on disk and in memory.
 
 Many questions have the same filter, and the rows of a segment never change. So row masks are cached
-by the text of their filter. Knows what a filter means, not how values are stored.
+by the text of their filter. This module evaluates filters; it does not know how values are stored.
 """
 
 import threading

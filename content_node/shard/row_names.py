@@ -17,7 +17,7 @@ NO_PASSAGE = -1
 
 
 class RowNames:
-    """The names of a segment's rows. Immutable."""
+    """The names of a segment's rows: passage ids and sequence numbers. Immutable."""
 
     def __init__(
         self, file: OpenFile, ids: bytes, ends: RowNumbers, sequences: NDArray[np.int64]

@@ -28,8 +28,8 @@ Vector = NDArray[np.float32]
 class Segment(ABC):
     """Passages in rows 0 to `rows` - 1. Safe to use from several threads.
 
-    All methods raise ArtefactError if a file was changed after it was verified. Methods with a
-    `stop` raise StoppedError once it is set.
+    All methods raise ArtefactError if a file was changed after its verification. Methods with the
+    parameter `stop` raise StoppedError once `stop` is set.
     """
 
     rows: int
@@ -63,7 +63,7 @@ class Segment(ABC):
     ) -> ScoredRows:
         """Returns the nearest `k` allowed rows with squared distances, nearest first, ties by row.
 
-        Adds all rows at the distance of the last one.
+        The result also includes all further rows at the distance of the last one.
         """
         check_stop(stop)
         return self.index.nearest(vector, k, self._occupied(allowed), stop)
@@ -79,8 +79,8 @@ class Segment(ABC):
         """Returns the best `k` allowed rows that contain a term, with BM25 scores, and the scores
         of `others`.
 
-        The best come first, ties by row. Adds all rows with the last one's score in single
-        precision.
+        The best rows come first, ties by row. They also include all rows that equal the last one's
+        score in single precision.
         """
         check_stop(stop)
         return self.postings.best(terms, k, self._occupied(allowed), stop, others)
@@ -101,7 +101,10 @@ class Segment(ABC):
 
     @abstractmethod
     def find_row(self, passage_id: str, sequence: int) -> int | None:
-        """Returns the row of a passage version, named by its write (0: the build); else None."""
+        """Returns the row of the passage that was put by the write `sequence` (0: the build).
+
+        Returns None without such a row.
+        """
 
     @abstractmethod
     def load(self, row: int) -> StoredPassage:

@@ -60,8 +60,8 @@ class StoredPassage:
 class PassageStore:
     """Read-only access to a shard's passages, from any thread.
 
-    SQLite can only open files by name. So all connections are opened at the start, and later
-    changes of the directory do not matter. Threads share the connections, which are closed with the
+    SQLite can only open files by name. All connections are opened at the start, so that later
+    changes of the directory do not matter. Threads share the connections. They are closed with the
     last reference to the store.
     """
 
@@ -209,8 +209,8 @@ class PassageStore:
     def open_fields(self, rows: int) -> StoredFields:
         """Returns the index of metadata fields of a shard with `rows` rows.
 
-        A database of an older format has no tables of fields. They are made in memory, in seconds
-        for 100 000 passages with metadata.
+        For a database of an older format, which has no tables of fields, the tables are made in
+        memory. This takes seconds for 100 000 passages with metadata.
         """
         select = self._select if self._has_fields else self._tables_in_memory().select
         return StoredFields(select, rows)

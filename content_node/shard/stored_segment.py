@@ -78,9 +78,9 @@ def open_shard(
     """Verifies every file and loads the shard. Takes seconds per gigabyte: not on an event loop.
 
     `exact` compares with every vector instead of searching the graph. Shards of at most
-    `exact_up_to` passages are always searched so. Every file is opened once and verified by its
-    descriptor, so later changes of the directory change no answer. Precomputed states are used if
-    their reader's lower layers have `lower_fingerprint`.
+    `exact_up_to` passages are always searched exactly. Every file is opened once and verified by
+    its descriptor, so later changes of the directory change no answer. Precomputed states are used
+    if they were computed by lower layers with the fingerprint `lower_fingerprint`.
 
     Raises:
         ArtefactError: a file is missing, damaged, or contradicts the manifest.
@@ -91,13 +91,15 @@ def open_shard(
     except ArtefactError:
         raise
     except Exception as error:  # a file with a valid checksum may still have invalid content
-        raise ArtefactError(f"{directory} cannot be loaded: {error!r}: build it again") from error
+        raise ArtefactError(
+            f"{directory} cannot be loaded: {error!r}: build the index again"
+        ) from error
 
 
 def _open(
     directory: Path, ef: int | None, exact_up_to: int, lower_fingerprint: str
 ) -> StoredSegment:
-    """Loads a shard; without `ef` it is searched exactly."""
+    """Loads a shard; if `ef` is None, the shard is searched exactly."""
     manifest, manifest_file = open_shard_manifest(directory)
     files = {name: OpenFile(directory / name) for name in manifest.files}
     for name, entry in manifest.files.items():

@@ -61,18 +61,20 @@ def load_words(
         raise ArtefactError(
             f"{files[entry.ends].path} has {len(ends)} rows and "
             f"{files[entry.tokens].path.name} has {len(tokens)} tokens, the manifest says {rows} "
-            "rows: build it again"
+            "rows: build the index again"
         )
     if (np.diff(ends, prepend=0) < 0).any():
-        raise ArtefactError(f"{files[entry.ends].path} is not in order: build it again")
+        raise ArtefactError(f"{files[entry.ends].path} is not in order: build the index again")
     if (frequencies < 0).any():
-        raise ArtefactError(f"{files[entry.frequencies].path} has a negative count: build it again")
+        raise ArtefactError(
+            f"{files[entry.frequencies].path} has a negative count: build the index again"
+        )
     highest = int(frequencies.max(initial=0))
     if highest > passages or (entry.index_tokens < len(tokens) and not has_writes):
         raise ArtefactError(
             f"a token is in {highest} passages and the shard has {len(tokens)} tokens, but the "
             f"manifest says that the index has {passages} passages and {entry.index_tokens} "
-            "tokens: build it again"
+            "tokens: build the index again"
         )
     built = BuiltRarities(frequencies, passages, entry.index_tokens / max(passages, 1))
     return WordIndex(tokens, ends, tokens.check), built
@@ -86,11 +88,11 @@ def _load_postings(files: Files, entry: WordsEntry, lengths: RowNumbers) -> Post
     starts = read_integers(files[entry.starts])
     path = files[entry.starts].path
     if not len(starts) or starts[0] != 0 or (np.diff(starts) < 0).any():
-        raise ArtefactError(f"{path} is not in order: build it again")
+        raise ArtefactError(f"{path} is not in order: build the index again")
     if not starts[-1] == len(rows) == len(counts):
         raise ArtefactError(
             f"{path} ends at {starts[-1]}, but the postings have {len(rows)} rows and "
-            f"{len(counts)} counts: build it again"
+            f"{len(counts)} counts: build the index again"
         )
     _check_order(files[entry.postings], rows, starts, len(lengths))
 
@@ -111,6 +113,7 @@ def _check_order(file: OpenFile, rows: StoredArray, starts: RowNumbers, end: int
         steps[firsts] = 1
         if (steps <= 0).any() or block.max() >= end:
             raise ArtefactError(
-                f"{file.path} has rows that are not in order, or not below {end}: build it again"
+                f"{file.path} has rows that are not in order, or not below {end}: build the index "
+                "again"
             )
         before = block[-1:]

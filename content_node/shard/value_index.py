@@ -33,8 +33,8 @@ class ValueColumn:
         self._values.append(self._distinct.setdefault(truncated, truncated))
         self._rows.append(row)
 
-    def sorted(self, kind: ValueKind) -> "ValueIndex":
-        """Sorts the values, all of which are of `kind`."""
+    def to_index(self, kind: ValueKind) -> "ValueIndex":
+        """Returns the values, all of which are of `kind`, sorted and with their rows."""
         rows = np.frombuffer(self._rows, np.uint32)
         values: list[Any]
         if kind is ValueKind.STRING:

@@ -55,7 +55,7 @@ class ShardView:
     manifest: ShardManifest
     """Manifest of the base."""
     generation: str
-    """A row is the same passage in all views of one generation."""
+    """Id of the generation. A row is the same passage in all views of one generation."""
     segments: tuple[PlacedSegment, ...]
     """Segments in the order of their rows, without gaps."""
     passages: int
@@ -64,7 +64,7 @@ class ShardView:
     sequence: int = 0
     """Sequence number of the last write in the view."""
     log_id: str = ""
-    """Id of the log of writes; empty if the shard takes none."""
+    """Id of the log of writes; empty without a log."""
 
     @property
     def rows(self) -> int:
@@ -81,8 +81,9 @@ class ShardView:
     def map_rows(
         self, rows: Sequence[int], compute: Callable[[Segment, list[int]], Sequence[Value]]
     ) -> list[Value]:
-        """Calls `compute` with each segment and its rows; returns a value for each of `rows`, which
-        are distinct.
+        """Calls `compute` with each segment and its own rows; returns a value for each of `rows`.
+
+        `rows` must be distinct. A segment counts its own rows from 0.
         """
         values: dict[int, Value] = {}
         for placed in self.segments:
@@ -109,8 +110,9 @@ class ShardView:
         return self.map_rows([row], lambda segment, own: [segment.load(own[0])])[0]
 
     def find_row(self, passage_id: str, sequence: int) -> int | None:
-        """Returns the row of a passage version, named by its write (0: the build), even if it was
-        deleted; None without such a row.
+        """Returns the row of the passage that was put by the write `sequence` (0: the build).
+
+        Finds the row even if the passage was deleted. Returns None without such a row.
 
         Raises:
             ArtefactError: a file was changed.
@@ -138,5 +140,5 @@ def view_of(segment: StoredSegment) -> ShardView:
 
 
 def live_generation(base: str, log_id: str) -> str:
-    """Returns the generation of views over a base of generation `base` that follow a log."""
+    """Returns the generation of the views that combine the base `base` with the log `log_id`."""
     return hashlib.sha256(json.dumps([base, log_id]).encode()).hexdigest()[:_GENERATION_DIGITS]

@@ -1,6 +1,6 @@
-"""The words of every passage, row after row: scores given passages by BM25.
+"""Computes the BM25 scores of given passages from their tokens, which are stored row after row.
 
-For passages that were retrieved by their vectors. `postings` retrieves passages by words.
+The passages were retrieved by their vectors. `postings` retrieves passages by words.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,8 +13,8 @@ from winnow.content_node.shard.bm25 import Terms, saturation_counts, sum_terms, 
 from winnow.files.stored_array import StoredArray
 
 
-class Integers(Protocol):
-    """Unsigned integers in memory or on disk."""
+class IntegerArray(Protocol):
+    """An array of unsigned integers in memory or on disk."""
 
     def __len__(self) -> int: ...
 
@@ -26,7 +26,7 @@ class WordIndex:
 
     def __init__(
         self,
-        tokens: Integers,
+        tokens: IntegerArray,
         ends: NDArray[np.int64],
         check: Callable[[], None] = lambda: None,
     ) -> None:
@@ -71,9 +71,9 @@ class WordIndex:
 
 
 def _read_slices(
-    tokens: Integers, begins: NDArray[np.int64], ends: NDArray[np.int64]
+    tokens: IntegerArray, begins: NDArray[np.int64], ends: NDArray[np.int64]
 ) -> NDArray[np.unsignedinteger]:
-    """Returns the joined tokens of all rows."""
+    """Returns the concatenated tokens of the rows that begin at `begins` and end at `ends`."""
     if isinstance(tokens, StoredArray):
         return tokens.read_slices(begins, ends)
     return np.concatenate(
@@ -84,8 +84,9 @@ def _read_slices(
 def _count_terms(
     all_tokens: NDArray[np.unsignedinteger], lengths: NDArray[np.int64], terms: Terms
 ) -> NDArray[np.int64]:
-    """Returns how often each row contains each term, [rows, terms]. `all_tokens` are those of the
-    rows, which have `lengths` tokens.
+    """Returns how often each row contains each term, [rows, terms].
+
+    `all_tokens` are the concatenated tokens of the rows, `lengths` their numbers of tokens.
     """
     rows, size = len(lengths), len(terms.ids)
     other = int(terms.ids[-1]) + 1

@@ -293,7 +293,7 @@ def test_bad_rows_are_listed_with_their_lines(here: InProcess, tmp_path: Path) -
     result = here("index", "build", "--passages", str(path), "--out", str(tmp_path / "i"))
     assert result.returncode == 1
     for line in (
-        "line 2: text is empty: write something (id 2)",
+        "line 2: text is empty: a passage needs a text (id 2)",
         "line 3: 1 column, expected 3",
         "line 4: duplicate id 1",
         "line 5: invalid",

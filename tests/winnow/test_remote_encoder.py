@@ -187,7 +187,7 @@ async def test_an_invalid_encoding_is_the_fault_of_the_server() -> None:
     fake = Fake()
     fake.states = False
     async with serving(fake) as server, remote(server.address) as encoder:
-        with pytest.raises(UnavailableError, match="states of another text, or none"):
+        with pytest.raises(UnavailableError, match="token states that do not fit the request"):
             await encoder.encode([5])
         fake.states, fake.value = True, np.inf
         with pytest.raises(

@@ -18,7 +18,7 @@ from winnow.searcher import Retrieved
 def join(
     results: Sequence[Retrieved | Exception], depth: RetrievalDepth
 ) -> list[Retrieved | Exception]:
-    """Joins the results of several shards; the error of a shard stays in its place."""
+    """Leaves out outranked hits from the results of several shards; errors stay in their places."""
     found = [each for each in results if isinstance(each, Retrieved)]
     joined = iter(without_outranked(found, depth))
     return [next(joined) if isinstance(each, Retrieved) else each for each in results]
@@ -56,7 +56,7 @@ def without_outranked(results: Sequence[Retrieved], depth: RetrievalDepth) -> li
 
 
 def _limit(costs: Sequence[float], k: int) -> float:
-    """The highest cost of a candidate that may be among the `k` lowest of all shards."""
+    """Returns the highest cost of a candidate that may be among the `k` lowest of all shards."""
     if not k:
         return -math.inf  # by this rule no passage is a candidate
     return heapq.nsmallest(k, costs)[-1] if len(costs) >= k else math.inf

@@ -1,7 +1,7 @@
 """Selects the candidates of a shard that can be in the top k of all shards. Pure.
 
-The front's candidates are the nearest passages of all shards and the best passages by words. Either
-rule has a limit that depends on all shards. It is never higher than the limit of this shard alone.
+The front's candidates are the nearest passages of all shards and the best passages by words. The
+cost limit of either rule depends on all shards. It is never higher than that of this shard alone.
 """
 
 import math
@@ -25,9 +25,11 @@ def possible_top_k(keys: Sequence[Any], rules: Iterable[CandidateRule], passages
     """Returns the indices of passages that may be among the best `passages` candidates of all
     shards, ordered by their `keys`. Lower keys are better; `passages` is at least 1.
 
-    If a passage is a candidate by a rule, so are all passages of lower or equal cost. If `passages`
-    of them have better keys, it is not read. A passage is left out if this holds for all its rules.
-    The front gets the costs of all candidates: those of left-out passages move its limits, too.
+    If a passage is a candidate by a rule, so are all passages of lower or equal cost. If at least
+    `passages` of those have better keys, the front does not read the passage. A passage is left out
+    if this holds for every rule by which it is a candidate.
+
+    The front gets the costs of all candidates, because left-out passages also move its limits.
     """
     order = sorted(range(len(keys)), key=keys.__getitem__)
     selected = {index for rule in rules for index in _possible_by_rule(keys, order, rule, passages)}

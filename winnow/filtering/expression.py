@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any
 
 from winnow.filtering.fields import Fields, Value, fields_of, kind_of
-from winnow.filtering.writing import literal, name
+from winnow.filtering.writing import format_name, format_value
 
 
 class Operator(Enum):
@@ -78,7 +78,7 @@ class Compare(Filter):
         return _COMPARISONS[self.operator](value, self.value)
 
     def __str__(self) -> str:
-        return f"{name(self.field)} {self.operator.value} {literal(self.value)}"
+        return f"{format_name(self.field)} {self.operator.value} {format_value(self.value)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class AnyOf(Filter):
         return any((kind_of(value), value) in accepted for value in fields.get(self.field, ()))
 
     def __str__(self) -> str:
-        return f"{name(self.field)} in ({', '.join(map(literal, self.values))})"
+        return f"{format_name(self.field)} in ({', '.join(map(format_value, self.values))})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class Exists(Filter):
         return bool(fields.get(self.field))
 
     def __str__(self) -> str:
-        return f"exists {name(self.field)}"
+        return f"exists {format_name(self.field)}"
 
 
 @dataclass(frozen=True, slots=True)

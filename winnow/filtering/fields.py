@@ -1,7 +1,7 @@
 """Flattens the metadata of a passage to named fields with values, for filters. Pure.
 
 Nested objects yield paths: `{"author": {"name": "x"}}` has the field `author.name`. A list yields
-several values, and `null` none. All numbers are doubles, as in messages; NaN is not a value.
+several values; `null` yields no value. All numbers are doubles, as in messages; NaN is not a value.
 """
 
 import math

@@ -76,6 +76,6 @@ def _describe_error(text: str, index: int) -> str:
     if first == "\\":
         return f"a backslash stands outside of quotes at character {position}"
     return (
-        f"the string at character {position} does not end: close it with {first}, and write \\\\ "
-        f"for a backslash and \\{first} for a quote in it"
+        f"the string at character {position} does not end: close it with {first}; inside the "
+        f"string, write \\\\ for a backslash and \\{first} for a quote"
     )

@@ -43,7 +43,7 @@ def parse(text: str, max_characters: int = MAX_CHARACTERS) -> Filter:
 
 
 class _Parser:
-    """A recursive descent parser of a list of tokens."""
+    """Parses a list of tokens by recursive descent."""
 
     def __init__(self, tokens: Sequence[Token]) -> None:
         self._tokens, self._index = tokens, 0
@@ -135,7 +135,7 @@ class _Parser:
         self._value_count += 1
         if self._value_count > MAX_VALUES:
             raise filter_error(
-                f"compares with more than {MAX_VALUES} values: use a field with fewer"
+                f"compares with more than {MAX_VALUES} values: use a field with fewer values"
             )
         self._index += 1
         return value

@@ -13,7 +13,7 @@ _MIN_EXPONENT = 1e15
 """Integers of at least this magnitude are written with an exponent."""
 
 
-def literal(value: Value) -> str:
+def format_value(value: Value) -> str:
     """Writes a value so that the parser reads an equal one."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -22,7 +22,7 @@ def literal(value: Value) -> str:
     return str(int(value)) if value.is_integer() and abs(value) < _MIN_EXPONENT else repr(value)
 
 
-def name(field: str) -> str:
+def format_name(field: str) -> str:
     """Writes the name of a field, in quotes if it looks like a keyword or a number."""
     plain = WORD.fullmatch(field) and not NUMBER.fullmatch(field)
     return field if plain and field.lower() not in KEYWORDS else _in_quotes(field)

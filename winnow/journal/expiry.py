@@ -20,7 +20,8 @@ timestamp of at most `now + seconds - skew`. So it was stored before `now + seco
 clock, and thus before the failure was reported (1). Later writes have later sequence numbers.
 
 If clocks differ by more than `skew`: when the journal's clock is ahead, writes fail, and nothing is
-lost. When it is behind, a failed write may be applied within the excess of the difference.
+lost. When it is behind, a failed write may still be applied after the failure was reported, within
+as many seconds as the difference exceeds `skew`.
 
 An entry without an expiry was written by an older version, and never expires.
 """

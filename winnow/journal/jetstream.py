@@ -27,7 +27,7 @@ from winnow.errors import DeadlineExceededError, IdentityError, OverloadedError,
 from winnow.journal.expiry import EXPIRY_HEADER, SKEW, PublishWindow, has_expired
 from winnow.journal.journal import JOURNAL, EntryBatch, JournalEntry
 from winnow.journal.publishing import publish
-from winnow.journal.pulling import messages, new_entries
+from winnow.journal.pulling import new_entries, pull_messages
 
 _log = structlog.get_logger("winnow.journal")
 _CONNECT_TIMEOUT = 3.0
@@ -106,7 +106,7 @@ class JetStreamJournal:
             self._check_range(after, await self._ensure_stream(streams))
             await self._check_key(streams, after, key)
             async with contextlib.aclosing(
-                messages(client, streams, self._stream, after)
+                pull_messages(client, streams, self._stream, after)
             ) as pulled:
                 async for batch in pulled:
                     entries = new_entries(after, map(_entry, batch))
@@ -149,7 +149,7 @@ class JetStreamJournal:
         _log.debug("NATS client error", error=repr(error), journal=self._name)
 
     async def _ensure_stream(self, streams: JetStreamContext) -> StreamInfo:
-        """Returns the info of the stream, which it creates if needed."""
+        """Returns the info of the stream; creates the stream if it is missing."""
         try:
             return await streams.stream_info(self._stream)
         except nats.js.errors.NotFoundError:
@@ -180,8 +180,9 @@ class JetStreamJournal:
             )
 
     async def _check_key(self, streams: JetStreamContext, sequence: int, key: str) -> None:
-        """Raises IdentityError if an entry has another key: a server that lost its last entries
-        reuses their sequence numbers.
+        """Raises IdentityError if the entry `sequence` has another key than `key`.
+
+        A server that lost its last entries gives their sequence numbers to later entries.
         """
         if not key:
             return

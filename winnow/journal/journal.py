@@ -61,8 +61,8 @@ class Journal(Protocol):
         may have expired when it is stored; see `JournalEntry.expired`.
 
         Raises OverloadedError if the log is full. Raises UnavailableError or DeadlineExceededError
-        if the entry was not acknowledged in time. Then the entry is not stored, precedes all later
-        entries, or has expired.
+        if the entry was not acknowledged in time. Then the entry is not stored, or it precedes all
+        later entries, or it has expired.
         """
 
     def read(self, after: int, key: str = "") -> AsyncGenerator[EntryBatch, None]:
@@ -74,8 +74,8 @@ class Journal(Protocol):
             after: sequence number of the last entry that was read.
             key: key of that entry; empty if unknown.
 
-        Raises IdentityError if the journal lacks entries that follow, ends before `after`, or has
-        another key there: it has lost acknowledged entries.
+        Raises IdentityError if the journal has lost acknowledged entries: it lacks entries after
+        `after`, ends before `after`, or its entry `after` has another key.
 
         """
 

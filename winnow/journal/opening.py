@@ -16,7 +16,7 @@ def journal_url(value: str) -> str:
         return value
     parts = urlsplit(value)
     if parts.scheme not in SCHEMES or not parts.hostname or not _is_port(parts):
-        raise ValueError(f"{value!r} is no URL of a journal: expected nats://HOST:PORT")
+        raise ValueError(f"{value!r} is not the URL of a journal: expected nats://HOST:PORT")
     return value
 
 

@@ -36,7 +36,7 @@ async def publish(
     """Publishes an entry; returns its sequence number once the server has acknowledged it.
 
     Raises nats.errors.Error immediately if the entry is certainly not stored. Raises TimeoutError
-    at the deadline if the entry may still arrive; it has then expired.
+    at the deadline if the entry may still arrive; an entry that arrives later has expired.
     """
     is_sent = False
     while True:

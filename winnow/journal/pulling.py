@@ -19,7 +19,7 @@ from winnow.errors import UnavailableError
 from winnow.journal.journal import JournalEntry
 
 _BATCH_MESSAGES = 256
-"""Limit of messages of one request. A message has kilobytes, and at most a megabyte."""
+"""Limit of messages of one request. A message has some kilobytes, at most a megabyte."""
 _BATCH_BYTES = 8 * 1024 * 1024
 """Limit of bytes of one request."""
 _HEARTBEAT = 1.0
@@ -36,7 +36,7 @@ _STATUSES_REQUEST_ENDED = ("404", "408", "409")
 """Statuses with which the server ends a request."""
 
 
-async def messages(
+async def pull_messages(
     client: Client, streams: JetStreamContext, stream: str, after: int
 ) -> AsyncGenerator[list[Msg], None]:
     """Yields lists of the messages after a sequence number as they arrive; lists may be empty.

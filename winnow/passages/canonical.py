@@ -1,4 +1,4 @@
-"""The canonical form of a passage, which passages that differ only in notation share. Pure.
+"""The canonical form of a passage: the same for passages that differ only in notation. Pure.
 
 Metadata fields are sorted, and numbers are doubles as in messages, so 1 and 1.0 are equal. Titles
 and texts are unchanged. The version, which orders writes, is not part of the form.
@@ -14,11 +14,12 @@ from winnow.domain.passage import Passage
 from winnow.domain.write import FedPassage, Put
 
 _MAX_EXACT_INTEGER = 2**53
-"""Integers up to this are exact as doubles, and are written without a fraction."""
+"""Integers up to this limit are exact as doubles, and are written without a fraction."""
 _DIGEST_BYTES = 32
 """Length of a digest; long enough that collisions cannot be found."""
 _FORM_NAME = b"winnow passage 1"
-"""Name of the canonical form. A changed form needs a new name, so that digests never match."""
+"""Name of the canonical form. A changed form needs a new name, so that its digests match no others.
+"""
 _LENGTH_BYTES = 8
 """Size of the length that precedes each digested field."""
 

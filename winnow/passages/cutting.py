@@ -20,11 +20,11 @@ ID_SEPARATOR = "#"
 _MAX_WORD_CHARACTERS = 500
 """Limit of characters of a word. Longer runs, such as text of languages without spaces, are cut."""
 _IDEOGRAPHS = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002fa1f"
-"""Ranges of ideographs, each of which is a word, as for the tokenizer."""
+"""Ranges of ideographs. Each ideograph is a word, as in BERT's tokenizer."""
 _WORD = re.compile(rf"[{_IDEOGRAPHS}]|[^\s{_IDEOGRAPHS}]{{1,{_MAX_WORD_CHARACTERS}}}")
 
 
-def cut(document: FedPassage) -> Iterator[FedPassage]:
+def cut_document(document: FedPassage) -> Iterator[FedPassage]:
     """Yields the passages of a document, each with its title and metadata; none without words."""
     for number, (start, end) in enumerate(_passage_spans(document.text)):
         passage_id = f"{document.id}{ID_SEPARATOR}{number}"

@@ -1,7 +1,7 @@
-"""Tokenises and encodes passages, for building and feeding alike.
+"""Tokenises and encodes passages, for building and for feeding.
 
-Each run of the encoder has one passage, so a vector depends on its passage alone, and neither on
-other passages nor on the number of threads.
+Each run of the encoder encodes one passage, so a vector depends neither on other passages nor on
+the number of threads.
 """
 
 import struct

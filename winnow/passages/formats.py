@@ -13,7 +13,7 @@ from winnow.quoting import many, shortened
 
 
 class RowError(ValueError):
-    """A line is not a passage; the message says why."""
+    """Raised for a line that is not a passage; the message says why."""
 
 
 Parser = Callable[[int, str], FedPassage | None]

@@ -10,7 +10,7 @@ from winnow.domain.write import FedPassage, Put
 from winnow.errors import Violation
 from winnow.files.compressed import open_bytes
 from winnow.passages.canonical import canonical
-from winnow.passages.cutting import cut
+from winnow.passages.cutting import cut_document
 from winnow.passages.formats import Parser, RowError, parser
 from winnow.passages.validation import passage_violations
 from winnow.quoting import shortened
@@ -69,7 +69,7 @@ def parse_rows(
 def _rows(
     parse: Parser, number: int, line: bytes, documents: bool, validate: Validator
 ) -> list[Row] | list[BadRow]:
-    """Returns the passages of a line, or one bad row if any of them is invalid."""
+    """Returns the passages of a line, or one bad row if the line or any passage is invalid."""
     try:
         text = line.decode("utf-8").rstrip("\r\n")
         parsed = parse(number, text) if text.strip() else None
@@ -79,8 +79,8 @@ def _rows(
         return [BadRow(number, str(error))]
     if parsed is None:
         return []
-    # a document without words has no passages, so it is validated itself
-    passages = (list(cut(parsed)) if documents else []) or [parsed]
+    # a document without words has no passages: validating the document itself reports why
+    passages = (list(cut_document(parsed)) if documents else []) or [parsed]
     for passage in passages:
         reason = "; ".join(f"{each.field} {each.description}" for each in validate(passage))
         if reason:

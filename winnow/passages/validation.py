@@ -38,7 +38,7 @@ def passage_violations(passage: FedPassage) -> Iterator[Violation]:
     yield from _id(passage.id, MAX_ID)
     yield from _text("title", passage.title, MAX_TITLE, "shorten it")
     if not passage.text.strip():
-        yield Violation("text", "is empty: write something")
+        yield Violation("text", "is empty: a passage needs a text")
     yield from _text("text", passage.text, MAX_TEXT, CUT)
     yield from _metadata(passage.metadata)
     yield from _version(passage.version)
@@ -52,7 +52,7 @@ def deletion_violations(deletion: Deletion) -> Iterator[Violation]:
 
 def _id(identifier: str, max_length: int) -> Iterator[Violation]:
     if not identifier.strip():
-        yield Violation("id", f"is empty: name the passage by 1 to {max_length} characters")
+        yield Violation("id", f"is empty: give an id of 1 to {max_length} characters")
     elif any(character < " " or ord(character) == _DELETE_CHARACTER for character in identifier):
         yield Violation("id", f"{briefly(identifier)} has a control character")
     yield from _text("id", identifier, max_length, "shorten it")
@@ -81,9 +81,7 @@ def _metadata(metadata: Mapping[str, Any]) -> Iterator[Violation]:
             problems.append(f"{briefly(name)} {problem}")
     yield from (Violation("metadata", each) for each in problems)
     if not problems:
-        yield from _text(
-            "metadata", metadata_text(metadata), MAX_METADATA, "keep less with the passage"
-        )
+        yield from _text("metadata", metadata_text(metadata), MAX_METADATA, "store less metadata")
 
 
 def _value_problem(value: Any, depth: int = 2) -> str:

@@ -1,1 +1,1 @@
-"""Characters and tokens."""
+"""Text processing: tokenizer, text encoders, word boundaries, entities and answer scores."""

@@ -44,8 +44,8 @@ class CachedTextEncoder:
     ) -> TextEncoding:
         """Returns the cached encoding, or a new one. Its arrays are read-only.
 
-        A text takes the earliest turn of the clients that wait for it. A refusal of one client does
-        not fail the others.
+        Clients that wait for the same text get it at the earliest turn of any of them. If the
+        encoder refuses one of these clients, the others keep waiting.
         """
         key = _key(ids)
         if (cached := self._cache.get(key)) is not None:

@@ -48,13 +48,15 @@ class TextEncoder(Protocol):
         Args:
             ids: token ids without special tokens, at most as many as the encoder accepts.
             client: key of the caller, for fair sharing of the encoder.
-            on_encoded: called with the encoding in the thread that made it. An encoder that has the
-                encoding already, or elsewhere, need not call it.
+            on_encoded: called with the encoding in the thread that made it. Cached and remote
+                encoders need not call it.
 
         """
 
     async def warm_up(self, max_tokens: int) -> None:
-        """Encodes dummy texts of up to `max_tokens` tokens: first runs at a length are slow."""
+        """Encodes dummy texts of up to `max_tokens` tokens, since the first run at each length is
+        slow.
+        """
 
     def close(self) -> None:
         """Closes the encoder and cancels waiting calls of `encode`."""

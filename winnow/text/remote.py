@@ -55,7 +55,7 @@ class RemoteEncoder:
         return _READINESS.get(self._channel.get_state(try_to_connect=True), 0)
 
     async def encode(self, ids: Sequence[int], client: str, deadline: Deadline) -> TextEncoding:
-        """Encodes a text on the node; clients take turns.
+        """Encodes a text on the node, which shares its time fairly among clients.
 
         Raises the node's WinnowError, or UnavailableError if the reply is invalid.
         """
@@ -97,7 +97,7 @@ class RemoteEncoder:
         if (states is not None) != expects_states or (
             states is not None and len(states) != tokens + _SPECIAL_TOKENS
         ):
-            raise self._bad_reply("sent states of another text, or none")
+            raise self._bad_reply("sent token states that do not fit the request")
         return encoding
 
     def _bad_reply(self, problem: str) -> UnavailableError:

@@ -95,7 +95,9 @@ class RoutedTextEncoder:
     async def encode(
         self, ids: Sequence[int], client: str = "", on_encoded: OnEncoded | None = None
     ) -> TextEncoding:
-        """Encodes a text on a node; clients take turns. Never calls `on_encoded`.
+        """Encodes a text on a node, which shares its time fairly among clients.
+
+        Never calls `on_encoded`.
 
         The reported queue time includes the network. Raises the node's WinnowError, or
         UnavailableError on timeout or an invalid reply.
@@ -134,19 +136,21 @@ class RoutedTextEncoder:
         if info.fingerprint != self._fingerprint:
             raise IdentityError(
                 f"the encoder at {address} is {info.fingerprint} of bundle {info.bundle}, "
-                f"expected {self._fingerprint}: give both the same bundle"
+                f"expected {self._fingerprint}: give this process and the encoder node the same "
+                "bundle"
             )
         if self._states is not StatesFormat.NONE and not info.width:
             raise IdentityError(
-                f"the encoder at {address} gives no token states: serve a bundle that has them"
+                f"the encoder at {address} gives no token states: serve a bundle with this output"
             )
         if max_tokens > info.max_tokens:
             raise IdentityError(
-                f"the encoder at {address} takes {info.max_tokens} tokens, {max_tokens} are needed"
+                f"the encoder at {address} accepts at most {info.max_tokens} tokens, but "
+                f"{max_tokens} are needed"
             )
 
     def close(self) -> None:
-        """Cancels the calls in flight, and so their callers."""
+        """Cancels the calls in flight. Their callers of `encode` get CancelledError."""
         self._closed = True
         self._nodes.give_up()
 

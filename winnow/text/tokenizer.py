@@ -1,7 +1,7 @@
 """Tokenises texts to ids with character offsets.
 
-A tokenizer is configured once and never changed, because changing truncation or padding of a shared
-tokenizer is a race (tokenizers #537).
+A tokenizer is configured once and never changed, because changing the truncation or padding of a
+shared tokenizer is a data race (tokenizers #537).
 """
 
 import os

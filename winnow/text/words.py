@@ -38,7 +38,7 @@ def _extends(character: str) -> bool:
 
 
 def _inside_number(text: str, index: int) -> bool:
-    """Returns whether `index - 1` or `index` is a separator in a number, such as 2,700."""
+    """Returns whether the character at `index - 1` or `index` separates digits, as in 2,700."""
     for separator in (index - 1, index):
         if 0 < separator < len(text) - 1 and text[separator] in ".,":
             return text[separator - 1].isdigit() and text[separator + 1].isdigit()

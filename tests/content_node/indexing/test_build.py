@@ -104,7 +104,7 @@ def test_bad_rows_stop_the_build_and_are_all_named(
         build_index(plan, bundle, recorder)
     assert [(row.line, row.reason) for row in recorder.bad_rows] == [
         (2, "duplicate id a"),
-        (3, "text is empty: write something (id b)"),
+        (3, "text is empty: a passage needs a text (id b)"),
     ]
     assert not plan.target.exists()
 

@@ -56,7 +56,7 @@ def test_a_trim_gives_back_the_room_of_the_write_ahead_log(tmp_path: Path) -> No
     log.trim(200)
     assert wal_bytes(log) == 0
     log.append(some(201, 1))
-    assert list(log.after(200)) == some(201, 1)
+    assert list(log.read_after(200)) == some(201, 1)
     log.close()
 
 
@@ -89,7 +89,7 @@ def test_a_trim_of_nothing_gives_it_back_too_as_at_a_start(tmp_path: Path) -> No
     assert wal_path(again.path).exists() is False  # the last connection removes it
     assert (again.last, again.trimmed) == (200, 0)
     again.append(some(201, 1))
-    assert list(again.after(0)) == some(1, 201)
+    assert list(again.read_after(0)) == some(1, 201)
     again.close()
 
 

@@ -125,7 +125,7 @@ async def test_too_many_that_wait_are_refused_and_there_is_room_again(disk: Disk
     await disk.has_begun()
     second = write(committing, "c")
     with pytest.raises(
-        OverloadedError, match="3 writes are waiting to be stored, at most 3"
+        OverloadedError, match="3 writes are waiting to be stored, the limit is 3"
     ) as caught:
         await write(committing, "d")
     assert caught.value.retry_after > 0

@@ -82,7 +82,7 @@ def test_a_full_disk_on_which_room_is_made(small_disk: Path) -> None:
     log = open_log(small_disk)
     error = fill(log)
     assert "no room" in str(error) or "cannot be written to" in str(error)
-    assert list(log.after(0))[-1].sequence == log.last  # who reads is not disturbed
+    assert list(log.read_after(0))[-1].sequence == log.last  # who reads is not disturbed
     with pytest.raises(OverloadedError):
         log.append([logged(log.last + n, text=LONG) for n in range(1, 200)])
     ballast.unlink()

@@ -40,7 +40,7 @@ def test_a_shard_without_writes_stays_as_it_is(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     log.acknowledge()
     log.trim(7)
-    assert (log.last, log.log_id, list(log.after(0))) == (0, "", [])
+    assert (log.last, log.log_id, list(log.read_after(0))) == (0, "", [])
     log.close()
     assert not list(tmp_path.iterdir())
 
@@ -48,8 +48,8 @@ def test_a_shard_without_writes_stays_as_it_is(tmp_path: Path) -> None:
 def test_a_reopened_log_has_its_writes_in_order(tmp_path: Path) -> None:
     writes = [*some(1, 5), logged(5, "id-2", None, version=2**63 - 1), logged(6, "ü\0", "né 🎻")]
     log = write(tmp_path, writes[:3], writes[3:])
-    assert list(log.after(0)) == writes
-    assert list(log.after(2, 4)) == writes[2:4]
+    assert list(log.read_after(0)) == writes
+    assert list(log.read_after(2, 4)) == writes[2:4]
     name = log.log_id
     log.close()
     assert written(tmp_path) == writes
@@ -99,13 +99,13 @@ def test_a_trim_removes_writes_and_keeps_their_word_counts(tmp_path: Path) -> No
     log = write(tmp_path, some(1, 601))
     log.trim(400)
     assert (log.trimmed, log.last) == (400, 600)
-    assert list(log.after(400)) == some(401, 601)
+    assert list(log.read_after(400)) == some(401, 601)
     with pytest.raises(ArtefactError, match="begins after write 400"):
-        list(log.after(399))
+        list(log.read_after(399))
     log.append(some(601, 603))
     log.close()
     again = open_log(tmp_path)
-    assert list(again.after(400)) == some(401, 603)
+    assert list(again.read_after(400)) == some(401, 603)
     again.trim(10**9)
     assert (again.trimmed, again.last) == (602, 602)
     again.append([logged(603)])

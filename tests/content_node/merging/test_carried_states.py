@@ -113,7 +113,7 @@ def test_states_that_had_no_room_are_made_again_by_later_merges(fed: Fed) -> Non
         assert len(with_states(base)) == held
         assert f"new {number}" in with_states(base)
         lacking = len(fed.passages) - held
-        said = f"{lacking} passages have none yet: each merge makes some" if lacking else ""
+        said = f"{lacking} passages have no states yet: each merge computes some" if lacking else ""
         assert done.without_states == said
     assert with_states(base) == set(fed.passages)
 

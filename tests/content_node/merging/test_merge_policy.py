@@ -34,7 +34,7 @@ def test_a_shard_is_merged_for_writes_for_holes_or_when_it_is_idle(
     passages: int, rows: int, dead: int, writes: int, idle: float, expected: MergeReason | None
 ) -> None:
     assert (
-        MergePolicy().reason(
+        MergePolicy().merge_reason(
             MergeBacklog(passages=passages, rows=rows, dead=dead, writes=writes, idle=idle)
         )
         is expected
@@ -43,13 +43,13 @@ def test_a_shard_is_merged_for_writes_for_holes_or_when_it_is_idle(
 
 def test_the_number_of_writes_can_be_set() -> None:
     assert (
-        MergePolicy(min_writes=5).reason(
+        MergePolicy(min_writes=5).merge_reason(
             MergeBacklog(passages=10, rows=15, dead=0, writes=5, idle=0)
         )
         is MergeReason.WRITES
     )
     assert (
-        MergePolicy(min_writes=5).reason(
+        MergePolicy(min_writes=5).merge_reason(
             MergeBacklog(passages=10, rows=14, dead=0, writes=4, idle=0)
         )
         is None
@@ -70,7 +70,7 @@ def test_a_shard_is_merged_before_it_takes_no_more_writes(
     policy: MergePolicy, passages: int, writes: int, expected: MergeReason | None
 ) -> None:
     assert (
-        policy.reason(
+        policy.merge_reason(
             MergeBacklog(passages=passages, rows=passages + writes, dead=0, writes=writes, idle=0)
         )
         is expected

@@ -41,7 +41,7 @@ def test_while_vectors_go_into_the_graph_the_log_is_pinned_by_nobody(
     fed: Fed, tmp_path: Path
 ) -> None:
     with closing(passages(fed, tmp_path / "new.sqlite", LogRange(0, WRITES))) as merging:
-        counts = merging.count()
+        counts = merging.count_rows()
         merging.copy()
         assert (counts.rows, counts.passages) == (WRITES + 1, WRITES + 1)
         rows = []
@@ -58,4 +58,4 @@ def test_writes_that_were_forgotten_are_missed(fed: Fed, tmp_path: Path) -> None
     with closing(passages(fed, tmp_path / "new.sqlite", LogRange(0, WRITES))) as merging:
         fed.log.trim(10)
         with pytest.raises(ArtefactError, match="holds only 4990 of the writes 1 to 5000"):
-            merging.count()
+            merging.count_rows()

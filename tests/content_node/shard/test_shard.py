@@ -117,7 +117,7 @@ def test_an_index_manifest_that_does_not_name_every_shard_is_refused(index: Path
     ("altered", "said"),
     [
         ({"store": "../passages.sqlite"}, "not the name of a file in the shard"),
-        ({"graph": "other.hnsw"}, "files lacks the checksum of other.hnsw"),
+        ({"graph": "other.hnsw"}, "files has no checksum of other.hnsw"),
         ({"format": 4}, "has format 4, this version reads 1 to 3"),
         ({"format": None}, "has format None"),
         ({"passages": -1}, "damaged: passages"),

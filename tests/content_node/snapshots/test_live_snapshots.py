@@ -57,7 +57,7 @@ def restored(shard: Path) -> Path:
 def written(shard: Path) -> list[LoggedWrite]:
     """All that the log holds, wherever it begins."""
     with contextlib.closing(open_log(shard, feeding=False)) as log:
-        return list(log.after(log.trimmed))
+        return list(log.read_after(log.trimmed))
 
 
 def write(log: WriteLog, count: int) -> None:
@@ -88,7 +88,7 @@ def test_the_log_is_in_it_and_goes_on_where_it_is_restored(shard: Path) -> None:
     write(log, 7)
     assert taken(shard).sequence == 7
     copy = restored(shard)
-    assert written(copy) == list(log.after(0))
+    assert written(copy) == list(log.read_after(0))
     again = open_log(copy)
     assert again.last == 7
     write(again, 1)
@@ -110,7 +110,7 @@ def test_a_restored_log_has_another_name(shard: Path) -> None:
         with contextlib.closing(open_log(copy)) as again:
             names.add(again.log_id)
             assert read_shard_manifest(generation_path(copy, 3)).log_id == again.log_id
-            assert [each.sequence for each in again.after(3)] == [4]
+            assert [each.sequence for each in again.read_after(3)] == [4]
     assert len(names) == 3
     log.close()
 

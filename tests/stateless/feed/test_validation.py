@@ -53,12 +53,12 @@ def test_several_passages_with_one_id_are_kept_in_their_order() -> None:
 @pytest.mark.parametrize(
     ("changed", "field", "said"),
     [
-        ({"id": ""}, "id", "is empty: name the passage by 1 to 256 characters"),
+        ({"id": ""}, "id", "is empty: give an id of 1 to 256 characters"),
         ({"id": " "}, "id", "is empty"),
         ({"id": "a" * 257}, "id", "has 257 characters, at most 256 are allowed: shorten it"),
         ({"id": "a\nb"}, "id", "'a?b' has a control character"),
         ({"title": "a" * 1_001}, "title", "has 1001 characters, at most 1000"),
-        ({"text": ""}, "text", "is empty: write something"),
+        ({"text": ""}, "text", "is empty: a passage needs a text"),
         ({"text": " \n"}, "text", "is empty"),
         (
             {"text": "a" * 10_001},
@@ -83,7 +83,7 @@ def test_several_passages_with_one_id_are_kept_in_their_order() -> None:
             "metadata",
             "'a' has a number that is infinite or too large",
         ),
-        ({"metadata": {"a": "b" * MAX_METADATA}}, "metadata", "keep less with the passage"),
+        ({"metadata": {"a": "b" * MAX_METADATA}}, "metadata", "store less metadata"),
     ],
 )
 def test_a_broken_rule_is_named_with_its_place(

@@ -72,7 +72,7 @@ REFUSED = [
     ("and = 1", "expected the name of a field, 'not', 'exists' or '(' at character 1, found 'and'"),
     ("a = 1e999", "the number at character 5 is too large: '1e999'"),
     ("a < true", "true and false have no order: use = or != before character 5"),
-    ("a = 'x", "the string at character 5 does not end: close it with ', and write"),
+    ("a = 'x", "the string at character 5 does not end: close it with '; inside the string, write"),
     ("a = \\", "a backslash stands outside of quotes at character 5"),
     ("a" * 201 + " = 1", "the name at character 1 has 201 characters, at most 200 are allowed"),
     ("(" * 33 + "a = 1" + ")" * 33, "is nested deeper than 32 levels at character 34"),

@@ -6,16 +6,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from winnow.domain.write import FedPassage
-from winnow.passages.cutting import MAX_PASSAGE_CHARACTERS, WORDS, cut
+from winnow.passages.cutting import MAX_PASSAGE_CHARACTERS, WORDS, cut_document
 
 
 def texts(text: str) -> list[str]:
-    return [each.text for each in cut(FedPassage(id="doc", title="T", text=text))]
+    return [each.text for each in cut_document(FedPassage(id="doc", title="T", text=text))]
 
 
 def test_passages_have_a_hundred_words_and_the_last_has_the_rest() -> None:
     words = [f"word{n}" for n in range(250)]
-    made = list(cut(FedPassage(id="doc", title="Title", text=" ".join(words), metadata={"a": 1})))
+    made = list(
+        cut_document(FedPassage(id="doc", title="Title", text=" ".join(words), metadata={"a": 1}))
+    )
     assert [each.id for each in made] == ["doc#0", "doc#1", "doc#2"]
     assert [each.text for each in made] == [
         " ".join(words[:100]),

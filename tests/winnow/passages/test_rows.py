@@ -99,7 +99,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_line(
         ("p.tsv", b"1\ttext", "2 columns, expected 3, separated by tabs: id, text, title"),
         ("p.tsv", b"only words", "1 column, expected 3"),
         ("p.tsv", b"1\ta\tb\tc", "4 columns"),
-        ("p.tsv", b"1\t  \tT", "text is empty: write something (id 1)"),
+        ("p.tsv", b"1\t  \tT", "text is empty: a passage needs a text (id 1)"),
         ("p.tsv", b"\ttext\tT", "id is empty"),
         ("p.tsv", b"1\t\xff\tT", "invalid UTF-8 at byte 2"),
         ("p.jsonl", b"{", "not JSON"),
