@@ -1,4 +1,4 @@
-"""Settings of a front node with all shards of an index in its process."""
+"""Settings of `winnow standalone`: a front node with all shards of an index in its process."""
 
 from pathlib import Path
 from typing import ClassVar
@@ -14,10 +14,10 @@ class StandaloneSettings(FrontSettings):
 
     Example: winnow standalone --index index --listen 127.0.0.1:8080
 
-    The options below are those of a front node; variables begin with WINNOW_FRONT_, and the TOML
-    file has them in the table 'front'. The shards read the settings of a content node: variables
-    WINNOW_NODE_… and the table 'node'. --shards is ignored. --feed-listen lets the shards take
-    writes.
+    The options below are those of a front node. Their variables begin with WINNOW_FRONT_, and they
+    are in the table 'front' of the TOML file. The shards read the settings of a content node from
+    variables WINNOW_NODE_… and the table 'node'. --shards is ignored. --feed-listen makes the
+    shards writable.
     """
 
     table: ClassVar[str] = "front"
@@ -26,17 +26,18 @@ class StandaloneSettings(FrontSettings):
 
     @property
     def serves_answers(self) -> bool:
-        """Always true: there is an index."""
+        """Always true, because there is always an index."""
         return True
 
     def node(self, shard: Path, *, feed: bool | None) -> NodeSettings:
-        """The settings of the shards.
+        """Loads the content node settings that all shards use.
 
         Args:
-            shard: directory of one of the shards.
-            feed: whether the shards take writes; None leaves it to the variables and the file.
+            shard: directory of any of the shards.
+            feed: whether the shards take writes; None reads it from the variables and the file.
 
-        Raises SettingsError if a variable, or the file, has a wrong value for content nodes.
+        Raises:
+            SettingsError: a variable or the file has a wrong value for content nodes.
 
         """
         # otherwise all shards would pull the one shard at this URL

@@ -184,7 +184,7 @@ class ReplicatedSearcher:
         if replica is None:
             return
         if replica.record.is_suspect and replica.active:
-            self._pool.record(address, ReplicaOutcome.ANSWERED)
+            self._pool.record_outcome(address, ReplicaOutcome.ANSWERED)
         if self._level is None or retrieved.sequence > self._level[1]:
             self._record_progress(replica, retrieved)
 
@@ -196,14 +196,14 @@ class ReplicatedSearcher:
         replica = self._pool.replicas.by_address.get(address)
         if replica is None or not replica.active:
             return False
-        self._pool.record(address, ReplicaOutcome.ANSWERED, relative)
+        self._pool.record_outcome(address, ReplicaOutcome.ANSWERED, relative)
         return not replica.active
 
     def record_outcome(self, address: str, outcome: ReplicaOutcome) -> None:
         """Records the outcome of a call for several shards."""
         replica = self._pool.replicas.by_address.get(address)
         if replica is not None and replica.active:
-            self._pool.record(address, outcome)
+            self._pool.record_outcome(address, outcome)
 
     async def read(
         self,

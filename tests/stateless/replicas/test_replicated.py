@@ -329,7 +329,7 @@ async def test_the_reserve_is_for_replicas_under_suspicion_before_they_are_overd
     await shard.ask()
     first = await shard.ask_first("a")
     await happens(lambda: shard.count("hedges_total", result="refused") == 1)
-    shard.known["a"].record.end(False, ReplicaOutcome.BEATEN)
+    shard.known["a"].record.record_outcome(False, ReplicaOutcome.BEATEN)
     second = await shard.ask_first("a")
     assert await asyncio.wait_for(second, 5) == "b"
     assert await asyncio.wait_for(first, 5) == "b", "beaten twice, the replica is given up"
