@@ -154,7 +154,7 @@ class LiveFront:
     def _serve(self, cluster: Cluster) -> None:
         bundle = _bundle()
         encoder = QuestionEncoder(bundle, Tokenizer(bundle.tokenizer), FakeTextEncoder())
-        weigh = self.words.count(cluster).weigh
+        weigh = self.words.statistics_of(cluster).weigh
         metrics = FrontMetrics(CollectorRegistry())
         limits = SearchLimits(merge_reserve=0.02, retrieve_share=0.4)
         self.core.set_answerer(

@@ -132,7 +132,7 @@ class Admission:
         with span("admit", {"winnow.passages_asked": requested}) as step:
             ticket = self._admit(requested, remaining_seconds, client, parts)
             step.set("winnow.passages_granted", ticket.reads)
-        self._metrics.count("dimmed" if ticket.reads < requested else "granted")
+        self._metrics.count_result("dimmed" if ticket.reads < requested else "granted")
         self._slots.take(client, 1)
         self._metrics.reads.set(self._load.reads_in_flight)
         admitted_at, cancelled = self._clock(), True
@@ -181,7 +181,7 @@ class Admission:
 
     def _count_refusal(self) -> None:
         self.refused_questions += 1
-        self._metrics.count("refused")
+        self._metrics.count_result("refused")
 
     def _has_no_slot(self, client: str) -> bool:
         return self._slots.room(client, self._max, self._max) < 1

@@ -20,7 +20,7 @@ from winnow.domain.shard_call import CallKind
 from winnow.searcher import Read, Retrieved, Searcher
 from winnow.stateless.answer.recording import CallRecorder
 from winnow.stateless.answer.scatter import NO_CALLS, Gathered, scatter
-from winnow.stateless.policy.waiting import AdaptiveTimeout, WaitingSettings, of_step
+from winnow.stateless.policy.waiting import AdaptiveTimeout, WaitingSettings, settings_of_step
 from winnow.stateless.replicas.joint import JointCalls
 from winnow.stateless.replicas.partial import SendJoint, Shards
 
@@ -104,7 +104,9 @@ class ShardCalls:
             return await self._gather(calls, until, _has_no_hits)
         # a shard that may wait for a write that never comes has an earlier deadline
         alone, required = self.unknown_writes, self.required_writes
-        with self.joint.begin(self.encoded, self.depth, until, required, alone) as retrieval:
+        with self.joint.plan_retrieval(
+            self.encoded, self.depth, until, required, alone
+        ) as retrieval:
             return await self._gather(
                 {shard: self._retrieve(shard, until) for shard in retrieval.alone},
                 until,
@@ -158,7 +160,7 @@ class ShardCalls:
             policy.min_coverage, policy.min_wait_factor, policy.max_wait_factor
         )
         if self.allows_partial:
-            settings = of_step(settings, len(self.searchers), called, failed_before)
+            settings = settings_of_step(settings, len(self.searchers), called, failed_before)
         else:
             settings = WaitingSettings()
         timeout = AdaptiveTimeout(settings, called, until)

@@ -63,7 +63,7 @@ async def scatter(
             running.begin(shards, send())
         while running.shards:
             answered, failed = len(gathered.results), len(gathered.failures)
-            wait = timeout.next(answered, failed, running.empty_results)
+            wait = timeout.next_wait(answered, failed, running.empty_results)
             if not await running.collect(wait.seconds):
                 late = _late_failure(wait, answered)
                 gathered.failures.update(dict.fromkeys(running.pending(), late))

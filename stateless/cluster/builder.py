@@ -140,7 +140,7 @@ class ClusterBuilder:
             self._last_updates[shard] = update
             own = lost.get(shard, ())
             self._shards[shard].update(addresses, error, own, sequences, info.log_id)
-            self._metrics.shard(shard, info.passages, len(addresses))
+            self._metrics.set_shard(shard, info.passages, len(addresses))
 
     def _log_changes(self, before: ClusterView, nodes: Collection[Node]) -> None:
         """Logs each refused, changed or damaged replica once."""

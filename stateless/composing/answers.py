@@ -40,7 +40,7 @@ def serve_answers(
 
     def set_cluster(cluster: Cluster) -> None:
         _log.info("index found", shards=len(cluster.shard_infos))
-        core.set_answerer(_answerer(front, encoder, cluster, opened.words.count(cluster)))
+        core.set_answerer(_answerer(front, encoder, cluster, opened.words.statistics_of(cluster)))
 
     opened = open_cluster(front, source, set_cluster)
     pack_thread = FairThreads(1, "packing")

@@ -24,7 +24,7 @@ from winnow.stateless.http.call import HttpOperation
 from winnow.stateless.metrics import FrontMetrics
 from winnow.stateless.settings import FrontSettings
 from winnow.stateless.showing.servicer import SERVICE as CLUSTER_SERVICE
-from winnow.stateless.showing.work import Work
+from winnow.stateless.showing.work import FrontWork
 from winnow.stateless.supervision import BackgroundTasks, serve_with_task
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.telemetry.runtimes import RuntimeMetrics
@@ -61,7 +61,7 @@ class Front:
     """Closes the parts in the reverse order of their opening."""
     http_operations: list[HttpOperation] = field(default_factory=list)
     """Operations of the parts, if HTTP is served."""
-    work: Work = field(default_factory=Work)
+    work: FrontWork = field(default_factory=FrontWork)
     """The parts that report their work in the state of the front."""
 
 

@@ -63,9 +63,9 @@ def test_a_front_has_shards_or_heads_or_both() -> None:
         SettingsError, match=r"^--shards .*unless --heads or --head-servers is given"
     ):
         FrontSettings.load({}, None, {})
-    with pytest.raises(SettingsError, match="set the first with --heads"):
+    with pytest.raises(SettingsError, match="set the default group with --heads"):
         FrontSettings.load({"shards": [NODE], "rings": ["de=b,s"]}, None, {})
-    with pytest.raises(SettingsError, match="there is nothing to feed without --shards"):
+    with pytest.raises(SettingsError, match="--feed-listen needs --shards or --fronts"):
         FrontSettings.load({"heads": "store", "feed_listen": "127.0.0.1:8081"}, None, {})
     assert FrontSettings.load({"heads": "store"}, None, {}).serves_heads
     assert not FrontSettings.load({"shards": [NODE]}, None, {}).serves_heads
@@ -89,7 +89,7 @@ def test_rings_are_given_by_flags_or_by_one_variable() -> None:
 @pytest.mark.parametrize(
     ("groups", "said"),
     [
-        (["de=b"], "de has no store: NAME=BUNDLE,STORE"),
+        (["de=b"], "group de has no store of heads: write NAME=BUNDLE,STORE"),
         (["=b,s"], "expected NAME=BUNDLE,STORE"),
         (["DE=b,s"], "expected NAME=BUNDLE,STORE"),
         (["de=a,b", "de=c,d"], "two encoder groups have the name de"),

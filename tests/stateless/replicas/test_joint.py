@@ -146,7 +146,7 @@ class Cluster:
         """Retrieves from all shards, within ten seconds of real time."""
         deadline = Deadline.after(seconds, self.clock)
         depth, recorder = RetrievalDepth(passages=1), recorder or CallRecorder()
-        with self.joint.begin(QUESTION, depth, deadline, required or {}) as retrieval:
+        with self.joint.plan_retrieval(QUESTION, depth, deadline, required or {}) as retrieval:
             alone = {
                 n: self.shards[n].retrieve(QUESTION, RetrievalDepth(passages=1), deadline)
                 for n in retrieval.alone
@@ -266,12 +266,12 @@ async def late(cluster: Cluster, name: str) -> "asyncio.Task[dict[int, str]]":
     others = [node for node in cluster.nodes if node != name]
     for other in others:  # busier than any, so that it is not chosen
         for _ in range(1000):
-            cluster.joint.nodes.begin(other)
+            cluster.joint.nodes.record_start(other)
     task = asyncio.create_task(cluster.ask())
     await asyncio.wait_for(cluster[name].hanging.wait(), 5)
     for other in others:
         for _ in range(1000):
-            cluster.joint.nodes.end(other, None)
+            cluster.joint.nodes.record_end(other, None)
     return task
 
 
