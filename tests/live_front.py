@@ -26,7 +26,7 @@ from winnow.stateless.answer.answer_cache import AnswerCache
 from winnow.stateless.answer.answering import Answerer
 from winnow.stateless.answer.calls import SearchLimits
 from winnow.stateless.answer.core import AnswerCore
-from winnow.stateless.answer.validation import Defaults
+from winnow.stateless.answer.validation import QuestionDefaults
 from winnow.stateless.cluster.builder import ClusterBuilder
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.cluster.discovery import Discovery
@@ -91,7 +91,7 @@ class LiveFront:
         self.snapshot = ClusterSnapshot(self.builder, self.nodes, LATELY, lambda: self.words.name)
         load = ReadLoad(LoadSettings(max_reads=1000, reserved_share=0.0), self.clock, lambda: None)
         self.core = AnswerCore(
-            Defaults(
+            QuestionDefaults(
                 passages_to_read=3,
                 answers=3,
                 read_scope=ReadScope.GLOBAL,

@@ -14,7 +14,7 @@ from winnow.stateless.answer.answering import Answerer
 from winnow.stateless.answer.calls import SearchLimits
 from winnow.stateless.answer.core import AnswerCore
 from winnow.stateless.answer.servicer import SERVICE, AnswerServicer, pack
-from winnow.stateless.answer.validation import Defaults
+from winnow.stateless.answer.validation import QuestionDefaults
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.cluster.snapshot import ClusterSnapshot
 from winnow.stateless.composing.cluster import OpenCluster, open_cluster
@@ -63,9 +63,9 @@ def serve_answers(
     return opened
 
 
-def _defaults(front: Front, serves_heads: bool) -> Defaults:
+def _defaults(front: Front, serves_heads: bool) -> QuestionDefaults:
     settings = front.settings
-    return Defaults(
+    return QuestionDefaults(
         passages_to_read=settings.passages_to_read,
         answers=settings.answers,
         read_scope=settings.read_scope,

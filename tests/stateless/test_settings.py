@@ -6,7 +6,7 @@ import pytest
 
 from winnow.domain.question import AnswerRequest, PartialResults, ReadScope, Retriever, WaitPolicy
 from winnow.settings.errors import SettingsError
-from winnow.stateless.answer.validation import Defaults, validate
+from winnow.stateless.answer.validation import QuestionDefaults, validate
 from winnow.stateless.heads.encoder_group_setting import EncoderGroupSetting
 from winnow.stateless.settings import FrontSettings
 
@@ -128,7 +128,7 @@ def test_reading_stops_early_by_default_and_no_question_fails_for_it(
     scope: ReadScope, retriever: Retriever
 ) -> None:
     settings = FrontSettings.load({}, None, {"WINNOW_FRONT_SHARDS": NODE})
-    defaults = Defaults(
+    defaults = QuestionDefaults(
         passages_to_read=10,
         answers=3,
         read_scope=scope,

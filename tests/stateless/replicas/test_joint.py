@@ -24,7 +24,7 @@ from winnow.replicas.policy.replicas import Replica, ReplicaSettings
 from winnow.replicas.routing import ReplicaPolicies
 from winnow.searcher import RequestedShard, Retrieved, Searcher
 from winnow.stateless.answer.recording import CallRecorder
-from winnow.stateless.answer.scatter import Gathered, scatter
+from winnow.stateless.answer.scatter import ScatterResult, scatter
 from winnow.stateless.metrics import ReplicaMetrics
 from winnow.stateless.policy.waiting import AdaptiveTimeout, WaitingSettings
 from winnow.stateless.replicas.joint import JointCalls
@@ -142,7 +142,7 @@ class Cluster:
         seconds: float = 60.0,
         partial: PartialResults = PartialResults.ALLOW,
         recorder: CallRecorder | None = None,
-    ) -> Gathered[Retrieved]:
+    ) -> ScatterResult[Retrieved]:
         """Retrieves from all shards, within ten seconds of real time."""
         deadline = Deadline.after(seconds, self.clock)
         depth, recorder = RetrievalDepth(passages=1), recorder or CallRecorder()
