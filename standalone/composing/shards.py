@@ -11,7 +11,7 @@ from winnow.content_node.shard.manifest import read_index_manifest
 from winnow.content_node.startup_checks import check_reader
 from winnow.errors import ArtefactError, NotLoadedError
 from winnow.standalone.composing.nodes import LocalNode
-from winnow.stateless.composing.front import Front, Part
+from winnow.stateless.composing.front import Front, FrontPart
 
 
 class LocalShards:
@@ -37,7 +37,7 @@ class LocalShards:
         )
         front.stack.push_async_callback(self._shards.close)
         self.source = LocalNode(self._shards.served, parts.load)
-        self.part = Part(self._load)
+        self.part = FrontPart(self._load)
         """The part of the front that loads the shards. The front serves without failed shards."""
 
     @property

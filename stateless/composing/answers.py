@@ -1,4 +1,4 @@
-"""Composes the answering of questions: cluster, admission, cache and answer core."""
+"""Composes the parts that answer questions: cluster, admission, cache and answer core."""
 
 import time
 from functools import partial
@@ -33,9 +33,9 @@ _log = structlog.get_logger("stateless")
 def serve_answers(
     front: Front, source: NodeSource, encoder: QuestionEncoder, heads: QuestionHeads | None
 ) -> OpenCluster:
-    """Adds the answer service to the front; it answers once the cluster is formed.
+    """Adds the answer service to the front, which answers once the cluster has been built.
 
-    `heads`: applies heads to questions; None if the front serves no heads.
+    `heads` applies heads to questions; None if the front serves no heads.
     """
 
     def set_cluster(cluster: Cluster) -> None:
@@ -79,7 +79,7 @@ def _defaults(front: Front, serves_heads: bool) -> QuestionDefaults:
 
 
 def _admission(front: Front, snapshot: ClusterSnapshot) -> Admission:
-    """Opens the admission of questions, which may refuse calls before their messages are read."""
+    """Opens the admission of questions, and makes it reject calls early."""
     settings, metrics = front.settings, AdmissionMetrics(front.registry)
 
     def pace() -> float | None:

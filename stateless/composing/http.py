@@ -5,7 +5,7 @@ from winnow.inference.fair_threads import FairThreads
 from winnow.packaged import running_version
 from winnow.rpc.service import Listener
 from winnow.security.serving import http_context
-from winnow.stateless.composing.front import Front, Part
+from winnow.stateless.composing.front import Front, FrontPart
 from winnow.stateless.http.app import application
 from winnow.stateless.http.connection_limiter import ConnectionLimiter, HttpMetrics
 from winnow.stateless.http.docs import docs
@@ -19,8 +19,8 @@ from winnow.stateless.page.routes import routes
 from winnow.telemetry.endpoint import register_process_metrics
 
 
-def serve_http(front: Front) -> Part:
-    """Opens the HTTP server. It serves the operations that parts have added before this call."""
+def serve_http(front: Front) -> FrontPart:
+    """Opens the HTTP server of the front. Call it after all parts have added their operations."""
     settings, registry, gate = front.settings, front.registry, front.access.gate
     metrics, readiness = HttpMetrics(registry), Readiness()
     json_thread = FairThreads(1, "json")
@@ -48,4 +48,4 @@ def serve_http(front: Front) -> Part:
     server = HttpServer(
         app, readiness, ConnectionLimiter(settings.http_connections, metrics), tls=tls
     )
-    return Part(servers=[Listener(server, settings.http_listen)])
+    return FrontPart(servers=[Listener(server, settings.http_listen)])

@@ -24,11 +24,13 @@ class OpenHeads:
     memory: Callable[[], HeadMemory] = HeadMemory
     """Returns the memory that the heads take in this process."""
     begin_run: BeginEncoderThreadRun = run_no_heads
-    """Begins a run of heads in the thread that encodes."""
+    """Starts a run of heads in the thread that encodes."""
 
 
 class LocalHeadsOpener:
-    """Opens the heads of encoder groups, with shared threads. The front closes them."""
+    """Opens the heads of encoder groups in this process. All groups share the same threads. The
+    front closes the heads.
+    """
 
     def __init__(self, front: Front) -> None:
         self._stack, self._metrics = front.stack, HeadCacheMetrics(front.registry)
@@ -37,7 +39,7 @@ class LocalHeadsOpener:
         self._stack.callback(self._threads.close)
 
     def open(self, name: str, encoder: OpenEncoder, store: str) -> OpenHeads:
-        """Opens the heads of the encoder group `name`, which are published in `store`."""
+        """Opens the heads in `store` for the encoder group `name`."""
         heads = LocalHeads(
             open_store(store),
             fingerprint=encoder.bundle.manifest.states_fingerprint,

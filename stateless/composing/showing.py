@@ -15,12 +15,12 @@ from winnow.v1 import cluster_pb2_grpc
 
 
 def serve_showing(front: Front, cluster: OpenCluster | None, groups: EncoderGroups) -> ShowingCore:
-    """Adds the service that shows the front, its cluster if it has one, and its encoder groups."""
+    """Adds the service that reports the state of the front, its cluster and its encoder groups."""
     manifest = front.bundle.manifest
-    names = FrontVersion(running_version(), manifest.name, manifest.fingerprint)
+    version = FrontVersion(running_version(), manifest.name, manifest.fingerprint)
     shown = ClusterReporter(cluster.builder, cluster.nodes).report if cluster else ClusterState
     core = ShowingCore(
-        names,
+        version,
         front.work,
         cluster=shown,
         groups=lambda: [group.info() for group in groups.all()],
