@@ -1,1 +1,1 @@
-"""Composes the parts of a front. Only a `__main__` and `standalone/composing` import this package."""
+"""Composes the parts of a front. Only a `__main__` and `standalone/composing` import it."""

@@ -47,7 +47,7 @@ async def open_encoder_groups(
 
 
 def serve_heads(front: Front, groups: EncoderGroups) -> Predictor:
-    """Adds the head service to the front. If `groups` is empty, the service refuses all requests."""
+    """Adds the head service to the front. Without groups the service refuses all requests."""
     metrics, default_deadline = HeadMetrics(front.registry), front.settings.default_deadline
     predictor = Predictor(groups, metrics)
     admission = TextAdmission(front.settings.max_predictions, metrics)

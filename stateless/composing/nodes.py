@@ -50,7 +50,7 @@ class RemoteNodes:
         return [resolver(target) for target in self._targets]
 
     def open_node(self, address: str) -> Node:
-        """Opens a channel to a node. The channel is closed once the node was removed and is idle."""
+        """Opens a channel to a node, which is closed once the node was removed and is idle."""
         channel = open_channel(address, self._peers)
         remote = RemoteNode(channel, address)
         return Node(

@@ -155,7 +155,7 @@ class FeedCore:
         earlier_ids: Collection[str] = (),
         await_turn: AwaitTurn = _no_wait,
     ) -> list[WriteResult]:
-        """Encodes and stores the passages that differ from stored ones; see `UnchangedPuts.find`."""
+        """Encodes and stores the passages that change something; see `UnchangedPuts.find`."""
         with self._timed("encode"):
             digests = [each.digest for each in puts]
             unchanged = await self._unchanged.find(digests, deadline, earlier_ids)

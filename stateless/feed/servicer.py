@@ -64,7 +64,7 @@ class FeedServicer(feed_pb2_grpc.FeedServiceServicer):
         return deadline_of(context, self._default_deadline)
 
     def _message_deadline(self, context: Any) -> Deadline:
-        """Returns the deadline of a message that has just arrived; its stream may last for hours."""
+        """Returns the deadline of a message that has just arrived in a long stream."""
         remaining = deadline_of(context, self._default_deadline).left()
         return Deadline.after(min(remaining, self._default_deadline))
 

@@ -43,7 +43,7 @@ class WriteRouter:
         sleep: Sleep = asyncio.sleep,
         record_write: RecordWrite = lambda _shard, _sequence, _log_id: None,
     ) -> None:
-        """`record_write` is called with the last durable write of a shard, before `store` returns."""
+        """`record_write` gets the last durable write of a shard, before `store` returns."""
         self._writers, self._metrics = writers, metrics
         self._sleep, self._record_write = sleep, record_write
 

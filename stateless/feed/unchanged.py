@@ -50,7 +50,7 @@ class UnchangedPuts:
     def _comparable(
         self, puts: Sequence[PassageDigest], earlier_ids: Collection[str]
     ) -> dict[int, list[int]]:
-        """The indices of the puts that can be compared, by shard; empty before a shard was found."""
+        """The indices of the puts that can be compared, by shard; empty without any shard."""
         try:
             partition = self._writers.partition
         except WinnowError:

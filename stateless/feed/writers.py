@@ -87,7 +87,7 @@ class Writers:
         return self._opened[key].writer
 
     def record_success(self, address: str, shard: int) -> None:
-        """Records that a node has stored writes of a shard, so that it gets the next writes, too."""
+        """Records that a node has stored writes of a shard: it gets the next writes, too."""
         self._last_address[shard] = address
 
     async def close_unused(self) -> None:
