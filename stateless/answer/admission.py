@@ -66,8 +66,8 @@ class Admission:
                 because each question takes memory.
             metrics: count admitted and refused questions.
             clock: monotonic clock, in seconds.
-            typical_reads: number of passages that a question usually reads. A client that lacks
-                room for so many passages is refused early, even if it has room for fewer.
+            typical_reads: number of passages that a question usually reads. A client without room
+                for this number is refused early, even if it has room for fewer passages.
 
         """
         self._load, self._max, self._metrics = load, max_in_flight, metrics

@@ -1,4 +1,4 @@
-"""Where a front gets its content nodes from: gRPC targets here, or shards of its own process."""
+"""Where a front gets its content nodes from: gRPC targets, or shards of the same process."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -34,7 +34,7 @@ _HEADERS = {
 _INDEX = "index.html"
 
 
-def routes() -> list[Route]:
+def page_routes() -> list[Route]:
     """Returns the routes of `/`, and of the page's files under `/page/`."""
     files = assets()
     index = files.pop(_INDEX)

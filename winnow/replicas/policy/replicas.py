@@ -189,7 +189,7 @@ class Replicas:
         return next((a for a in addresses if available(self.by_address[a])), addresses[0])
 
     def take_at(self, address: str) -> Attempt:
-        """Assigns a request to the replica at `address`, whatever its state."""
+        """Assigns a request to the replica at `address`, even if it is ejected."""
         return self._assign(self.by_address[address], may_wait=False)
 
     def take_earlier(self, address: str) -> Attempt | None:
