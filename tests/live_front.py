@@ -114,7 +114,7 @@ class LiveFront:
                 node.record_reply(NodeReport((replica.said,)), self.clock())
             else:
                 node.record_failure(replica.fails)
-        self.builder.update(self.nodes.present(), self.nodes.nodes.values())
+        self.builder.update(self.nodes.present_replicas(), self.nodes.nodes.values())
 
     def restart(self, replica: LiveReplica) -> None:
         """Starts another replica at the address of a replica of the same name, and polls it."""

@@ -238,7 +238,7 @@ async def _front(
         )
 
     def update() -> None:
-        builder.update(known.present(), known.nodes.values())
+        builder.update(known.present_replicas(), known.nodes.values())
         change.tell()
 
     builder = ClusterBuilder(

@@ -69,7 +69,7 @@ def open_cluster(
     def open_joint(shards: Mapping[int, ReplicatedSearcher]) -> JointCalls:
         return JointCalls(
             shards,
-            nodes.content,
+            nodes.content_node,
             node_calls,
             policies=policies,
             clock=time.monotonic,
@@ -85,7 +85,7 @@ def open_cluster(
     nodes = Discovery(
         source.resolvers(),
         source.open_node,
-        lambda: builder.update(nodes.present(), nodes.nodes.values()),
+        lambda: builder.update(nodes.present_replicas(), nodes.nodes.values()),
         settings=settings.discovery,
         rng=random.Random(),
     )

@@ -46,7 +46,9 @@ async def open_feed(
     """Opens the feed service of the cluster that the front searches. The front closes it."""
     settings = front.settings
     encoder = await to_the_end(_open_encoder(front))
-    writers = Writers(lambda: cluster.builder.view, cluster.nodes.present, source.open_writer)
+    writers = Writers(
+        lambda: cluster.builder.view, cluster.nodes.present_replicas, source.open_writer
+    )
     front.stack.push_async_callback(writers.close)
     admission = FeedAdmission(settings.feed_in_hand, metrics)
     front.work.passages = admission

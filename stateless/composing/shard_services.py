@@ -22,7 +22,9 @@ def open_served_cluster(
     front: Front, source: NodeSource, cluster: OpenCluster, metrics: FeedMetrics
 ) -> ServedCluster:
     """Opens the shards of the front as a content node. The front closes their writers."""
-    writers = Writers(lambda: cluster.builder.view, cluster.nodes.present, source.open_writer)
+    writers = Writers(
+        lambda: cluster.builder.view, cluster.nodes.present_replicas, source.open_writer
+    )
     front.stack.push_async_callback(writers.close)
     snapshot = cluster.snapshot
     router = WriteRouter(writers, metrics, record_write=snapshot.record_write)

@@ -129,7 +129,7 @@ async def test_after_a_while_a_part_is_served_and_names_the_missing_shards(front
 async def test_a_part_of_unknown_size_is_not_served(front: Front) -> None:
     front.add("a", 1, index_passages=0)
     front.update()
-    front.builder.accept_part()
+    front.builder.accept_partial_index()
     assert not front.served
     front.add("b", 0, index_passages=0)
     front.update()
