@@ -41,7 +41,9 @@ class Cluster:
         self.searchers = dict(searchers)
         self.shard_infos = dict(infos)
         # halves have all writes of their shard, and continue its sequence numbers
-        self._last_writes = LastKnownWrites(clock) if earlier is None else earlier._last_writes  # noqa: SLF001
+        self._last_writes: LastKnownWrites = (
+            LastKnownWrites(clock) if earlier is None else earlier._last_writes  # noqa: SLF001
+        )
         before: dict[int, Searcher] = {}
         if earlier is not None:
             before = {**earlier.split_shards, **earlier.searchers}

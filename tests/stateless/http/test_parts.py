@@ -245,8 +245,11 @@ def _asking_stuck(
     readiness = Readiness()
     readiness.set_ready(True)
     edge = EndpointContext(
-        gate=open_gate, record_call=finished, json=JsonText(stuck), readiness=readiness
-    )  # type: ignore[arg-type]
+        gate=open_gate,
+        record_call=finished,
+        json=JsonText(stuck),  # type: ignore[arg-type]
+        readiness=readiness,
+    )
     endpoint = Endpoint(
         answer_operations(core, 60.0, lambda _client: None, lambda *_: None)[0], edge
     )
