@@ -142,7 +142,7 @@ class ReplicaMetrics:
             "replica",
         )
 
-    def shard(self, shard: int) -> "ShardPoolMetrics":
+    def for_shard(self, shard: int) -> "ShardPoolMetrics":
         """Returns the metrics of the replicas of one shard."""
         return ShardPoolMetrics(self, str(shard))
 

@@ -264,7 +264,7 @@ async def _front(
     looking = asyncio.create_task(known.run())
     stack.push_async_callback(asyncio.wait, [looking])
     stack.callback(looking.cancel)
-    await asyncio.wait_for(builder.ready(30), 60)
+    await asyncio.wait_for(builder.wait_until_serving(30), 60)
     server = Server(
         services=[SERVICE], interceptor=CallInterceptor(RpcMetrics(registry), tracer=tracer)
     )

@@ -113,7 +113,7 @@ class ShardCalls:
                 until,
                 _has_no_hits,
                 joint={
-                    shards: self.recorder.joint(shards, send)
+                    shards: self.recorder.recorded_joint(shards, send)
                     for shards, send in retrieval.calls().items()
                 },
             )

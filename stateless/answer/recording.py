@@ -51,17 +51,17 @@ class CallRecorder:
         self._calls[index] = replace(ended, retrieved=retrieved, reads=reads)
         return result
 
-    def joint(self, shards: Shards, send: SendJoint[Retrieved]) -> SendJoint[Retrieved]:
+    def recorded_joint(self, shards: Shards, send: SendJoint[Retrieved]) -> SendJoint[Retrieved]:
         """Returns a function that sends a joint call and records it for each of its shards."""
 
         async def call() -> PartialResult[Retrieved]:
             record = _JointRecord(self.elapsed(), shards)
             self._calls.append(record)
-            return await self._joint(record, shards, send)
+            return await self._send_joint(record, shards, send)
 
         return call
 
-    async def _joint(
+    async def _send_joint(
         self, record: "_JointRecord", shards: Shards, send: SendJoint[Retrieved]
     ) -> PartialResult[Retrieved]:
         """Sends a call for some shards of a joint call, and records the end for each shard."""
@@ -75,7 +75,8 @@ class CallRecorder:
         now = self.elapsed()
         record.ends.update({shard: (now, result) for shard, result in ended.results.items()})
         further = {
-            some: partial(self._joint, record, some, call) for some, call in ended.further.items()
+            some: partial(self._send_joint, record, some, call)
+            for some, call in ended.further.items()
         }
         return PartialResult(ended.results, further)
 

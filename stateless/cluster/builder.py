@@ -61,7 +61,7 @@ class ClusterBuilder:
         self._last: tuple[ReplicaInfos, Collection[Node]] | None = None
         self.view = ClusterView()
 
-    async def ready(self, timeout: float) -> None:
+    async def wait_until_serving(self, timeout: float) -> None:
         """Waits until an index is served. After `timeout` seconds a partial index is enough.
 
         So a front that starts while a shard is down answers from the other shards.

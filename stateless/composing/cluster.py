@@ -93,7 +93,7 @@ def open_cluster(
     snapshot = ClusterSnapshot(builder, nodes, max_silence, lambda: words.name)
     words = ServedWords(snapshot.word_sources, partial(asyncio.sleep, _COUNT_EVERY))
     part = FrontPart(
-        partial(builder.ready, source.form_timeout),
+        partial(builder.wait_until_serving, source.form_timeout),
         {"content nodes": nodes.run, "counts of words": words.run},
     )
     return OpenCluster(nodes=nodes, builder=builder, snapshot=snapshot, words=words, part=part)

@@ -100,7 +100,7 @@ class ShardProgress:
         self._clock, self._replicas = clock, replicas
         self._progress: dict[Replica, ReplicaProgress] = {}
 
-    def of(self, replica: Replica) -> ReplicaProgress:
+    def progress_of(self, replica: Replica) -> ReplicaProgress:
         """Returns the progress of one replica."""
         progress = self._progress.get(replica)
         if progress is None:
@@ -109,7 +109,7 @@ class ShardProgress:
 
     def sequence(self, replica: Replica) -> int:
         """Number of the last write that a replica is known to have."""
-        return self.of(replica).sequence
+        return self.progress_of(replica).sequence
 
     def record_poll(self, sequences: Mapping[str, int], log_id: str = "") -> None:
         """Records the last write that each replica reported to a poll, by address.
@@ -121,7 +121,7 @@ class ShardProgress:
         self._progress = {r: progress for r, progress in self._progress.items() if r in kept}
         for address, sequence in sequences.items():
             if address in present:
-                self.of(present[address]).record_poll(sequence, log_id)
+                self.progress_of(present[address]).record_poll(sequence, log_id)
 
     def missing_writes(self) -> dict[str, int]:
         """Number of writes that each replica lacks and the most advanced one has, by address."""
@@ -132,7 +132,9 @@ class ShardProgress:
     def lags(self, replica: Replica) -> bool:
         """Whether a replica lacks a write that another replica had `SETTLED_SECONDS` ago."""
         sequence = self.sequence(replica)
-        return any(self.of(other).settled > sequence for other in self._replicas().values())
+        return any(
+            self.progress_of(other).settled > sequence for other in self._replicas().values()
+        )
 
     def lagging_addresses(self) -> set[str]:
         """The addresses of the replicas that lag."""

@@ -270,7 +270,7 @@ class JointCalls:
             self.nodes.record_end(call.address, None)
             return
         self.nodes.record_end(call.address, call.relative_latency)
-        self._delays.of(str(call.shards[0].shard), len(call.shards)).observe(call.seconds)
+        self._delays.delay_of(str(call.shards[0].shard), len(call.shards)).observe(call.seconds)
 
     def record_answers(self, call: _NodeCall, results: Mapping[int, Retrieved]) -> None:
         """Records the results of some shards of a call that has ended.

@@ -63,7 +63,7 @@ class ReplicatedSearcher:
         `searcher_at` returns the searcher at an address, or raises UnavailableError if the replica
         was removed. `joint_calls` returns how many joint calls run at an address.
         """
-        self._shard, self._metrics = shard, metrics.shard(shard)
+        self._shard, self._metrics = shard, metrics.for_shard(shard)
         self._pool = ReplicaPool(
             searcher_at,
             policies.replicas,
@@ -274,7 +274,7 @@ class ReplicatedSearcher:
     def _record_progress(self, replica: Replica, result: ShardInfo | Retrieved | Read) -> None:
         if isinstance(result, ShardInfo):
             return
-        progress = self._progress.of(replica)
+        progress = self._progress.progress_of(replica)
         if result.sequence > progress.sequence:
             progress.record_answer(result.sequence, result.log_id)
             self._level = None

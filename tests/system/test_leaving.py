@@ -173,7 +173,7 @@ async def scene() -> AsyncIterator[Scene]:
     front = Front(listed)
     looking = asyncio.create_task(front.nodes.run())
     try:
-        await asyncio.wait_for(front.builder.ready(LONG), LONG)
+        await asyncio.wait_for(front.builder.wait_until_serving(LONG), LONG)
         asked = await in_hand(front, leaving)
         listed.now = {leaving.address, staying.address}
         await front.change.when(lambda: len(front.nodes.present_replicas()) == 2)

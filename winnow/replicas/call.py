@@ -15,7 +15,7 @@ from winnow.replicas.observer import PoolObserver
 from winnow.replicas.policy.hedge_schedule import HedgeSchedule
 from winnow.replicas.policy.hedging import HedgeBudget, HedgeDelay, LatencyEstimate
 from winnow.replicas.policy.outcomes import ReplicaOutcome
-from winnow.replicas.policy.replicas import ANY, Attempt, Preference, Replica
+from winnow.replicas.policy.replicas import ANY_REPLICA, Attempt, Preference, Replica
 from winnow.replicas.pool import ReplicaPool, Send, SentAttempt
 
 Backend = TypeVar("Backend")
@@ -51,7 +51,7 @@ class PoolRequest(Generic[Backend, Result]):
     """Whether the request may probe a replica as soon as its ejection ends. Set it if a late
     reply does little harm.
     """
-    preference: Preference = ANY
+    preference: Preference = ANY_REPLICA
     count_missing: Callable[[Result], int] = lambda _: 0
     """Returns how much of the requested work a result lacks; 0 if the result is complete."""
     on_result: Callable[[Replica, Result], None] = lambda *_: None

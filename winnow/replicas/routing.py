@@ -58,7 +58,7 @@ class ReplicaRouter(Generic[Backend]):
             request,
             self._pool,
             schedule=HedgeSchedule(policies.retry, estimate, silence, request.deadline),
-            delay=self.delays.of(kind, work),
+            delay=self.delays.delay_of(kind, work),
             budget=self.budget,
             observer=self._observer,
             trace_noun=self._trace_noun,

@@ -151,7 +151,7 @@ class Cluster:
                 n: self.shards[n].retrieve(QUESTION, RetrievalDepth(passages=1), deadline)
                 for n in retrieval.alone
             }
-            joint = {n: recorder.joint(n, send) for n, send in retrieval.calls().items()}
+            joint = {n: recorder.recorded_joint(n, send) for n, send in retrieval.calls().items()}
             timeout = AdaptiveTimeout(WaitingSettings(), len(self.shards), deadline)
             allow = partial is PartialResults.ALLOW
             return await asyncio.wait_for(scatter(alone, timeout, allow, joint=joint), 10)

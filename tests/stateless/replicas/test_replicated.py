@@ -499,7 +499,7 @@ async def test_how_long_a_write_was_waited_for_is_no_measure_of_a_replica() -> N
     shard["a"].go_on.set()
     assert await asyncio.wait_for(asked, 5) == "a"
     assert shard.known["a"].latency.samples == 0
-    assert shard.searcher._router.delays.of("retrieve", 0).estimate() is None
+    assert shard.searcher._router.delays.delay_of("retrieve", 0).estimate() is None
 
 
 async def test_a_replica_that_has_got_so_far_is_asked_for_a_write_and_others_for_anything() -> None:

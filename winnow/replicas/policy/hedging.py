@@ -132,7 +132,7 @@ class HedgeDelays:
             lambda: HedgeDelay(settings, clock)
         )
 
-    def of(self, kind: str, work: int) -> HedgeDelay:
+    def delay_of(self, kind: str, work: int) -> HedgeDelay:
         """Returns the `HedgeDelay` of this kind of request with about this much work."""
         return self._delays[kind, work.bit_length()]
 
@@ -141,8 +141,8 @@ class HedgeDelays:
 
         If only requests with half the work have enough answers, their latency is doubled.
         """
-        estimate = self.of(kind, work).estimate()
+        estimate = self.delay_of(kind, work).estimate()
         if estimate or work <= 1:
             return estimate
-        half = self.of(kind, work // 2).estimate()
+        half = self.delay_of(kind, work // 2).estimate()
         return half and half.doubled()

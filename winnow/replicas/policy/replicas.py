@@ -104,7 +104,7 @@ class AnyReplica:
         return False
 
 
-ANY: Preference = AnyReplica()
+ANY_REPLICA: Preference = AnyReplica()
 
 
 class Replicas:
@@ -147,7 +147,7 @@ class Replicas:
         self,
         excluding: Collection[str] = (),
         brief: bool = False,
-        preference: Preference = ANY,
+        preference: Preference = ANY_REPLICA,
         repeat: bool = False,
     ) -> Attempt | None:
         """Assigns a request to a replica by load; returns None if all are in `excluding`.
@@ -166,7 +166,7 @@ class Replicas:
         return self._take_cheaper(untried or preferred, preference)
 
     def take_for_hedge(
-        self, excluding: Collection[str], allow_busy: bool, preference: Preference = ANY
+        self, excluding: Collection[str], allow_busy: bool, preference: Preference = ANY_REPLICA
     ) -> Attempt | None:
         """Assigns a hedge to an active replica outside `excluding`; returns None if there is none.
 
