@@ -200,7 +200,7 @@ class Admission:
 
 
 def _reads_granted_together(question: Question, shards: int) -> int:
-    """The number of which granted reads are a multiple.
+    """The number of reads that are granted together.
 
     It is the number of shards if every shard reads the same number of passages, and otherwise 1.
     """

@@ -96,7 +96,7 @@ class Node:
         """Whether the node may get new calls.
 
         It may if it served a shard when it last replied, and fewer than `max_misses` polls have
-        timed out since. A node that leaves or refuses connections is absent after one failed poll.
+        failed since. A node that leaves or refuses connections is absent after one failed poll.
         """
         refuses = isinstance(self.error, UnavailableError)
         return bool(self.infos) and not refuses and self._misses < max_misses

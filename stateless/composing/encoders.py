@@ -28,8 +28,8 @@ class OpenEncoder:
     tokenizer: Tokenizer
     encoder: TextEncoder
     width: int | None
-    """Number of values of a token state; 0 if the encoder returns no states, None if it is an
-    encoder server, which may be unknown yet.
+    """Number of values of a token state. It is 0 if the encoder returns no states, and None if
+    encoder servers run the model, because they may not be known yet.
     """
 
 

@@ -29,7 +29,7 @@ class UnchangedPuts:
     def __init__(
         self, writers: Writers, record_write: RecordWrite = lambda _shard, _sequence, _log_id: None
     ) -> None:
-        """`record_write` is called with the last stored write that equals a put, for each shard."""
+        """`record_write` is called with the last write of a shard in which a put was unchanged."""
         self._writers, self._record_write = writers, record_write
 
     async def find(

@@ -61,7 +61,7 @@ def _names(choice: EnumDescriptor) -> dict[str, str]:
 
 @cache
 def _enum_fields(message: Any) -> dict[str, FieldDescriptor]:
-    """Returns the fields that are or contain enums, by proto names and JSON names. Maps do not."""
+    """Returns the fields that are or contain enums, by proto and JSON names; never maps."""
     fields = [field for field in message.fields if _has_enum(field, {message.full_name})]
     return {name: field for field in fields for name in (field.name, field.json_name)}
 

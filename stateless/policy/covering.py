@@ -21,8 +21,8 @@ def cover(choices: Choices, cost: Callable[[str], float]) -> dict[str, list[int]
 
     Args:
         choices: the nodes that may serve each shard.
-        cost: returns the cost of a call to an address, above 0. It is called at most once for each
-            address, and not for an address that only serves shards with a single node.
+        cost: returns the cost of a call to an address, above 0. It is not called for an address
+            that only serves shards with a single node.
 
     """
     assigned: dict[str, list[int]] = {}

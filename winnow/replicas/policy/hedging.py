@@ -38,7 +38,8 @@ class HedgeSettings:
     surcharge: float = 0.25
     """Share added to the price of a hedge if its request is late but not overdue.
 
-    The surcharge refills the reserve, and keeps short bursts of hedges within the budget.
+    The surcharge refills the reserve. It also keeps a short run within the budget, although the
+    bucket was full before.
     """
     reserve: int = 10
     """Number of hedges that only urgent requests may use, so that some remain when a replica
