@@ -1,4 +1,4 @@
-"""Puts a front node and all shards of an index together in one process, and runs it."""
+"""Runs a front node and all shards of an index in one process."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -18,7 +18,7 @@ from winnow.telemetry.tracing.tracer import Tracer
 
 
 def run(settings: StandaloneSettings) -> None:
-    """Answers questions until SIGTERM or SIGINT, which also end a process that is loading."""
+    """Answers questions until SIGTERM or SIGINT. Either also ends a process that still loads."""
     bound_arenas()
     for loading in process.run(settings, partial(_run, settings)):
         loading.exit_if_running()

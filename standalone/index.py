@@ -1,10 +1,10 @@
-"""An index in the caller's own process: asked, and written to, without a server.
+"""An index that a Python program opens in its own process, without a server.
 
     from winnow import Index
     with Index.open("my-index") as index:
         index.ask("Who won the Tour de France in 2015?").answer
 
-It answers as a front node does, with the same calls and replies as `winnow.client`.
+An index has the methods of `winnow.client` and answers as a front node does.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from winnow.client.client import Calls
 from winnow.errors import UnavailableError
 from winnow.loop_thread import LoopThread
 from winnow.packaged import default_bundle
-from winnow.standalone.composing.embedded import Embedded, open_embedded
+from winnow.standalone.composing.embedded import EmbeddedServices, open_embedded
 from winnow.standalone.settings import StandaloneSettings
 from winnow.uninterrupted import to_the_end
 
@@ -32,13 +32,16 @@ Result = TypeVar("Result")
 
 
 class AsyncIndex(AsyncCalls):
-    """An index for the event loop in which it is opened; an `async with` block closes it."""
+    """An index for asyncio programs. An `async with` block opens it, and closes it at the end.
+
+    Use it only in the event loop of that block.
+    """
 
     def __init__(self, settings: StandaloneSettings, *, writable: bool) -> None:
-        """Opens nothing yet; see `open`."""
+        """Opens nothing yet. Programs call `open` instead."""
         self._settings, self._writable = settings, writable
         self._stack = contextlib.AsyncExitStack()
-        self._embedded: Embedded | None = None
+        self._embedded: EmbeddedServices | None = None
         self._calls: set[asyncio.Task[Any]] = set()
 
     @classmethod
@@ -51,12 +54,15 @@ class AsyncIndex(AsyncCalls):
         writable: bool = False,
         config: str | Path | None = None,
     ) -> Self:
-        """An index that `async with` opens. Arguments and errors are those of `Index.open`."""
+        """Returns an index that `async with` opens. Arguments and errors are those of `Index.open`.
+
+        The errors are raised by this call or by `async with`.
+        """
         return cls(_settings(directory, bundle, heads, config), writable=writable)
 
     async def merge(self) -> None:
         """Merges the writes of every shard into its files. Errors are those of `Index.merge`."""
-        await self._while_open(self._opened().merge())
+        await self._run_while_open(self._open_services().merge())
 
     async def __aenter__(self) -> Self:
         opening = asyncio.create_task(self._open())
@@ -74,10 +80,10 @@ class AsyncIndex(AsyncCalls):
         await to_the_end(self._close(*self._calls))
 
     async def run(self, call: Call[Result], timeout: float, request_id: str | None) -> Result:
-        """Runs a call, as the methods of `winnow.client.aio.AsyncCalls` do."""
-        opened, metadata = self._opened(), request_id_metadata(request_id)
+        """Runs the call that a method of `AsyncCalls` has prepared, and returns its result."""
+        services, metadata = self._open_services(), request_id_metadata(request_id)
         check_timeout(timeout)
-        return await self._while_open(opened.call(call, timeout, metadata))
+        return await self._run_while_open(services.call(call, timeout, metadata))
 
     async def _open(self) -> None:
         self._embedded = await self._stack.enter_async_context(
@@ -85,7 +91,7 @@ class AsyncIndex(AsyncCalls):
         )
 
     async def _close(self, *running: asyncio.Task[Any]) -> None:
-        """Closes the index after these tasks have ended."""
+        """Cancels the `running` tasks, waits until they have ended, and closes the index."""
         for task in running:
             if not task.cancelling():
                 task.cancel()
@@ -93,11 +99,11 @@ class AsyncIndex(AsyncCalls):
             await asyncio.wait(running)
         self._embedded = None
         await self._stack.aclose()
-        gc.collect()  # shards are in cycles, which would keep their files open until later
+        gc.collect()  # reference cycles would keep the files of shards open until later
 
-    async def _while_open(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """The result of `work`, which closing the index cancels."""
-        # in a task, so that the request id does not reach the log lines of the program
+    async def _run_while_open(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Returns the result of `work`; raises UnavailableError if the index is closed before."""
+        # a task has its own log context: the request id must not appear in the program's own logs
         task = asyncio.create_task(work)
         self._calls.add(task)
         task.add_done_callback(self._calls.discard)
@@ -109,20 +115,22 @@ class AsyncIndex(AsyncCalls):
                 raise
         raise UnavailableError("the index was closed during the call: open it again")
 
-    def _opened(self) -> Embedded:
+    def _open_services(self) -> EmbeddedServices:
+        """Returns the services; raises UnavailableError if the index is not open."""
         if self._embedded is None:
             raise UnavailableError("the index is not open: use it within its `with` block")
         return self._embedded
 
 
 class Index(Calls):
-    """An open index, for synchronous programs. Threads may share it; `with` closes it.
+    """An open index, for synchronous programs. Threads may share it; a `with` block closes it.
 
-    A program that ends without closing it loses nothing: writes are durable when `put` returns.
+    A program that ends without closing the index loses no writes: they are durable when `put`
+    returns.
     """
 
     def __init__(self, index: AsyncIndex) -> None:
-        """Opens an index on the event loop of a thread; see `open`."""
+        """Opens `index` on an event loop in a new thread. Programs call `open` instead."""
         self._index, self._process = index, os.getpid()
         self._loop = LoopThread("index")
         try:
@@ -130,7 +138,7 @@ class Index(Calls):
         except BaseException:
             self._loop.close(index.__aexit__())
             raise
-        atexit.register(self._end)
+        atexit.register(self._close_at_exit)
 
     @classmethod
     def open(
@@ -145,9 +153,10 @@ class Index(Calls):
         """Opens an index: loads and verifies all its shards.
 
         Args:
-            directory: the index, written by `winnow index build`.
-            bundle: directory of the models; None for the default ones.
-            heads: store of heads for `predict`; empty for none.
+            directory: directory of the index, written by `winnow index build`.
+            bundle: directory of the bundle of models; None for the default bundle.
+            heads: head store, a directory or URL, for `predict` and for heads of questions; empty
+                for none.
             writable: whether `put`, `delete` and `merge` work. A shard that has taken writes is
                 locked: no other program or node can load it while it is open with `writable=True`.
                 Any number of processes may open an index for reading.
@@ -155,7 +164,7 @@ class Index(Calls):
 
         Raises:
             SettingsError: a setting is wrong.
-            ArtefactError: there is no index, or none of its shards can be loaded.
+            ArtefactError: the directory has no index, or none of its shards can be loaded.
 
         """
         return cls(
@@ -163,20 +172,23 @@ class Index(Calls):
         )
 
     def merge(self) -> None:
-        """Merges the writes of every shard into its files, which makes questions faster.
+        """Merges the writes of every shard into its files. Questions are faster afterwards.
 
         Raises:
-            NotWritableError: the index was not opened as writable.
-            WinnowError: a merge failed; the index answers as before.
+            NotWritableError: the index was opened without `writable=True`.
+            WinnowError: a merge failed. The index keeps answering from its old files and writes.
 
         """
         self._wait(self._index.merge())
 
     def close(self) -> None:
-        """Cancels the running calls, and releases the directory. Further calls do nothing."""
+        """Cancels the running calls and releases the directory.
+
+        Closing the index again does nothing.
+        """
         if self._loop.is_closed or self._process != os.getpid():
             return
-        atexit.unregister(self._end)
+        atexit.unregister(self._close_at_exit)
         self._loop.close(self._index.__aexit__())
 
     def __enter__(self) -> Self:
@@ -189,18 +201,18 @@ class Index(Calls):
         return self._wait(self._index.run(call, timeout, request_id))
 
     def _wait(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """The result of `work` on the loop."""
+        """Runs `work` on the event loop of the index, and returns its result."""
         if self._process != os.getpid():
             work.close()
             raise UnavailableError(
-                "the index was opened before this process was forked, and its threads are not "
-                "here: open it in each process, such as in the server's worker"
+                "the index was opened before this process was forked, and a forked process lacks "
+                "its threads: open the index in each process, such as in each worker of a server"
             )
         return self._loop.run(work)
 
-    def _end(self) -> None:
-        """Stops reading at the end of the program: its threads would abort the process."""
-        with contextlib.suppress(RuntimeError):  # executors accept no work any more
+    def _close_at_exit(self) -> None:
+        """Closes the index at the end of the program. Running threads would abort the process."""
+        with contextlib.suppress(RuntimeError):  # executors no longer accept work
             self.close()
 
 

@@ -1,4 +1,4 @@
-"""Settings of a front node with all shards of an index in its process."""
+"""Settings of `winnow standalone`: a front node with all shards of an index in its process."""
 
 from pathlib import Path
 from typing import ClassVar
@@ -26,17 +26,18 @@ class StandaloneSettings(FrontSettings):
 
     @property
     def serves_answers(self) -> bool:
-        """Always true: there is an index."""
+        """Always true, because there is always an index."""
         return True
 
     def node(self, shard: Path, *, feed: bool | None) -> NodeSettings:
-        """The settings of the shards.
+        """Loads the content node settings that all shards use.
 
         Args:
-            shard: directory of one of the shards.
-            feed: whether the shards take writes; None leaves it to the variables and the file.
+            shard: directory of any of the shards.
+            feed: whether the shards take writes; None reads it from the variables and the file.
 
-        Raises SettingsError if a variable, or the file, has a wrong value for content nodes.
+        Raises:
+            SettingsError: a variable or the file has a wrong value for content nodes.
 
         """
         # otherwise all shards would pull the one shard at this URL

@@ -1,1 +1,1 @@
-"""The front node: takes questions, asks the shards, merges their answers. No index, no disk."""
+"""The front node: takes questions, calls the shards and merges their answers. It stores nothing."""

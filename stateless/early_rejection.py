@@ -1,6 +1,6 @@
-"""Refuses calls before their messages are read, by a rule of each service.
+"""Refuses calls before their messages are read. Each service adds its own rule.
 
-Knows names of services and keys of clients; does not know the rules.
+This module knows names of services and keys of clients. It does not know the rules.
 """
 
 from collections.abc import Callable
@@ -10,24 +10,29 @@ from winnow.rpc import client_key
 from winnow.rpc.message_interceptor import Metadata
 
 Refusal = Callable[[str], WinnowError | None]
-"""A rule: returns the error of a client, by its key, or None to read its message."""
+"""A rule: takes the key of a client; returns the error that refuses its call, or None."""
 
 
 class EarlyRejection:
-    """Applies the rule of each service; a service without a rule refuses no call."""
+    """Applies the rule of each service. A service without a rule refuses no call."""
 
     def __init__(self) -> None:
         self._refusals: dict[str, Refusal] = {}
 
     def add(self, service: str, refusal: Refusal) -> None:
-        """Adds the rule of a service; `service` is its full name, with the package."""
+        """Adds the rule of a service. `service` is its full name, as `winnow.v1.AnswerService`."""
         self._refusals[service] = refusal
 
     def __call__(self, method: str, metadata: Metadata) -> WinnowError | None:
-        """The error of a call, or None; `method`: such as `/winnow.v1.AnswerService/Answer`."""
+        """Returns the error that refuses a call, or None.
+
+        `method` is the path of the call, such as `/winnow.v1.AnswerService/Answer`.
+        """
         return self.refusal(method.split("/")[1], client_key.of_metadata(metadata))
 
     def refusal(self, service: str, client: str) -> WinnowError | None:
-        """The error of a call of a client to a service, or None; `client` is the client's key."""
+        """Returns the error that refuses a call to `service`, or None. `client` is the key of the
+        client.
+        """
         rule = self._refusals.get(service)
         return rule(client) if rule else None

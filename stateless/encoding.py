@@ -1,6 +1,6 @@
 """Tokenises, truncates and encodes questions.
 
-Knows the bundle's limit of tokens; does not know where its `TextEncoder` runs.
+This module knows the bundle's limit of tokens. It does not know where the `TextEncoder` runs.
 """
 
 import time
@@ -25,20 +25,20 @@ class TokenisedQuestion:
 
     text: str
     tokens: Tokens
-    """The tokens that the models read."""
+    """The tokens that the models read, without those that were truncated."""
     truncated: bool
     """Whether tokens at the end of the question were left out."""
     seconds: float = 0.0
-    """Duration of tokenising."""
+    """Time spent on tokenising, in seconds."""
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """Ids of the tokens."""
+        """The ids of the tokens."""
         return self.tokens.ids
 
 
 class QuestionEncoder:
-    """Encodes each question separately: its encoding does not depend on other questions."""
+    """Encodes each question separately, so that its encoding does not depend on other questions."""
 
     def __init__(self, bundle: Bundle, tokenizer: Tokenizer, encoder: TextEncoder) -> None:
         self._tokenizer, self._encoder = tokenizer, encoder
@@ -46,7 +46,7 @@ class QuestionEncoder:
         self._fingerprint = bundle.manifest.fingerprint
 
     def tokenise(self, text: str) -> TokenisedQuestion:
-        """Tokenises a question; raises InvalidRequestError if it has no word."""
+        """Tokenises and truncates a question; raises InvalidRequestError if it has no word."""
         started = time.perf_counter()
         tokens = self._tokenizer.tokenise(text)
         if not tokens.ids:
@@ -57,9 +57,10 @@ class QuestionEncoder:
     async def encode(
         self, question: TokenisedQuestion, timings: Timings, client: str = ""
     ) -> tuple[EncodedQuestion, EncodedText]:
-        """Encodes a question; returns the encoding for shards and for heads, and sets `timings`.
+        """Encodes a question, and records the durations in `timings`.
 
-        `client`: key of the caller, for fair sharing of the encoder.
+        Returns the encoding in the form that shards need, and in the form that heads need.
+        `client` is the key of the caller, for fair sharing of the encoder.
         """
         ids, truncated = question.ids, question.truncated
         with span("encode", {"winnow.tokens": len(ids)}) as step:
@@ -78,9 +79,9 @@ class QuestionEncoder:
         return encoded, EncodedText(question.text, question.tokens, encoding, truncated)
 
     async def warm_up(self) -> None:
-        """Encodes texts of several lengths: the first run at a length is slow."""
+        """Encodes texts of several lengths, because the first run at each length is slow."""
         await self._encoder.warm_up(self._max_tokens)
 
     def close(self) -> None:
-        """Ends the encoder."""
+        """Closes the encoder."""
         self._encoder.close()

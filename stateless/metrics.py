@@ -13,7 +13,7 @@ FRONT_STAGES = ("queue", "tokenise", "encode", "retrieve", "read", "merge")
 
 
 class FrontMetrics:
-    """Metrics of the questions of a front node."""
+    """Metrics of the questions that a front node answers."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         make = MetricFactory(registry)
@@ -38,7 +38,7 @@ class FrontMetrics:
         )
         self.passages_needed = make.histogram(
             "winnow_front_passages_needed",
-            "Passages that the answers to one question needed, without unneeded speculative reads",
+            "Passages needed for one question, without unneeded speculative reads",
             buckets=COUNTS,
         )
         self.coverage = make.histogram(
@@ -56,7 +56,7 @@ class AdmissionMetrics:
         make = MetricFactory(registry)
         self._admissions = make.counter(
             "winnow_front_admissions",
-            "Questions by result: granted, dimmed (fewer passages may be read than requested) or "
+            "Questions by result: granted, dimmed (granted fewer passages than requested) or "
             "refused",
             "result",
             values=("granted", "dimmed", "refused"),
@@ -69,8 +69,8 @@ class AdmissionMetrics:
             "Seconds per passage read, over all content nodes, as they report it",
         )
 
-    def count(self, result: str) -> None:
-        """Counts a question by its result: granted, dimmed or refused."""
+    def count_result(self, result: str) -> None:
+        """Counts a question. `result` is "granted", "dimmed" or "refused"."""
         self._admissions.labels(result).inc()
 
 
@@ -91,19 +91,22 @@ class ClusterMetrics:
             "winnow_front_not_loaded_nodes", "Nodes that reply but could not load their shard"
         )
 
-    def shard(self, shard: int, passages: int, replicas: int) -> None:
-        """Sets the passages and replicas of one shard."""
+    def set_shard(self, shard: int, passages: int, replicas: int) -> None:
+        """Sets the numbers of passages and replicas of one shard."""
         self._index.labels(str(shard)).set(passages)
         self._replicas.labels(str(shard)).set(replicas)
 
     def clear(self) -> None:
-        """Drops the series of all shards, before another index is served."""
+        """Removes the series of all shards. Call it before another index is served."""
         self._index.clear()
         self._replicas.clear()
 
 
 class ReplicaMetrics:
-    """Requests of a front node to replicas. A replica is named by its address."""
+    """Metrics of the requests that a front node sends to replicas.
+
+    The label `replica` is the replica's address.
+    """
 
     def __init__(self, registry: CollectorRegistry) -> None:
         make = MetricFactory(registry)
@@ -134,18 +137,18 @@ class ReplicaMetrics:
         )
         self.lag = make.gauge(
             "winnow_front_replica_lag_writes",
-            "Known writes of its shard that a replica does not have yet",
+            "Writes of its shard that a replica is not known to have",
             "shard",
             "replica",
         )
 
-    def shard(self, shard: int) -> "ShardPoolMetrics":
-        """The metrics of the replicas of one shard."""
+    def for_shard(self, shard: int) -> "ShardPoolMetrics":
+        """Returns the metrics of the replicas of one shard."""
         return ShardPoolMetrics(self, str(shard))
 
 
 class ShardPoolMetrics(PoolObserver):
-    """Requests to the replicas of one shard."""
+    """Updates the `ReplicaMetrics` of one shard with the events of its pool."""
 
     def __init__(self, metrics: ReplicaMetrics, shard: str) -> None:
         self._metrics, self._shard = metrics, shard
@@ -153,26 +156,26 @@ class ShardPoolMetrics(PoolObserver):
         create_series(metrics.retries, shard, last_values=("sent", "won"))
 
     def on_members(self, addresses: Collection[str]) -> None:
-        """Counts ejections of these replicas from 0."""
+        """Creates the ejection series of these replicas at 0, so that rates count the first one."""
         create_series(self._metrics.ejections, self._shard, last_values=addresses)
 
     def on_removed(self, addresses: Collection[str]) -> None:
-        """Drops the series of these replicas."""
+        """Removes the series of these replicas."""
         for address in addresses:
             for metric in (self._metrics.ejections, self._metrics.outstanding, self._metrics.lag):
                 with contextlib.suppress(KeyError):
                     metric.remove(self._shard, address)
 
     def on_outstanding(self, address: str, requests: int) -> None:
-        """Sets the number of requests in flight at a replica."""
+        """Sets the number of running requests of a replica."""
         self._metrics.outstanding.labels(self._shard, address).set(requests)
 
     def on_ejected(self, address: str, first: bool, error: BaseException | None) -> None:
         """Counts an ejection."""
         self._metrics.ejections.labels(self._shard, address).inc()
 
-    def lag(self, address: str, writes: int) -> None:
-        """Sets the number of writes of its shard that a replica lacks."""
+    def set_lag(self, address: str, writes: int) -> None:
+        """Sets the number of writes of its shard that a replica is not known to have."""
         self._metrics.lag.labels(self._shard, address).set(writes)
 
     def on_hedge(self, result: str) -> None:

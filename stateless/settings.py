@@ -27,7 +27,8 @@ from winnow.stateless.cluster.polling import DiscoverySettings
 from winnow.stateless.heads.encoder_group_setting import EncoderGroupSetting, join_split_groups
 from winnow.stateless.heads.validation import MAX_TEXTS
 
-_MOST_AHEAD = 4
+_MAX_DEFAULT_READ_AHEAD = 4
+"""Maximum default of --read-ahead."""
 
 
 class FrontSettings(PeerSettings, ServiceSettings):
@@ -60,46 +61,46 @@ class FrontSettings(PeerSettings, ServiceSettings):
         "127.0.0.1:8080", description="HOST:PORT to serve gRPC on; port 0 for any free one."
     )
     passages_to_read: int = Field(
-        10, ge=1, le=100, description="Passages to read, unless the question says otherwise."
+        10, ge=1, le=100, description="Number of passages to read, unless the question sets it."
     )
     answers: int = Field(
-        3, ge=1, le=100, description="Answers to return, unless the question says otherwise."
+        3, ge=1, le=100, description="Number of answers to return, unless the question sets it."
     )
     read_scope: ReadScope = Field(
         ReadScope.GLOBAL,
-        description="Which passages to read, unless the question says otherwise: the best of the "
-        "whole index (global), or the best of each shard (per-shard).",
+        description="Which passages to read, unless the question sets it: the best of the whole "
+        "index (global), or the best of each shard (per-shard).",
     )
     retriever: Retriever = Field(
         Retriever.HYBRID,
-        description="How to find passages, unless the question says otherwise: by meaning (dense), "
-        "by words (sparse), or by both (hybrid).",
+        description="How to find passages, unless the question sets it: by meaning (dense), by "
+        "words (sparse), or by both (hybrid).",
     )
     candidates: int = Field(
         100,
         ge=1,
         le=1_000,
-        description="Number of nearest passages that hybrid retrieval ranks; at most the --ef of "
-        "the content nodes.",
+        description="Number of passages with the nearest vectors that hybrid retrieval ranks; at "
+        "most the --ef of the content nodes.",
     )
     word_candidates: int = Field(
         100,
         ge=0,
         le=1_000,
-        description="Number of best passages by words that hybrid retrieval also ranks, however "
-        "far they are by meaning; 0 for none. Sparse retrieval ranks at least --candidates.",
+        description="Number of best passages by words that hybrid retrieval also ranks, even if "
+        "their vectors are far; 0 for none. Sparse retrieval ranks at least --candidates.",
     )
     max_loss: float = Field(
         0.3,
         ge=0,
         le=100,
         description="Accuracy budget for early stopping, in points of exact match (0 to 100), "
-        "unless the question says otherwise. 0 disables it. Early stopping needs the global scope, "
+        "unless the question sets it. 0 disables early stopping, which needs the global scope, "
         "hybrid retrieval, and a bundle with a rule for the budget.",
     )
     read_ahead: int = Field(
         # content nodes on one machine with the front share its cores
-        default_factory=lambda: min(cores(), _MOST_AHEAD),
+        default_factory=lambda: min(cores(), _MAX_DEFAULT_READ_AHEAD),
         ge=0,
         le=100,
         description="Maximum number of passages that a question reads at once if it may stop "
@@ -131,19 +132,20 @@ class FrontSettings(PeerSettings, ServiceSettings):
     )
     max_in_flight: Count = Field(
         64,
-        description="Maximum number of questions in progress. Further ones are refused with "
+        description="Maximum number of questions in progress. Further questions are refused with "
         "RESOURCE_EXHAUSTED.",
     )
     max_reads: Count = Field(
         2_000,
-        description="Maximum number of passages to read for all questions in progress.",
+        description="Maximum number of passages to read for all questions in progress together.",
     )
     brown_out_floor: float = Field(
         0.3,
         gt=0,
         le=1,
-        description="Smallest share of its passages that a question may get under load, above 0 to "
-        "1. A question that cannot read this share in time is refused. 1 disables the reduction.",
+        description="Smallest share of its passages that a question may read under load, above 0 "
+        "up to 1. A question that cannot read this share in time is refused. 1 disables reading "
+        "fewer passages.",
     )
     merge_reserve: float = Field(
         0.02,
@@ -158,8 +160,8 @@ class FrontSettings(PeerSettings, ServiceSettings):
     )
     min_coverage: Share = Field(
         1.0,
-        description="Share of the shards to wait for until the deadline, unless the question says "
-        "otherwise. Once they have replied, the other shards get a part of the remaining time.",
+        description="Share of the shards to wait for until the deadline, unless the question sets "
+        "it. Once these have replied, the other shards get a part of the remaining time.",
     )
     min_wait_factor: Share = Field(
         0.0,
@@ -174,7 +176,7 @@ class FrontSettings(PeerSettings, ServiceSettings):
     partial_results: PartialResults = Field(
         PartialResults.ALLOW,
         description="Whether an answer may come from a part of the index (allow or forbid), unless "
-        "the question says otherwise.",
+        "the question sets it.",
     )
     resolve_every: Seconds = Field(
         5.0,
@@ -182,11 +184,12 @@ class FrontSettings(PeerSettings, ServiceSettings):
     )
     poll_every: Seconds = Field(
         0.5,
-        description="Seconds between two polls of a content node while questions come.",
+        description="Seconds between two polls of a content node while questions arrive.",
     )
     poll_idle: Seconds = Field(
         5.0,
-        description="Seconds between two polls of a healthy content node while no questions come.",
+        description="Seconds between two polls of a healthy content node while no questions "
+        "arrive.",
     )
     poll_timeout: Seconds = Field(
         1.0,
@@ -196,19 +199,19 @@ class FrontSettings(PeerSettings, ServiceSettings):
     form_timeout: float = Field(
         30.0,
         ge=0,
-        description="Seconds to wait for all shards at start. After that the front node serves the "
+        description="Seconds to wait for all shards at start. Then the front node serves the "
         "shards that it has found.",
     )
     retries: int = Field(
         1,
         ge=0,
         le=3,
-        description="How often a failed call is retried on another replica.",
+        description="Maximum number of retries of a failed call, each on another replica.",
     )
     hedge_budget: Share = Field(
         0.05,
-        description="Hedges per call, 0 to 1: a late call is also sent to a second replica. 0 "
-        "disables hedging.",
+        description="Maximum number of hedges per call, 0 to 1. A hedge sends a late call to a "
+        "second replica, too. 0 disables hedging.",
     )
     hedge_quantile: float = Field(
         0.95,
@@ -218,7 +221,8 @@ class FrontSettings(PeerSettings, ServiceSettings):
     )
     eject_after: Count = Field(
         3,
-        description="Failures in a row after which a replica gets no calls for a while.",
+        description="Number of consecutive failures after which a replica gets no calls for a "
+        "while.",
     )
     eject_latency_factor: float = Field(
         5.0,
@@ -236,25 +240,25 @@ class FrontSettings(PeerSettings, ServiceSettings):
         default_factory=cores, description="Threads that encode fed passages."
     )
     feed_nice: int = Field(
-        # Python's lock is shared with what answers: a thread that hardly ever runs keeps it long
+        # threads share Python's lock: at a higher niceness a thread would hold the lock for long
         10,
         ge=0,
         le=19,
-        description="Niceness of the threads that encode fed passages: a higher value gives way to "
-        "questions.",
+        description="Niceness of the threads that encode fed passages. A higher value gives "
+        "questions more priority.",
     )
     feed_in_hand: int = Field(
         1_000,
         ge=100,
         description="Maximum number of fed passages that are being encoded and stored. Further "
-        "ones are refused with RESOURCE_EXHAUSTED. A passage of more than 2000 characters counts "
-        "as several.",
+        "passages are refused with RESOURCE_EXHAUSTED. A passage of more than 2000 characters "
+        "counts as several.",
     )
     feed_deadline: float = Field(
         30.0,
         gt=0,
         le=3_600,
-        description="Seconds for a feeding call whose caller sets no deadline, and for each "
+        description="Deadline in seconds of a feeding call whose caller sets none, and of each "
         "message of a feeding stream.",
     )
 
@@ -265,13 +269,13 @@ class FrontSettings(PeerSettings, ServiceSettings):
     http_hosts: list[str] = Field(
         default_factory=list,
         description="Host name under which callers may use HTTP, such as qa.example.org. Give it "
-        "once for each. IP addresses and localhost are always allowed, and other names are "
-        "refused with 421. With --keys and without this setting any name is allowed, unless HTTP "
-        "listens on 127.0.0.1.",
+        "once for each name. IP addresses and localhost are always allowed, and other names "
+        "are refused with 421. With --keys and without this setting any name is allowed, unless "
+        "HTTP listens on 127.0.0.1.",
     )
     http_pages: bool = Field(
         True,
-        description="Serve web pages over HTTP: / to ask and to see the cluster, and /docs.",
+        description="Serve web pages over HTTP: / to ask questions and see the cluster, and /docs.",
     )
     http_feed: bool = Field(
         False,
@@ -293,7 +297,7 @@ class FrontSettings(PeerSettings, ServiceSettings):
     )
     rings: list[str] = Field(
         default_factory=list,
-        description="A further encoder group as NAME=BUNDLE,STORE: another encoder with its own "
+        description="Further encoder group as NAME=BUNDLE,STORE: another encoder with its own "
         "heads. Give it once for each group. With --head-servers leave out STORE. The default "
         "group uses --bundle and --heads, and has the name of the bundle.",
     )
@@ -313,8 +317,8 @@ class FrontSettings(PeerSettings, ServiceSettings):
     )
     encoder_address: str = Field(
         "",
-        description="HOST:PORT of an encoder server, or dns:///HOST:PORT of a group. Encoder "
-        "servers encode texts instead of this process; empty to encode here.",
+        description="HOST:PORT of an encoder server, or dns:///HOST:PORT of a group, that encodes "
+        "texts instead of this process; empty to encode in this process.",
     )
     max_predictions: int = Field(
         64,
@@ -326,7 +330,7 @@ class FrontSettings(PeerSettings, ServiceSettings):
     keys: Path | None = Field(
         None,
         description="File of the keys that callers must have, made by `winnow keys new`. Without "
-        "it, everyone who can reach a port may call. The file is read again when it changes.",
+        "a file, everyone who can reach a port may call. A changed file is read again.",
     )
     peer_calls: Count = Field(
         1_000,
@@ -360,7 +364,7 @@ class FrontSettings(PeerSettings, ServiceSettings):
     def _check_groups(cls, groups: list[str]) -> list[str]:
         names = [EncoderGroupSetting.parse(group).name for group in groups]
         if twice := next((name for name in names if names.count(name) > 1), ""):
-            raise ValueError(f"two encoder groups have the name {twice}: give each its own")
+            raise ValueError(f"two encoder groups have the name {twice}: rename one of them")
         return groups
 
     @model_validator(mode="after")
@@ -371,17 +375,21 @@ class FrontSettings(PeerSettings, ServiceSettings):
                 "--head-servers is given"
             )
         if self.feed_listen and not self.serves_answers:
-            raise ValueError("--feed-listen: there is nothing to feed without --shards")
+            raise ValueError("--feed-listen needs --shards or --fronts: no shard can be fed")
         if self.http_feed and not (self.http_listen and self.feed_listen):
-            raise ValueError("--http-feed: it needs --http-listen and --feed-listen")
+            raise ValueError("--http-feed needs --http-listen and --feed-listen")
         if self.rings and not self.serves_heads:
             raise ValueError(
-                "--rings adds encoder groups to the first one: set the first with --heads"
+                "--rings adds encoder groups to the default group: set the default group with "
+                "--heads or --head-servers"
             )
         if not self.head_servers:
             for group in self.further_groups:
                 if not group.store:
-                    raise ValueError(f"--rings: {group.name} has no store: NAME=BUNDLE,STORE")
+                    raise ValueError(
+                        f"--rings: group {group.name} has no store of heads: write "
+                        "NAME=BUNDLE,STORE"
+                    )
         return self
 
     @model_validator(mode="after")
@@ -400,7 +408,9 @@ class FrontSettings(PeerSettings, ServiceSettings):
 
     @property
     def most_peer_calls(self) -> int:
-        """Limit of calls of one caller, so high that the limits of questions refuse calls first."""
+        """Maximum concurrent calls of one caller. It is so high that the limits of questions refuse
+        calls first.
+        """
         return max(self.peer_calls, 2 * self.max_in_flight)
 
     @property
@@ -415,7 +425,7 @@ class FrontSettings(PeerSettings, ServiceSettings):
 
     @property
     def further_groups(self) -> list[EncoderGroupSetting]:
-        """Encoder groups beside the default one."""
+        """The encoder groups of --rings, without the default group."""
         return [EncoderGroupSetting.parse(group) for group in self.rings]
 
     @property
@@ -437,12 +447,12 @@ class FrontSettings(PeerSettings, ServiceSettings):
 
     @property
     def admission(self) -> LoadSettings:
-        """The limits of the load."""
+        """The limits of the passages to read."""
         return LoadSettings(max_reads=self.max_reads, min_granted_share=self.brown_out_floor)
 
     @property
     def discovery(self) -> DiscoverySettings:
-        """How often names are resolved and nodes are polled."""
+        """How often targets are resolved and nodes are polled."""
         return DiscoverySettings(
             resolve_every=self.resolve_every,
             poll_every=self.poll_every,

@@ -1,7 +1,7 @@
-"""A histogram of the stages of many shards, all of which every question calls.
+"""A fast Prometheus histogram of the stages of many shards.
 
-A histogram of Prometheus' client takes some microseconds for each value, of each shard and stage.
-This one takes about half a microsecond.
+Every question calls every shard, and observes three stages of each. The histogram of the Prometheus
+client takes some microseconds for each value; this histogram takes about half a microsecond.
 """
 
 import time
@@ -32,7 +32,7 @@ class _Series:
 
 
 class ShardHistogram(Collector):
-    """Seconds of each stage, by shard."""
+    """A histogram of the seconds of each stage, with the labels shard and stage."""
 
     def __init__(self, name: str, documentation: str, buckets: Sequence[float]) -> None:
         """`buckets` are the upper bounds, ascending, without infinity."""
@@ -43,7 +43,10 @@ class ShardHistogram(Collector):
     def observe(
         self, timings: Mapping[int, ShardTimings], exemplar: dict[str, str] | None = None
     ) -> None:
-        """Records the timings of a question, by shard; `exemplar` links them to its trace."""
+        """Records the timings of one question, by shard.
+
+        `exemplar` has the labels that link the values to the trace of the question.
+        """
         bounds, shards = self._bounds, self._shards
         for shard, spent in timings.items():
             if (series := shards.get(shard)) is None:
@@ -56,7 +59,7 @@ class ShardHistogram(Collector):
                     own.exemplars[bucket] = Exemplar(exemplar, seconds, time.time())
 
     def describe(self) -> Iterator[HistogramMetricFamily]:
-        """Yields the family without values, so that registries know its name."""
+        """Yields the metric family without values, so that registries know its name."""
         yield self._family()
 
     def collect(self) -> Iterator[HistogramMetricFamily]:

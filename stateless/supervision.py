@@ -1,7 +1,4 @@
-"""Runs a server together with a task that it depends on, such as the polls of content nodes.
-
-Knows two coroutines; knows neither servers nor nodes.
-"""
+"""Runs a server together with a background task that it needs, such as polling content nodes."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
@@ -12,7 +9,7 @@ import structlog
 from winnow.errors import WinnowError
 
 BackgroundTasks = Mapping[str, Callable[[], Coroutine[Any, Any, None]]]
-"""Functions that start a task, by the task's name in errors."""
+"""Functions that return the coroutine of a task, by the task's name in errors and logs."""
 _log = structlog.get_logger("stateless")
 
 
@@ -23,12 +20,12 @@ async def serve_with_task(
 ) -> None:
     """Runs `serving` and `task` until `serving` ends, then cancels `task`.
 
-    If `task` ends first, `serving` is cancelled and the process should end. Only a bug ends a task,
-    so its state cannot be trusted for a restart in this process. A front has no state to lose:
-    `winnow up`, compose and Kubernetes restart it, and callers use other fronts meanwhile.
+    If `task` ends first, `serving` is cancelled and the process should end. Only a bug ends the
+    task, so its state must not be used again. A front has no state to lose: `winnow up`, compose or
+    Kubernetes restart it, and callers use other fronts meanwhile.
 
     Raises:
-        WinnowError: `task` ended first; the message has its `name`.
+        WinnowError: `task` ended first. The message has its `name`.
 
     """
     server, supervised = asyncio.create_task(serving), asyncio.create_task(task)
@@ -38,12 +35,13 @@ async def serve_with_task(
         if ended_first:
             _log.error(f"supervision of {name} ended", exc_info=_error(supervised))
     finally:
-        for each in (server, supervised):  # in this order: the last questions need the nodes
+        # end the server first: the questions that it still answers need the task
+        for each in (server, supervised):
             each.cancel()
             await asyncio.wait([each])
     if ended_first:
         raise WinnowError(
-            f"the task of {name} ended ({_error(supervised)!r}): start the front again"
+            f"the background task of {name} ended ({_error(supervised)!r}): restart the front"
         )
     server.result()
 

@@ -13,7 +13,7 @@ from winnow.heads.admission import TextAdmission
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.stateless.heads.core import PredictCore
-from winnow.stateless.heads.encoder_groups import EncoderGroup, EncoderGroups, Memory
+from winnow.stateless.heads.encoder_groups import EncoderGroup, EncoderGroups, HeadMemory
 from winnow.stateless.heads.metrics import HeadMetrics
 from winnow.stateless.heads.predictor import Predictor
 from winnow.stateless.heads.servicer import MAX_MESSAGE_BYTES, SERVICE, HeadServicer
@@ -45,7 +45,7 @@ class FakePredictions:
                 encoder=CachedTextEncoder(self.encoders[name], 100),
                 max_tokens=MOST_TOKENS,
                 heads=self.heads[name],
-                memory=lambda: Memory(512, (HeadInMemory("intent", 3, 100, True),)),
+                memory=lambda: HeadMemory(512, (HeadInMemory("intent", 3, 100, True),)),
             )
             for name in self.encoders
         ]

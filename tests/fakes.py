@@ -41,13 +41,13 @@ from winnow.heads.heads import States
 from winnow.passages.canonical import PassageDigest, digest
 from winnow.policy.pace import Pace
 from winnow.searcher import Read, RequestedShard, Retrieved, Searcher
-from winnow.stateless.answer.admission import Admitted
+from winnow.stateless.answer.admission import AdmittedQuestion
 from winnow.text.encoder import OnEncoded, TextEncoding
 
 FINGERPRINT = "fake-bundle"
 
 
-def nothing_found(admitted: Admitted) -> Answered:
+def nothing_found(admitted: AdmittedQuestion) -> Answered:
     """Returns the result of a question that no passage answers."""
     return Answered(
         answers=(),

@@ -18,7 +18,7 @@ from winnow.inference.options import Runtime
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.stateless.cluster.membership import ClusterView, IndexIdentity
-from winnow.stateless.cluster.node import Infos, ReplicaAt
+from winnow.stateless.cluster.node import ReplicaAt, ReplicaInfos
 from winnow.stateless.feed.admission import FeedAdmission
 from winnow.stateless.feed.core import FeedCore
 from winnow.stateless.feed.encoding import FeedEncoder, PreparedPut
@@ -96,7 +96,7 @@ class FedFront:
         )
         self._deadline = deadline
 
-    def _present(self) -> Infos:
+    def _present(self) -> ReplicaInfos:
         return {ReplicaAt(address, info.shard): info for address, info in self.infos.items()}
 
     @property

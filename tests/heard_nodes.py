@@ -89,12 +89,14 @@ class Nodes:
         return self.found.nodes.setdefault(address, self._open(address))
 
     def _update(self) -> None:
-        self.builder.update(self.found.present(), self.found.nodes.values())
+        self.builder.update(self.found.present_replicas(), self.found.nodes.values())
 
     def _open_joint(self, shards: Mapping[int, ReplicatedSearcher]) -> JointCalls:
         policies = ReplicaPolicies()
         calls = NodeCalls(policies.replicas.half_life, self.clock, random.Random(1))
-        return JointCalls(shards, self.found.content, calls, policies=policies, clock=self.clock)
+        return JointCalls(
+            shards, self.found.content_node, calls, policies=policies, clock=self.clock
+        )
 
     def _open(self, address: str) -> Node:
         return Node(address, OneShardNode(FakeSearcher([reading(address)])), closed)

@@ -23,10 +23,10 @@ from winnow.policy.load import LoadSettings, ReadLoad
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.security.from_settings import ServerSecurity
 from winnow.security.peers import PLAIN_TEXT
-from winnow.stateless.answer.admission import Admission, Admitted
+from winnow.stateless.answer.admission import Admission, AdmittedQuestion
 from winnow.stateless.answer.core import AnswerCore
 from winnow.stateless.answer.servicer import SERVICE, pack
-from winnow.stateless.answer.validation import Defaults
+from winnow.stateless.answer.validation import QuestionDefaults
 from winnow.stateless.composing.access import FrontAccess, open_gate
 from winnow.stateless.composing.front import Front
 from winnow.stateless.composing.http import serve_http
@@ -62,7 +62,7 @@ class Leading:
         return TokenisedQuestion(question.text, Tokens((1,), ((0, 1),)), truncated=False)
 
     async def answer(
-        self, admitted: Admitted, tokens: TokenisedQuestion, deadline: Deadline
+        self, admitted: AdmittedQuestion, tokens: TokenisedQuestion, deadline: Deadline
     ) -> Answered:
         question = admitted.question
         self.asked.append(question)
@@ -136,7 +136,7 @@ class HttpFront:
             LoadSettings(max_reads=1_000, reserved_share=0.0), time.monotonic, lambda: None
         )
         self.admission = Admission(load, most, AdmissionMetrics(self.registry))
-        defaults = Defaults(
+        defaults = QuestionDefaults(
             passages_to_read=10, answers=3, read_scope=ReadScope.GLOBAL, max_answer_tokens=10
         )
         self.stack = contextlib.AsyncExitStack()

@@ -26,7 +26,7 @@ from winnow.stateless.answer.answer_cache import AnswerCache
 from winnow.stateless.answer.answering import Answerer
 from winnow.stateless.answer.calls import SearchLimits
 from winnow.stateless.answer.core import AnswerCore
-from winnow.stateless.answer.validation import Defaults
+from winnow.stateless.answer.validation import QuestionDefaults
 from winnow.stateless.cluster.builder import ClusterBuilder
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.cluster.discovery import Discovery
@@ -91,7 +91,7 @@ class LiveFront:
         self.snapshot = ClusterSnapshot(self.builder, self.nodes, LATELY, lambda: self.words.name)
         load = ReadLoad(LoadSettings(max_reads=1000, reserved_share=0.0), self.clock, lambda: None)
         self.core = AnswerCore(
-            Defaults(
+            QuestionDefaults(
                 passages_to_read=3,
                 answers=3,
                 read_scope=ReadScope.GLOBAL,
@@ -114,7 +114,7 @@ class LiveFront:
                 node.record_reply(NodeReport((replica.said,)), self.clock())
             else:
                 node.record_failure(replica.fails)
-        self.builder.update(self.nodes.present(), self.nodes.nodes.values())
+        self.builder.update(self.nodes.present_replicas(), self.nodes.nodes.values())
 
     def restart(self, replica: LiveReplica) -> None:
         """Starts another replica at the address of a replica of the same name, and polls it."""
@@ -154,7 +154,7 @@ class LiveFront:
     def _serve(self, cluster: Cluster) -> None:
         bundle = _bundle()
         encoder = QuestionEncoder(bundle, Tokenizer(bundle.tokenizer), FakeTextEncoder())
-        weigh = self.words.count(cluster).weigh
+        weigh = self.words.statistics_of(cluster).weigh
         metrics = FrontMetrics(CollectorRegistry())
         limits = SearchLimits(merge_reserve=0.02, retrieve_share=0.4)
         self.core.set_answerer(

@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from winnow.stateless.page.routes import routes
+from winnow.stateless.page.routes import page_routes
 from winnow.v1 import answer_pb2, cluster_pb2
 
 Problem = dict[str, Any]
@@ -47,7 +47,7 @@ class PageFront:
             Route("/v1/answer", self._answer, methods=["POST"]),
             Route("/v1/cluster", self._cluster),
         ]
-        return Starlette(routes=[*ways, *routes()])
+        return Starlette(routes=[*ways, *page_routes()])
 
     async def _answer(self, request: Request) -> Response:
         self.requests.append(await request.json())

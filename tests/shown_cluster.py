@@ -62,7 +62,7 @@ def front_metrics(answers: int) -> CollectorRegistry:
         rpc.record_call("Answer", "OK", 0.04)
         metrics.stage.labels("read").observe(0.03)
         metrics.coverage.observe(0.5)
-        admission.count("granted")
+        admission.count_result("granted")
     return registry
 
 

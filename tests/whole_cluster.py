@@ -47,7 +47,7 @@ from winnow.stateless.answer.answering import Answerer
 from winnow.stateless.answer.calls import SearchLimits
 from winnow.stateless.answer.core import AnswerCore
 from winnow.stateless.answer.servicer import SERVICE, AnswerServicer
-from winnow.stateless.answer.validation import Defaults
+from winnow.stateless.answer.validation import QuestionDefaults
 from winnow.stateless.cluster.builder import ClusterBuilder
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.cluster.discovery import Discovery
@@ -200,7 +200,7 @@ async def _front(
     load = ReadLoad(LoadSettings(), time.monotonic, lambda: None)
     admission = Admission(load, 64, AdmissionMetrics(registry))
     longest = manifest.reader.max_answer_tokens
-    defaults = Defaults(
+    defaults = QuestionDefaults(
         passages_to_read=10,
         answers=3,
         read_scope=ReadScope.GLOBAL,
@@ -238,7 +238,7 @@ async def _front(
         )
 
     def update() -> None:
-        builder.update(known.present(), known.nodes.values())
+        builder.update(known.present_replicas(), known.nodes.values())
         change.tell()
 
     builder = ClusterBuilder(
@@ -264,7 +264,7 @@ async def _front(
     looking = asyncio.create_task(known.run())
     stack.push_async_callback(asyncio.wait, [looking])
     stack.callback(looking.cancel)
-    await asyncio.wait_for(builder.ready(30), 60)
+    await asyncio.wait_for(builder.wait_until_serving(30), 60)
     server = Server(
         services=[SERVICE], interceptor=CallInterceptor(RpcMetrics(registry), tracer=tracer)
     )

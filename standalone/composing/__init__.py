@@ -1,1 +1,1 @@
-"""Puts shards and front of one process together."""
+"""Composes a front node and the shards of an index in one process."""

@@ -1,4 +1,4 @@
-"""A front with all shards of an index, without a port: a program calls it directly."""
+"""A front node with all shards of an index, which a program calls directly, without a port."""
 
 import asyncio
 import contextlib
@@ -36,8 +36,8 @@ Result = TypeVar("Result")
 Tasks = Mapping[str, Callable[[], Coroutine[Any, Any, None]]]
 
 
-class Embedded:
-    """The services of an index, which are called without a server."""
+class EmbeddedServices:
+    """The services of a front node in this process. `call` needs no server and no connection."""
 
     def __init__(
         self,
@@ -51,12 +51,12 @@ class Embedded:
         self._writable, self._serves_heads = writable, serves_heads
 
     async def call(self, call: Call[Result], timeout: float, metadata: Metadata) -> Result:
-        """The result of a call. Raises WinnowError as a client does.
+        """Runs a call and returns its result. Raises the same errors as a client.
 
         Binds the request id to the log context of the current task.
         """
         if call.stub is feed_pb2_grpc.FeedServiceStub:
-            self._expect_writable()
+            self._require_writable()
         if call.stub is head_pb2_grpc.HeadServiceStub and not self._serves_heads:
             raise UnavailableError("the index was opened without heads: open it with heads=STORE")
         request_id.accept(metadata)
@@ -64,8 +64,8 @@ class Embedded:
         return call.result(await method(call.request, timeout=timeout, metadata=metadata))
 
     async def merge(self) -> None:
-        """Merges one shard after the other. Raises the first error after the last shard."""
-        self._expect_writable()
+        """Merges one shard after another. If merges fail, raises the first error at the end."""
+        self._require_writable()
         errors = []
         for shard in self._shards:
             try:
@@ -75,7 +75,7 @@ class Embedded:
         if errors:
             raise errors[0]
 
-    def _expect_writable(self) -> None:
+    def _require_writable(self) -> None:
         if not self._writable:
             raise NotWritableError("the index was opened for reading: open it with writable=True")
 
@@ -83,10 +83,10 @@ class Embedded:
 @contextlib.asynccontextmanager
 async def open_embedded(
     settings: StandaloneSettings, registry: CollectorRegistry, *, writable: bool
-) -> AsyncIterator[Embedded]:
-    """Opens an index, and closes it at the end.
+) -> AsyncIterator[EmbeddedServices]:
+    """Opens an index, and closes it at the end of the context.
 
-    Raises ArtefactError if there is no index, or no shard of it can be loaded.
+    Raises ArtefactError if the directory has no index, or none of its shards can be loaded.
     """
     _log_by_standard_library()
     directories = shard_directories(settings.index)
@@ -119,19 +119,21 @@ async def open_embedded(
             await stack.enter_async_context(_running(part.tasks))
         for part in opened.parts:
             await part.prepare()
-        yield Embedded(services, shards.all, writable=writable, serves_heads=settings.serves_heads)
+        yield EmbeddedServices(
+            services, shards.all, writable=writable, serves_heads=settings.serves_heads
+        )
         for shard in shards.all:
             shard.leave()
 
 
 def _finish_loading(shards: Sequence[RunningShard]) -> None:
-    """Makes the program wait at its exit for shards whose loading was cancelled."""
+    """Makes the program wait at exit for threads that still load shards after a cancellation."""
     for shard in shards:
         shard.loading.finish_before_exit()
 
 
 def _log_by_standard_library() -> None:
-    """Sends log events to `logging`, which the program sets up, unless it uses structlog itself."""
+    """Sends log events to `logging`, unless the program has configured structlog itself."""
     if not structlog.is_configured():
         structlog.configure(
             processors=[structlog.stdlib.filter_by_level, structlog.stdlib.render_to_log_kwargs],
@@ -142,7 +144,7 @@ def _log_by_standard_library() -> None:
 
 @contextlib.asynccontextmanager
 async def _running(tasks: Tasks) -> AsyncIterator[None]:
-    """Runs tasks until the end. A task that fails is a bug, and is logged."""
+    """Runs tasks until the end of the context. A task that fails is a bug and is logged."""
     running = [asyncio.create_task(_logged(name, run)) for name, run in tasks.items()]
     try:
         yield

@@ -1,4 +1,4 @@
-"""The shards of this process, as a front's content node."""
+"""Presents the shards of this process to the front as one content node."""
 
 import asyncio
 from collections.abc import Sequence
@@ -20,20 +20,20 @@ class LocalNode:
     """A `NodeSource` with one content node, which has all shards of the process."""
 
     form_timeout = 2.0
-    """The front waits after the shards were loaded: long enough to poll them."""
+    """Seconds that the front waits for the node once its shards are loaded."""
 
     def __init__(self, shards: ServedShards, load: NodeLoad) -> None:
-        """`load` is the work of all `shards`."""
+        """`load` counts the work of all `shards`."""
         self._shards, self._load = shards, load
         self.loaded = asyncio.Event()
-        """Set once each shard is loaded, or cannot be: there is nothing to poll before."""
+        """Set when every shard has been loaded or has failed to load. Polling starts then."""
 
     def resolvers(self) -> Sequence[Resolver]:
         """Returns one resolver, which finds the node."""
-        return [_Local(self.loaded)]
+        return [_LocalResolver(self.loaded)]
 
     def open_node(self, address: str) -> Node:
-        """Opens the node. All its reads are for this front."""
+        """Returns the node, which reads only for this front."""
         return Node(
             address,
             self._shards,
@@ -43,7 +43,7 @@ class LocalNode:
         )
 
     def open_writer(self, address: str, index: IndexIdentity, shard: int) -> OpenWriter:
-        """Opens the writer of a shard. Raises UnavailableError if the shard has just failed."""
+        """Returns the writer of a shard. Raises UnavailableError if the shard is not loaded."""
         try:
             writing = self._shards.searcher(shard).writing
         except UnavailableError as error:
@@ -55,8 +55,8 @@ class LocalNode:
         return self._shards.searcher(shard).writing.writer
 
 
-class _Local:
-    """Finds the node once its shards are loaded."""
+class _LocalResolver:
+    """A `Resolver` that finds the node once its shards are loaded."""
 
     target = _ADDRESS
 

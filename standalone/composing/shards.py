@@ -1,4 +1,4 @@
-"""The shards of an index, in the process of a front."""
+"""Opens and loads the shards of an index in the process of a front node."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,17 +11,17 @@ from winnow.content_node.shard.manifest import read_index_manifest
 from winnow.content_node.startup_checks import check_reader
 from winnow.errors import ArtefactError, NotLoadedError
 from winnow.standalone.composing.nodes import LocalNode
-from winnow.stateless.composing.front import Front, Part
+from winnow.stateless.composing.front import Front, FrontPart
 
 
 class LocalShards:
-    """All shards of an index, as a content node of the front in the same process."""
+    """All shards of an index, which the front in the same process uses as a content node."""
 
     def __init__(self, front: Front, settings: NodeSettings, directories: Sequence[Path]) -> None:
-        """Opens nothing yet; the front closes the shards. `settings` are those of every shard.
+        """Loads no shard yet; see `part`. The front closes the shards.
 
-        Raises SettingsError if the bundle's reader cannot run with the settings, ArtefactError if
-        the index cannot be read.
+        `settings` apply to every shard. Raises SettingsError if the bundle's reader cannot run with
+        them, and ArtefactError if the manifest of the index cannot be read.
         """
         check_reader(settings, front.bundle)
         parts = open_node_parts(
@@ -37,12 +37,12 @@ class LocalShards:
         )
         front.stack.push_async_callback(self._shards.close)
         self.source = LocalNode(self._shards.served, parts.load)
-        self.part = Part(self._load)
-        """Loads the shards. The front serves without the shards that cannot be loaded."""
+        self.part = FrontPart(self._load)
+        """The part of the front that loads the shards. The front serves without failed shards."""
 
     @property
     def all(self) -> Sequence[RunningShard]:
-        """The shards, by number."""
+        """All shards, in the order of their numbers."""
         return self._shards.all
 
     async def _load(self) -> None:
@@ -56,6 +56,4 @@ class LocalShards:
 
 
 async def _stay_serving(_serving: bool) -> None:
-    """Does nothing: the front keeps serving the other shards, and its coverage names the missing
-    ones.
-    """
+    """Does nothing. If a shard fails, the front serves the others and reports reduced coverage."""

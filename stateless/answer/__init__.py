@@ -1,1 +1,1 @@
-"""The life of one question: validate, admit, encode, search, merge."""
+"""Answers questions: validates, admits, encodes, searches and merges."""

@@ -1,7 +1,7 @@
-"""Admits questions while they can be answered in time.
+"""Admits questions that can be answered in time, and refuses others under overload.
 
-Measures the work of a question in passages to read. `winnow.policy.load` limits the total work and
-the share of each client.
+The work of a question is the number of passages to read. `winnow.policy.load` limits the total work
+and the share of each client.
 """
 
 import time
@@ -21,21 +21,23 @@ from winnow.stateless.metrics import AdmissionMetrics
 from winnow.telemetry.tracing.span import span
 
 _MAX_REFUSED_CLIENTS = 1_000
-"""Limit of clients whose refusals are remembered: callers choose their keys themselves."""
+"""Maximum number of clients whose refusals are remembered. Without --keys, callers can choose any
+number of client keys.
+"""
 _ABANDONED_SECONDS = 1.0
 """An abandoned question occupies its slot until this many seconds after its admission.
 
-Otherwise a client could send and cancel questions without a limit: each costs the front more than a
-refusal, and frees its slot before the next question arrives.
+Otherwise a client could send and cancel questions without a limit. Each of these costs the front
+more than a refusal, but would free its slot before the next question arrives.
 """
 
 
 @dataclass(frozen=True, slots=True)
-class Admitted:
-    """An admitted question."""
+class AdmittedQuestion:
+    """A question that was admitted, with the passages that it may read."""
 
     question: Question
-    """The question, with fewer passages to read under overload."""
+    """The question. Under load it has fewer passages to read than requested."""
     requested_reads: int
     """Number of passages that the caller requested, over all shards."""
     granted_reads: int
@@ -60,12 +62,12 @@ class Admission:
 
         Args:
             load: limits the passages to read.
-            max_in_flight: limit of concurrent questions, however few passages they read: each
-                question takes memory.
+            max_in_flight: maximum number of concurrent questions, even if they read few passages,
+                because each question takes memory.
             metrics: count admitted and refused questions.
             clock: monotonic clock, in seconds.
             typical_reads: number of passages that a question usually reads. A client without room
-                for them is refused early, though it may have room for fewer.
+                for this number is refused early, even if it has room for fewer passages.
 
         """
         self._load, self._max, self._metrics = load, max_in_flight, metrics
@@ -75,28 +77,28 @@ class Admission:
             shared.reserved_share, shared.presence_seconds, shared.refusal_seconds, clock
         )
         self._abandoned: deque[tuple[float, str]] = deque()
-        """Slots of abandoned questions: the time at which each is freed, and its client."""
+        """Slots that abandoned questions occupy: the time when each is freed, and the client."""
         self.refused_questions = 0
         """Number of questions refused since the start."""
         self._refusals = Refusals(shared.min_retry_after, _MAX_REFUSED_CLIENTS, clock)
 
     @property
     def in_flight(self) -> int:
-        """Number of questions in progress, including some that were abandoned a moment ago."""
+        """Number of questions in flight, including questions that were abandoned a moment ago."""
         return self._slots.total
 
     @property
     def reads(self) -> int:
-        """Number of passages that the questions being answered may read."""
+        """Number of passages that the questions in flight may read."""
         return self._load.reads_in_flight
 
-    def asker(
+    def flight_caller(
         self, question: Question, shards: int, deadline: Deadline, client: str
     ) -> FlightCaller:
         """Describes the caller of a question to the single flight of equal questions.
 
-        The description has the work in flight of the client. It also reports whether all requested
-        passages would be read now.
+        The description reports the client's work in flight, and whether the admission would now
+        grant all requested passages.
         """
         parts = _reads_granted_together(question, shards)
         requested = question.passages_to_read * parts
@@ -113,13 +115,13 @@ class Admission:
     @contextmanager
     def enter(
         self, question: Question, shards: int, remaining_seconds: float, client: str
-    ) -> Iterator[Admitted]:
-        """Counts a question and its work while it is answered.
+    ) -> Iterator[AdmittedQuestion]:
+        """Admits a question, and counts its work within the context.
 
         Args:
             question: the question with the number of passages that the caller requested.
             shards: number of shards of the index.
-            remaining_seconds: seconds before the deadline of the question.
+            remaining_seconds: seconds until the deadline of the question.
             client: key of the caller, for fair sharing.
 
         Raises:
@@ -132,13 +134,13 @@ class Admission:
         with span("admit", {"winnow.passages_asked": requested}) as step:
             ticket = self._admit(requested, remaining_seconds, client, parts)
             step.set("winnow.passages_granted", ticket.reads)
-        self._metrics.count("dimmed" if ticket.reads < requested else "granted")
+        self._metrics.count_result("dimmed" if ticket.reads < requested else "granted")
         self._slots.take(client, 1)
         self._metrics.reads.set(self._load.reads_in_flight)
         admitted_at, cancelled = self._clock(), True
         try:
             granted = replace(question, passages_to_read=ticket.reads // parts)
-            yield Admitted(granted, requested, ticket.reads, client)
+            yield AdmittedQuestion(granted, requested, ticket.reads, client)
             cancelled = False
         except Exception:
             cancelled = False
@@ -153,7 +155,7 @@ class Admission:
             self._metrics.reads.set(self._load.reads_in_flight)
 
     def refusal(self, client: str) -> OverloadedError | None:
-        """The error of a client whose question is refused before it is read; None to read it.
+        """Returns the error that refuses a client's message before it is read, or None.
 
         A client is refused if it was refused a moment ago, a typical question would have been
         refused, too, and no question has ended since. A client that waits for `retry_after` seconds
@@ -164,8 +166,8 @@ class Admission:
             return None
         self._count_refusal()
         return OverloadedError(
-            f"there was no room a moment ago, and no question has been answered since; try again "
-            f"in {wait:.2f} s",
+            f"too many questions are in progress, and none has ended since this client was "
+            f"refused: try again in {wait:.2f} s",
             wait,
         )
 
@@ -181,7 +183,7 @@ class Admission:
 
     def _count_refusal(self) -> None:
         self.refused_questions += 1
-        self._metrics.count("refused")
+        self._metrics.count_result("refused")
 
     def _has_no_slot(self, client: str) -> bool:
         return self._slots.room(client, self._max, self._max) < 1
@@ -193,10 +195,13 @@ class Admission:
             self._slots.refuse(client, 1)
             raise OverloadedError(
                 f"{self.in_flight} of at most {self._max} questions are in progress, and this "
-                "client has its share: try again later"
+                "client has its full share: try again later"
             )
 
 
 def _reads_granted_together(question: Question, shards: int) -> int:
-    """Unit of granted reads: one per shard if every shard reads the same number, else 1."""
+    """The number of reads that are granted together.
+
+    It is the number of shards if every shard reads the same number of passages, and otherwise 1.
+    """
     return shards if question.read_scope is ReadScope.PER_SHARD else 1

@@ -1,8 +1,9 @@
 """The cache of answers. Equal questions that arrive at the same time are answered once.
 
-Knows questions and versions of the index; does not know how an answer is computed. A cached answer
-is returned only for the same tokens and options. Every shard must have confirmed that it serves the
-rows of the answer, and no later write may be known.
+The cache knows questions and versions of the index. It does not know how an answer is computed. A
+cached answer is returned only for the same tokens and options, and only while the version of the
+index is unchanged: every shard has confirmed that it serves the same rows, and no later write is
+known.
 """
 
 from collections.abc import Callable, Coroutine, Sequence
@@ -26,17 +27,21 @@ from winnow.telemetry.tracing.span import span
 Compute = Callable[[], Coroutine[Any, Any, Answered]]
 """Computes an answer by searching the shards."""
 _MAX_WAITING = 1_000
-"""Limit of questions that wait for an equal one. Each further question is admitted or refused."""
+"""Maximum number of questions that wait for the answer to an equal question. Any further question
+is admitted or refused by itself.
+"""
 _REPLY_BYTES, _ANSWER_BYTES, _SHARD_BYTES = 1_000, 500, 100
-"""Bytes of an answer without its texts, measured with `tracemalloc`."""
+"""Bytes of a reply, of each answer and of each shard, without texts; measured with `tracemalloc`.
+"""
 _LACK_OF = {
     ShardStatus.TIMEOUT: Lack.TIME,
     ShardStatus.ADAPTIVE: Lack.TIME,
     ShardStatus.OVERLOADED: Lack.SHARE,
 }
-"""What an attempt lacked, by the status of a failed shard. Another attempt may have more time, or
-the share of another client. Every other failure is the same for all callers: each call was retried
-already.
+"""What an attempt lacked, by the status of a failed shard.
+
+Another attempt may have more time, or another client's share. A shard with any other status would
+fail in every attempt, because its call was already retried.
 """
 
 
@@ -45,13 +50,13 @@ class AnswerKey:
     """The parts of a question that its answer depends on."""
 
     ids: tuple[int, ...]
-    """Token ids: texts with the same tokens are the same question."""
+    """Token ids. Texts with the same tokens are the same question."""
     options: Question
     """The question's options, without its text, heads and required writes."""
 
     @classmethod
     def of(cls, ids: tuple[int, ...], question: Question) -> "AnswerKey":
-        """The key of a question with these tokens."""
+        """Returns the key of a question with these token ids."""
         return cls(ids, replace(question, text="", heads=(), after=()))
 
 
@@ -59,12 +64,14 @@ _Key = tuple[object, AnswerKey]
 
 
 class AnswerCache:
-    """Caches the complete answers that were used most recently."""
+    """Caches complete answers, and evicts the least recently used."""
 
     def __init__(
         self, budget: int, version: Callable[[], IndexVersion], metrics: CacheObserver = NO_OBSERVER
     ) -> None:
-        """`budget`: bytes of all cached answers; `version` returns the current index version."""
+        """`budget`: maximum bytes of all cached answers. `version` returns the current index
+        version.
+        """
         self._version, self._count_lookup = version, metrics.count_lookup
         self._answers = ByteBoundedLru[_Key, Answered](budget, metrics)
         self._version_name: object = None
@@ -74,12 +81,16 @@ class AnswerCache:
         )
 
     async def get_or_compute(
-        self, key: AnswerKey, asker: FlightCaller, compute: Compute, after: Sequence[Position] = ()
+        self,
+        key: AnswerKey,
+        flight_caller: FlightCaller,
+        compute: Compute,
+        after: Sequence[Position] = (),
     ) -> Answered:
-        """Returns a cached answer, an answer that is computed for another caller, or a new one.
+        """Returns a cached answer, an answer that is computed for another caller, or a new answer.
 
-        `winnow.policy.attempts` decides which caller's turn an attempt takes, and when another
-        attempt is made. The answer includes the writes `after`. Raises the errors of `compute`.
+        The answer includes the writes `after`. `winnow.policy.attempts` decides with which caller's
+        share and deadline an attempt is made. Raises the errors of `compute`.
         """
         version = self._version()
         versioned = version.name, key
@@ -91,7 +102,7 @@ class AnswerCache:
         if not includes_writes or version.name is None or self._flights.waiting >= _MAX_WAITING:
             return await compute_new()
         usable = partial(_includes_writes, after=after)
-        shared = await self._flights.ask(versioned, compute_new, asker, usable)
+        shared = await self._flights.ask(versioned, compute_new, flight_caller, usable)
         if shared.own:
             return shared.result
         self._count_lookup("hit")
@@ -107,7 +118,7 @@ class AnswerCache:
         self._count_lookup("miss")
         answered = await compute()
         now = self._version()
-        # a shard that changed meanwhile may have been searched before or after the change, and a
+        # if a shard changed meanwhile, it may have been searched before or after the change; and a
         # lagging replica may have been searched instead of another
         unchanged = now.is_confirmed and now.name == key[0] == self._version_name
         complete = answered.coverage.complete and not answered.dimmed
@@ -117,7 +128,7 @@ class AnswerCache:
 
 
 def _includes_writes(answered: Answered, after: Sequence[Position]) -> bool:
-    """Whether the shards that were searched had these writes."""
+    """Whether each searched shard had these writes."""
     sequences = {
         part.shard: part.sequence or 0
         for part in answered.coverage.shards
@@ -127,12 +138,12 @@ def _includes_writes(answered: Answered, after: Sequence[Position]) -> bool:
 
 
 def _as_cached(answered: Answered) -> Answered:
-    """The same answer for another caller, without timings and passages read."""
+    """Returns the same answer for another caller, without timings and without passages read."""
     return replace(answered, timings=Timings(), passages_read=0, cached=True)
 
 
 def memory_bytes(answered: Answered) -> int:
-    """Approximate size of a cached answer in bytes, most of which are texts."""
+    """Approximate size of a cached answer in bytes. Texts take most of it."""
     answers = sum(map(_answer_bytes, answered.answers))
     packed = answered.packed.weight if answered.packed else 0
     shards = sum(_SHARD_BYTES + getsizeof(part.reason) for part in answered.coverage.shards)
@@ -146,7 +157,7 @@ def _answer_bytes(answer: Answer) -> int:
 
 
 def lack_of_answer(answered: Answered) -> tuple[Lack, tuple[int, int]]:
-    """What an attempt lacked, and the rank of its answer (higher is better)."""
+    """Returns what an attempt lacked, and the rank of its answer (higher is better)."""
     lack = Lack.ROOM if answered.dimmed else Lack.NOTHING
     for part in answered.coverage.shards:
         lack |= _LACK_OF.get(part.status, Lack.NOTHING)
@@ -154,7 +165,7 @@ def lack_of_answer(answered: Answered) -> tuple[Lack, tuple[int, int]]:
 
 
 def lack_of_error(error: BaseException) -> Lack:
-    """What a failed attempt lacked; NOTHING if every other attempt would fail, too."""
+    """Returns what a failed attempt lacked; NOTHING if another attempt would fail, too."""
     if not isinstance(error, WinnowError):
         return Lack.NOTHING
     lack = Lack.NOTHING

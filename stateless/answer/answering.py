@@ -1,4 +1,4 @@
-"""Answers one admitted question: encodes, searches, merges and counts coverage."""
+"""Answers one admitted question: encodes it, searches the shards, merges and counts coverage."""
 
 from collections.abc import Callable, Collection
 
@@ -10,7 +10,7 @@ from winnow.domain.partition import Partition
 from winnow.domain.question import EncodedQuestion, Question
 from winnow.domain.stopping import StoppingRule
 from winnow.errors import WinnowError
-from winnow.stateless.answer.admission import Admitted
+from winnow.stateless.answer.admission import AdmittedQuestion
 from winnow.stateless.answer.calls import SearchLimits, ShardCalls
 from winnow.stateless.answer.failures import failed_shards
 from winnow.stateless.answer.fields import fields_of_index
@@ -44,11 +44,12 @@ class Answerer:
             encoder: encodes questions.
             cluster: the shards.
             no_answer_below: score below which the best answer does not count as an answer.
-            rule_for: returns the rule of early stopping for a `max_loss`; None reads all passages.
+            rule_for: returns the rule of early stopping for a `max_loss`, or None to read all
+                passages.
             limits: limits of the time for shards and of the passages that they rank.
             metrics: metrics of questions.
-            weigh: adds the rarity of the question's words, in an index that was written to.
-            confidence: estimates the probability that an answer is right.
+            weigh: adds the rarity of the question's words, if the index took writes.
+            confidence: estimates the probability that an answer is right; None for no estimate.
 
         """
         self._encoder, self._cluster, self._metrics = encoder, cluster, metrics
@@ -62,14 +63,14 @@ class Answerer:
 
     @property
     def partition(self) -> Partition:
-        """The shards, by their numbers."""
+        """The split of the index into shards."""
         return self._cluster.partition
 
     @property
     def fields(self) -> Collection[str] | None:
-        """The fields of all shards, which filters may name.
+        """The metadata fields of all shards, which filters may name.
 
-        None if not all are known: a write that no node has reported yet may add a field.
+        None if a field may be unknown: a write that no node has reported yet may add one.
         """
         latest, infos = self._cluster.latest_sequences(), self._cluster.shard_infos
         if any(latest[shard] > info.sequence for shard, info in infos.items()):
@@ -81,17 +82,17 @@ class Answerer:
         return self._encoder.tokenise(question.text)
 
     async def answer(
-        self, admitted: Admitted, tokens: TokenisedQuestion, deadline: Deadline
+        self, admitted: AdmittedQuestion, tokens: TokenisedQuestion, deadline: Deadline
     ) -> Answered:
         """Returns the best answers of the shards that replied in time.
 
-        If partial results are forbidden, one failed shard is enough to raise any of the errors
-        below.
+        The errors mean that every shard failed, or that one failed and partial results are
+        forbidden.
 
         Raises:
-            DeadlineExceededError: nothing was read in time.
-            OverloadedError: every shard was overloaded or late.
-            UnavailableError: no shard could be reached.
+            DeadlineExceededError: the failed shards were late.
+            OverloadedError: the failed shards were overloaded or late.
+            UnavailableError: the shards failed for other or several reasons.
 
         """
         recorder = CallRecorder(tokens.seconds)
@@ -145,10 +146,10 @@ class Answerer:
         return answered
 
     def _required_writes(self, question: Question) -> dict[int, int]:
-        """The write that a shard must have, by shard; 0 by default.
+        """The number of the write that each shard must have; a missing shard needs none.
 
-        It is the later of the one that the question names and the last one that this front
-        acknowledged.
+        This is the write that the question names, or the last write that this front acknowledged if
+        it is later.
         """
         required = self._cluster.required_sequences()
         for write in question.after:
@@ -156,7 +157,7 @@ class Answerer:
         return required
 
     def _shards_with_unknown_write(self, question: Question) -> frozenset[int]:
-        """The shards of which the question names a write that this front does not know."""
+        """The shards for which the question names a write that this front does not know."""
         if not question.after:
             return frozenset()
         latest = self._cluster.latest_sequences()
@@ -178,6 +179,6 @@ class Answerer:
                 metrics.shard_failures.labels(str(part.shard), part.status.value).inc()
         metrics.passages_read.observe(answered.passages_read)
         metrics.passages_needed.observe(answered.passages_needed)
-        # an empty index is covered completely
+        # the coverage of an empty index is complete
         share = 1.0 if coverage.complete else coverage.searched / max(coverage.known, 1)
         metrics.coverage.observe(share)

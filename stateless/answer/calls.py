@@ -1,6 +1,6 @@
-"""The calls of one question to the shards.
+"""Sends the calls of one question to the shards, with their deadlines and depths.
 
-Knows the question, the shards and the time; does not choose passages.
+This module knows the question, the shards and the deadline. It does not choose passages.
 """
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -19,14 +19,14 @@ from winnow.domain.question import (
 from winnow.domain.shard_call import CallKind
 from winnow.searcher import Read, Retrieved, Searcher
 from winnow.stateless.answer.recording import CallRecorder
-from winnow.stateless.answer.scatter import NO_CALLS, Gathered, scatter
-from winnow.stateless.policy.waiting import AdaptiveTimeout, WaitingSettings, of_step
+from winnow.stateless.answer.scatter import NO_CALLS, ScatterResult, scatter
+from winnow.stateless.policy.waiting import AdaptiveTimeout, WaitingSettings, settings_of_step
 from winnow.stateless.replicas.joint import JointCalls
 from winnow.stateless.replicas.partial import SendJoint, Shards
 
 Result = TypeVar("Result")
 _MAX_WAIT_FOR_UNKNOWN_WRITE = 10.0
-"""Seconds that a shard may take if the question names a write that may not exist."""
+"""Maximum seconds for a shard if the question names a write that may not exist."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,12 +38,12 @@ class SearchLimits:
     retrieve_share: float
     """Share of the remaining time that retrieval may take.
 
-    The rest is for reading, even if a shard hangs.
+    The rest is left for reading, even if a shard hangs.
     """
     candidates: int = 0
     """Number of nearest passages that a hybrid retriever ranks."""
     read_ahead: int = 0
-    """Maximum number of concurrent reads, unless more are needed; the others are speculative."""
+    """Maximum number of concurrent reads if some are speculative."""
     word_candidates: int = 0
     """Number of best passages by words that a hybrid retriever also ranks.
 
@@ -53,7 +53,7 @@ class SearchLimits:
 
 @dataclass(frozen=True, slots=True)
 class ShardCalls:
-    """The calls of one question, by shard."""
+    """Sends the calls of one question to its shards. All mappings are by shard."""
 
     searchers: Mapping[int, Searcher]
     question: Question
@@ -62,14 +62,15 @@ class ShardCalls:
     _: KW_ONLY
     limits: SearchLimits
     required_writes: Mapping[int, int] = field(default_factory=dict)
-    """Number of the write that a shard must have before it retrieves, by shard; 0 by default."""
+    """Number of the write that a shard must have before it retrieves; a missing shard needs none.
+    """
     last_known_write: Callable[[int], int] = lambda _: 0
     """Returns the number of the last write that a shard is known to have."""
     unknown_writes: frozenset[int] = frozenset()
-    """Shards of which the caller named a write that this front does not know."""
+    """Shards for which the caller named a write that this front does not know."""
     recorder: CallRecorder = field(default_factory=CallRecorder)
     joint: JointCalls | None = None
-    """Calls nodes for several shards; None to call each shard alone."""
+    """Sends joint calls; None to call each shard alone."""
 
     @property
     def depth(self) -> RetrievalDepth:
@@ -91,36 +92,38 @@ class ShardCalls:
         """Whether an answer may leave out shards that failed."""
         return self.question.partial_results is PartialResults.ALLOW
 
-    async def search_all(self) -> Gathered[Read]:
+    async def search_all(self) -> ScatterResult[Read]:
         """Makes every shard retrieve and read its own best passages, in one round trip."""
         calls = {shard: self._search(shard) for shard in self.searchers}
         return await self._gather(calls, self.deadline, _has_no_readings)
 
-    async def retrieve_all(self) -> Gathered[Retrieved]:
+    async def retrieve_all(self) -> ScatterResult[Retrieved]:
         """Makes every shard retrieve, within the retrieval's share of the remaining time."""
         until = self._retrieval_deadline
         if self.joint is None:
             calls = {shard: self._retrieve(shard, until) for shard in self.searchers}
             return await self._gather(calls, until, _has_no_hits)
-        # a shard that may wait for a write that never comes has an earlier deadline
+        # shards that may wait for a write in vain are called alone, with an earlier deadline
         alone, required = self.unknown_writes, self.required_writes
-        with self.joint.begin(self.encoded, self.depth, until, required, alone) as retrieval:
+        with self.joint.plan_retrieval(
+            self.encoded, self.depth, until, required, alone
+        ) as retrieval:
             return await self._gather(
                 {shard: self._retrieve(shard, until) for shard in retrieval.alone},
                 until,
                 _has_no_hits,
                 joint={
-                    shards: self.recorder.joint(shards, send)
+                    shards: self.recorder.recorded_joint(shards, send)
                     for shards, send in retrieval.calls().items()
                 },
             )
 
     def retrieve_from(self, shard: int) -> Coroutine[Any, Any, Retrieved]:
-        """Makes one shard retrieve, as `retrieve_all` does."""
+        """Makes one shard retrieve, with the deadline of `retrieve_all`."""
         return self._retrieve(shard, self._retrieval_deadline)
 
     def read(self, shard: int, hits: Sequence[Hit]) -> Coroutine[Any, Any, Read]:
-        """Makes one shard read passages that it retrieved."""
+        """Makes one shard read passages of hits that it returned."""
         searcher, max_tokens = self.searchers[shard], self.question.max_answer_tokens
         return self.recorder.call(
             shard,
@@ -130,8 +133,8 @@ class ShardCalls:
 
     async def await_reads(
         self, reads: Mapping[int, Coroutine[Any, Any, Read]], failed_before: int
-    ) -> Gathered[Read]:
-        """Awaits the reads of some shards; `failed_before`: number of shards that failed before."""
+    ) -> ScatterResult[Read]:
+        """Awaits the reads of some shards. `failed_before`: number of shards that failed before."""
         return await self._gather(reads, self.deadline, _has_no_readings, failed_before)
 
     async def _gather(
@@ -141,12 +144,12 @@ class ShardCalls:
         is_empty: Callable[[Result], bool],
         failed_before: int = 0,
         joint: Mapping[Shards, SendJoint[Result]] = NO_CALLS,
-    ) -> Gathered[Result]:
+    ) -> ScatterResult[Result]:
         """Awaits a result of each shard, by the question's wait policy; see `scatter`.
 
-        The minimum coverage must be reached over the called shards: a shard without work here takes
-        no time from the others. It must also be reached over all shards, of which `failed_before`
-        have failed. No shard is given up before a result arrived that is not empty.
+        The minimum coverage is a share of the called shards: shards that this step does not call do
+        not shorten the wait. It must also be reached over all shards, of which `failed_before`
+        have failed. No shard is given up before a result has arrived that is not empty.
 
         Raises:
             WinnowError: a shard failed, and the question forbids partial results.
@@ -158,7 +161,7 @@ class ShardCalls:
             policy.min_coverage, policy.min_wait_factor, policy.max_wait_factor
         )
         if self.allows_partial:
-            settings = of_step(settings, len(self.searchers), called, failed_before)
+            settings = settings_of_step(settings, len(self.searchers), called, failed_before)
         else:
             settings = WaitingSettings()
         timeout = AdaptiveTimeout(settings, called, until)
@@ -183,7 +186,7 @@ class ShardCalls:
         return replace(self.depth, after=self.required_writes.get(shard, 0))
 
     def _deadline_of(self, shard: int, deadline: Deadline) -> Deadline:
-        """The deadline, or an earlier one for a shard that may wait for a write that never comes.
+        """Returns `deadline`, or an earlier deadline for a shard that may wait for a write in vain.
 
         Callers may name any write, and a waiting call occupies the shard.
         """
@@ -192,7 +195,7 @@ class ShardCalls:
         return deadline.earlier(max(deadline.left() - _MAX_WAIT_FOR_UNKNOWN_WRITE, 0.0))
 
     def _awaited_write(self, shard: int) -> str:
-        """Describes the write that a late shard waited for; empty if it waited for none."""
+        """Describes the write that a late shard waited for; empty if there was none."""
         required, known = self.required_writes.get(shard, 0), self.last_known_write(shard)
         return (
             f"waited for write {required}, but the shard has only write {known}"

@@ -1,4 +1,4 @@
-"""Chooses which passages of which shard are read. Pure."""
+"""Chooses the passages to read from the hits of all shards. Pure."""
 
 import heapq
 import math
@@ -15,9 +15,9 @@ Ranked = list[tuple[int, Hit]]
 def best_overall(retrieved: Mapping[int, Retrieved], depth: RetrievalDepth) -> Ranked:
     """Chooses the passages to read from the hits of all shards.
 
-    Candidates are the index's nearest passages and its best passages by words. Of the candidates,
-    those with the least hybrid distance are read. Ties are settled by passage id, so the choice
-    does not depend on the number of shards.
+    Candidates are the nearest passages of the index and its best passages by words. The candidates
+    with the least hybrid distance are chosen. Ties are broken by passage id, so the choice does not
+    depend on the number of shards.
     """
     nearest = heapq.nsmallest(
         depth.nearest_candidates, (d for own in retrieved.values() for d in own.candidate_distances)
@@ -39,7 +39,7 @@ def best_overall(retrieved: Mapping[int, Retrieved], depth: RetrievalDepth) -> R
 
 
 def by_shard(ranked: Ranked) -> dict[int, list[Hit]]:
-    """The hits of each shard, best first; shards without hits are left out."""
+    """Groups hits by shard, best first. Shards without hits are left out."""
     hits: dict[int, list[Hit]] = {}
     for shard, hit in ranked:
         hits.setdefault(shard, []).append(hit)

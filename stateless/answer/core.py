@@ -1,6 +1,7 @@
-"""The answer core: from a request to an answer, without any transport.
+"""The answer core: from a request to an answer.
 
-Knows neither gRPC nor HTTP: both convert the request, call `answer`, and convert the result.
+The core knows neither gRPC nor HTTP. Both convert the request, call `answer` and convert the
+result.
 """
 
 import asyncio
@@ -21,31 +22,36 @@ from winnow.errors import UnavailableError
 from winnow.stateless.answer.admission import Admission
 from winnow.stateless.answer.answer_cache import AnswerCache, AnswerKey
 from winnow.stateless.answer.answering import Answerer
-from winnow.stateless.answer.validation import Defaults, knows_shards, present_positions, validate
+from winnow.stateless.answer.validation import (
+    QuestionDefaults,
+    current_positions,
+    knows_shards,
+    validate,
+)
 from winnow.stateless.encoding import TokenisedQuestion
 from winnow.stateless.heads.questions import QuestionHeads
 from winnow.stateless.metrics import FrontMetrics
 from winnow.telemetry.tracing.span import current
 
 Pack = Callable[[Answered, str], Awaitable[Answered]]
-"""Prepares an answer for several replies: `pack(answered, client)`."""
+"""Serialises an answer once for several replies: `pack(answered, client)`."""
 _log = structlog.get_logger("stateless.answer")
 _HEADS_SCOPE = "predict"
-"""Scope that a key needs for heads, also for heads on a question."""
+"""Key scope that heads need, also heads that a question names."""
 _MAX_LOGGED_SHARDS = 8
 """Maximum number of failed shards that a log line names."""
 _ANSWER_RESERVE = 0.1
-"""Share of the remaining time that heads may not use: no answer is late because of them."""
+"""Share of the remaining time that heads must not use, so that heads never make answers late."""
 _SPLIT_WAIT = 2.0
 """Maximum seconds to wait until this front knows of a split that the caller knows of."""
 
 
 class AnswerCore:
-    """Answers requests, once the cluster is formed."""
+    """Answers requests. Before the cluster is complete it refuses them."""
 
     def __init__(
         self,
-        defaults: Defaults,
+        defaults: QuestionDefaults,
         admission: Admission,
         metrics: FrontMetrics,
         *,
@@ -57,10 +63,10 @@ class AnswerCore:
         """Creates a core that refuses questions until `set_answerer` is called.
 
         Args:
-            defaults: options of questions that do not set them.
+            defaults: values of options that a request does not set.
             admission: admits questions.
             metrics: metrics of questions.
-            on_question: called for every valid question, before its admission.
+            on_question: is called for every valid question, before its admission.
             cache: cache of complete answers; None disables it.
             heads: applies heads to questions that name some.
             pack: serialises answers with long metadata, once for all callers who get them.
@@ -71,13 +77,13 @@ class AnswerCore:
         self._pack = pack
         self._answerer: Answerer | None = None
         self._replaced = asyncio.Event()
-        """Set when `_answerer` is replaced."""
+        """Is set when `_answerer` is replaced, and is then replaced itself."""
         self.answered_questions = 0
         """Number of questions answered since the start."""
 
     @property
     def ready(self) -> bool:
-        """Whether enough shards were found to answer."""
+        """Whether enough shards were found to answer questions."""
         return self._answerer is not None
 
     def set_answerer(self, answerer: Answerer) -> None:
@@ -99,8 +105,10 @@ class AnswerCore:
         Raises:
             InvalidRequestError: the request breaks a rule; the error names every invalid field.
             DeadlineExceededError: nothing was read before the deadline.
-            OverloadedError: it cannot be answered in time; the error says when to try again.
-            PermissionDeniedError: it names heads, and the caller's key lacks that scope.
+            OverloadedError: the front or all shards are overloaded; the error says when to try
+                again.
+            PermissionDeniedError: the request names heads, and the caller's key lacks the scope
+                `predict`.
             UnavailableError: not every shard was found yet, no shard answered, or a shard failed
                 and partial results are forbidden.
 
@@ -113,20 +121,22 @@ class AnswerCore:
         if (answerer := self._answerer) is None:
             raise UnavailableError(
                 "not every shard of the index has been found yet: try again; if this persists, "
-                "look for refused nodes in the log of the front"
+                "look for refused nodes in the front's log"
             )
         if question.after:
             answerer = await self._wait_for_split(answerer, question, deadline)
-            after = present_positions(question.after, answerer.partition)
+            after = current_positions(question.after, answerer.partition)
             question = replace(question, after=after)
         tokens = answerer.tokenise(question)
         compute = partial(self._admit_and_answer, answerer, question, tokens, deadline, client)
         if self._cache is None or request.fresh:
             answering: Awaitable[Answered] = compute()
         else:
-            asker = self._admission.asker(question, answerer.shards, deadline, client)
+            flight_caller = self._admission.flight_caller(
+                question, answerer.shards, deadline, client
+            )
             key = AnswerKey.of(tokens.ids, question)
-            lookup = self._cache.get_or_compute(key, asker, compute, question.after)
+            lookup = self._cache.get_or_compute(key, flight_caller, compute, question.after)
             answering = _with_own_timings(lookup, tokens)
         if self._heads is not None and question.heads:
             answering = self._with_heads(self._heads, question, tokens, answering, deadline, client)
@@ -139,10 +149,10 @@ class AnswerCore:
     async def _wait_for_split(
         self, answerer: Answerer, question: Question, deadline: Deadline
     ) -> Answerer:
-        """Returns the answerer, once it knows the shards of the writes that a question names.
+        """Waits until an answerer knows the shards whose writes the question names; returns it.
 
-        Another front may have known of a split first. The shard itself never gets the writes of
-        its halves, so a question that begins with the shard could only wait for them in vain.
+        The caller may know of a split before this front does. The old shard never gets the writes
+        to its halves, so a question that starts with the old shard would wait for them in vain.
         """
         until = deadline.earlier(max(deadline.left() - _SPLIT_WAIT, deadline.left() / 2))
         with contextlib.suppress(TimeoutError):
@@ -154,10 +164,9 @@ class AnswerCore:
         return answerer
 
     def _fields(self, request: AnswerRequest) -> Collection[str] | None:
-        """The fields that the request's filter may name.
+        """The fields that the request's filter may name; None if they are not checked.
 
-        None if it has no filter or the fields are unknown: a write that the request waits for may
-        add a field.
+        They are not checked if the request waits for a write, which may add a field.
         """
         if self._answerer is None or not request.where or request.after:
             return None
@@ -172,10 +181,12 @@ class AnswerCore:
         deadline: Deadline,
         client: str,
     ) -> Answered:
-        """Answers while heads are applied. Predictions are never cached: heads may change."""
+        """Applies heads while the question is answered. Predictions are not cached, because heads
+        may change.
+        """
         started = time.perf_counter() - tokens.seconds
         heads_deadline = deadline.earlier(deadline.left() * _ANSWER_RESERVE)
-        with heads.begin(question, tokens, heads_deadline, client) as predicting:
+        with heads.start_predicting(question, tokens, heads_deadline, client) as predicting:
             answered = await answering
             predictions = await predicting
         answered.timings.total = time.perf_counter() - started
@@ -199,7 +210,7 @@ class AnswerCore:
 
 
 async def _with_own_timings(lookup: Awaitable[Answered], tokens: TokenisedQuestion) -> Answered:
-    """Awaits a lookup in the cache; an answer of another question gets this question's timings."""
+    """Awaits a lookup in the cache. A cached answer gets the timings of this question."""
     started = time.perf_counter() - tokens.seconds
     answered = await lookup
     current().set("winnow.cached", answered.cached)
@@ -210,6 +221,6 @@ async def _with_own_timings(lookup: Awaitable[Answered], tokens: TokenisedQuesti
 
 
 def _log_fields(details: Mapping[int, str]) -> dict[str, Any]:
-    """The fields of the log line on failed shards; names the first shards only."""
+    """The fields of the log line on failed shards, of which only the first are named."""
     named = sorted(details.items())[:_MAX_LOGGED_SHARDS]
     return {"count": len(details), "shards": {str(shard): detail for shard, detail in named}}

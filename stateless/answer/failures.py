@@ -1,4 +1,4 @@
-"""Failures of shards: their reasons, and the error of a caller who gets no answer."""
+"""Failures of shards, and the errors of callers who get no answer because of them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ from winnow.errors import (
 )
 
 _MAX_NAMED_SHARDS, _MAX_REASON_BYTES = 8, 160
-"""Limits of the shards that an error names, and of the bytes of each reason.
+"""Maximum number of shards that an error names, and maximum bytes of each reason.
 
-An error is sent in the metadata of a call, which gRPC limits to 8 KB. It is there twice, once with
-three bytes for each character that is not ASCII.
+The metadata of a call, which gRPC limits to 8 KB, contains the error twice, once with three bytes
+for each character that is not ASCII.
 """
 _FAULT_PREFIX = "SHARD_"
 _REASON_OF = {
@@ -29,7 +29,7 @@ _REASON_OF = {
     ShardStatus.FAILED: "its node failed",
     ShardStatus.NOT_LOADED: "its nodes could not load it",
 }
-"""Reasons of failed shards, as callers read them."""
+"""The reason of a failed shard that callers get, by status."""
 _STATUSES = (
     (DeadlineExceededError, ShardStatus.TIMEOUT),
     (NotLoadedError, ShardStatus.NOT_LOADED),
@@ -45,11 +45,11 @@ class Failure:
 
     status: ShardStatus
     reason: str
-    """The reason that every caller may read: names no machine, file or checksum."""
+    """The reason for every caller. It names no machine, file or checksum."""
     retry_after: float = 0.0
-    """Seconds after which an overloaded shard may be called again; 0 if it did not report them."""
+    """Seconds after which an overloaded shard may be called again; 0 if the shard did not say."""
     detail: str = ""
-    """Detail for the log and for administrators; may be empty."""
+    """Details for the log and for administrators; may be empty."""
 
     @property
     def reason_with_detail(self) -> str:
@@ -58,7 +58,7 @@ class Failure:
 
     @classmethod
     def of(cls, shard: int, error: BaseException) -> "Failure":
-        """The failure of a shard whose call raised `error`."""
+        """Returns the failure of a shard whose call raised `error`; logs an unexpected error."""
         if not isinstance(error, WinnowError):
             _log.error("shard call failed unexpectedly", shard=shard, exc_info=error)
             reason = "internal error on the front node"
@@ -78,15 +78,15 @@ def status_of(error: WinnowError) -> ShardStatus:
 
 
 def incomplete_error(failures: Mapping[int, Failure]) -> WinnowError:
-    """The error of a caller who forbids partial results."""
+    """Returns the error of a caller who forbids partial results."""
     return error_of(failures, "some shards failed, and partial results are forbidden")
 
 
 def error_of(failures: Mapping[int, Failure], summary: str) -> WinnowError:
-    """The error of a caller who gets no answer because of these failures.
+    """Returns the error of a caller who gets no answer because of these failures.
 
-    DEADLINE_EXCEEDED if every shard was late. RESOURCE_EXHAUSTED if every shard was late or
-    overloaded; the caller should wait for the longest `retry_after`. Else UNAVAILABLE.
+    It is a DeadlineExceededError if every failed shard was late, and an OverloadedError with the
+    longest `retry_after` if every one was late or overloaded. Otherwise it is an UnavailableError.
     """
     full = f"{summary}: {_list(failures, lambda failure: failure.reason_with_detail)}"
     public = f"{summary}: {_list(failures, lambda failure: failure.reason)}"
@@ -94,7 +94,7 @@ def error_of(failures: Mapping[int, Failure], summary: str) -> WinnowError:
 
 
 def failed_shards(error: WinnowError) -> list[tuple[int, ShardStatus]]:
-    """The shards in an error of `error_of`, with their statuses."""
+    """Returns the shards that an error of `error_of` names, with their statuses."""
     return [
         (int(fault.metadata["shard"]), ShardStatus[fault.reason.removeprefix(_FAULT_PREFIX)])
         for fault in error.faults
@@ -113,7 +113,7 @@ def _list(failures: Mapping[int, Failure], text: Callable[[Failure], str]) -> st
 def _error_with_faults(failures: Mapping[int, Failure], message: str) -> WinnowError:
     some = sorted(failures.items())[:_MAX_NAMED_SHARDS]
     faults = [Fault(f"{_FAULT_PREFIX}{f.status.name}", {"shard": str(shard)}) for shard, f in some]
-    # a shard that was given up early, as the question allows, did not fail: the others did
+    # shards that were given up early, as the question allows, do not decide the error
     statuses = {failure.status for failure in failures.values()} - {ShardStatus.ADAPTIVE}
     if statuses <= {ShardStatus.TIMEOUT}:
         return DeadlineExceededError(message, faults)
@@ -124,5 +124,5 @@ def _error_with_faults(failures: Mapping[int, Failure], message: str) -> WinnowE
 
 
 def _truncate(reason: str) -> str:
-    """The first bytes of a reason; no character is cut in two."""
+    """Returns the first bytes of a reason, in whole characters."""
     return reason.encode(errors="replace")[:_MAX_REASON_BYTES].decode(errors="ignore")

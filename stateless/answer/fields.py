@@ -1,4 +1,4 @@
-"""Checks that filters name fields that some shard has. Pure."""
+"""Checks that filters name only fields that some shard has. Pure."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import accumulate
@@ -9,17 +9,19 @@ from winnow.filtering import FIELD
 from winnow.quoting import quoted, shortened
 
 _MAX_NAMES = 20
-"""Limit of the known fields that an error names."""
+"""Maximum number of known fields that an error names."""
 _MAX_NAME_BYTES = 600
-"""Limit of the bytes of these names. An error is sent in metadata, which gRPC limits to 8 KB. It is
-there three times, once with three bytes for each character that is not ASCII.
+"""Maximum size of these names in bytes.
+
+Metadata, which gRPC limits to 8 KB, contains the error three times, once with three bytes for each
+character that is not ASCII.
 """
 _MAX_COMPARED = 100
-"""Limit of the names whose spelling is compared, which takes some microseconds each."""
+"""Maximum number of known fields whose spelling is compared, which takes microseconds each."""
 
 
 def fields_of_index(infos: Iterable[ShardInfo]) -> frozenset[str] | None:
-    """The fields of all shards. None if a shard never replied, or may have further fields."""
+    """The fields of all shards; None if a shard never replied or may have more fields."""
     shards = list(infos)
     if any(not info.generation or len(info.fields) >= MAX_FIELDS for info in shards):
         return None
@@ -27,7 +29,7 @@ def fields_of_index(infos: Iterable[ShardInfo]) -> frozenset[str] | None:
 
 
 def unknown_fields(names: Sequence[str], known: Collection[str]) -> Iterator[Violation]:
-    """Yields a violation with the known fields if a filter names unknown fields."""
+    """Yields a violation that lists known fields, if a filter names unknown fields."""
     unknown = [name for name in dict.fromkeys(names) if name not in known]
     if not unknown:
         return
@@ -59,7 +61,7 @@ def _similar_names(name: str, known: Collection[str]) -> list[str]:
 
 
 def _similarity(name: str, other: str) -> float:
-    """Share of letter pairs that two names have in common (Dice 1945)."""
+    """Similarity of two names, 0 to 1: the Dice coefficient of their letter pairs (Dice, 1945)."""
     pairs, other_pairs = _letter_pairs(name), _letter_pairs(other)
     return 2 * len(pairs & other_pairs) / (len(pairs) + len(other_pairs))
 

@@ -17,11 +17,11 @@ def merge(
     max_answers: int,
     confidence: Confidence | None = None,
 ) -> tuple[Answer, ...]:
-    """The best answers, one per passage, best first.
+    """Returns the best answers, one per passage, best first.
 
     Readings without a span are not answers. `confidence` estimates the probability that an answer
-    is right. The order is total (`winnow.domain.reading.rank`), so the result does not depend on
-    which shard replied first.
+    is right. `winnow.domain.reading.rank` is a total order, so the result does not depend on which
+    shard replied first.
     """
     answers = [
         Answer(reading, shard, None if confidence is None else confidence.of(reading))
@@ -34,17 +34,16 @@ def merge(
 
 
 def coverage_of(infos: Mapping[int, ShardInfo], result: SearchResult) -> Coverage:
-    """The coverage of a search, in passages that each shard held when it retrieved.
+    """Returns the coverage of a search, in passages that each shard held when it retrieved.
 
-    A shard that did not report its passages counts with those of `infos`. A shard that failed after
-    it had read some passages counts as failed: its readings are in the answer, and its reason has
-    their number.
+    If a shard did not report its number of passages, the number in `infos` counts. A shard that
+    failed after reading some passages counts as failed. Its readings are still in the answer, and
+    its reason tells how many passages were read.
 
     Raises:
         DeadlineExceededError: every shard was late, and nothing was read.
-        OverloadedError: every awaited shard was overloaded or late; the error says when
-            to try again.
-        UnavailableError: every shard failed, for several reasons.
+        OverloadedError: every shard was overloaded or late; the error says when to try again.
+        UnavailableError: every shard failed, for other or several reasons.
 
     """
     failures = result.failures
@@ -62,7 +61,7 @@ def _shard_coverage(
     sequence = result.sequences.get(shard)
     passages = result.passages.get(shard, info.passages)
     if not same_log(result.log_ids.get(shard, ""), info.log_id):
-        sequence, passages = None, info.passages  # the result is of a log before a restore
+        sequence, passages = None, info.passages  # the shard was restored since: another log
     if failure is None:
         return ShardCoverage(
             shard=shard, passages=passages, status=ShardStatus.SEARCHED, sequence=sequence

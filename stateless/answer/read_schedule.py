@@ -1,13 +1,15 @@
-"""Keeps the reads of one question in flight, in the order of rank.
+"""Schedules the reads of one question, in the order of rank.
 
-The passages before the next check of the stopping rule are needed, and are begun at once. While
-they are read, later passages are read speculatively, as `policy/reading.py` allows. The next one
-begins whenever a read ends, so that no reader waits for the others. It does not begin if the
-question will stop at the check. Speculative reads change no answer. A passage whose speculative
-read failed is read again when it is needed. A read of a passage that is not needed is cancelled.
+The passages before the next check of the stopping rule are needed, so their reads start at once.
+Meanwhile later passages are read speculatively, as far as `policy/reading.py` allows. A speculative
+read starts whenever a read ends, so that readers do not idle. It does not start if the question
+will stop at the next check.
 
-The needed passages of a shard share one call, so calls are few. Only the last ones before a check
-are read by separate calls: their ends show which readers are idle.
+Speculative reads change no answer. If a speculative read failed, its passage is read again when it
+is needed. Reads of passages that are not needed are cancelled.
+
+The needed passages of a shard share one call, so that there are few calls. Only the last needed
+passages before a check are read by separate calls: the end of each call shows an idle reader.
 """
 
 import asyncio
@@ -28,17 +30,22 @@ from winnow.stateless.policy.reading import SpeculationLimit
 SendRead = Callable[[int, Sequence[Hit]], Coroutine[Any, Any, Read]]
 """Makes a shard read some of its passages: `send(shard, hits)`."""
 MayStop = Callable[[int, Iterable[Reading]], bool]
-"""Returns whether reading may stop before the passage at an index, given these further readings."""
+"""Tells whether reading may stop: `may_stop(end, more)`.
+
+`end` is the index of the first passage that would not be read. `more` are further readings, which
+the search result does not have yet.
+"""
 _ReadTask = asyncio.Task[Read]
 
 
 @dataclass(slots=True)
 class _NeededReads:
-    """The tasks of one shard that read its needed passages."""
+    """The tasks that read the needed passages of one shard."""
 
     sent: list[_ReadTask] = field(default_factory=list)
-    """Tasks of passages that were needed when they were begun."""
+    """Tasks of passages that were needed when their read started."""
     speculative: dict[Hit, _ReadTask] = field(default_factory=dict)
+    """Tasks of passages that were not needed yet when their read started, by hit."""
 
     @property
     def tasks(self) -> list[_ReadTask]:
@@ -46,7 +53,7 @@ class _NeededReads:
 
 
 class ReadSchedule:
-    """Reads the passages of one question. Leaving the context cancels the tasks that still run."""
+    """Reads the passages of one question. Leaving the context cancels the running reads."""
 
     def __init__(
         self,
@@ -57,39 +64,40 @@ class ReadSchedule:
         may_stop: MayStop = lambda _end, _readings: False,
         failed: Container[int] = (),
     ) -> None:
-        """Begins nothing yet.
+        """Starts no read yet; see `start_needed`.
 
         Args:
             send: makes a shard read some of its passages.
             ranked: the passages, in the order of reading.
             limit: limit of speculative reads.
-            may_stop: the stopping rule. If it holds for some readings, it holds for more of them.
-            failed: the shards that have failed so far; no further reads of these begin.
+            may_stop: the stopping rule. If it is true for some readings, it must be true for these
+                readings and more.
+            failed: the shards that have failed so far. No further reads of these shards start.
 
         """
         self._send, self._ranked, self._limit = send, ranked, limit
         self._may_stop, self._failed = may_stop, failed
         self._needed_end = 0
         """Number of ranked passages that are needed so far."""
-        self._begun = 0
-        """Number of ranked passages that were begun, or skipped because their shard had failed."""
+        self._next = 0
+        """Index of the next ranked passage to read. Passages of failed shards are skipped."""
         self._in_flight = Counter[int]()
         """Number of passages that are being read, by shard."""
         self._speculative: dict[tuple[int, Hit], _ReadTask] = {}
         """Tasks of passages that are not needed yet, by shard and hit."""
         self._needed: defaultdict[int, _NeededReads] = defaultdict(_NeededReads)
-        """The shards whose needed passages are being read, or could not be read."""
+        """Tasks of needed passages, by shard. A shard is removed when its needed reads succeed."""
 
-    def begin(self, end: int) -> dict[int, Coroutine[Any, Any, Read]]:
-        """Begins the reads of the passages before index `end`; returns an awaitable of them by
-        shard.
+    def start_needed(self, end: int) -> dict[int, Coroutine[Any, Any, Read]]:
+        """Makes the passages before index `end` needed, and starts their reads.
 
-        The awaited read raises a WinnowError if a passage could not be read, also when it was read
-        again.
+        Returns a coroutine for each shard, which returns the combined read of these passages. It
+        raises a WinnowError if a passage cannot be read. A passage whose speculative read failed is
+        tried again before.
         """
         passages = self._ranked[self._needed_end : end]
         needed = [(shard, hit) for shard, hit in passages if shard not in self._failed]
-        self._needed_end, self._begun = end, max(self._begun, end)
+        self._needed_end, self._next = end, max(self._next, end)
         new: Ranked = []
         for shard, hit in needed:
             task = self._speculative.pop((shard, hit), None)
@@ -103,7 +111,7 @@ class ReadSchedule:
         return {shard: self._read(shard) for shard in by_shard(needed)}
 
     def take_finished(self, shard: int) -> list[Reading]:
-        """Returns the readings so far of a read that failed or was given up; cancels the rest."""
+        """Returns the readings of a shard whose read failed or was given up; cancels the others."""
         tasks = self._needed.pop(shard, _NeededReads()).tasks
         for task in [*tasks, *(task for (n, _), task in self._speculative.items() if n == shard)]:
             task.cancel()
@@ -118,17 +126,17 @@ class ReadSchedule:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._begun = len(self._ranked)
+        self._next = len(self._ranked)  # start no further reads
         needed = [task for reads in self._needed.values() for task in reads.tasks]
         for task in [*needed, *self._speculative.values()]:
             task.cancel()
 
     def _split(self, new: Ranked) -> list[tuple[int, Sequence[Hit]]]:
-        """Splits passages into calls.
+        """Splits needed passages into calls.
 
-        If passages remain to be read speculatively, the passages that end last get separate calls.
+        If speculative reads may follow, the last passages get separate calls.
         """
-        alone = self._limit.concurrent_reads if self._begun < len(self._ranked) else 0
+        alone = self._limit.concurrent_reads if self._next < len(self._ranked) else 0
         shared = max(len(new) - alone, 0)
         return [*by_shard(new[:shared]).items(), *((shard, [hit]) for shard, hit in new[shared:])]
 
@@ -146,19 +154,19 @@ class ReadSchedule:
         return _combine([*reads, *filter(None, ended.values())])
 
     def _send_needed(self, shard: int, hits: Sequence[Hit]) -> _ReadTask:
-        task = self._begin(shard, hits)
+        task = self._start_read(shard, hits)
         self._needed[shard].sent.append(task)
         return task
 
     def _speculate(self) -> None:
-        """Begins the next speculative reads."""
-        while self._begun < len(self._ranked):
-            shard, hit = self._ranked[self._begun]
+        """Starts as many speculative reads as are allowed now."""
+        while self._next < len(self._ranked):
+            shard, hit = self._ranked[self._next]
             if shard not in self._failed:
                 if not self._may_speculate(shard):
                     return
-                self._speculative[shard, hit] = self._begin(shard, [hit])
-            self._begun += 1
+                self._speculative[shard, hit] = self._start_read(shard, [hit])
+            self._next += 1
 
     def _may_speculate(self, shard: int) -> bool:
         ahead = len(self._speculative)
@@ -166,24 +174,24 @@ class ReadSchedule:
             return False
         needed = [task for reads in self._needed.values() for task in reads.tasks]
         if all(task.done() for task in needed):
-            return False  # the next step is to check the stopping rule
+            return False  # the stopping rule is about to be checked
         readings = [reading for read in _results(needed) for reading in read.readings]
         return not self._may_stop(self._needed_end, readings)
 
-    def _begin(self, shard: int, hits: Sequence[Hit]) -> _ReadTask:
+    def _start_read(self, shard: int, hits: Sequence[Hit]) -> _ReadTask:
         task = asyncio.create_task(self._send(shard, hits))
         self._in_flight[shard] += len(hits)
-        task.add_done_callback(partial(self._end, shard, len(hits)))
+        task.add_done_callback(partial(self._handle_end, shard, len(hits)))
         return task
 
-    def _end(self, shard: int, passages: int, task: _ReadTask) -> None:
+    def _handle_end(self, shard: int, passages: int, task: _ReadTask) -> None:
         retrieve_exception(task)
         self._in_flight[shard] -= passages
         self._speculate()
 
 
 def retrieve_exception(task: asyncio.Task[Any]) -> None:
-    """Retrieves the exception, so that asyncio does not warn about it."""
+    """Retrieves the exception of a task that is done, so that asyncio does not warn about it."""
     if not task.cancelled():
         task.exception()
 
@@ -211,6 +219,6 @@ def _combine(parts: Sequence[Read]) -> Read:
 
 
 def _results(tasks: Iterable[_ReadTask]) -> list[Read]:
-    """The results of the tasks that ended without an error."""
+    """The results of the tasks that have ended without an error."""
     ended = [task for task in tasks if task.done() and not task.cancelled()]
     return [task.result() for task in ended if task.exception() is None]

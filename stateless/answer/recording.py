@@ -1,6 +1,6 @@
-"""Records the calls that one question makes to the shards: their start, duration and outcome.
+"""Records the calls of one question to the shards: their start, duration and outcome.
 
-Every question is recorded, at a cost of a few microseconds a call.
+Every question is recorded. This costs a few microseconds for each call.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 
 
 class CallRecorder:
-    """The calls of one question, timed from the start of the question."""
+    """Sends and records the calls of one question. Times count from the start of the question."""
 
     def __init__(self, elapsed: float = 0.0, clock: Clock = time.perf_counter) -> None:
         """`elapsed`: seconds since the start of the question."""
@@ -51,20 +51,20 @@ class CallRecorder:
         self._calls[index] = replace(ended, retrieved=retrieved, reads=reads)
         return result
 
-    def joint(self, shards: Shards, send: SendJoint[Retrieved]) -> SendJoint[Retrieved]:
-        """Returns a call for several shards that is recorded, for each shard, when it is sent."""
+    def recorded_joint(self, shards: Shards, send: SendJoint[Retrieved]) -> SendJoint[Retrieved]:
+        """Returns a function that sends a joint call and records it for each of its shards."""
 
         async def call() -> PartialResult[Retrieved]:
             record = _JointRecord(self.elapsed(), shards)
             self._calls.append(record)
-            return await self._joint(record, shards, send)
+            return await self._send_joint(record, shards, send)
 
         return call
 
-    async def _joint(
+    async def _send_joint(
         self, record: "_JointRecord", shards: Shards, send: SendJoint[Retrieved]
     ) -> PartialResult[Retrieved]:
-        """Sends a call for shards of a record."""
+        """Sends a call for some shards of a joint call, and records the end for each shard."""
         try:
             ended = await send()
         except asyncio.CancelledError:
@@ -75,13 +75,15 @@ class CallRecorder:
         now = self.elapsed()
         record.ends.update({shard: (now, result) for shard, result in ended.results.items()})
         further = {
-            some: partial(self._joint, record, some, call) for some, call in ended.further.items()
+            some: partial(self._send_joint, record, some, call)
+            for some, call in ended.further.items()
         }
         return PartialResult(ended.results, further)
 
     def calls(self) -> tuple[ShardCall, ...]:
-        """All calls so far, in the order in which they were sent. An abandoned call lasts until
-        now.
+        """All calls so far, in the order in which they were sent.
+
+        A call without a result is abandoned: its duration is the time until now.
         """
         found: list[ShardCall] = []
         for call in self._calls:
@@ -100,15 +102,16 @@ class CallRecorder:
 
 @dataclass(eq=False, slots=True)
 class _JointRecord:
-    """A call for several shards."""
+    """The record of a joint call."""
 
     start: float
+    """Seconds from the start of the question to the start of the call."""
     shards: Shards
     ends: dict[int, tuple[float, Retrieved | None]] = field(default_factory=dict)
-    """When each shard got its result, and this result; None for an error."""
+    """For each shard that has ended: when it ended, and its result; None for an error."""
 
     def calls(self, now: float) -> Iterator[ShardCall]:
-        """Yields the call of each shard, as if it had been called alone."""
+        """Yields one call for each shard, as if the shard had been called alone."""
         spans: dict[float, Interval] = {}
         for shard in self.shards:
             ended_at, result = self.ends.get(shard, (now, None))

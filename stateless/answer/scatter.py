@@ -1,7 +1,7 @@
-"""Calls many shards at the same time; the failure of one does not fail the others.
+"""Calls many shards at the same time. The failure of one shard does not fail the others.
 
-A failure is returned beside the results, so replies and failures are gathered in one place, as in
-Vespa's dispatch. Knows awaitables and errors; does not know gRPC.
+Failures are returned beside the results, so both are gathered in one place, as in Vespa's dispatch.
+This module knows awaitables and errors. It does not know gRPC.
 """
 
 import asyncio
@@ -21,8 +21,8 @@ NO_CALLS: Mapping[Shards, SendJoint[Any]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered(Generic[Result]):
-    """Results and failures by shard; every called shard is in exactly one of the two."""
+class ScatterResult(Generic[Result]):
+    """Results and failures by shard. Every called shard is in exactly one of the two."""
 
     results: dict[int, Result]
     failures: dict[int, Failure]
@@ -36,34 +36,34 @@ async def scatter(
     awaited_write: Callable[[int], str] = lambda _: "",
     *,
     joint: Mapping[Shards, SendJoint[Result]] = NO_CALLS,
-) -> Gathered[Result]:
+) -> ScatterResult[Result]:
     """Awaits the result of each shard until `timeout` expires, then cancels the late calls.
 
     Each call runs in a task. Cancelling the scatter cancels every call.
 
     Args:
-        calls: calls by shard.
-        timeout: timeout for as many shards as are called.
+        calls: calls for one shard, by shard.
+        timeout: timeout, created for the number of called shards.
         allows_partial: whether to continue when a shard fails.
-        is_empty: whether a result has nothing to answer with, so further shards are awaited.
-        awaited_write: describes the write that a shard waited for, for the reason of a late shard;
-            empty if it waited for none.
-        joint: calls for several shards, by their shards; no shard is in two calls.
+        is_empty: whether a result has nothing to answer with, so that more shards are awaited.
+        awaited_write: describes the write that a late shard waited for, which is added to the
+            reason of its failure; empty if the shard did not wait for a write.
+        joint: joint calls, by their shards. No shard is in two calls.
 
     Raises:
         WinnowError: a shard failed, and `allows_partial` is false.
 
     """
-    gathered: Gathered[Result] = Gathered({}, {})
-    running = _Running[Result](gathered, is_empty)
+    gathered: ScatterResult[Result] = ScatterResult({}, {})
+    running = _RunningCalls[Result](gathered, is_empty)
     try:
         for shard, call in calls.items():
-            running.begin((shard,), _alone(shard, call))
+            running.start_call((shard,), _alone(shard, call))
         for shards, send in joint.items():
-            running.begin(shards, send())
+            running.start_call(shards, send())
         while running.shards:
             answered, failed = len(gathered.results), len(gathered.failures)
-            wait = timeout.next(answered, failed, running.empty_results)
+            wait = timeout.next_wait(answered, failed, running.empty_results)
             if not await running.collect(wait.seconds):
                 late = _late_failure(wait, answered)
                 gathered.failures.update(dict.fromkeys(running.pending(), late))
@@ -82,25 +82,27 @@ async def _alone(shard: int, call: Coroutine[Any, Any, Result]) -> PartialResult
     return PartialResult({shard: await call})
 
 
-class _Running(Generic[Result]):
+class _RunningCalls(Generic[Result]):
     """The running calls of one scatter, each with its shards."""
 
-    def __init__(self, gathered: Gathered[Result], is_empty: Callable[[Result], bool]) -> None:
+    def __init__(self, gathered: ScatterResult[Result], is_empty: Callable[[Result], bool]) -> None:
         self._gathered, self._is_empty = gathered, is_empty
         self.shards: dict[asyncio.Task[PartialResult[Result]], Shards] = {}
+        """The shards of each running call, by its task."""
         self._completed: CompletionOrder[PartialResult[Result]] = CompletionOrder()
         self.empty_results = 0
+        """Number of results that were empty."""
 
-    def begin(self, shards: Shards, call: Coroutine[Any, Any, PartialResult[Result]]) -> None:
-        """Begins a call for these shards."""
+    def start_call(self, shards: Shards, call: Coroutine[Any, Any, PartialResult[Result]]) -> None:
+        """Starts a call for these shards."""
         task = asyncio.create_task(call)
         self.shards[task] = shards
         self._completed.add(task)
 
     async def collect(self, seconds: float) -> bool:
-        """Collects the calls that end next; returns whether one ended within `seconds`.
+        """Collects the calls that end next; returns whether a call ended within `seconds`.
 
-        The calls in which their shards continue are begun.
+        If shards of an ended call need further calls, starts these.
         """
         done = await self._completed.next(seconds)
         for task in done:
@@ -108,7 +110,7 @@ class _Running(Generic[Result]):
         return bool(done)
 
     def pending(self) -> Iterator[int]:
-        """Yields the shards whose calls run."""
+        """Yields the shards of the running calls."""
         for shards in self.shards.values():
             yield from shards
 
@@ -129,14 +131,14 @@ class _Running(Generic[Result]):
             self._gathered.results.update(ended.results)
             self.empty_results += sum(map(self._is_empty, ended.results.values()))
             for some, send in ended.further.items():
-                self.begin(some, send())
+                self.start_call(some, send())
 
 
 class CompletionOrder(Generic[Result]):
-    """Returns tasks in the order in which they end, each once.
+    """Returns tasks in the order in which they end, each task once.
 
     The cost of a wait does not depend on the number of running tasks. `asyncio.wait` visits every
-    running task at each call, which takes half a second with a thousand shards.
+    running task at each call: with a thousand shards these calls take half a second in total.
     """
 
     def __init__(self, tasks: Iterable[asyncio.Task[Result]] = ()) -> None:
@@ -161,7 +163,7 @@ class CompletionOrder(Generic[Result]):
             async with asyncio.timeout(seconds):
                 first = await self._ended.get()
         except TimeoutError:
-            # the callback of a task that ended just now has not run yet
+            # a task may have ended just now, before its callback has run
             return self._remove([task for task in self._running if task.done()])
         return self._remove([first]) + self._drain()
 
@@ -169,7 +171,7 @@ class CompletionOrder(Generic[Result]):
         return self._remove([self._ended.get_nowait() for _ in range(self._ended.qsize())])
 
     def _remove(self, tasks: list[asyncio.Task[Any]]) -> list[asyncio.Task[Result]]:
-        """Removes tasks from the running ones; returns those that were not removed before."""
+        """Removes tasks from the running tasks; returns the tasks that were still among them."""
         own = [task for task in tasks if task in self._running]
         self._running.difference_update(own)
         return own
@@ -177,13 +179,13 @@ class CompletionOrder(Generic[Result]):
 
 def _late_failure(wait: Wait, answered: int) -> Failure:
     if wait.adaptive:
-        reason = f"given up once {many(answered, 'shard')} had answered, as the question allows"
+        reason = f"given up after {many(answered, 'shard')} had answered, as the question allows"
         return Failure(ShardStatus.ADAPTIVE, reason)
     return LATE
 
 
-def _add_awaited_writes(gathered: Gathered[Any], awaited_write: Callable[[int], str]) -> None:
-    """Adds to the reasons of late shards the writes that they waited for."""
+def _add_awaited_writes(gathered: ScatterResult[Any], awaited_write: Callable[[int], str]) -> None:
+    """Adds the write that each late shard waited for to the reason of its failure."""
     for shard, failure in gathered.failures.items():
         if failure.status is ShardStatus.TIMEOUT and (write := awaited_write(shard)):
             gathered.failures[shard] = replace(failure, reason=f"{write} ({failure.reason})")

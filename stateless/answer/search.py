@@ -1,7 +1,4 @@
-"""The two read scopes: the best passages of the whole index, or the best passages of each shard.
-
-Both return a `SearchResult`: readings by shard, and the failures of shards.
-"""
+"""Searches by read scope: reads the best passages of the whole index, or of each shard."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -23,8 +20,8 @@ from winnow.telemetry.tracing.span import span
 async def search(calls: ShardCalls, rule: StoppingRule | None, timings: Timings) -> SearchResult:
     """Retrieves and reads by the question's scope; records the time of each step in `timings`.
 
-    Under the global scope `rule` may stop reading before all passages are read. Then the question
-    alone decides which readings count: the load of the shards changes no answer.
+    In the global scope `rule` may stop reading before all passages are read. Which readings count
+    depends on the question alone, so the load of the shards changes no answer.
 
     Raises:
         WinnowError: a shard failed, and the question forbids partial results.
@@ -52,7 +49,7 @@ async def _search_per_shard(calls: ShardCalls, result: SearchResult, timings: Ti
 async def _search_globally(
     calls: ShardCalls, result: SearchResult, rule: StoppingRule | None, timings: Timings
 ) -> None:
-    """Makes every shard retrieve, then reads the best passages of all shards where they are."""
+    """Makes every shard retrieve. Then the shards that hold the best passages read them."""
     timings.retrieve_start = calls.recorder.elapsed()
     with span("retrieve"):
         gathered = await calls.retrieve_all()
@@ -80,7 +77,7 @@ async def _search_globally(
         ) as reads,
     ):
         for end in ends:
-            done = await calls.await_reads(reads.begin(end), len(result.failures))
+            done = await calls.await_reads(reads.start_needed(end), len(result.failures))
             result.add_reads(done)
             for shard in done.failures:
                 result.add_readings(shard, reads.take_finished(shard))
@@ -97,7 +94,10 @@ def _may_stop(
     end: int,
     more: Iterable[Reading] = (),
 ) -> bool:
-    """Whether reading may stop before index `end`, given the further readings `more`."""
+    """Whether reading may stop before the passage at index `end` of `ranked`.
+
+    `more` are readings that are not in `result` yet.
+    """
     if rule is None or end == len(ranked):
         return False
     nearest, next_unread = ranked[0][1].hybrid_distance, ranked[end][1].hybrid_distance

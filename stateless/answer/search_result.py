@@ -1,4 +1,4 @@
-"""The result of searching the shards for one question: readings, failures, and often both."""
+"""The result of searching the shards for one question: readings and failures of shards."""
 
 import math
 from collections.abc import Iterable
@@ -11,15 +11,15 @@ from winnow.policy.logs import same_log
 from winnow.quoting import were
 from winnow.searcher import Read, Retrieved
 from winnow.stateless.answer.failures import Failure, incomplete_error
-from winnow.stateless.answer.scatter import Gathered
+from winnow.stateless.answer.scatter import ScatterResult
 
 
 @dataclass(slots=True)
 class SearchResult:
     """The readings and failures of all shards, added as they arrive. All mappings are by shard.
 
-    A shard has readings or a failure. It has both if it failed after it had read some passages, and
-    neither if none of its passages was worth reading.
+    A shard usually has readings or a failure. It has both if it failed after reading some passages,
+    and neither if none of its passages was chosen.
     """
 
     readings: dict[int, tuple[Reading, ...]] = field(default_factory=dict)
@@ -34,13 +34,13 @@ class SearchResult:
     sequences: dict[int, int] = field(default_factory=dict)
     """Number of the last write that the shard had when it retrieved."""
     passages: dict[int, int] = field(default_factory=dict)
-    """Number of passages that the shard held after that write, if it reported them."""
+    """Number of passages that the shard held after this write, if it reported the number."""
     log_ids: dict[int, str] = field(default_factory=dict)
-    """Names of the logs that `sequences` count in, if they are known."""
+    """Name of the log that contains this write, if the shard reported the name."""
 
     @property
     def needed_reads(self) -> int:
-        """Number of readings that count: the same with and without speculative reads."""
+        """Number of needed readings. Speculative reads do not change this number."""
         return sum(map(len, self.readings.values()))
 
     @property
@@ -49,11 +49,11 @@ class SearchResult:
         return self.needed_reads + self.unneeded_reads
 
     def best_score(self, more: Iterable[Reading] = ()) -> float:
-        """The best score of the readings so far and of `more`; minus infinity if there is none."""
+        """The best score of the readings so far and of `more`; minus infinity without readings."""
         scores = (reading.score for own in (*self.readings.values(), more) for reading in own)
         return max((score for score in scores if not math.isnan(score)), default=-math.inf)
 
-    def add_retrievals(self, gathered: Gathered[Retrieved]) -> None:
+    def add_retrievals(self, gathered: ScatterResult[Retrieved]) -> None:
         """Adds the timings, writes and failures of retrievals."""
         for shard, retrieved in gathered.results.items():
             self.add_retrieval(shard, retrieved)
@@ -64,8 +64,8 @@ class SearchResult:
         self._add_timings(shard, retrieved.timings)
         self.record_write(shard, retrieved)
 
-    def add_reads(self, gathered: Gathered[Read]) -> None:
-        """Adds reads. A read that left passages unread is a failure of its shard, too.
+    def add_reads(self, gathered: ScatterResult[Read]) -> None:
+        """Adds reads. If a read left passages unread, its shard also gets a failure.
 
         Raises:
             DeadlineExceededError: a passage was not read in time, and partial results are
@@ -86,10 +86,10 @@ class SearchResult:
             self.readings[shard] = self.readings.get(shard, ()) + added
 
     def record_write(self, shard: int, result: Retrieved | Read) -> None:
-        """Records the last write that a shard had when it retrieved, and its passages after it.
+        """Records the last write that a shard had when it retrieved, and its number of passages.
 
-        If the shard retrieved twice, the earlier write counts: both retrievals had it. If the two
-        are of different logs, neither write counts.
+        If the shard retrieved twice, the earlier write counts, because both retrievals had it. If
+        the two writes are in different logs, neither counts.
         """
         log_id = self.log_ids.get(shard, "")
         sequence = result.sequence if same_log(log_id, result.log_id) else 0

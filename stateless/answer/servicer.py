@@ -1,4 +1,4 @@
-"""`winnow.v1.AnswerService`: converts requests, calls the answer core, converts answers."""
+"""Serves `winnow.v1.AnswerService`: converts requests, calls the answer core, converts answers."""
 
 from dataclasses import replace
 from functools import partial
@@ -20,12 +20,12 @@ SERVICE = "winnow.v1.AnswerService"
 class AnswerServicer:
     """Serves the answer core over gRPC.
 
-    It replies in bytes: answers with long metadata are serialised once, for all callers who get
-    them.
+    The handler returns bytes, because an answer with long metadata is serialised once for all
+    callers who get this answer.
     """
 
     def __init__(self, core: AnswerCore, default_deadline: float) -> None:
-        """`default_deadline`: seconds for a caller that sets no deadline."""
+        """`default_deadline`: deadline in seconds of a call whose caller sets none."""
         self._core, self._default_deadline = core, default_deadline
 
     def add_to(self, server: grpc.aio.Server) -> None:
@@ -48,10 +48,10 @@ class AnswerServicer:
 
 
 async def pack(threads: FairThreads, answered: Answered, client: str) -> Answered:
-    """Adds the serialised answers to an answer with long metadata; serialises in `threads`.
+    """Serialises an answer with long metadata in `threads`, and stores the bytes in the answer.
 
-    A kilobyte of metadata takes up to half a millisecond. So it is serialised once for all callers
-    who get the answer. Clients take turns, and the question counts as in flight meanwhile.
+    A kilobyte of metadata takes up to half a millisecond, so it is serialised once for all callers
+    who get the answer. The threads serve clients in turn. The question stays in flight meanwhile.
     """
     if convert.is_quick(answered):
         return answered

@@ -1,6 +1,6 @@
-"""Retries reads of hits whose shard replaced its rows after it had retrieved them.
+"""Retries reads of stale hits: their shard no longer holds the generation that it retrieved from.
 
-A hit names a row of one generation of its shard. If the shard no longer holds that generation, it
+A hit names a row of one generation of its shard. If the shard no longer holds this generation, it
 retrieves again, at most once a question. Then it reads the passages that are chosen from the new
 hits.
 """
@@ -16,11 +16,11 @@ from winnow.searcher import Read
 from winnow.stateless.answer.read_schedule import SendRead, retrieve_exception
 
 _NewHits = Mapping[str, Hit]
-"""Hits of the new generation, by the ids of the passages that they replace."""
+"""Hits of the new generation, by the ids of the passages whose hits they replace."""
 
 
 class StaleHitRetry:
-    """Reads passages of one question. Leaving the context cancels the tasks that still run."""
+    """Reads passages of one question. Leaving the context cancels running retrievals."""
 
     def __init__(
         self,
@@ -32,18 +32,18 @@ class StaleHitRetry:
 
         Args:
             read: makes a shard read some of its passages.
-            choose_again: makes a shard retrieve again; returns the hits to read, best first.
-            chosen: hits that were chosen from the first retrieval, by shard.
+            choose_again: makes a shard retrieve again; returns its hits to read, best first.
+            chosen: hits that were chosen from the first retrievals, by shard.
 
         """
         self._read, self._choose_again, self._chosen = read, choose_again, chosen
         self._retrievals: dict[int, asyncio.Task[_NewHits]] = {}
 
     async def read(self, shard: int, hits: Sequence[Hit]) -> Read:
-        """Reads passages of a shard, in the generation that it holds now.
+        """Reads passages of a shard. If their hits are stale, reads the passages of new hits.
 
         Raises:
-            GenerationGoneError: the shard replaced its rows twice.
+            GenerationGoneError: the new hits are stale, too.
             WinnowError: the shard could not retrieve or read.
 
         """
@@ -74,11 +74,11 @@ class StaleHitRetry:
 
 
 def replacements(old: Sequence[Hit], new: Sequence[Hit]) -> dict[str, Hit]:
-    """Maps the passage ids of old hits to new hits, each of another passage.
+    """Maps the passage ids of old hits to new hits. No new hit is used twice.
 
     A passage that is among the new hits is mapped to its own new hit. Every other passage is mapped
-    to the best new hit that is not used yet. It is left out if there is none, so there are never
-    more hits than before.
+    to the best unused new hit, or is left out if none remains. So there are never more hits than
+    before.
     """
     unused = {hit.passage_id: hit for hit in new[: len(old)]}
     same = {hit.passage_id: unused.pop(hit.passage_id) for hit in old if hit.passage_id in unused}

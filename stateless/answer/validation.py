@@ -1,4 +1,4 @@
-"""Validates questions, and fills in the options that they do not set. Pure."""
+"""Validates requests for answers, and fills in the options that they do not set. Pure."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -36,15 +36,15 @@ Number = TypeVar("Number", int, float)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Defaults:
-    """Options of questions that do not set them."""
+class QuestionDefaults:
+    """The values of options that a request does not set."""
 
     passages_to_read: int
     answers: int
     read_scope: ReadScope
     max_answer_tokens: int
     max_loss: float = 0.0
-    """Default for questions that may stop early; all others read every passage."""
+    """The accuracy budget of questions that may stop early. Other questions read every passage."""
     retriever: Retriever = Retriever.HYBRID
     partial_results: PartialResults = PartialResults.ALLOW
     patience: WaitPolicy = field(default_factory=WaitPolicy)
@@ -53,11 +53,11 @@ class Defaults:
 
 
 def validate(
-    request: AnswerRequest, defaults: Defaults, fields: Collection[str] | None = None
+    request: AnswerRequest, defaults: QuestionDefaults, fields: Collection[str] | None = None
 ) -> Question:
     """Converts a request to a question with a value for every option.
 
-    `fields` are the fields that a filter may name; None if not all are known.
+    `fields` are the fields that a filter may name; None if they are not checked.
 
     Raises:
         InvalidRequestError: a field breaks a rule; the error names every invalid field.
@@ -78,7 +78,9 @@ def validate(
     return question
 
 
-def _with_defaults(request: AnswerRequest, defaults: Defaults, where: Filter | None) -> Question:
+def _with_defaults(
+    request: AnswerRequest, defaults: QuestionDefaults, where: Filter | None
+) -> Question:
     scope = request.read_scope or defaults.read_scope
     retriever = request.retriever or defaults.retriever
     max_loss = 0.0 if _reason_to_read_all(scope, retriever) else defaults.max_loss
@@ -108,17 +110,17 @@ def _value_or(value: Number | None, default: Number) -> Number:
 
 
 def _reason_to_read_all(scope: ReadScope, retriever: Retriever) -> str:
-    """The reason why reading cannot stop early; empty if it can."""
+    """The reason why a question cannot stop early; empty if it can."""
     if retriever is not Retriever.HYBRID:
-        return f"retriever {retriever.value}, which has no rule of early stopping: ask for hybrid"
+        return f"retriever {retriever.value}, which has no rule of early stopping: use hybrid"
     if scope is ReadScope.PER_SHARD:
-        return "read_scope per-shard, where every shard reads in one round trip: ask for global"
+        return "read_scope per-shard, where every shard reads in one round trip: use global"
     return ""
 
 
 def _text(question: str) -> Iterator[Violation]:
     if not question.strip():
-        yield Violation("question", "is empty: ask something")
+        yield Violation("question", "is empty: write a question")
     elif len(question) > MAX_CHARACTERS:
         yield Violation(
             "question", f"has {len(question)} characters, at most {MAX_CHARACTERS} are allowed"
@@ -133,13 +135,13 @@ def _numbers(request: AnswerRequest) -> Iterator[Violation]:
 
 
 def _max_loss(request: AnswerRequest, question: Question) -> Iterator[Violation]:
-    """Refuses a requested loss that would be ignored; a default that would be ignored is fine."""
+    """Refuses a requested `max_loss` that would have no effect. The default may have no effect."""
     reason = _reason_to_read_all(question.read_scope, question.retriever)
     if not 0 <= question.max_loss <= MAX_LOSS:  # NaN too
         yield Violation("max_loss", f"{question.max_loss:g} is not between 0 and {MAX_LOSS:g}")
     elif request.max_loss and reason:
         yield Violation(
-            "max_loss", f"{request.max_loss:g} cannot be used with {reason}, or leave max_loss out"
+            "max_loss", f"{request.max_loss:g} has no effect with {reason}, or leave max_loss out"
         )
 
 
@@ -153,7 +155,7 @@ def _wait_policy(policy: WaitPolicy) -> Iterator[Violation]:
         yield Violation("min_wait_factor", f"{low:g} is more than max_wait_factor, {high:g}")
 
 
-def _heads(ids: tuple[str, ...], defaults: Defaults) -> Iterator[Violation]:
+def _heads(ids: tuple[str, ...], defaults: QuestionDefaults) -> Iterator[Violation]:
     if ids and not defaults.serves_heads:
         yield Violation("heads", "cannot be applied: start the front with --heads STORE")
     else:
@@ -163,7 +165,7 @@ def _heads(ids: tuple[str, ...], defaults: Defaults) -> Iterator[Violation]:
 def _filter(
     text: str, fields: Collection[str] | None
 ) -> tuple[Filter | None, tuple[Violation, ...]]:
-    """The filter of a question, and the violations of its text."""
+    """Parses the filter of a request; returns the filter and its violations."""
     if not text:
         return None, ()
     try:
@@ -180,19 +182,22 @@ def _positions(after: Sequence[Position]) -> Iterator[Violation]:
 
 
 def knows_shards(after: Sequence[Position], partition: Partition) -> bool:
-    """Whether no write is of a half of a shard that is not split yet, as far as is known here."""
+    """Whether `partition` has the shards of all writes.
+
+    It lacks the half of a shard if it does not know yet that the shard was split.
+    """
     return not any(
         part < write.shard for write in after for part in partition.parts_of(write.shard)
     )
 
 
-def present_positions(after: Sequence[Position], partition: Partition) -> tuple[Position, ...]:
-    """The positions in the logs of the shards that there are now.
+def current_positions(after: Sequence[Position], partition: Partition) -> tuple[Position, ...]:
+    """Converts positions in the logs of split shards to positions in the logs of their parts.
 
-    The parts of a shard that was split have its writes under the same numbers. A front that does
-    not know of the split yet waits for the write in the shard as it was.
+    The parts of a split shard have its writes under the same numbers. If `partition` does not know
+    of the split yet, the position stays in the log of the old shard.
 
-    Raises InvalidRequestError if a write is of a shard that the index never had.
+    Raises InvalidRequestError if the index never had the shard of a write.
     """
     sequences: dict[int, int] = {}
     unknown = []

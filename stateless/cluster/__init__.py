@@ -1,1 +1,1 @@
-"""Discovers and polls content nodes, and forms them into one index."""
+"""Discovers and polls content nodes, and builds a cluster that serves one index from them."""

@@ -1,4 +1,4 @@
-"""Explains why a shard has no replica, by the errors of the nodes. Pure."""
+"""Explains by the errors of nodes why a shard has no replica. Pure."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -11,10 +11,10 @@ from winnow.stateless.cluster.node import Node
 def absence_errors(
     shards: Collection[int], nodes: Collection[Node], view: ClusterView
 ) -> dict[int, WinnowError]:
-    """The error of each shard that has no replica.
+    """Returns the error of each of `shards`, which have no replica.
 
-    The error names the failed nodes of the shard. A node whose shard is unknown is listed only if
-    exactly one shard is missing; else it may belong to any of them.
+    The error names the failed nodes of the shard. A failed node whose shards are unknown is named
+    only if exactly one shard is missing, because it might belong to any missing shard.
     """
     if not shards:
         return {}
@@ -43,7 +43,7 @@ def _absence_error(
 
 
 def reasons_of_absence(nodes: Collection[Node], view: ClusterView) -> list[str]:
-    """The reasons why replicas are left out: errors of nodes, then reasons of refusals."""
+    """Returns why replicas are missing: the errors of nodes, then the reasons of refusals."""
     errors = {
         str(error): None
         for node in nodes

@@ -1,6 +1,6 @@
-"""Builds the cluster that is served, and updates it when nodes are added or removed.
+"""Builds the served cluster, and updates it when nodes are added or removed.
 
-Knows nodes and their infos; `membership` decides which of them form an index.
+This module knows nodes and their infos. `membership` decides which of the nodes form an index.
 """
 
 import asyncio
@@ -16,17 +16,18 @@ from winnow.errors import NotLoadedError
 from winnow.stateless.cluster.absence import absence_errors, reasons_of_absence
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.cluster.membership import ClusterView, FrontEncoding, form_view
-from winnow.stateless.cluster.node import Infos, Node, ReplicaAt, lost_replicas
+from winnow.stateless.cluster.node import Node, ReplicaAt, ReplicaInfos, lost_replicas
 from winnow.stateless.metrics import ClusterMetrics
 from winnow.stateless.replicas.joint import JointCalls
 from winnow.stateless.replicas.replicated import ReplicaCondition, ReplicatedSearcher
 
 _log = structlog.get_logger("stateless.cluster.builder")
 OpenJoint = Callable[[Mapping[int, ReplicatedSearcher]], JointCalls | None]
+"""Returns what sends the joint calls of a cluster, or None to call each shard alone."""
 
 
 class ClusterBuilder:
-    """Builds a cluster from the present replicas, and keeps it up to date."""
+    """Builds a cluster from the present replicas, and keeps this cluster up to date."""
 
     def __init__(
         self,
@@ -38,52 +39,53 @@ class ClusterBuilder:
         open_joint: OpenJoint = lambda _: None,
         clock: Clock = time.monotonic,
     ) -> None:
-        """`on_cluster` is called with the first cluster, and with each one of other shards.
-
-        `open_joint` returns the calls for several shards of a cluster; None to call each alone.
+        """`open_shard` opens the searcher of a shard. `on_cluster` is called with the first
+        cluster, and with every cluster that has other shards than the previous one.
         """
         self._clock, self._open_joint = clock, open_joint
         self._encoding, self._open_shard = encoding, open_shard
         self._on_cluster, self._metrics = on_cluster, metrics
         self._shards: dict[int, ReplicatedSearcher] = {}
         self.cluster: Cluster | None = None
-        """The cluster that is served; None before the first one is formed."""
+        """The served cluster; None before the first one is built."""
         self._formed = asyncio.Event()
-        self._accepts_part = False
+        """Is set when the first cluster has been built."""
+        self._accepts_partial = False
+        """Whether an index may be served although shards are missing."""
         self._logged_missing: list[int] | None = None
         self._not_loaded: set[tuple[str, str]] = set()
         """Addresses of nodes that could not load a shard, with the reasons."""
         self._last_updates: dict[int, object] = {}
-        """Last update of each shard, to skip equal ones."""
+        """The last update of each shard, to skip an equal update."""
         self._lost: set[ReplicaAt] = set()
-        self._last: tuple[Infos, Collection[Node]] | None = None
+        self._last: tuple[ReplicaInfos, Collection[Node]] | None = None
         self.view = ClusterView()
 
-    async def ready(self, timeout: float) -> None:
-        """Waits until an index is served: all of it, or any part of it after `timeout` seconds.
+    async def wait_until_serving(self, timeout: float) -> None:
+        """Waits until an index is served. After `timeout` seconds a partial index is enough.
 
-        A front that starts while a shard is down must answer from the other shards.
+        So a front that starts while a shard is down answers from the other shards.
         """
         try:
             async with asyncio.timeout(timeout):
                 await self._formed.wait()
         except TimeoutError:
-            self.accept_part()
+            self.accept_partial_index()
             await self._formed.wait()
 
-    def accept_part(self) -> None:
-        """Serves an index of which shards are missing, now and later."""
-        self._accepts_part = True
+    def accept_partial_index(self) -> None:
+        """Allows serving an index with missing shards, permanently."""
+        self._accepts_partial = True
         if self._last is not None:
             self.update(*self._last)
 
-    def update(self, present: Infos, nodes: Collection[Node]) -> None:
-        """Serves from the replicas in `present`; `nodes` are all nodes."""
+    def update(self, present: ReplicaInfos, nodes: Collection[Node]) -> None:
+        """Updates the cluster to the replicas in `present`. `nodes` are all known nodes."""
         self._last = (present, nodes)
         before, self.view = self.view, form_view(present, self._encoding, self.view)
         self._log_changes(before, nodes)
         infos = self.view.expected()
-        waits = self.cluster is None and not self._accepts_part and not self.view.is_whole
+        waits = self.cluster is None and not self._accepts_partial and not self.view.is_whole
         if waits or infos is None:
             self._log_missing(nodes)
             return
@@ -100,10 +102,10 @@ class ClusterBuilder:
             earlier.shard_infos = infos
 
     def _open_shards(self, shards: Collection[int], *, keep: bool) -> None:
-        """Opens the searchers of shards; `keep`: whether to keep those that are open already."""
+        """Opens the searchers of `shards`. `keep`: whether to keep searchers that are open."""
         before = self._shards
         kept = {shard: before[shard] for shard in before.keys() & shards} if keep else {}
-        # running questions keep the shards that they started with
+        # running questions may still call retired searchers
         for shard, searcher in before.items():
             if shard not in kept:
                 searcher.retire()
@@ -112,12 +114,12 @@ class ClusterBuilder:
         self._last_updates = {}
 
     def conditions(self, shard: int) -> dict[str, ReplicaCondition]:
-        """Condition of each replica of a shard, by address; empty while it is not served."""
+        """The condition of each replica of a shard, by address; empty for an unserved shard."""
         searcher = self._shards.get(shard)
         return searcher.conditions() if searcher is not None else {}
 
     def _update_shards(
-        self, infos: dict[int, ShardInfo], present: Infos, nodes: Collection[Node]
+        self, infos: dict[int, ShardInfo], present: ReplicaInfos, nodes: Collection[Node]
     ) -> None:
         before, self._lost = self._lost, lost_replicas(nodes, present)
         lost: defaultdict[int, set[str]] = defaultdict(set)
@@ -133,17 +135,17 @@ class ClusterBuilder:
         for shard, info in infos.items():
             addresses, error = self.view.replicas[shard], errors.get(shard)
             sequences = {a: present[ReplicaAt(a, shard)].sequence for a in addresses}
-            # while an index is fed, some shard reports a new write at almost every poll
+            # skip unchanged shards: during feeding, nearly every poll reports a write to some shard
             update = addresses, sequences, info.log_id, info.passages, str(error or "")
             if shard not in newly_lost and self._last_updates.get(shard) == update:
                 continue
             self._last_updates[shard] = update
             own = lost.get(shard, ())
             self._shards[shard].update(addresses, error, own, sequences, info.log_id)
-            self._metrics.shard(shard, info.passages, len(addresses))
+            self._metrics.set_shard(shard, info.passages, len(addresses))
 
     def _log_changes(self, before: ClusterView, nodes: Collection[Node]) -> None:
-        """Logs each refused, changed or damaged replica once."""
+        """Logs changes of refusals, of replicas and of shards that could not be loaded."""
         for replica, reason in self.view.refused.items():
             if before.refused.get(replica) != reason:
                 _log.warning(

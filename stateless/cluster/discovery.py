@@ -1,7 +1,7 @@
-"""Discovers content nodes by DNS, and polls each for its shards, health and load.
+"""Discovers content nodes by DNS, and polls each node for its shards, health and load.
 
-Knows targets, nodes and time. Nodes are polled because a health stream does not notice a hung
-process: only a call with a timeout does.
+Nodes are polled because a health stream does not detect a hung process. Only a call with a timeout
+does.
 """
 
 import asyncio
@@ -17,16 +17,16 @@ from winnow.domain.shard import ShardInfo
 from winnow.errors import UnavailableError, WinnowError
 from winnow.resolving import Resolver
 from winnow.searcher import ContentNode, Searcher
-from winnow.stateless.cluster.node import Infos, Node, ReplicaAt, present
+from winnow.stateless.cluster.node import Node, ReplicaAt, ReplicaInfos, present_replicas
 from winnow.stateless.cluster.polling import DiscoverySettings, PollingSchedule
 
 _log = structlog.get_logger("stateless.cluster.discovery")
 _JITTER = 0.2
-"""Share by which the time between polls varies, so that fronts do not poll in step."""
+"""Share by which the time between polls varies, so that fronts do not poll at the same moment."""
 
 
 class Discovery:
-    """Discovers and polls nodes."""
+    """The nodes that were found, with their last replies. `run` discovers and polls nodes."""
 
     def __init__(
         self,
@@ -38,68 +38,74 @@ class Discovery:
         rng: random.Random,
         clock: Clock = time.monotonic,
     ) -> None:
-        """`on_change` is called when a node is added or removed, or its report changes."""
+        """Finds no node yet; see `run`.
+
+        `on_change` is called when a node is added or removed, or when its report changes.
+        """
         self._resolvers, self._open_node, self._on_change = resolvers, open_node, on_change
         self._settings, self._rng = settings, rng
         self._clock, self._schedule = clock, PollingSchedule(clock)
         self.record_request = self._schedule.record_request
-        """Records a question or a write, after which nodes are polled more often."""
+        """Records a question or a write. For a while after that, nodes are polled more often."""
         self.nodes: dict[str, Node] = {}
+        """The nodes by address."""
         self._resolved: dict[str, frozenset[str]] = {}
-        """Addresses by target."""
+        """The last resolved addresses of each target."""
         self._node_lost = asyncio.Event()
-        """Set when the next present node becomes absent."""
+        """Is set when a present node becomes absent, and is then replaced."""
         self._change_failed = False
         """Whether the last call of `on_change` failed."""
 
-    def present(self) -> Infos:
+    def present_replicas(self) -> ReplicaInfos:
         """The last reports of the replicas that may get new calls."""
-        return present(self.nodes.values(), self._settings.max_misses)
+        return present_replicas(self.nodes.values(), self._settings.max_misses)
 
     def info(self, replica: ReplicaAt) -> ShardInfo | None:
-        """Last report of a replica; None if its node was removed, or does not serve it."""
+        """The last report of a replica; None if its node was removed or no longer serves it."""
         node = self.nodes.get(replica.address)
         return node.info(replica.shard) if node is not None else None
 
     def others_reads(self, address: str) -> int:
-        """Number of passages that a node is reading for other fronts; 0 if unknown."""
+        """Number of passages that a node is reading for other fronts; 0 if it is not known."""
         node = self.nodes.get(address)
         return node.others_reads if node is not None else 0
 
     def now(self) -> float:
-        """The present time on the clock of `silence`."""
+        """The current time on the clock of `silence`."""
         return self._clock()
 
     def silence(self, address: str) -> float:
-        """Seconds since the last successful poll of a node began; infinite if it was removed."""
+        """Seconds since the start of the last successful poll of a node; infinite if the node was
+        removed.
+        """
         node = self.nodes.get(address)
         return self._clock() - node.replied_at if node is not None else float("inf")
 
     def searcher(self, replica: ReplicaAt) -> Searcher:
-        """The searcher of a replica; raises UnavailableError if its node was removed."""
-        return self.content(replica.address).searcher(replica.shard)
+        """Returns the searcher of a replica; raises UnavailableError if its node was removed."""
+        return self.content_node(replica.address).searcher(replica.shard)
 
-    def content(self, address: str) -> ContentNode:
-        """The node at an address; raises UnavailableError if it was removed."""
+    def content_node(self, address: str) -> ContentNode:
+        """Returns the node at an address; raises UnavailableError if the node was removed."""
         if address not in self.nodes:
             raise UnavailableError(f"{address}: the node is no longer in the cluster")
         return self.nodes[address].content
 
     async def run(self) -> None:
-        """Discovers and polls nodes until it is cancelled, then closes all nodes."""
+        """Discovers and polls nodes until this task is cancelled. Then closes all nodes."""
         async with asyncio.TaskGroup() as group:
             for resolver in self._resolvers:
                 group.create_task(self._follow(resolver, group))
 
     async def _follow(self, resolver: Resolver, group: asyncio.TaskGroup) -> None:
-        """Resolves one target periodically; a look-up that hangs does not delay other targets."""
+        """Resolves one target periodically. A hung lookup does not delay the other targets."""
         while True:
             node_lost = self._node_lost
             await self._resolve(resolver)
             for address in self._resolved_addresses() - self.nodes.keys():
                 node = self.nodes[address] = self._open_node(address)
                 group.create_task(self._watch(node))
-            # not wait_for, which up to Python 3.11 may swallow a cancellation
+            # not `wait_for`, which may swallow a cancellation up to Python 3.11
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._settings.resolve_every):
                     await node_lost.wait()
@@ -108,7 +114,7 @@ class Discovery:
         return {address for addresses in self._resolved.values() for address in addresses}
 
     async def _resolve(self, resolver: Resolver) -> None:
-        """Resolves a target; keeps its last addresses if that fails."""
+        """Resolves a target. If this fails, the target keeps its last addresses."""
         try:
             self._resolved[resolver.target] = await resolver.addresses()
         except WinnowError as error:
@@ -117,16 +123,16 @@ class Discovery:
             _log.exception("resolving failed unexpectedly", target=resolver.target)
 
     async def _watch(self, node: Node) -> None:
-        """Polls a node until it is neither resolved, nor present, nor has running calls."""
+        """Polls a node until it can be removed; then closes the node."""
         try:
             while await self._poll(node):
                 jitter = 1 + _JITTER * (2 * self._rng.random() - 1)
-                await self._schedule.wait(self._pause(node) * jitter)
+                await self._schedule.wait(self._poll_interval(node) * jitter)
         finally:
             self.nodes.pop(node.address, None)
             await self._close(node)
 
-    def _pause(self, node: Node) -> float:
+    def _poll_interval(self, node: Node) -> float:
         """Seconds until the next poll, unless a request wakes the schedule earlier."""
         poll_every, poll_idle = self._settings.poll_every, self._settings.poll_idle
         needs_watch = node.error is not None or node.busy() or self._change_failed
@@ -135,7 +141,10 @@ class Discovery:
         return max(poll_every, poll_idle)
 
     async def _poll(self, node: Node) -> bool:
-        """Polls a node once; returns whether to poll it again."""
+        """Polls a node once. Returns whether to poll the node again.
+
+        A node that is not resolved, not present and has no running calls is removed.
+        """
         before = self._state(node)
         await self._fetch_report(node)
         is_present = node.is_present(self._settings.max_misses)
@@ -149,7 +158,7 @@ class Discovery:
         return is_kept
 
     def _resolve_now(self) -> None:
-        """Resolves every target immediately: a new node may have replaced the lost one."""
+        """Resolves every target immediately, because a new node may have replaced a lost node."""
         self._node_lost.set()
         self._node_lost = asyncio.Event()
 
@@ -165,7 +174,7 @@ class Discovery:
             node.record_failure(WinnowError(f"{node.address}: invalid reply to a poll: {error}"))
 
     def _report_change(self) -> None:
-        """Calls `on_change`; if that fails, the next poll repeats it."""
+        """Calls `on_change`. If this fails, the next poll calls `on_change` again."""
         try:
             self._on_change()
             self._change_failed = False
@@ -180,5 +189,6 @@ class Discovery:
             _log.exception("closing a node failed unexpectedly", address=node.address)
 
     def _state(self, node: Node) -> tuple[object, ...]:
+        """The state of a node, whose changes are reported: presence, shards and errors."""
         errors = [(shard, str(error)) for shard, error in node.errors()]
         return node.is_present(self._settings.max_misses), node.infos, errors

@@ -1,4 +1,4 @@
-"""The version of the index that is served, including the last write of every shard."""
+"""The version of the served index, which includes the last write of every shard."""
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,10 @@ from winnow.domain.write import Position
 
 
 class IndexVersionName:
-    """A key of everything that an index version depends on. Its hash is computed once."""
+    """The name of an index version: its parts are everything that the version depends on.
+
+    The hash is computed once.
+    """
 
     __slots__ = ("_hash", "_parts")
 
@@ -30,21 +33,21 @@ class IndexVersion:
     """The state of the index that answers depend on."""
 
     name: Hashable | None
-    """Names are equal if rows, writes, models and counts of passages and words are equal.
+    """Name of the version; None if a part of it is unknown.
 
-    None while any of these is unknown.
+    Two names are equal if rows, writes, models, and the counts of passages and words are equal.
     """
     is_confirmed: bool = False
     """Whether every shard has recently reported this version."""
     sequences: Mapping[int, int] = field(default_factory=dict)
-    """Number of the last write, by shard; 0 by default."""
+    """Number of the last write of each shard; a missing shard has no write."""
 
     def includes(self, writes: Iterable[Position]) -> bool:
         """Whether the version is known to include these writes."""
         return all(self.sequences.get(write.shard, 0) >= write.sequence for write in writes)
 
     def matches(self, coverage: Coverage) -> bool:
-        """Whether an answer with this coverage is of exactly these writes."""
+        """Whether an answer with this coverage includes exactly the writes of this version."""
         return all(self.sequences.get(part.shard, 0) == part.sequence for part in coverage.shards)
 
 
@@ -55,22 +58,22 @@ def index_version_of(
     sequences: Mapping[int, int] | None = None,
     words: object = None,
 ) -> IndexVersion:
-    """The version of the index that a cluster serves.
+    """Returns the version of the index that a cluster serves.
 
     Args:
         infos: last report of every shard.
         silences: seconds since the last reply of each replica, by shard. Replicas hold the same
             rows, so one recent reply is enough.
-        max_silence: seconds after its last reply for which a shard is assumed to be unchanged.
-        sequences: numbers of the last known writes by shard, where they are beyond `infos`.
-        words: name of the word counts that questions are weighted by.
+        max_silence: seconds after its last reply during which a shard is assumed to be unchanged.
+        sequences: number of the last known write, for shards whose report may be older.
+        words: name of the word counts that weight questions.
 
     """
     if not infos or not all(info.generation or info.log_id for info in infos.values()):
         return IndexVersion(None)
     min_silences = [min(silences.get(shard, ()), default=float("inf")) for shard in infos]
     latest = {shard: info.sequence for shard, info in infos.items()} | dict(sequences or {})
-    # passages are part of the name because the coverage of an answer counts them
+    # the numbers of passages are in the name because the coverage of answers has them
     parts = ((info.rows, info.passages, latest[shard]) for shard, info in sorted(infos.items()))
     is_confirmed = max(min_silences) <= max_silence
     return IndexVersion(IndexVersionName((*parts, words)), is_confirmed, latest)

@@ -1,8 +1,8 @@
 """Decides which replicas form the index that is served, and which are refused. Pure.
 
-Answers of replicas with other models, passages or rows must never be mixed, so every replica that
-does not match is refused. The served index is replaced only if it lacks shards and another index
-lacks none.
+Answers of replicas with different models, passages or rows must never be mixed, so every replica
+that does not match is refused. The served index is replaced by another index only if it lacks
+shards and the other index is complete.
 """
 
 from collections import Counter
@@ -11,7 +11,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 
 from winnow.domain.partition import Partition, is_number
 from winnow.domain.shard import MAX_FRONTS, MAX_SHARDS, ShardInfo
-from winnow.stateless.cluster.node import Infos, ReplicaAt
+from winnow.stateless.cluster.node import ReplicaAt, ReplicaInfos
 from winnow.stateless.cluster.partitioning import choose_partition, partition_of
 
 _Rows = tuple[str, int, str, str, str]
@@ -19,7 +19,7 @@ _Rows = tuple[str, int, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class FrontEncoding:
-    """The bundle that the front node encodes questions with."""
+    """The bundle with which the front node encodes questions."""
 
     fingerprint: str
     """Fingerprint of the bundle."""
@@ -31,7 +31,7 @@ class FrontEncoding:
 
 @dataclass(frozen=True, slots=True, order=True)
 class IndexIdentity:
-    """The properties that all shards of one index have in common."""
+    """The properties that all shards of one index share."""
 
     index_id: str
     shards: int
@@ -39,31 +39,31 @@ class IndexIdentity:
 
     @classmethod
     def of(cls, info: ShardInfo) -> "IndexIdentity":
-        """The index of a shard."""
+        """Returns the identity of the index that a shard belongs to."""
         return cls(info.index_id, info.shards, info.dimension)
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterView:
-    """The replicas that form the served index, and the refused replicas."""
+    """The replicas that form the served index, and all other replicas with the reasons."""
 
     identity: IndexIdentity | None = None
-    """The index that the replicas form; None if there is none yet."""
+    """The served index; None if no index was found yet."""
     replicas: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    """Addresses of the replicas of every shard of the index; empty for a shard without replica."""
+    """Addresses of the replicas of each shard of the index; empty for a shard without replica."""
     shard_infos: Mapping[int, ShardInfo] = field(default_factory=dict)
-    """Last info of each shard, from its replica with most writes; kept without a replica, too."""
+    """Last info of each shard, from its replica with most writes. It is kept after the last replica
+    is gone.
+    """
     refused: Mapping[ReplicaAt, str] = field(default_factory=dict)
-    """Reasons of refusals."""
+    """The refused replicas, with the reasons."""
     _: KW_ONLY
     unused: Mapping[ReplicaAt, str] = field(default_factory=dict)
-    """Replicas that are in order and not used, because their shard is just being split, with the
-    reasons.
-    """
+    """Replicas that match but are not used because their shard is being split, with the reasons."""
 
     @property
     def partition(self) -> Partition | None:
-        """The shards of the index; None if there is none yet."""
+        """The split of the index into shards; None if no index was found yet."""
         if self.identity is None:
             return None
         return partition_of(self.identity.shards, tuple(self.replicas))
@@ -74,14 +74,14 @@ class ClusterView:
         return self.identity is not None and all(self.replicas.values())
 
     def missing(self) -> list[int]:
-        """The shards without a replica; empty before an index is found."""
+        """The shards without a replica; empty if no index was found yet."""
         return [shard for shard, addresses in self.replicas.items() if not addresses]
 
     def expected(self) -> dict[int, ShardInfo] | None:
-        """The info of every shard, with estimates for shards that never replied.
+        """Returns the info of every shard, with estimates for shards that never replied.
 
-        Each of these gets an equal part of the remaining passages. None if there is no index, or
-        its size is unknown.
+        Each of the latter gets an equal part of the remaining passages. Returns None if no index
+        was found, or if its number of passages is unknown.
         """
         if self.identity is None:
             return None
@@ -104,10 +104,11 @@ class ClusterView:
         return dict(sorted({**self.shard_infos, **estimates}.items()))
 
     def _unseen_passages(self, built: int, unseen: int) -> int:
-        """Number of passages of the `unseen` shards; `built`: passages of the index when built.
+        """Estimates the number of passages of the `unseen` shards together.
 
-        An index that was written to has another size now. A hash spreads its passages evenly, so
-        the other shards have the mean of the known shards.
+        `built` is the number of passages of the built index. After writes this number has changed.
+        Then each unseen shard gets the mean of the known shards, because passages are spread evenly
+        by hash.
         """
         seen = sum(info.passages for info in self.shard_infos.values())
         if any(info.sequence for info in self.shard_infos.values()):
@@ -115,10 +116,10 @@ class ClusterView:
         return max(built - seen, 0)
 
 
-def form_view(present: Infos, encoding: FrontEncoding, served: ClusterView) -> ClusterView:
-    """The view that the present replicas form; `served` is the view before."""
+def form_view(present: ReplicaInfos, encoding: FrontEncoding, served: ClusterView) -> ClusterView:
+    """Returns the view that the present replicas form. `served` is the previous view."""
     refused: dict[ReplicaAt, str] = {}
-    indexes: dict[IndexIdentity, Infos] = {}
+    indexes: dict[IndexIdentity, ReplicaInfos] = {}
     if served.identity is not None:
         indexes[served.identity] = {}
     for replica, info in sorted(present.items()):
@@ -131,9 +132,9 @@ def form_view(present: Infos, encoding: FrontEncoding, served: ClusterView) -> C
     for identity in indexes.keys() - {chosen}:
         for replica, info in indexes[identity].items():
             refused[replica] = (
-                f"{_describe(info)} is of index {info.index_id}, but index "
-                f"{chosen.index_id if chosen else ''} of {chosen.shards if chosen else 0} shards "
-                "is served: list the shards of one index"
+                f"{_describe(info)} belongs to index {info.index_id}, but this front serves index "
+                f"{chosen.index_id if chosen else ''} of {chosen.shards if chosen else 0} shards: "
+                "list only nodes of one index"
             )
     if chosen is None:
         return ClusterView(refused=refused)
@@ -150,8 +151,8 @@ def form_view(present: Infos, encoding: FrontEncoding, served: ClusterView) -> C
     return ClusterView(chosen, replicas, infos, refused, unused=unused)
 
 
-def _partition(identity: IndexIdentity, present: Infos, served: ClusterView) -> Partition:
-    """The shards of an index that questions use."""
+def _partition(identity: IndexIdentity, present: ReplicaInfos, served: ClusterView) -> Partition:
+    """Returns the shards of an index that questions use."""
     owners = {info.shard for info in present.values() if not info.writes_elsewhere}
     numbers = {info.shard for info in present.values()}
     before = served.partition if identity == served.identity else None
@@ -159,10 +160,10 @@ def _partition(identity: IndexIdentity, present: Infos, served: ClusterView) -> 
 
 
 def _group_by_shard(
-    present: Infos, partition: Partition
-) -> tuple[dict[int, Infos], dict[ReplicaAt, str]]:
-    """The replicas of each shard, and the unused replicas with the reasons."""
-    by_shard: dict[int, Infos] = {shard: {} for shard in partition}
+    present: ReplicaInfos, partition: Partition
+) -> tuple[dict[int, ReplicaInfos], dict[ReplicaAt, str]]:
+    """Returns the replicas of each shard, and the unused replicas with the reasons."""
+    by_shard: dict[int, ReplicaInfos] = {shard: {} for shard in partition}
     unused = {}
     for replica, info in present.items():
         if info.shard in partition:
@@ -177,37 +178,38 @@ def _mismatch(info: ShardInfo, encoding: FrontEncoding) -> str | None:
     if info.bundle_fingerprint != encoding.fingerprint:
         return (
             f"{_describe(info)} serves bundle {info.bundle_name} ({info.bundle_fingerprint}), but "
-            f"this front has {encoding.bundle} ({encoding.fingerprint}): start both with "
-            "the same bundle, by the same version"
+            f"this front has {encoding.bundle} ({encoding.fingerprint}): start the node and the "
+            "front with the same bundle and the same version of Winnow"
         )
     if info.dimension != encoding.dimension:
         return (
-            f"{_describe(info)} holds vectors of {info.dimension} values, but this front's have "
-            f"{encoding.dimension}: build the index with this bundle"
+            f"{_describe(info)} holds vectors of {info.dimension} values, but the vectors of this "
+            f"front have {encoding.dimension}: build the index with the front's bundle"
         )
     # a loop over the shards must be short
     if not (0 < info.shards <= MAX_SHARDS and is_number(info.shard, info.shards)):
         return (
-            f"{_describe(info)} is invalid: shards are numbered from 0, and an index has at most "
-            f"{MAX_SHARDS:,}"
+            f"{_describe(info)} is an invalid shard number: numbers start at 0, and an index has "
+            f"at most {MAX_SHARDS:,} shards"
         )
     if info.fronts > MAX_FRONTS:
         return (
-            f"{_describe(info)} is behind {info.fronts} front nodes, which use each other in a "
-            "cycle: correct their --fronts"
+            f"{_describe(info)} is reached through {info.fronts} front nodes, so front nodes use "
+            "each other in a cycle: correct their --fronts"
         )
     return None
 
 
 def _choose_index(
-    indexes: Mapping[IndexIdentity, Infos],
+    indexes: Mapping[IndexIdentity, ReplicaInfos],
     partitions: Mapping[IndexIdentity, Partition],
     served: IndexIdentity | None,
 ) -> IndexIdentity | None:
     """Chooses the index to serve.
 
-    The served index stays, unless it lacks shards and another index lacks none. The first index is
-    the one with most shards present. Ties are settled by name: every front node chooses the same.
+    The served index stays, unless it lacks shards and another index is complete. If no index is
+    served yet, a complete index or else the one with most present shards is chosen. Ties are broken
+    by name, so that every front node chooses the same index.
     """
     if not indexes:
         return None
@@ -224,23 +226,24 @@ def _choose_index(
 
 
 def _select_replicas(
-    present: Infos, served: ShardInfo | None, refused: dict[ReplicaAt, str]
-) -> Infos:
-    """Selects the replicas of one shard with the same rows or log; adds the others to `refused`."""
+    present: ReplicaInfos, served: ShardInfo | None, refused: dict[ReplicaAt, str]
+) -> ReplicaInfos:
+    """Selects replicas of one shard that share rows or a log; adds the others to `refused`."""
     chosen = _choose_rows([info.rows for info in present.values()], served)
     matching = {replica: info for replica, info in present.items() if info.rows == chosen}
     for replica, info in present.items():
         if replica not in matching:
             selected = next(iter(matching.values()))
             refused[replica] = (
-                f"{_describe(info)} has {_describe_rows(info)}, but {_describe_rows(selected)} is "
-                "served: give its replicas the same files, or one log to follow"
+                f"{_describe(info)} has {_describe_rows(info)}, but other replicas serve "
+                f"{_describe_rows(selected)}: give all replicas the same files, or one log to "
+                "follow"
             )
     return matching
 
 
 def _choose_rows(rows_of_nodes: Iterable[_Rows], served: ShardInfo | None) -> _Rows | None:
-    """The served rows while a node holds them, else the rows of most nodes."""
+    """Returns the served rows if a node still holds them, and else the rows of most nodes."""
     counts = Counter(rows_of_nodes)
     if served is not None and served.rows in counts:
         return served.rows

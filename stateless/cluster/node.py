@@ -1,4 +1,4 @@
-"""A content node with its last replies, and the rules of its presence. Does no I/O itself."""
+"""A content node with its last replies, and the rules by which it is present. It does no I/O."""
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
 from typing import NamedTuple
@@ -16,12 +16,12 @@ class ReplicaAt(NamedTuple):
     shard: int
 
 
-Infos = dict[ReplicaAt, ShardInfo]
-"""The last reports of replicas."""
+ReplicaInfos = dict[ReplicaAt, ShardInfo]
+"""The last report of each replica."""
 
 
 class Node:
-    """A content node and its last replies."""
+    """A content node of the front, with its last replies to polls."""
 
     def __init__(
         self,
@@ -41,39 +41,39 @@ class Node:
             close: closes the connection to the node.
             reads: returns the number of passages that the node is reading for this front.
             busy: returns whether a call of this front to the node is running.
-            words: returns the source of the word counts of a shard; None if there is none.
+            words: returns the source of the word counts of a shard, or None.
 
         """
         self.address, self.content, self.close = address, content, close
         self._reads, self.busy, self.words = reads, busy, words
         self.report: NodeReport | None = None
-        """The last successful reply, kept while polls fail."""
+        """The last successful reply, which is kept while polls fail."""
         self._infos: dict[int, ShardInfo] = {}
-        """The shards of the node, by number."""
+        """The last report of each shard of the node, by shard."""
         self.error: WinnowError | None = UnavailableError(f"{address}: has not replied yet")
         """The error of the last poll; None if it succeeded."""
         self.others_reads = 0
         """Number of passages that the node was reading for other fronts at its last reply."""
         self._misses = 0
         self.replied_at = float("-inf")
-        """Time at which the last successful poll began, on the clock of `Discovery`."""
+        """When the last successful poll started, on the clock of `Discovery`."""
 
     @property
     def infos(self) -> tuple[ShardInfo, ...]:
-        """The shards that the node served at its last reply."""
+        """The shards that the node served when it last replied."""
         return self.report.infos if self.report is not None else ()
 
     @property
     def faults(self) -> tuple[ShardFault, ...]:
-        """The shards that the node should have served, and did not, at its last reply."""
+        """The shards that the node should have served but did not when it last replied."""
         return self.report.faults if self.report is not None else ()
 
     def info(self, shard: int) -> ShardInfo | None:
-        """The last report of a shard; None if the node does not serve it."""
+        """The last report of a shard; None if the node does not serve the shard."""
         return self._infos.get(shard)
 
     def errors(self) -> Iterator[tuple[int | None, WinnowError]]:
-        """Yields the errors of the node, each with its shard, or with None if that is unknown."""
+        """Yields pairs of a shard and its error. The shard is None if it is unknown."""
         if self.error is not None:
             known = [*(info.shard for info in self.infos), *(each.shard for each in self.faults)]
             yield from ((shard, self.error) for shard in known or [None])
@@ -81,7 +81,7 @@ class Node:
             yield from ((fault.shard, fault.error) for fault in self.faults)
 
     def record_reply(self, report: NodeReport, started: float = 0.0) -> None:
-        """Records a successful poll that began at the time `started`."""
+        """Records a successful poll that started at the time `started`."""
         self.report, self.error, self._misses, self.replied_at = report, None, 0, started
         self._infos = {info.shard: info for info in reversed(report.infos)}
         reads = max((info.reads_in_hand for info in report.infos), default=0)
@@ -95,8 +95,8 @@ class Node:
     def is_present(self, max_misses: int) -> bool:
         """Whether the node may get new calls.
 
-        It may if it served a shard at its last reply, and fewer than `max_misses` consecutive polls
-        failed since. A node that leaves or refuses connections is absent after one poll.
+        It may if it served a shard when it last replied, and fewer than `max_misses` polls have
+        failed since. A node that leaves or refuses connections is absent after one failed poll.
         """
         refuses = isinstance(self.error, UnavailableError)
         return bool(self.infos) and not refuses and self._misses < max_misses
@@ -107,11 +107,11 @@ class Node:
         return isinstance(self.error, DeadlineExceededError)
 
 
-def present(nodes: Iterable[Node], max_misses: int) -> Infos:
-    """The infos of the replicas that may get new calls.
+def present_replicas(nodes: Iterable[Node], max_misses: int) -> ReplicaInfos:
+    """Returns the last reports of the replicas that may get new calls.
 
     A replica is left out if the last poll of its node failed, and another node with the same rows
-    replied.
+    has replied.
     """
     infos = [(node, i) for node in nodes if node.is_present(max_misses) for i in node.infos]
     confirmed = {info.rows for node, info in infos if node.error is None}
@@ -123,12 +123,12 @@ def present(nodes: Iterable[Node], max_misses: int) -> Infos:
 
 
 def lost_replicas(nodes: Iterable[Node], present: Collection[ReplicaAt]) -> set[ReplicaAt]:
-    """The replicas whose running calls will not be answered: their node is silent, and they are not
-    `present`.
+    """Returns the replicas whose running calls should be given up: their node is silent, and they
+    are not `present`.
 
-    A node that refuses a poll keeps its calls. If it leaves, it finishes them, though it takes no
-    new connection. If it is dead, they fail by themselves: polls and calls share one connection.
-    Calls hang only if the process hangs or the network drops packets.
+    Calls to a node that refuses polls are not given up. A leaving node finishes them, although it
+    refuses new connections. If the node is dead, its calls fail at once, because polls and calls
+    share one connection. Calls hang only if the process hangs or the network drops packets.
     """
     silent = (ReplicaAt(n.address, i.shard) for n in nodes if n.is_silent for i in n.infos)
     return {replica for replica in silent if replica not in present}

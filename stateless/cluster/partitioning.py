@@ -1,6 +1,6 @@
-"""Chooses between a shard that was split and its halves. Pure.
+"""Chooses between a split shard and its halves. Pure.
 
-For a while both are there. Questions use either the shard or both halves, never one of each.
+For a while nodes serve both. Questions use either the shard or its two halves, never a mixture.
 """
 
 from collections.abc import Collection
@@ -15,16 +15,16 @@ def choose_partition(
     handed_over: Collection[int] = (),
     served: Partition | None = None,
 ) -> Partition:
-    """The shards that questions use.
+    """Chooses the shards that questions use.
 
-    Halves are used once all of them are present. A front never goes back from them to their shard:
-    it lacks their writes.
+    Halves are used once both halves of a shard are present. A front never returns from the halves
+    to their shard, because the shard lacks the writes of the halves.
 
     Args:
         built: number of shards that the index was built with.
         present: numbers of the shards that nodes serve.
-        handed_over: shards whose replicas have all handed over their writes.
-        served: the last choice for this index; None without one.
+        handed_over: shards whose replicas have all handed over their writes to the halves.
+        served: the last choice for this index; None if there is none.
 
     """
     before = served.shards if served is not None else ()
@@ -49,5 +49,5 @@ def choose_partition(
 
 @lru_cache(maxsize=8)
 def partition_of(built: int, shards: tuple[int, ...]) -> Partition:
-    """The partition with these shards. Cached: a front needs the same one repeatedly."""
+    """Returns the partition with these shards. It is cached, because a front needs it often."""
     return Partition(built, shards)

@@ -1,7 +1,7 @@
 """The last known write of each shard, from polls, answers and acknowledged writes.
 
-Nodes are polled periodically. A caller whose write was acknowledged must not wait for the next
-poll, least of all after a deletion. Knows numbers and a clock; calls no node.
+Polls alone would be too late: after an acknowledged write, above all a deletion, no answer may lack
+the write until the next poll. This module knows sequence numbers and a clock. It calls no node.
 """
 
 from collections.abc import KeysView
@@ -12,22 +12,28 @@ from winnow.domain.shard import ShardInfo
 from winnow.policy.logs import same_log
 
 MAX_WAIT_FOR_REPLICA = 2.0
-"""Seconds for which questions require an acknowledged write that no node has reported yet: a few
-polls. The replica that took it may have failed, and the others may take long to read the journal.
-Then questions are answered without the write, and their coverage has the last write that counts.
+"""Seconds during which questions require an acknowledged write that no node has reported yet.
+
+This is the time of several polls. After that the replica that took the write has probably failed,
+and the others may need long to read the journal. Then questions are answered without the write, and
+the coverage of their answers names the last write that was included.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class _LastWrite:
     log_id: str
-    """Name of the log that `sequence` counts in; may be empty."""
+    """Name of the log of the write; may be empty."""
     sequence: int
+    """Number of the write."""
     recorded_at: float
 
 
-class Sequences:
-    """The last known writes of all shards of one index. `info` is the last report of a shard."""
+class LastKnownWrites:
+    """The last known writes of all shards of one index.
+
+    The parameter `info` of its methods is the last report of a shard.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -35,31 +41,33 @@ class Sequences:
         self._answered: dict[int, _LastWrite] = {}
         self._changes = 0
         self._log_confirmed_at = float("-inf")
-        """Time by which polls report the log of the last recorded write."""
+        """When polls should have reported the log of the last recorded write."""
 
     @property
     def version(self) -> tuple[int, bool]:
-        """Changes whenever `latest` may return another number for the same info."""
+        """A value that changes whenever `latest` may return another number for the same info."""
         return self._changes, self._clock() < self._log_confirmed_at
 
     @property
     def written_shards(self) -> KeysView[int]:
-        """The shards of which a write was recorded; `required` is 0 for all others."""
+        """The shards with a recorded write. For all other shards `required` is 0."""
         return self._written.keys()
 
     def record_write(self, info: ShardInfo, sequence: int, log_id: str = "") -> None:
         """Records a durable write of a shard.
 
-        It is ignored if `log_id` names another log than `info`: a restored shard has a new log, and
-        replies of the old one may arrive late.
+        The write is ignored if `log_id` names another log than `info`: a restored shard has a new
+        log, and replies about writes of the old log may arrive late.
         """
         self._record(self._written, info, sequence, log_id)
 
     def record_answer(self, info: ShardInfo, sequence: int, log_id: str = "") -> None:
-        """Records that a replica has a write. Another log is ignored, as in `record_write`."""
+        """Records that a replica has a write. A write of another log is ignored, as in
+        `record_write`.
+        """
         last = self._answered.get(info.shard)
         if last and sequence <= last.sequence and info.log_id == last.log_id:
-            return  # the case of nearly every answer
+            return  # fast path: nearly every answer has no new write
         self._record(self._answered, info, sequence, log_id)
 
     def reached(self, info: ShardInfo) -> int:
@@ -67,7 +75,7 @@ class Sequences:
         return max(info.sequence, self._sequence(self._answered, info))
 
     def latest(self, info: ShardInfo) -> int:
-        """Number of the last known write, whether or not a replica has it."""
+        """Number of the last known write, even if no replica is known to have it."""
         return max(self.reached(info), self._sequence(self._written, info))
 
     def required(self, info: ShardInfo) -> int:
@@ -92,7 +100,7 @@ class Sequences:
         write = writes.get(info.shard)
         if write is None:
             return 0
-        # the first write of a shard creates its log, which only the next poll reports
+        # the first write creates the log of the shard, whose name is known after the next poll
         age = self._clock() - write.recorded_at
         is_new_log = not info.log_id and age < MAX_WAIT_FOR_REPLICA
         return write.sequence if is_new_log or write.log_id == info.log_id else 0

@@ -1,6 +1,6 @@
-"""Serves the shards of a front's cluster to other fronts, like a content node.
+"""Serves the shards of a front's cluster to other fronts, as a content node does.
 
-So a front can use other fronts as nodes, and calls few of them, however many shards there are.
+A front that uses other fronts as nodes calls few nodes, even if the index has many shards.
 """
 
 import math
@@ -22,7 +22,9 @@ from winnow.stateless.cluster.node import ReplicaAt
 from winnow.stateless.policy.reading import shard_pace
 
 _MAX_BUSY_PAUSE = 1.0
-"""A front that asks for reports at shorter intervals has requests: an idle front polls seldom."""
+"""Seconds between two reports below which the other fronts are taken to have requests. Idle fronts
+poll less often.
+"""
 
 
 class ServedCluster:
@@ -35,7 +37,7 @@ class ServedCluster:
         open_writer: Callable[[int], CountingShardWriter],
         encoding_fingerprint: str,
     ) -> None:
-        """`open_writer` returns the writer of a shard; `encoding_fingerprint` identifies the
+        """`open_writer` returns the writer of a shard. `encoding_fingerprint` identifies the
         encoder of the vectors.
         """
         self._builder, self._nodes = builder, nodes
@@ -44,13 +46,13 @@ class ServedCluster:
         self._reported_at = -math.inf
 
     def leave(self) -> None:
-        """Makes `report` say that the front is leaving; other calls continue."""
+        """Makes `report` raise LeavingError. Other calls are still served."""
         self._is_leaving = True
 
     async def report(self, deadline: Deadline) -> NodeReport:
-        """Returns the shards that have a replica, and those that a node should serve and does not.
+        """Returns the shards with a replica, and faults of the shards that nodes fail to serve.
 
-        Other fronts may have the rest of the index.
+        Shards that no node has are left out: other fronts may have them.
         """
         if self._is_leaving:
             raise LeavingError("the front node is leaving")
@@ -59,11 +61,11 @@ class ServedCluster:
         known = {shard for node in nodes for shard, _ in node.errors()}
         missing = set(view.missing())
         errors = absence_errors(missing & known, nodes, view)
-        # as a content node reports it: the work of all its shards
+        # the reads of all nodes together, as a content node reports the reads of all its shards
         reads = sum(max((each.reads_in_hand for each in node.infos), default=0) for node in nodes)
         infos = [
             replace(
-                _joined(info, self._replicas(shard)),
+                _merged_info(info, self._replicas(shard)),
                 sequence=cluster.reached_sequence(shard),
                 reads_in_hand=reads,
             )
@@ -81,16 +83,16 @@ class ServedCluster:
     def _replicas(self, shard: int) -> list[ShardInfo]:
         """The last reports of the replicas of a shard.
 
-        The cluster's own report may be older: it is replaced only if a shard has changed.
+        The cluster's info of the shard may be older, because it is replaced only after a change.
         """
         addresses = self._builder.view.replicas.get(shard, ())
         infos = (self._nodes.info(ReplicaAt(address, shard)) for address in addresses)
         return [info for info in infos if info is not None]
 
     def _record_report(self) -> None:
-        """Counts a report as a request if the fronts that use this one have requests.
+        """Records a request if the fronts that use this front have requests.
 
-        They may answer from their caches, and then only poll.
+        They may answer these requests from their caches, and only poll this front.
         """
         now, last = self._nodes.now(), self._reported_at
         self._reported_at = now
@@ -98,12 +100,12 @@ class ServedCluster:
             self._nodes.record_request()
 
     def searcher(self, shard: int | None) -> Searcher:
-        """Returns a shard with its replicas; None stands for the only one."""
+        """Returns the searcher of a shard; None means the only shard."""
         self._nodes.record_request()
         cluster = self._cluster()
         if shard is not None and shard in cluster.split_shards:
             return cluster.split_shards[shard]
-        return cluster.searchers[_number(cluster.shard_infos, shard)]
+        return cluster.searchers[_shard_number(cluster.shard_infos, shard)]
 
     async def retrieve(
         self,
@@ -112,14 +114,14 @@ class ServedCluster:
         shards: Sequence[RequestedShard],
         deadline: Deadline,
     ) -> list[Retrieved | Exception]:
-        """Retrieves from several shards, with few calls to nodes: see `ContentNode`.
+        """Retrieves from several shards by joint calls, as `ContentNode.retrieve` specifies.
 
-        A node that hangs makes only its shards late.
+        If a node hangs, only its shards are late.
         """
         self._nodes.record_request()
         cluster = self._cluster()
         if cluster.joint is None:
-            raise UnavailableError("this front node calls each shard alone")
+            raise UnavailableError("this front node does not support joint calls")
         deadline = deadline.before_reply()
         results = await cluster.joint.retrieve_each(question, depth, shards, deadline)
         for place, requested in enumerate(shards):
@@ -133,9 +135,9 @@ class ServedCluster:
         return join(results, depth)
 
     def writing(self, shard: int | None) -> WritableShard:
-        """Returns a shard that takes writes by any of its replicas that can."""
+        """Returns the writer of a shard, which forwards writes to a replica that takes writes."""
         infos = self._cluster().shard_infos
-        number = _number(infos, shard)
+        number = _shard_number(infos, shard)
         return WritableShard(self._open_writer(number), infos[number], self._encoding)
 
     def _cluster(self) -> Cluster:
@@ -144,15 +146,15 @@ class ServedCluster:
         return self._builder.cluster
 
 
-def _number(infos: Mapping[int, ShardInfo], shard: int | None) -> int:
-    """The number of a shard.
+def _shard_number(infos: Mapping[int, ShardInfo], shard: int | None) -> int:
+    """Returns the number of a shard; None means the only shard.
 
-    Raises IdentityError if none is named and there are several, and UnavailableError if there is no
-    such shard.
+    Raises IdentityError for None if there are several shards, and UnavailableError if the front
+    does not serve the shard.
     """
     if shard is None and len(infos) != 1:
         raise IdentityError(
-            f"this front node serves {len(infos)} shards, and the call names none of them"
+            f"this front node serves {len(infos)} shards, but the call names no shard"
         )
     number = next(iter(infos)) if shard is None else shard
     if number not in infos:
@@ -160,11 +162,11 @@ def _number(infos: Mapping[int, ShardInfo], shard: int | None) -> int:
     return number
 
 
-def _joined(info: ShardInfo, replicas: Sequence[ShardInfo]) -> ShardInfo:
-    """Returns the description of a shard with what depends on all its replicas.
+def _merged_info(info: ShardInfo, replicas: Sequence[ShardInfo]) -> ShardInfo:
+    """Returns `info` with the fields that depend on all replicas of the shard.
 
-    They share its reads. It takes writes if a replica does: of two that claim to, the one with most
-    moves.
+    The replicas share the reads of the shard. The shard takes writes if one of its replicas does.
+    If several replicas claim to take writes, the one with most moves counts.
     """
     if not replicas:
         return info

@@ -1,6 +1,6 @@
 """Reports the state of the cluster to operators.
 
-Knows the served view and the last replies of its nodes; calls no node.
+The report is built from the served view and the last replies of nodes. No node is called.
 """
 
 from collections.abc import Mapping
@@ -16,37 +16,38 @@ from winnow.stateless.cluster.node import Node, ReplicaAt
 from winnow.stateless.replicas.replicated import ReplicaCondition
 
 _EJECTED = "it failed or was slow, and is tried again soon"
-_NEW = "it has just replied, and gets calls soon"
+_NEW = "it has just replied, and will get calls soon"
 _EMPTY = "it has no shard"
 _UNUSED = ReplicaCondition(is_active=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Entry:
-    """A shard of a content node, as of its last reply."""
+    """One shard of a content node, as the node last reported it."""
 
     node: Node
     shard: int | None = None
     """Number of the shard in the served index; None if it is unknown or of another index."""
     info: ShardInfo | None = None
-    """None while the node does not serve the shard."""
+    """The shard's info; None if the node does not serve the shard."""
     error: WinnowError | None
+    """Why the node does not serve the shard; None if it does."""
     is_loading: bool = False
-    """Whether the node replies, and has the error because it loads the shard."""
+    """Whether the node replies, and does not serve the shard because it is still loading."""
     refusal: str = ""
-    """Why the front refused the shard; empty if it did not."""
+    """Why the front refuses the shard; empty if it does not."""
     unused: str = ""
-    """Why the front does not use the shard although it is in order; empty if it does."""
+    """Why the front does not use the matching shard; empty if it does."""
 
 
 class ClusterReporter:
-    """Reports the cluster that is served."""
+    """Reports the state of the served cluster and of all nodes."""
 
     def __init__(self, builder: ClusterBuilder, nodes: Discovery) -> None:
         self._builder, self._nodes = builder, nodes
 
     def report(self) -> ClusterState:
-        """The state of every shard with its replicas, and of the other shards of all nodes."""
+        """Returns the state of every shard with its replicas, and of all other shards of nodes."""
         view, nodes = self._builder.view, sorted(self._nodes.nodes.items())
         infos = view.expected() or {}
         entries = [entry for _, node in nodes for entry in _entries(node, view)]
@@ -100,7 +101,7 @@ class ClusterReporter:
 
 
 def _entries(node: Node, view: ClusterView) -> list[_Entry]:
-    """The shards of a node; one entry without a shard if the node has none."""
+    """Returns an entry for each shard of a node, or one entry without a shard if it has none."""
     entries = []
     for info in node.infos:
         fits = IndexIdentity.of(info) == view.identity and info.shard in view.replicas
@@ -128,7 +129,7 @@ def _entries(node: Node, view: ClusterView) -> list[_Entry]:
 def _state(
     entry: _Entry, serving: set[ReplicaAt], condition: ReplicaCondition
 ) -> tuple[NodeState, str]:
-    """Whether a replica gets calls, and the reason if it does not."""
+    """Returns the state of a replica, and the reason if it gets no calls."""
     if entry.refusal:
         return NodeState.REFUSED, entry.refusal
     if (entry.node.address, entry.shard) in serving:

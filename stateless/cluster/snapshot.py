@@ -1,6 +1,6 @@
 """The last known state of the cluster, for the admission of questions and the cache of answers.
 
-Knows the served view and the last replies of its nodes; calls no node.
+It is computed from the served view and the last replies of nodes. No node is called.
 """
 
 from collections.abc import Callable
@@ -16,11 +16,11 @@ from winnow.stateless.cluster.node import Node
 from winnow.stateless.policy.reading import seconds_per_read
 
 _RECHECK_SHARE = 0.05
-"""Share of `max_silence` after which a version that is not confirmed is built again."""
+"""Share of `max_silence` after which an unconfirmed version is computed again."""
 
 
 class ClusterSnapshot:
-    """The served cluster, as its nodes reported it last."""
+    """The state of the served cluster, as its nodes last reported it."""
 
     def __init__(
         self,
@@ -29,8 +29,8 @@ class ClusterSnapshot:
         max_silence: float,
         words: Callable[[], object] = lambda: (),
     ) -> None:
-        """`max_silence`: seconds after its last reply for which a node is assumed to be unchanged;
-        `words` returns the name of the word counts that questions are weighted by.
+        """`max_silence`: seconds after its last reply during which a node is assumed to be
+        unchanged. `words` returns the name of the word counts that weight questions.
         """
         self._builder, self._nodes, self._max_silence = builder, nodes, max_silence
         self._words = words
@@ -39,13 +39,14 @@ class ClusterSnapshot:
         """The replies from which `_seconds_per_read` was computed."""
         self._index_version = IndexVersion(None)
         self._inputs: tuple[object, ...] = ()
-        """The values from which `_index_version` was built."""
+        """The values from which `_index_version` was computed."""
         self._valid_until = float("-inf")
+        """When `_index_version` must be computed again even if `_inputs` are unchanged."""
 
     def seconds_per_read(self) -> float | None:
-        """Seconds per passage of all nodes together; None if no node has reported any.
+        """Seconds per passage of all nodes together; None if no node has reported its pace.
 
-        Every question needs it, so it is computed again only after a node has replied.
+        Every question needs this value, so it is computed again only after a node has replied.
         """
         replicas, nodes = self._builder.view.replicas, self._nodes.nodes
         replies: list[object] = [replicas, *(node.report for node in nodes.values())]
@@ -66,10 +67,10 @@ class ClusterSnapshot:
         return sum(self._nodes.others_reads(address) for address in addresses)
 
     def index_version(self) -> IndexVersion:
-        """The version of the index.
+        """The version of the served index.
 
-        Every question needs it, so it is built again only after a change, or when a silent node may
-        have changed.
+        Every question needs the version, so it is computed again only after a change, or when a
+        silent node may have changed.
         """
         view, cluster = self._builder.view, self._builder.cluster
         if cluster is None:
@@ -79,10 +80,10 @@ class ClusterSnapshot:
             *(len(self._nodes.nodes), self._words()),
         )
         if not _are_same(inputs, self._inputs) or self._nodes.now() > self._valid_until:
-            self._index_version, self._inputs = self._build(view, cluster), inputs
+            self._index_version, self._inputs = self._compute_version(view, cluster), inputs
         return self._index_version
 
-    def _build(self, view: ClusterView, cluster: Cluster) -> IndexVersion:
+    def _compute_version(self, view: ClusterView, cluster: Cluster) -> IndexVersion:
         infos = view.expected()
         if infos is None or cluster.shard_infos != infos:
             return IndexVersion(None)
@@ -100,17 +101,17 @@ class ClusterSnapshot:
         return version
 
     def record_write(self, shard: int, sequence: int, log_id: str = "") -> None:
-        """Records an acknowledged write to a shard; no cached answer from before it is returned.
+        """Records an acknowledged write to a shard. Cached answers without the write become stale.
 
-        `log_id` is the name of its log; empty if unknown. Call it before the writer gets its reply.
-        Nodes are polled more often for a while then.
+        `log_id` is the name of the log of the write; empty if it is not known. Call this method
+        before the caller of the write gets its reply. For a while nodes are polled more often.
         """
         self._nodes.record_request()
         if self._builder.cluster is not None:
             self._builder.cluster.record_write(shard, sequence, log_id)
 
     def word_sources(self, shard: int) -> list[WordSource]:
-        """The word counts of the replicas of a shard; the replica with most writes is first."""
+        """Returns the word sources of the replicas of a shard, the one with most writes first."""
         addresses = self._builder.view.replicas.get(shard, ())
         nodes = [node for each in addresses if (node := self._nodes.nodes.get(each)) is not None]
         nodes.sort(key=lambda node: _sequence(node, shard), reverse=True)
@@ -128,9 +129,9 @@ def _sequence(node: Node, shard: int) -> int:
 
 
 def _are_same(inputs: tuple[object, ...], before: tuple[object, ...]) -> bool:
-    """Whether nothing changed.
+    """Whether the inputs are unchanged.
 
-    Views and infos are compared by identity: each change replaces them.
+    Views and infos are compared by identity, because each change creates a new object.
     """
     if not before:
         return False

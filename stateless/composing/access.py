@@ -1,4 +1,4 @@
-"""Opens the keys and certificates of a front, and watches their files."""
+"""Opens the key file and the certificates of a front, and watches their files."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass, field
@@ -25,25 +25,27 @@ _log = structlog.get_logger("stateless")
 
 @dataclass(frozen=True, slots=True)
 class FrontAccess:
-    """Protects the servers of a front, and its calls to other nodes."""
+    """The keys and certificates that protect a front's servers and its calls to other nodes."""
 
     security: ServerSecurity
+    """TLS and limits of the front's servers."""
     peers: PeerChannels
+    """Opens channels to other nodes."""
     _: KW_ONLY
     with_key_check: Callable[[Reject], Reject] = lambda reject: reject
-    """Adds the check of keys before another rule that rejects gRPC calls."""
+    """Returns a rule that checks the key of a gRPC call, and then applies the given rule."""
     gate: HeaderGate = field(default_factory=lambda: open_gate)
     """Checks the keys of HTTP requests."""
     tasks: BackgroundTasks = field(default_factory=dict)
-    """Tasks that read changed files again."""
+    """Tasks that reload changed files."""
 
 
 def open_access(settings: FrontSettings, registry: CollectorRegistry) -> FrontAccess:
-    """Reads the key and certificate files of the settings.
+    """Reads the key file and the certificates that the settings name.
 
     Raises:
         CertificateError: a certificate cannot be used.
-        KeyFileError: the keys cannot be read.
+        KeyFileError: the key file cannot be read.
 
     """
     metrics = CertificateMetrics(registry)
@@ -72,7 +74,7 @@ def open_gate(
     calls: int = 1,  # noqa: ARG001
     begun: int = 0,  # noqa: ARG001
 ) -> str:
-    """Allows every call; returns the client key that the caller chose itself."""
+    """Allows every call. Returns the client key, which the caller chose."""
     return client_key.of_metadata(headers)
 
 

@@ -1,4 +1,4 @@
-"""Composes the answering of questions: cluster, admission, cache and answer core."""
+"""Composes the parts that answer questions: cluster, admission, cache and answer core."""
 
 import time
 from functools import partial
@@ -14,7 +14,7 @@ from winnow.stateless.answer.answering import Answerer
 from winnow.stateless.answer.calls import SearchLimits
 from winnow.stateless.answer.core import AnswerCore
 from winnow.stateless.answer.servicer import SERVICE, AnswerServicer, pack
-from winnow.stateless.answer.validation import Defaults
+from winnow.stateless.answer.validation import QuestionDefaults
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.cluster.snapshot import ClusterSnapshot
 from winnow.stateless.composing.cluster import OpenCluster, open_cluster
@@ -33,14 +33,14 @@ _log = structlog.get_logger("stateless")
 def serve_answers(
     front: Front, source: NodeSource, encoder: QuestionEncoder, heads: QuestionHeads | None
 ) -> OpenCluster:
-    """Adds the answer service to the front; it answers once the cluster is formed.
+    """Adds the answer service to the front, which answers once the cluster has been built.
 
-    `heads`: applies heads to questions; None if the front serves no heads.
+    `heads` applies heads to questions; None if the front serves no heads.
     """
 
     def set_cluster(cluster: Cluster) -> None:
         _log.info("index found", shards=len(cluster.shard_infos))
-        core.set_answerer(_answerer(front, encoder, cluster, opened.words.count(cluster)))
+        core.set_answerer(_answerer(front, encoder, cluster, opened.words.statistics_of(cluster)))
 
     opened = open_cluster(front, source, set_cluster)
     pack_thread = FairThreads(1, "packing")
@@ -63,9 +63,9 @@ def serve_answers(
     return opened
 
 
-def _defaults(front: Front, serves_heads: bool) -> Defaults:
+def _defaults(front: Front, serves_heads: bool) -> QuestionDefaults:
     settings = front.settings
-    return Defaults(
+    return QuestionDefaults(
         passages_to_read=settings.passages_to_read,
         answers=settings.answers,
         read_scope=settings.read_scope,
@@ -79,7 +79,7 @@ def _defaults(front: Front, serves_heads: bool) -> Defaults:
 
 
 def _admission(front: Front, snapshot: ClusterSnapshot) -> Admission:
-    """Opens the admission of questions, which may refuse calls before their messages are read."""
+    """Opens the admission of questions, and makes it reject calls early."""
     settings, metrics = front.settings, AdmissionMetrics(front.registry)
 
     def pace() -> float | None:

@@ -13,7 +13,7 @@ from winnow.stateless.cluster.discovery import Discovery
 from winnow.stateless.cluster.membership import FrontEncoding
 from winnow.stateless.cluster.node import ReplicaAt
 from winnow.stateless.cluster.snapshot import ClusterSnapshot
-from winnow.stateless.composing.front import Front, Part
+from winnow.stateless.composing.front import Front, FrontPart
 from winnow.stateless.composing.nodes import NodeSource
 from winnow.stateless.metrics import ClusterMetrics, ReplicaMetrics
 from winnow.stateless.replicas.joint import JointCalls
@@ -22,27 +22,33 @@ from winnow.stateless.replicas.replicated import ReplicatedSearcher
 from winnow.stateless.words.served import ServedWords
 
 _MAX_SILENT_POLLS = 2.5
-"""Number of poll intervals after its last reply for which a node is assumed to be unchanged."""
+"""Number of poll intervals after its last reply during which a node is assumed to be unchanged."""
 _COUNT_EVERY = 1.0
-"""Seconds between two updates of the word counts of shards that were written to."""
+"""Seconds between two updates of the word counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenCluster:
-    """The discovery of nodes, and the cluster that they form."""
+    """The parts that discover nodes and build the cluster."""
 
     nodes: Discovery
+    """Finds and polls the nodes."""
     builder: ClusterBuilder
+    """Builds the cluster from the nodes that were found."""
     snapshot: ClusterSnapshot
+    """What is known of the cluster."""
     words: ServedWords
-    part: Part
+    """Counts the words of the index."""
+    part: FrontPart
+    """Runs all of these."""
 
 
 def open_cluster(
     front: Front, source: NodeSource, on_cluster: Callable[[Cluster], None]
 ) -> OpenCluster:
-    """Opens a cluster, which is discovered once its part runs. `on_cluster` is called with each new
-    cluster.
+    """Opens the parts of a cluster. Its nodes are discovered once its `part` runs.
+
+    `on_cluster` is called with each new cluster.
     """
     settings, manifest = front.settings, front.bundle.manifest
     encoding = FrontEncoding(manifest.fingerprint, manifest.encoder.dimension, manifest.name)
@@ -63,7 +69,7 @@ def open_cluster(
     def open_joint(shards: Mapping[int, ReplicatedSearcher]) -> JointCalls:
         return JointCalls(
             shards,
-            nodes.content,
+            nodes.content_node,
             node_calls,
             policies=policies,
             clock=time.monotonic,
@@ -79,15 +85,15 @@ def open_cluster(
     nodes = Discovery(
         source.resolvers(),
         source.open_node,
-        lambda: builder.update(nodes.present(), nodes.nodes.values()),
+        lambda: builder.update(nodes.present_replicas(), nodes.nodes.values()),
         settings=settings.discovery,
         rng=random.Random(),
     )
     max_silence = _MAX_SILENT_POLLS * settings.poll_every
     snapshot = ClusterSnapshot(builder, nodes, max_silence, lambda: words.name)
     words = ServedWords(snapshot.word_sources, partial(asyncio.sleep, _COUNT_EVERY))
-    part = Part(
-        partial(builder.ready, source.form_timeout),
+    part = FrontPart(
+        partial(builder.wait_until_serving, source.form_timeout),
         {"content nodes": nodes.run, "counts of words": words.run},
     )
     return OpenCluster(nodes=nodes, builder=builder, snapshot=snapshot, words=words, part=part)

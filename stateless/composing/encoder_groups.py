@@ -6,7 +6,7 @@ from collections.abc import Callable
 from winnow.bundle import load_bundle
 from winnow.heads.admission import TextAdmission
 from winnow.stateless.composing.encoders import Encoders, OpenEncoder
-from winnow.stateless.composing.front import Front, Part
+from winnow.stateless.composing.front import Front, FrontPart
 from winnow.stateless.composing.local_heads import LocalHeadsOpener, OpenHeads
 from winnow.stateless.composing.placed_heads import PlacedHeadsOpener
 from winnow.stateless.heads.core import PredictCore
@@ -24,10 +24,10 @@ _SPECIAL = 2
 
 async def open_encoder_groups(
     front: Front, encoders: Encoders, default: OpenEncoder
-) -> tuple[EncoderGroups, Part]:
-    """Opens the default encoder group, on the encoder of questions, and all further groups."""
+) -> tuple[EncoderGroups, FrontPart]:
+    """Opens all encoder groups. The default group uses the encoder of questions, `default`."""
     if not front.settings.serves_heads:
-        return EncoderGroups(), Part()
+        return EncoderGroups(), FrontPart()
     tasks: BackgroundTasks = {}
     open_heads: Callable[[str, OpenEncoder, str], OpenHeads]
     if front.settings.head_servers:
@@ -43,11 +43,11 @@ async def open_encoder_groups(
         heads = open_heads(setting.name, encoder, setting.store)
         groups.append(_open_group(setting.name, encoder, heads))
     opened = EncoderGroups(groups)
-    return opened, Part(opened.warm_up, tasks)
+    return opened, FrontPart(opened.warm_up, tasks)
 
 
 def serve_heads(front: Front, groups: EncoderGroups) -> Predictor:
-    """Adds the head service to the front; without `groups` it refuses every request."""
+    """Adds the head service to the front. Without groups the service refuses all requests."""
     metrics, default_deadline = HeadMetrics(front.registry), front.settings.default_deadline
     predictor = Predictor(groups, metrics)
     admission = TextAdmission(front.settings.max_predictions, metrics)

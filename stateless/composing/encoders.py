@@ -1,4 +1,4 @@
-"""Opens the encoders of a front: in this process, or at an address."""
+"""Opens the encoders of a front: models in this process, or encoder servers."""
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
@@ -22,32 +22,40 @@ from winnow.text.tokenizer import Tokenizer
 
 @dataclass(frozen=True, slots=True)
 class OpenEncoder:
-    """An encoder, shared by questions and heads."""
+    """An encoder that questions and heads share."""
 
     bundle: Bundle
     tokenizer: Tokenizer
     encoder: TextEncoder
     width: int | None
-    """Values of a token state; 0 without states, None if an encoder server has not reported it."""
+    """Number of values of a token state. It is 0 if the encoder returns no states, and None if
+    encoder servers run the model, because they may not be known yet.
+    """
 
 
 class Encoders:
-    """Opens encoders with caches, which share their metrics. The front closes them."""
+    """Opens encoders, each with its own cache. The caches share metrics. The front closes them."""
 
     def __init__(self, front: Front) -> None:
         self._front = front
-        self._watch = CacheMetrics(front.registry, "winnow_front_encoding_cache", "encoded texts")
+        self._cache_metrics = CacheMetrics(
+            front.registry, "winnow_front_encoding_cache", "encoded texts"
+        )
         self.tasks: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {}
         """Tasks that resolve the addresses of encoder servers."""
 
     def open(self, bundle: Bundle, address: str = "") -> OpenEncoder:
-        """Opens the encoder of a bundle; an encoder server at `address` may start later."""
+        """Opens the encoder of a bundle in this process, or the encoder servers at `address`.
+
+        Encoder servers may start later.
+        """
         tokenizer = Tokenizer(bundle.tokenizer)
         if address:
             encoder, width = self._remote(bundle, address), None
         else:
             encoder, width = self._local(bundle, tokenizer)
-        cached = CachedTextEncoder(encoder, self._front.settings.cache_mb * MIB, self._watch)
+        budget = self._front.settings.cache_mb * MIB
+        cached = CachedTextEncoder(encoder, budget, self._cache_metrics)
         self._front.stack.callback(cached.close)
         return OpenEncoder(bundle, tokenizer, cached, width)
 

@@ -7,7 +7,7 @@ from winnow.inference.fair_threads import FairThreads
 from winnow.rpc.server import Server
 from winnow.rpc.service import Listener
 from winnow.stateless.composing.cluster import OpenCluster
-from winnow.stateless.composing.front import Front, Part
+from winnow.stateless.composing.front import Front, FrontPart
 from winnow.stateless.composing.nodes import NodeSource
 from winnow.stateless.feed.admission import FeedAdmission
 from winnow.stateless.feed.core import FeedCore
@@ -28,12 +28,12 @@ from winnow.uninterrupted import to_the_end
 from winnow.v1 import feed_pb2_grpc
 
 _MAX_STREAMS = 128
-"""Limit of concurrent calls on a connection."""
+"""Maximum number of concurrent calls on a connection."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenFeed:
-    """The opened parts of the feeding service: its core, its admission and its encoder."""
+    """The core, the admission and the encoder of the feed service."""
 
     core: FeedCore
     admission: FeedAdmission
@@ -43,10 +43,12 @@ class OpenFeed:
 async def open_feed(
     front: Front, source: NodeSource, cluster: OpenCluster, metrics: FeedMetrics
 ) -> OpenFeed:
-    """Opens the feeding service for the cluster that the front searches; the front closes it."""
+    """Opens the feed service of the cluster that the front searches. The front closes it."""
     settings = front.settings
     encoder = await to_the_end(_open_encoder(front))
-    writers = Writers(lambda: cluster.builder.view, cluster.nodes.present, source.open_writer)
+    writers = Writers(
+        lambda: cluster.builder.view, cluster.nodes.present_replicas, source.open_writer
+    )
     front.stack.push_async_callback(writers.close)
     admission = FeedAdmission(settings.feed_in_hand, metrics)
     front.work.passages = admission
@@ -73,10 +75,10 @@ async def _open_encoder(front: Front) -> FeedEncoder:
     return encoder
 
 
-def serve_feed(front: Front, feed: OpenFeed) -> Part:
-    """Serves feeding on a separate port."""
+def serve_feed(front: Front, feed: OpenFeed) -> FrontPart:
+    """Serves the feed service on a separate port."""
     settings, admission = front.settings, feed.admission
-    # limits apart from those of questions: no question waits behind a passage
+    # the limits are separate from those of questions, so that no question waits for a passage
     server = Server(
         services=[SERVICE],
         interceptor=front.interceptor,
@@ -91,4 +93,4 @@ def serve_feed(front: Front, feed: OpenFeed) -> Part:
     if settings.http_feed:
         operations = feed_operations(feed.core, settings.feed_deadline, admission.refusal)
         front.http_operations.extend(operations)
-    return Part(feed.encoder.warm_up, servers=[Listener(server, settings.feed_listen)])
+    return FrontPart(feed.encoder.warm_up, servers=[Listener(server, settings.feed_listen)])

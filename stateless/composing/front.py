@@ -1,4 +1,4 @@
-"""The collaborators that the parts of a front share, and the server that runs all parts."""
+"""Opens what the parts of a front share, and runs all parts."""
 
 import contextlib
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
@@ -24,23 +24,23 @@ from winnow.stateless.http.call import HttpOperation
 from winnow.stateless.metrics import FrontMetrics
 from winnow.stateless.settings import FrontSettings
 from winnow.stateless.showing.servicer import SERVICE as CLUSTER_SERVICE
-from winnow.stateless.showing.work import Work
+from winnow.stateless.showing.work import FrontWork
 from winnow.stateless.supervision import BackgroundTasks, serve_with_task
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.telemetry.runtimes import RuntimeMetrics
 from winnow.telemetry.tracing.tracer import Tracer
 
 _MIN_STREAMS = 128
-"""Minimum limit of concurrent calls on a connection.
+"""Smallest limit of concurrent calls on a connection.
 
-The limit is twice --max-in-flight if that is more: a client with all of these questions can still
-watch the health and be refused.
+The limit is twice --max-in-flight if this is more. So a client whose questions fill --max-in-flight
+can still watch the health and get refusals.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Front:
-    """The collaborators that all parts of a front share."""
+    """What all parts of a front share: settings, servers, metrics and access."""
 
     settings: FrontSettings
     bundle: Bundle
@@ -50,18 +50,18 @@ class Front:
     interceptor: CallInterceptor
     """Wraps the calls of all servers of the front."""
     services: grpc.aio.Server
-    """Gets the services of all parts."""
+    """The gRPC server to which the parts add their services."""
     server: Server | None
-    """The server of the services; None in a program that calls them directly."""
+    """The server that listens; None in a program that calls the services directly."""
     rejection: EarlyRejection
-    """Refuses calls early, by a rule of each service."""
+    """Refuses calls early, by the rule that each service adds."""
     access: FrontAccess
     """Keys and certificates of the front's servers, and channels to other nodes."""
     stack: contextlib.AsyncExitStack
     """Closes the parts in the reverse order of their opening."""
     http_operations: list[HttpOperation] = field(default_factory=list)
-    """Operations of the parts, if HTTP is served."""
-    work: Work = field(default_factory=Work)
+    """The HTTP operations that the parts have added, which are served if HTTP is enabled."""
+    work: FrontWork = field(default_factory=FrontWork)
     """The parts that report their work in the state of the front."""
 
 
@@ -74,24 +74,26 @@ def _nothing() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """The preparation, tasks and further ports of a part of a front."""
+class FrontPart:
+    """A part of a front: how it is prepared, its background tasks, and its further ports."""
 
     prepare: Prepare = _do_nothing
-    """Awaited before the front is ready, after the parts before it."""
+    """Is awaited before the front is ready, after the earlier parts have been prepared."""
     tasks: BackgroundTasks = field(default_factory=dict)
-    """Tasks that run while the front serves. If one ends, the front ends; see `serve_with_task`."""
+    """Tasks that run while the front serves. If a task ends, the front ends; see
+    `serve_with_task`.
+    """
     servers: Sequence[Listener] = ()
     """Servers on further ports."""
     leave: Callable[[], None] = _nothing
-    """Called when the front begins to leave."""
+    """Is called when the front starts to leave."""
 
 
 @contextlib.asynccontextmanager
 async def open_front(
     settings: FrontSettings, registry: CollectorRegistry, tracer: Tracer
 ) -> AsyncIterator[Front]:
-    """Opens a front without parts; closes the parts at the end."""
+    """Opens a front without parts. Closes all parts that were added at the end of the context."""
     metrics = FrontMetrics(registry)
     bundle = await load_configured_bundle(settings, registry)
     rejection = EarlyRejection()
@@ -115,9 +117,9 @@ async def open_front(
         )
 
 
-async def serve(front: Front, parts: Iterable[Part]) -> None:
-    """Prepares all parts, and serves with their tasks until SIGTERM or SIGINT."""
-    assert front.server is not None  # `open_front` opened it
+async def serve_parts(front: Front, parts: Iterable[FrontPart]) -> None:
+    """Prepares all parts, and runs the servers and tasks until SIGTERM or SIGINT."""
+    assert front.server is not None  # `open_front` has opened the server
     parts = tuple(parts)
 
     async def prepare() -> None:

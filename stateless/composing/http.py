@@ -5,47 +5,50 @@ from winnow.inference.fair_threads import FairThreads
 from winnow.packaged import running_version
 from winnow.rpc.service import Listener
 from winnow.security.serving import http_context
-from winnow.stateless.composing.front import Front, Part
+from winnow.stateless.composing.front import Front, FrontPart
 from winnow.stateless.http.app import application
 from winnow.stateless.http.connection_limiter import ConnectionLimiter, HttpMetrics
-from winnow.stateless.http.docs import docs
-from winnow.stateless.http.endpoint import Edge
+from winnow.stateless.http.docs import docs_routes
+from winnow.stateless.http.endpoint import EndpointContext
 from winnow.stateless.http.hosts import host_check
 from winnow.stateless.http.json_text import JsonText
 from winnow.stateless.http.outer_app import OuterApp
-from winnow.stateless.http.probes import Readiness, probes
+from winnow.stateless.http.probes import Readiness, probe_routes
 from winnow.stateless.http.server import HttpServer
-from winnow.stateless.page.routes import routes
+from winnow.stateless.page.routes import page_routes
 from winnow.telemetry.endpoint import register_process_metrics
 
 
-def serve_http(front: Front) -> Part:
-    """Opens the HTTP server. It serves the operations that parts have added before this call."""
+def serve_http(front: Front) -> FrontPart:
+    """Opens the HTTP server of the front. Call it after all parts have added their operations."""
     settings, registry, gate = front.settings, front.registry, front.access.gate
     metrics, readiness = HttpMetrics(registry), Readiness()
     json_thread = FairThreads(1, "json")
     front.stack.callback(json_thread.close)
     interceptor = front.interceptor
-    edge = Edge(
+    context = EndpointContext(
         gate=gate,
         record_call=interceptor.record_call,
         json=JsonText(json_thread),
         readiness=readiness,
         tracer=interceptor.tracer,
     )
-    extra_routes = probes(readiness, registry, gate)
+    extra_routes = probe_routes(readiness, registry, gate)
     if settings.http_pages:
-        extra_routes += [*docs(front.http_operations, running_version()), *routes()]
+        extra_routes += [*docs_routes(front.http_operations, running_version()), *page_routes()]
     if not settings.metrics_listen:
         register_process_metrics(registry)
     listen_host, needs_keys = Address.parse(settings.http_listen).host, settings.keys is not None
     is_allowed_host = host_check(listen_host, settings.http_hosts, needs_keys)
     app = OuterApp(
-        application(front.http_operations, edge, extra_routes), readiness, is_allowed_host, metrics
+        application(front.http_operations, context, extra_routes),
+        readiness,
+        is_allowed_host,
+        metrics,
     )
     certificates = front.access.security.certificates
     tls = http_context(certificates) if certificates else None
     server = HttpServer(
         app, readiness, ConnectionLimiter(settings.http_connections, metrics), tls=tls
     )
-    return Part(servers=[Listener(server, settings.http_listen)])
+    return FrontPart(servers=[Listener(server, settings.http_listen)])

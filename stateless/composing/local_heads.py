@@ -13,7 +13,7 @@ from winnow.heads.store import open_store
 from winnow.inference.fair_threads import FairThreads
 from winnow.stateless.composing.encoders import OpenEncoder
 from winnow.stateless.composing.front import Front
-from winnow.stateless.heads.encoder_groups import Memory
+from winnow.stateless.heads.encoder_groups import HeadMemory
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +21,16 @@ class OpenHeads:
     """The heads of an encoder group."""
 
     heads: Heads
-    memory: Callable[[], Memory] = Memory
+    memory: Callable[[], HeadMemory] = HeadMemory
     """Returns the memory that the heads take in this process."""
     begin_run: BeginEncoderThreadRun = run_no_heads
-    """Begins a run of heads in the thread that encodes."""
+    """Starts a run of heads in the thread that encodes."""
 
 
 class LocalHeadsOpener:
-    """Opens the heads of encoder groups, with shared threads. The front closes them."""
+    """Opens the heads of encoder groups in this process. All groups share the same threads. The
+    front closes the heads.
+    """
 
     def __init__(self, front: Front) -> None:
         self._stack, self._metrics = front.stack, HeadCacheMetrics(front.registry)
@@ -37,7 +39,7 @@ class LocalHeadsOpener:
         self._stack.callback(self._threads.close)
 
     def open(self, name: str, encoder: OpenEncoder, store: str) -> OpenHeads:
-        """Opens the heads of the encoder group `name`, which are published in `store`."""
+        """Opens the heads in `store` for the encoder group `name`."""
         heads = LocalHeads(
             open_store(store),
             fingerprint=encoder.bundle.manifest.states_fingerprint,
@@ -50,8 +52,8 @@ class LocalHeadsOpener:
         return OpenHeads(heads, partial(_memory, heads), heads.begin_encoder_thread_run)
 
 
-def _memory(heads: LocalHeads) -> Memory:
+def _memory(heads: LocalHeads) -> HeadMemory:
     in_memory = (
         HeadInMemory(each.id, each.version, each.bytes, each.pinned) for each in heads.cached()
     )
-    return Memory(heads.budget_bytes, tuple(in_memory))
+    return HeadMemory(heads.budget_bytes, tuple(in_memory))

@@ -1,4 +1,4 @@
-"""The source of the content nodes of a front: gRPC targets, or shards in its own process."""
+"""Where a front gets its content nodes from: gRPC targets, or shards of the same process."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -18,13 +18,13 @@ from winnow.stateless.words.remote import RemoteWordCounts
 class NodeSource(Protocol):
     """Finds content nodes and opens connections to them.
 
-    Implementations: `RemoteNodes` here; in `winnow.standalone.composing.nodes` shards of this
-    process.
+    `RemoteNodes` implements it for gRPC, and `LocalNode` of `winnow.standalone` for the shards of
+    the same process.
     """
 
     @property
     def form_timeout(self) -> float:
-        """Seconds to wait for all shards before serving a part of them."""
+        """Seconds to wait for all shards before the front serves the shards that it has found."""
 
     def resolvers(self) -> Sequence[Resolver]:
         """Returns the resolvers of the addresses of all content nodes."""
@@ -33,11 +33,11 @@ class NodeSource(Protocol):
         """Opens the content node at an address, for questions."""
 
     def open_writer(self, address: str, index: IndexIdentity, shard: int) -> OpenWriter:
-        """Opens the writer to a shard of the content node at an address."""
+        """Opens a writer to one shard of the content node at an address."""
 
 
 class RemoteNodes:
-    """Content nodes behind gRPC, at the targets of the front's settings."""
+    """The `NodeSource` of content nodes behind gRPC, at the targets of --shards and --fronts."""
 
     def __init__(self, front: Front) -> None:
         self._targets = [*front.settings.shards, *front.settings.fronts]
@@ -50,7 +50,7 @@ class RemoteNodes:
         return [resolver(target) for target in self._targets]
 
     def open_node(self, address: str) -> Node:
-        """Opens a channel, which is closed once the node is dropped and has no call in flight."""
+        """Opens a channel to a node, which is closed once the node was removed and is idle."""
         channel = open_channel(address, self._peers)
         remote = RemoteNode(channel, address)
         return Node(

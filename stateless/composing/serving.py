@@ -8,7 +8,7 @@ from winnow.stateless.composing.cluster import OpenCluster
 from winnow.stateless.composing.encoder_groups import open_encoder_groups, serve_heads
 from winnow.stateless.composing.encoders import Encoders
 from winnow.stateless.composing.feed import open_feed, serve_feed
-from winnow.stateless.composing.front import Front, Part, serve
+from winnow.stateless.composing.front import Front, FrontPart, serve_parts
 from winnow.stateless.composing.http import serve_http
 from winnow.stateless.composing.nodes import NodeSource
 from winnow.stateless.composing.shard_services import open_served_cluster, serve_shards
@@ -19,23 +19,23 @@ from winnow.stateless.heads.questions import QuestionHeads
 
 
 @dataclass(frozen=True, slots=True)
-class FrontParts:
-    """The parts of a front with or without ports."""
+class OpenParts:
+    """The parts that every front has, with or without ports."""
 
-    parts: Sequence[Part]
+    parts: Sequence[FrontPart]
     cluster: OpenCluster | None
-    """None for a front that only predicts."""
+    """The cluster; None for a front that only predicts."""
 
 
 async def open_front_parts(
-    front: Front, source: NodeSource | None, further: Sequence[Part] = ()
-) -> FrontParts:
+    front: Front, source: NodeSource | None, further: Sequence[FrontPart] = ()
+) -> OpenParts:
     """Opens the parts that answer and predict.
 
     Args:
-        front: result of `open_front`.
+        front: front without parts.
         source: source of the content nodes; None for a front that only predicts.
-        further: parts of the process that are prepared first.
+        further: other parts of the process, which are prepared first.
 
     """
     encoders = Encoders(front)
@@ -43,21 +43,22 @@ async def open_front_parts(
     questions = QuestionEncoder(front.bundle, default.tokenizer, default.encoder)
     groups, heads_part = await open_encoder_groups(front, encoders, default)
     predictor = serve_heads(front, groups)
-    parts = [*further, Part(questions.warm_up, encoders.tasks), heads_part]
+    parts = [*further, FrontPart(questions.warm_up, encoders.tasks), heads_part]
     cluster = None
     if source is not None:
         heads = QuestionHeads(predictor, groups.default, questions) if groups.all() else None
         cluster = serve_answers(front, source, questions, heads)
         parts.append(cluster.part)
     serve_showing(front, cluster, groups)
-    return FrontParts(parts, cluster)
+    return OpenParts(parts, cluster)
 
 
 async def serve_front(
-    front: Front, source: NodeSource | None, further: Sequence[Part] = ()
+    front: Front, source: NodeSource | None, further: Sequence[FrontPart] = ()
 ) -> None:
-    """Serves on the ports of the settings until SIGTERM or SIGINT; arguments are those of
-    `open_front_parts`.
+    """Opens all parts of a front, and serves on the ports of its settings until SIGTERM or SIGINT.
+
+    The arguments are those of `open_front_parts`.
     """
     opened = await open_front_parts(front, source, further)
     parts = list(opened.parts)
@@ -72,4 +73,4 @@ async def serve_front(
             parts.append(serve_shards(front, served))
     if settings.http_listen:
         parts.append(serve_http(front))
-    await serve(front, parts)
+    await serve_parts(front, parts)

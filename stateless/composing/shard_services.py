@@ -6,7 +6,7 @@ from winnow.shard_service.feed_servicer import FEED_SERVICE, MAX_WRITE_BYTES, Sh
 from winnow.shard_service.servicer import SERVICE, ShardServicer
 from winnow.stateless.cluster.served_cluster import ServedCluster
 from winnow.stateless.composing.cluster import OpenCluster
-from winnow.stateless.composing.front import Front, Part
+from winnow.stateless.composing.front import Front, FrontPart
 from winnow.stateless.composing.nodes import NodeSource
 from winnow.stateless.feed.forwarding import ForwardingShardWriter
 from winnow.stateless.feed.metrics import FeedMetrics
@@ -15,14 +15,16 @@ from winnow.stateless.feed.writers import Writers
 from winnow.v1 import shard_feed_pb2_grpc, shard_pb2_grpc
 
 _PENDING_MESSAGES = 32
-"""Messages of the maximum size that may be received at the same time."""
+"""Number of messages of the maximum size that may be received at the same time."""
 
 
 def open_served_cluster(
     front: Front, source: NodeSource, cluster: OpenCluster, metrics: FeedMetrics
 ) -> ServedCluster:
-    """The shards of the front as a content node; the front closes their writers."""
-    writers = Writers(lambda: cluster.builder.view, cluster.nodes.present, source.open_writer)
+    """Opens the shards of the front as a content node. The front closes their writers."""
+    writers = Writers(
+        lambda: cluster.builder.view, cluster.nodes.present_replicas, source.open_writer
+    )
     front.stack.push_async_callback(writers.close)
     snapshot = cluster.snapshot
     router = WriteRouter(writers, metrics, record_write=snapshot.record_write)
@@ -34,7 +36,7 @@ def open_served_cluster(
     )
 
 
-def serve_shards(front: Front, served: ServedCluster) -> Part:
+def serve_shards(front: Front, served: ServedCluster) -> FrontPart:
     """Serves the shards of the front on a separate port, without keys."""
     settings = front.settings
     server = Server(
@@ -50,4 +52,4 @@ def serve_shards(front: Front, served: ServedCluster) -> Part:
     shard_feed_pb2_grpc.add_ShardFeedServiceServicer_to_server(
         ShardFeedServicer(served, settings.default_deadline), server.grpc
     )
-    return Part(servers=[Listener(server, settings.shards_listen)], leave=served.leave)
+    return FrontPart(servers=[Listener(server, settings.shards_listen)], leave=served.leave)

@@ -9,18 +9,18 @@ from winnow.stateless.composing.cluster import OpenCluster
 from winnow.stateless.composing.front import Front
 from winnow.stateless.heads.encoder_groups import EncoderGroups
 from winnow.stateless.http.showing import cluster_operations
-from winnow.stateless.showing.core import Names, ShowingCore
+from winnow.stateless.showing.core import FrontVersion, ShowingCore
 from winnow.stateless.showing.servicer import ClusterServicer
 from winnow.v1 import cluster_pb2_grpc
 
 
 def serve_showing(front: Front, cluster: OpenCluster | None, groups: EncoderGroups) -> ShowingCore:
-    """Adds the service that shows the front, its cluster if it has one, and its encoder groups."""
+    """Adds the service that reports the state of the front, its cluster and its encoder groups."""
     manifest = front.bundle.manifest
-    names = Names(running_version(), manifest.name, manifest.fingerprint)
+    version = FrontVersion(running_version(), manifest.name, manifest.fingerprint)
     shown = ClusterReporter(cluster.builder, cluster.nodes).report if cluster else ClusterState
     core = ShowingCore(
-        names,
+        version,
         front.work,
         cluster=shown,
         groups=lambda: [group.info() for group in groups.all()],

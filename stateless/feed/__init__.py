@@ -1,1 +1,1 @@
-"""Feeding: stores and deletes passages while questions are answered."""
+"""The feed service, which stores and deletes passages while questions are answered."""

@@ -1,8 +1,8 @@
-"""Admission of fed passages, apart from that of questions.
+"""Admits fed passages, separately from questions.
 
-Knows how many passages each client has in flight; does not know how they are stored. A request is
-refused while too many passages are in flight, with a time to try again. A stream waits instead: it
-is read no faster than it is stored.
+This module knows how many passages each client has in flight. It does not know how passages are
+stored. While too many passages are in flight, a request is refused with a time to try again. A
+stream waits instead, and is not read meanwhile.
 """
 
 import asyncio
@@ -22,9 +22,9 @@ from winnow.stateless.feed.encoding import PreparedPut
 from winnow.stateless.feed.metrics import FeedMetrics
 
 _CHARACTERS_PER_UNIT = 2_000
-"""A passage with up to this many characters is one unit of work; a longer one is several."""
+"""A passage with up to this many characters is one unit of work. A longer passage is several."""
 _DELETIONS_PER_UNIT = 50
-"""Number of deletions that are one unit of work: they are not encoded."""
+"""Number of deletions in one unit of work. They are cheap, because they are not encoded."""
 _PACE_HALF_LIFE = 5.0
 """Seconds after which the weight of a measured pace has halved."""
 _MIN_RETRY_AFTER, _MAX_RETRY_AFTER = 0.1, 5.0
@@ -32,7 +32,7 @@ _MIN_RETRY_AFTER, _MAX_RETRY_AFTER = 0.1, 5.0
 
 
 def work_of(writes: Sequence[PreparedPut] | Sequence[Deletion]) -> int:
-    """The work of writes, in passages of usual length."""
+    """Returns the work of writes, in passages of usual length."""
     passages = [
         each.write.put.passage
         for each in writes
@@ -45,12 +45,12 @@ def work_of(writes: Sequence[PreparedPut] | Sequence[Deletion]) -> int:
 
 
 class FeedAdmission:
-    """Admits writes while there is room for them, and shares the room fairly among clients."""
+    """Admits writes up to a limit, which clients share fairly."""
 
     def __init__(
         self, max_in_flight: int, metrics: FeedMetrics, clock: Clock = time.monotonic
     ) -> None:
-        """`max_in_flight`: limit of passages in flight."""
+        """`max_in_flight`: maximum number of passages in flight."""
         self._max, self._metrics = max_in_flight, metrics
         shared = LoadSettings()
         self._shares = FairShares(
@@ -65,12 +65,14 @@ class FeedAdmission:
         return self._shares.total
 
     def refusal(self, client: str) -> OverloadedError | None:
-        """The error of a client whose request is refused before it is read; None to read it."""
+        """Returns the error that refuses a client's request before it is read, or None."""
         return None if self._fits(1, client) else self._refuse(1, client)
 
     @contextmanager
     def enter(self, work: int, client: str) -> Iterator[None]:
-        """Counts a request while it is in flight; admits any request while no other is in flight.
+        """Admits a request, and counts its work within the context.
+
+        If nothing is in flight, a request of any size is admitted.
 
         Raises:
             OverloadedError: there is no room, or the request exceeds the client's share.
@@ -85,7 +87,7 @@ class FeedAdmission:
     async def wait_and_enter(
         self, work: int, client: str, deadline: Deadline
     ) -> AsyncIterator[None]:
-        """Waits for room, then counts a message of a stream while it is in flight.
+        """Waits for room for a message of a stream, then counts its work within the context.
 
         Raises:
             OverloadedError: there was no room before the deadline.
@@ -127,8 +129,7 @@ class FeedAdmission:
         seconds = excess * (self._pace.seconds or 0.0)
         wait = min(max(seconds, _MIN_RETRY_AFTER), _MAX_RETRY_AFTER)
         return OverloadedError(
-            f"{are(self.in_flight, 'passage')} being stored, of at most {self._max}, and no client "
-            f"gets more than its share: there is no room for {work} more; try again in "
-            f"{wait:.2f} s",
+            f"{are(self.in_flight, 'passage')} being stored, of at most {self._max}: this client's "
+            f"share has no room for {work} more; try again in {wait:.2f} s",
             wait,
         )

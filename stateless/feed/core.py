@@ -1,7 +1,7 @@
 """The feed core: from passages and deletions to durable writes.
 
-Knows neither gRPC nor HTTP: both convert requests and results. One thread validates and tokenises a
-passage, and another thread encodes it.
+The core knows neither gRPC nor HTTP. Both convert requests and results. One thread validates and
+tokenises passages; the threads of the encoder encode them.
 """
 
 import asyncio
@@ -33,24 +33,25 @@ from winnow.stateless.feed.validation import validate_deletions
 from winnow.telemetry.tracing.span import span
 
 _REPLY_RESERVE = 0.05
-"""Seconds before the deadline at which storing is given up; at most a tenth of the deadline."""
+"""Seconds before the deadline at which storing is given up, but at most a tenth of the time left.
+"""
 _MAX_MESSAGES_IN_FLIGHT = 3
-"""Limit per stream: one message is being stored, and two keep the encoding threads busy."""
+"""Maximum number of messages in flight per stream: one is stored while two are encoded."""
 Fed = TypeVar("Fed", FedPassage, Deletion)
 Ready = TypeVar("Ready", PreparedPut, Deletion)
 Store = Callable[
     [Sequence[Ready], Deadline, str, Collection[str], AwaitTurn], Awaitable[list[WriteResult]]
 ]
 NewDeadline = Callable[[], Deadline]
-"""The deadline of a message that has just arrived."""
+"""Returns the deadline of a message that has just arrived."""
 
 
 async def _no_wait() -> None:
-    """The turn of a request that is not part of a stream: no message is before it."""
+    """The `AwaitTurn` of a request that is not part of a stream: returns immediately."""
 
 
 class FeedCore:
-    """Encodes passages, and stores and deletes them in their shards."""
+    """Encodes and stores passages in their shards, and deletes passages."""
 
     def __init__(
         self,
@@ -64,7 +65,7 @@ class FeedCore:
     ) -> None:
         """`prepare_thread` converts, validates and tokenises requests in their order.
 
-        A megabyte of metadata would block the event loop for too long.
+        In the event loop, a megabyte of metadata would block questions for too long.
         """
         self._encoder, self._unchanged, self._router = encoder, unchanged, router
         self._admission, self._metrics, self._thread = admission, metrics, prepare_thread
@@ -72,19 +73,19 @@ class FeedCore:
     async def put(
         self, passages: Sequence[FedPassage], deadline: Deadline, client: str = ""
     ) -> list[WriteResult]:
-        """Stores passages; returns one result for each, in their order, when all are durable.
+        """Stores passages. Returns when all are durable, with one result for each, in their order.
 
         Args:
-            passages: passages of the caller. Of several with the same id the last one counts.
+            passages: passages of the caller. Of several passages with one id the last counts.
             deadline: deadline of the caller.
             client: key of the caller, for fair sharing; may be empty.
 
         Raises:
             InvalidRequestError: a field breaks a rule; nothing was stored.
             OverloadedError: the front or a shard is overloaded; the error says when to try again.
-            NotWritableError: the index is not set up for writes; says what to change.
+            NotWritableError: the index is not set up for writes; the error says what to change.
             UnavailableError: a shard could not be reached. Some passages may have been stored.
-            DeadlineExceededError: time ran out. Some passages may have been stored.
+            DeadlineExceededError: the deadline passed. Some passages may have been stored.
 
         """
         puts = await self._thread.run(client, partial(self._encoder.prepare, passages))
@@ -95,7 +96,7 @@ class FeedCore:
     async def delete(
         self, deletions: Sequence[Deletion], deadline: Deadline, client: str = ""
     ) -> list[WriteResult]:
-        """Deletes passages; arguments, result and errors are those of `put`."""
+        """Deletes passages. The other arguments, the results and the errors are those of `put`."""
         valid = await self._thread.run(client, partial(validate_deletions, deletions))
         deadline.check("the deletions were validated")
         with self._admission.enter(work_of(valid), client):
@@ -107,9 +108,9 @@ class FeedCore:
         new_deadline: NewDeadline,
         client: str = "",
     ) -> FeedSummary:
-        """Stores passages until the stream ends. The stream is read no faster than it is stored.
+        """Stores passages until the stream ends. Reads the stream no faster than it can store.
 
-        Raises the errors of `put` and of reading. Earlier messages may have been stored.
+        Raises the errors of `put` and of the stream. Earlier messages may have been stored.
         """
         return await self._stream(messages, self._encoder.prepare, self._put, new_deadline, client)
 
@@ -119,7 +120,7 @@ class FeedCore:
         new_deadline: NewDeadline,
         client: str = "",
     ) -> FeedSummary:
-        """Deletes passages until the stream ends; errors are those of `put_stream`."""
+        """Deletes passages until the stream ends. The errors are those of `put_stream`."""
         return await self._stream(messages, validate_deletions, self._delete, new_deadline, client)
 
     async def _stream(
@@ -135,10 +136,10 @@ class FeedCore:
         async def process(message: Sequence[Fed], await_turn: AwaitTurn) -> list[WriteResult]:
             deadline = new_deadline()
             async with AsyncExitStack() as stack:
-                # one thread prepares the messages of a stream in their order
+                # a single thread, so that the messages of a stream are prepared in their order
                 ready = await self._thread.run(client, partial(prepare, message))
                 earlier_ids = stack.enter_context(ids_in_flight.track([each.id for each in ready]))
-                async with admitting:  # or a later message would take the room of an earlier one
+                async with admitting:  # in order: a later message must not take the room first
                     room = self._admission.wait_and_enter(work_of(ready), client, deadline)
                     await stack.enter_async_context(room)
                 return await store(ready, deadline, client, earlier_ids, await_turn)
@@ -154,7 +155,7 @@ class FeedCore:
         earlier_ids: Collection[str] = (),
         await_turn: AwaitTurn = _no_wait,
     ) -> list[WriteResult]:
-        """Encodes and stores the passages that shards lack; see `UnchangedPuts.find`."""
+        """Encodes and stores the passages that change something; see `UnchangedPuts.find`."""
         with self._timed("encode"):
             digests = [each.digest for each in puts]
             unchanged = await self._unchanged.find(digests, deadline, earlier_ids)

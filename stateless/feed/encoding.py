@@ -1,6 +1,6 @@
 """Validates, tokenises and encodes fed passages into writes.
 
-Knows the bundle's models; does not know where writes are stored.
+This module knows the bundle's models. It does not know where writes are stored.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from winnow.stateless.feed.validation import check_tokens, validate_puts
 from winnow.text.tokenizer import Tokenizer
 
 _WARM_UP_LENGTHS = (16, 64, 128)
-"""Lengths in tokens of the warm-up texts, in addition to the maximum length."""
+"""Lengths of the warm-up texts in tokens. One more text has the maximum length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class PreparedPut:
     """
 
     write: Write
-    """The write that stores the passage, still without its vector."""
+    """The write that stores the passage. Its vector is still missing."""
     digest: PassageDigest
     truncated: bool
     """Whether the encoder reads only the beginning of the text."""
@@ -45,7 +45,7 @@ class PreparedPut:
 
 
 class FeedEncoder:
-    """Encodes passages as `winnow index build` does, to the last bit."""
+    """Encodes passages to exactly the vectors that `winnow index build` computes."""
 
     def __init__(self, bundle: Bundle, runtime: Runtime, threads: int, nice: int) -> None:
         """Opens the models, which takes seconds.
@@ -54,7 +54,7 @@ class FeedEncoder:
             bundle: the bundle of the front.
             runtime: the runtime of the encoder.
             threads: number of encoding threads.
-            nice: niceness of these threads; a higher value favours questions.
+            nice: niceness of these threads. A higher value gives questions more priority.
 
         Raises:
             ArtefactError: a model cannot be opened.
@@ -71,7 +71,7 @@ class FeedEncoder:
     def prepare(self, passages: Sequence[FedPassage]) -> list[PreparedPut]:
         """Validates and tokenises the passages of a request.
 
-        It would block the event loop: call it in a thread.
+        Call it in a thread, because it would block the event loop.
 
         Raises:
             InvalidRequestError: a field breaks a rule; the error names every invalid field.
@@ -84,14 +84,14 @@ class FeedEncoder:
     async def encode(self, puts: Sequence[PreparedPut], client: str = "") -> list[Write]:
         """Encodes each passage separately, in threads with a lower priority than questions.
 
-        `client`: key of the caller, for fair sharing of the threads.
+        `client` is the key of the caller, for fair sharing of the threads.
         """
         return await asyncio.gather(
             *(self._pool.run(client, partial(self._encode, each.write)) for each in puts)
         )
 
     async def warm_up(self) -> None:
-        """Encodes texts of several lengths: the first run at a length is slow."""
+        """Encodes texts of several lengths, because the first run at each length is slow."""
         for tokens in (
             *(each for each in _WARM_UP_LENGTHS if each < self._max_tokens),
             self._max_tokens,
@@ -100,7 +100,7 @@ class FeedEncoder:
             await self._pool.run("", partial(self._encoder.encode, (), text))
 
     def close(self) -> None:
-        """Drops the waiting passages, and waits for the threads to end."""
+        """Drops the waiting passages, and waits until the threads have ended."""
         self._pool.close()
 
     def _prepare(self, tokenised: TokenisedPut) -> PreparedPut:

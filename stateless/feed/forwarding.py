@@ -1,4 +1,4 @@
-"""Forwards the writes of another front to a shard of the served cluster."""
+"""Forwards the writes of another front to a shard of this front's cluster."""
 
 from collections.abc import Callable, Sequence
 
@@ -13,7 +13,7 @@ from winnow.stateless.feed.writers import Writers
 
 
 class ForwardingShardWriter:
-    """A `CountingShardWriter` that writes to a replica of a shard, and retries."""
+    """A `CountingShardWriter` that writes to one replica of a shard, and retries failed writes."""
 
     def __init__(
         self,
@@ -22,7 +22,7 @@ class ForwardingShardWriter:
         writers: Writers,
         words: Callable[[int], Sequence[WordSource]],
     ) -> None:
-        """`words` returns the word counts of a shard's replicas, those with most writes first."""
+        """`words` returns a source for each replica of a shard, the one with most writes first."""
         self._shard, self._router, self._writers, self._words = shard, router, writers, words
 
     async def write(self, writes: Sequence[Write], deadline: Deadline) -> list[Written]:
@@ -40,19 +40,19 @@ class ForwardingShardWriter:
     async def find_unchanged(
         self, puts: Sequence[PassageDigest], deadline: Deadline
     ) -> list[Written | None]:
-        """Finds the puts that would change nothing, by the replica that takes writes."""
+        """Asks the replica that takes writes which puts would change nothing."""
         writer = self._writers.writer(self._writers.address(self._shard), self._shard)
         return await writer.find_unchanged(puts, deadline)
 
     async def built_counts(self, deadline: Deadline) -> WordCounts:
-        """Returns the passage count of each word in the index as it was built."""
-        return await self._counted().built_counts(deadline)
+        """Returns the word counts of the whole index when it was built."""
+        return await self._word_source().built_counts(deadline)
 
     async def changes(self, deadline: Deadline) -> WordChanges:
-        """Returns how writes to the shard have changed these counts."""
-        return await self._counted().changes(deadline)
+        """Returns how the writes to this shard have changed the counts since the build."""
+        return await self._word_source().changes(deadline)
 
-    def _counted(self) -> WordSource:
+    def _word_source(self) -> WordSource:
         sources = self._words(self._shard)
         if not sources:
             raise UnavailableError(f"no node serves shard {self._shard} now")

@@ -1,4 +1,4 @@
-"""Metrics of feeding. No label has a value that a caller chooses."""
+"""Metrics of feeding. Callers cannot choose the value of any label."""
 
 from collections.abc import Iterable
 
@@ -29,7 +29,7 @@ class FeedMetrics:
         )
         self.in_hand = make.gauge(
             "winnow_front_feed_passages_in_hand",
-            "Passages being encoded and stored; a long one counts as several",
+            "Passages being encoded and stored; a long passage counts as several",
         )
         self.refusals = make.counter(
             "winnow_front_feed_refusals",

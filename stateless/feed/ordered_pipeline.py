@@ -1,7 +1,7 @@
 """Processes several messages of a stream concurrently, and finishes them in their order.
 
-A message may be encoded while an earlier one is stored, but is never stored first: of two passages
-with the same id the later one counts.
+A message may be encoded while an earlier message is stored, but is never stored before it. So of
+two passages with the same id the later one counts.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from winnow.errors import LeavingError
 Message = TypeVar("Message")
 MessageResult = TypeVar("MessageResult")
 AwaitTurn = Callable[[], Awaitable[None]]
-"""Waits until the previous message is finished; raises its error."""
+"""Waits until the previous message is finished; raises the error of the previous message."""
 
 
 async def ordered_pipeline(
@@ -25,9 +25,9 @@ async def ordered_pipeline(
 ) -> None:
     """Processes messages until the stream ends; reads none while `max_in_flight` are in flight.
 
-    `process` starts when a message is read. `on_result` gets the results in order. The first error
-    of a message or of reading is raised immediately, and cancels the other messages. If anything
-    else cancels `process`, such as closing threads, LeavingError is raised.
+    `process` starts when a message has been read. `on_result` gets the results in order. The first
+    error, of a message or of the stream, is raised immediately and cancels the other messages. If
+    something else cancels `process`, such as a closing thread pool, LeavingError is raised.
     """
     slots = asyncio.Semaphore(max_in_flight)
     previous: asyncio.Task[None] | None = None
@@ -38,7 +38,7 @@ async def ordered_pipeline(
         except asyncio.CancelledError as error:
             if _is_cancelled():
                 raise
-            # a TaskGroup takes a cancelled task for a successful one
+            # a TaskGroup would ignore a cancelled task
             raise LeavingError("the node is leaving") from error
         await await_turn()
         on_result(result)
@@ -56,12 +56,12 @@ async def ordered_pipeline(
 
 
 def _is_cancelled() -> bool:
-    """Whether this task was cancelled itself, not only a future that it awaits."""
+    """Whether the current task itself was cancelled, and not only a future that it awaits."""
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0
 
 
 async def _await_task(task: "asyncio.Task[Any] | None") -> None:
     if task is not None:
-        await asyncio.wait([task])  # cancelling this task does not cancel the awaited one
+        await asyncio.wait([task])  # does not cancel `task` if this wait is cancelled
         task.result()

@@ -1,4 +1,4 @@
-"""A shard behind gRPC, as a `ShardWriter`."""
+"""Writes to a shard over gRPC, as a `ShardWriter`."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
@@ -20,18 +20,20 @@ from winnow.rpc.status import error_of_node
 from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc
 
 MAX_BATCH_BYTES = 240 * KIB
-"""Limit of the bytes of all writes in a message. It leaves room for the other fields in a node's
-limit of messages, and is more than the largest valid write.
+"""Maximum size of all writes in a message, in bytes.
+
+It leaves room for the other fields of the largest message that a node accepts, and is more than the
+largest valid write.
 """
 _WRITES_PER_YIELD = 50
-"""Number of writes that are converted before the event loop runs: tenths of a millisecond."""
+"""Number of writes that are converted before other tasks run. They take tenths of a millisecond."""
 _FIELD_OVERHEAD_BYTES = 8
 """Bytes of the tag and the length of a write in its message."""
 Reply = TypeVar("Reply")
 
 
 class RemoteShardWriter:
-    """Writes to a shard on a content node; sends deadlines and request ids with each call."""
+    """Writes to a shard of a content node. Each call sends the deadline and the request id."""
 
     def __init__(
         self,
@@ -42,8 +44,9 @@ class RemoteShardWriter:
         shard: int,
         fingerprint: str,
     ) -> None:
-        """`fingerprint` identifies the encoder of the vectors. The node refuses writes for another
-        index, shard or encoder.
+        """`fingerprint` identifies the encoder of the vectors.
+
+        The node refuses writes whose index, shard or fingerprint differs from its own.
         """
         self._stub = shard_feed_pb2_grpc.ShardFeedServiceStub(channel)
         self.address = address
@@ -56,9 +59,9 @@ class RemoteShardWriter:
         """Number of running calls."""
 
     async def write(self, writes: Sequence[Write], deadline: Deadline) -> list[Written]:
-        """Stores writes in their order, in several messages if they exceed one.
+        """Stores writes in their order, in several messages if they do not fit into one.
 
-        If a message fails, the earlier messages stay stored.
+        If a message fails, the writes of earlier messages stay stored.
         """
         written: list[Written] = []
         with self._counted():
@@ -77,7 +80,9 @@ class RemoteShardWriter:
     async def find_unchanged(
         self, puts: Sequence[PassageDigest], deadline: Deadline
     ) -> list[Written | None]:
-        """Finds the puts that change nothing; an older node without this call finds none."""
+        """Finds the puts that would change nothing. An older node, which lacks this call, finds
+        none.
+        """
         passages = convert.digests_to_messages(puts)
         request = shard_feed_pb2.FindUnchangedRequest(**self._target_fields, passages=passages)
         with self._counted():
@@ -119,7 +124,7 @@ async def _batches(writes: Sequence[Write]) -> AsyncIterator[list[shard_feed_pb2
     batch: list[shard_feed_pb2.EncodedWrite] = []
     size = 0
     for count, write in enumerate(writes, start=1):
-        # one at a time: a few long passages fill a batch, which is sent before the next conversion
+        # convert one write at a time, so that a full batch is sent before the next conversion
         (message,) = convert.writes_to_messages([write])
         message_size = message.ByteSize() + _FIELD_OVERHEAD_BYTES
         if batch and size + message_size > MAX_BATCH_BYTES:

@@ -1,4 +1,4 @@
-"""`winnow.v1.FeedService`: converts requests, calls the feed core, converts results."""
+"""Serves `winnow.v1.FeedService`: converts requests, calls the feed core, converts results."""
 
 from collections.abc import AsyncIterator
 from functools import partial
@@ -16,17 +16,17 @@ from winnow.v1 import feed_pb2, feed_pb2_grpc
 
 SERVICE = "winnow.v1.FeedService"
 MAX_MESSAGE_BYTES = 1 << 20
-"""Limit of the bytes of a message: 100 passages of 1500 words, or fewer longer ones."""
+"""Maximum size of a message, in bytes: 100 passages of 1500 words, or fewer longer passages."""
 MAX_PENDING_BYTES = 64 * MAX_MESSAGE_BYTES
-"""Limit of the bytes of all messages that are being received."""
+"""Maximum size of all messages that are being received, in bytes."""
 
 
 class FeedServicer(feed_pb2_grpc.FeedServiceServicer):
     """Serves the feed core over gRPC."""
 
     def __init__(self, core: FeedCore, default_deadline: float) -> None:
-        """`default_deadline`: seconds for a call without a deadline, and the limit for each message
-        of a stream.
+        """`default_deadline`: deadline in seconds of a call whose caller sets none, and maximum
+        deadline of each message of a stream.
         """
         self._core, self._default_deadline = core, default_deadline
 
@@ -64,13 +64,13 @@ class FeedServicer(feed_pb2_grpc.FeedServiceServicer):
         return deadline_of(context, self._default_deadline)
 
     def _message_deadline(self, context: Any) -> Deadline:
-        """The deadline of a message that has just arrived: a stream may last for hours."""
+        """Returns the deadline of a message that has just arrived in a long stream."""
         remaining = deadline_of(context, self._default_deadline).left()
         return Deadline.after(min(remaining, self._default_deadline))
 
 
 def reject_without_room(admission: FeedAdmission) -> Reject:
-    """Returns a rule that refuses requests before they are read. Streams wait for room instead."""
+    """Returns a rule that refuses calls before their messages are read; streams wait instead."""
 
     def reject(method: str, metadata: Metadata) -> WinnowError | None:
         if not method.startswith(f"/{SERVICE}/") or method.endswith("Stream"):

@@ -1,6 +1,6 @@
 """Sends each write to its shard, and retries failed attempts.
 
-Knows the writers by shard; does not know how they send a write.
+This module knows the writer of each shard. It does not know how a writer sends a write.
 """
 
 import asyncio
@@ -43,18 +43,16 @@ class WriteRouter:
         sleep: Sleep = asyncio.sleep,
         record_write: RecordWrite = lambda _shard, _sequence, _log_id: None,
     ) -> None:
-        """`record_write` is called with the last durable write of a shard, before the caller gets
-        its result.
-        """
+        """`record_write` gets the last durable write of a shard, before `store` returns."""
         self._writers, self._metrics = writers, metrics
         self._sleep, self._record_write = sleep, record_write
 
     async def store(self, writes: Sequence[Write], deadline: Deadline) -> list[StoredWrite]:
-        """Stores writes, in each shard in their order. Returns when all are durable.
+        """Stores writes, which each shard stores in their order. Returns when all are durable.
 
         Raises:
-            WinnowError: at least one write was not stored by the deadline. Others may have been
-                stored; the caller may send all of them again.
+            WinnowError: at least one write was not stored before the deadline. Others may have been
+                stored. The caller may send all of them again.
 
         """
         results = _Results()
@@ -94,10 +92,10 @@ class WriteRouter:
     async def store_in_shard(
         self, shard: int, writes: Sequence[Write], deadline: Deadline
     ) -> list[Written] | WinnowError:
-        """Stores the writes of one shard, which all belong to it.
+        """Stores writes that all belong to one shard.
 
-        Returns a failure: it must not cancel other shards. It is an UnavailableError if the shard
-        was split: its halves take the writes.
+        Returns a failure as an error, because an exception would cancel the writes to other shards.
+        If the shard was split meanwhile, this is an UnavailableError; the halves take the writes.
         """
         attempt = 0
         tried: list[str] = []
@@ -111,7 +109,7 @@ class WriteRouter:
                     written = await writer.write(writes, deadline)
             except WinnowError as error:
                 attempt += 1
-                wait = _pause(error, attempt, deadline)
+                wait = _retry_wait(error, attempt, deadline)
                 if wait is None:
                     return error
             else:
@@ -126,28 +124,28 @@ class WriteRouter:
 
 
 class _WasSplitError(UnavailableError):
-    """The shard was split since its writes were sent."""
+    """The shard was split after its writes had been sent."""
 
 
 @dataclass(slots=True)
 class _Results:
-    """The results of the writes of a call."""
+    """The results of one call of `WriteRouter.store`."""
 
     stored: dict[int, StoredWrite] = field(default_factory=dict)
     """The outcome of each stored write, by its index in the call."""
     failures: dict[int, WinnowError] = field(default_factory=dict)
     """The error of each failed shard."""
-    lost: int = 0
+    uncertain: int = 0
     """Number of writes that may not be stored."""
 
     def add_failure(self, shard: int, error: WinnowError, writes: int) -> None:
-        """Adds the error of a shard, which lost some writes."""
+        """Adds the error of a shard, and the number of its writes that may not be stored."""
         self.failures[shard] = error
-        self.lost += writes
+        self.uncertain += writes
 
 
-def _pause(error: WinnowError, attempt: int, deadline: Deadline) -> float | None:
-    """Seconds before the next attempt; None if it would fail, too, or time runs out."""
+def _retry_wait(error: WinnowError, attempt: int, deadline: Deadline) -> float | None:
+    """Seconds to wait before the next attempt; None if the error must not be retried."""
     if isinstance(error, OverloadedError):
         return retry_delay(attempt, deadline.left(), error.retry_after)
     if isinstance(error, UnavailableError) and not isinstance(error, NotLoadedError):
@@ -156,18 +154,18 @@ def _pause(error: WinnowError, attempt: int, deadline: Deadline) -> float | None
 
 
 def _raise_if_failed(results: _Results, total: int) -> None:
-    """Raises the error of a failed shard, with the number of writes that all failed shards lost."""
+    """Raises the error of one failed shard, with the number of writes that may not be stored."""
     for kind in (*_ERROR_ORDER, WinnowError):
         for shard, error in sorted(results.failures.items()):
             if isinstance(error, kind):
-                lost = f"{results.lost} of {many(total, 'write')} may not be stored"
-                lead = f"{lost}: shard {shard}: "
+                uncertain = f"{results.uncertain} of {many(total, 'write')} may not be stored"
+                lead = f"{uncertain}: shard {shard}: "
                 reworded = _with_message(error, f"{lead}{error}")
                 raise reworded.with_public(f"{lead}{error.public or error}") from error
 
 
 def _with_message(error: WinnowError, message: str) -> WinnowError:
-    """An error of the same kind with another message."""
+    """Returns an error of the same class with another message."""
     if isinstance(error, OverloadedError):
         return OverloadedError(message, error.retry_after)
     return next((kind(message) for kind in _ERROR_ORDER if isinstance(error, kind)), error)

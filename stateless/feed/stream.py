@@ -1,4 +1,4 @@
-"""The state of one feeding stream: ids in flight, and the outcomes of its writes."""
+"""The state of one feeding stream: its ids in flight, and the outcomes of its writes."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
@@ -8,14 +8,17 @@ from winnow.domain.write import FeedSummary, Outcome, Position, WriteResult
 
 
 class IdsInFlight:
-    """Counts the ids of passages that messages of a stream are writing."""
+    """Counts the passage ids that the messages of a stream are writing."""
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
 
     @contextmanager
     def track(self, ids: Collection[str]) -> Iterator[frozenset[str]]:
-        """Counts the ids of the next message; yields those that earlier messages are writing."""
+        """Counts the ids of the next message within the context.
+
+        Yields those of its ids that earlier messages are still writing.
+        """
         own = set(ids)
         earlier = frozenset(each for each in own if self._counts[each])
         self._counts.update(own)

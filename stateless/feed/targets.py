@@ -1,7 +1,7 @@
 """Chooses the node that takes the writes of a shard. Pure.
 
-A write has to reach every replica of a shard, or replicas would give different answers. Replicas of
-one journal read each write from it, so any of them may take a write.
+A write must reach every replica of a shard, or replicas would give different answers. Replicas that
+follow one journal read every write from this journal, so any of these replicas may take a write.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -10,7 +10,7 @@ from winnow.errors import NotWritableError, UnavailableError
 from winnow.journal.journal import JOURNAL
 
 UNREAD_JOURNAL = JOURNAL
-"""Log id of a node that follows a journal, and has not read it yet."""
+"""Log id of a node that follows a journal, but has not read from the journal yet."""
 
 
 def choose_target(
@@ -22,22 +22,22 @@ def choose_target(
     *,
     moving: Collection[str] = (),
 ) -> str:
-    """The address of the node that takes the writes of a shard.
+    """Returns the address of the node that takes the writes of a shard.
 
     Args:
         shard: number of the shard.
-        replicas: addresses that get questions.
-        logs: log id of each node with this shard, by address; `UNREAD_JOURNAL` if unread. Nodes
-            that get no questions now count, too: later they would lack the writes.
-        tried: addresses of failed attempts; the address with the fewest is chosen.
+        replicas: addresses of the replicas that get questions.
+        logs: log id of each node with this shard, by address, or `UNREAD_JOURNAL`. Nodes that get
+            no questions now are included: if they got questions later, they would lack the writes.
+        tried: address of each failed attempt. An address with fewer failed attempts is preferred.
         preferred: address that took the last writes.
-        moving: addresses of nodes with a copy of a moving shard whose writes another node takes.
+        moving: addresses of nodes with a copy of a moving shard that do not take its writes.
 
     Raises:
-        UnavailableError: no node serves the shard, none has begun to follow its journal, or it
-            is just being handed over.
-        NotWritableError: its replicas do not follow one journal. Without a journal, each of several
-            nodes would continue its own copy of the log.
+        UnavailableError: no node serves the shard, no replica has begun to follow the journal, or
+            the shard is being handed over to another node.
+        NotWritableError: the shard has several replicas that do not follow one journal. Each of
+            them would continue its own copy of the log.
 
     """
     if not replicas:
@@ -62,7 +62,7 @@ def _check_same_journal(shard: int, log_of: Mapping[str, str]) -> None:
         replicas = f"shard {shard} has {len(log_of)} replicas"
         problem = (
             "share no log, so a write would reach only one of them: serve each shard by one "
-            "node, or have them follow a journal (--journal)"
+            "node, or make the replicas follow a journal (--journal)"
         )
         error = NotWritableError(f"{replicas} ({', '.join(sorted(log_of))}) that {problem}")
         raise error.with_public(f"{replicas} that {problem}")

@@ -1,11 +1,10 @@
-"""Finds puts that change nothing before they are encoded: shards compare digests.
+"""Finds puts that change nothing before they are encoded. Shards compare their digests.
 
-A shard compares a put with every write that was acknowledged before, as if the put were stored at
-that moment. The call with the put began earlier and ends later, so writes of other callers in
-between count as later writes. An id that the same call or stream writes twice is not compared: its
-earlier write may not be stored yet, and the later one has to count.
+A shard compares a put with all acknowledged writes. The result is as if the put had been stored at
+that moment: later writes of other callers still count. An id that the same call or stream writes
+twice is not compared, because its earlier write may not be stored yet and the later one must count.
 
-The vector of an unchanged put would equal the stored one: it depends only on title, text and
+The vector of an unchanged put would equal the stored vector: it depends only on title, text and
 encoder, and a shard refuses digests of another encoder.
 """
 
@@ -21,25 +20,25 @@ from winnow.stateless.feed.storing import RecordWrite, StoredWrite
 from winnow.stateless.feed.writers import Writers
 
 _TIME_SHARE = 0.25
-"""Share of the remaining time for shards. Puts that are not compared in time are encoded."""
+"""Share of the remaining time for comparing. Puts that are not compared in time are encoded."""
 
 
 class UnchangedPuts:
-    """Asks shards which puts contain passages that they already store."""
+    """Asks shards which puts contain passages that are already stored."""
 
     def __init__(
         self, writers: Writers, record_write: RecordWrite = lambda _shard, _sequence, _log_id: None
     ) -> None:
-        """`record_write` is called with the last write that a shard compared with."""
+        """`record_write` is called with the last write of a shard in which a put was unchanged."""
         self._writers, self._record_write = writers, record_write
 
     async def find(
         self, puts: Sequence[PassageDigest], deadline: Deadline, earlier_ids: Collection[str] = ()
     ) -> list[StoredWrite | None]:
-        """Returns for each put its outcome if it changes nothing; None if it has to be stored.
+        """Returns for each put its outcome if it changes nothing, or None if it must be stored.
 
         `earlier_ids`: ids that earlier messages of the same stream are writing. Errors of shards
-        are ignored here: storing raises them.
+        are ignored, because storing would raise them again.
         """
         results: list[StoredWrite | None] = [None] * len(puts)
         until = deadline.earlier(deadline.left() * (1 - _TIME_SHARE))
@@ -51,7 +50,7 @@ class UnchangedPuts:
     def _comparable(
         self, puts: Sequence[PassageDigest], earlier_ids: Collection[str]
     ) -> dict[int, list[int]]:
-        """The indices of the puts that are compared, by shard; empty while there is no index."""
+        """The indices of the puts that can be compared, by shard; empty without any shard."""
         try:
             partition = self._writers.partition
         except WinnowError:

@@ -1,4 +1,4 @@
-"""Validates requests that feed passages. Pure."""
+"""Validates feeding requests. Pure."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -15,9 +15,9 @@ MAX_PASSAGES = 100
 MAX_DELETIONS = 1_000
 """Maximum number of deletions in a request."""
 MAX_TOKENS = 14_000
-"""Maximum number of tokens of a text: its write has to fit into a message.
+"""Maximum number of tokens of a text, so that its write fits into a message.
 
-A character may become several tokens.
+The number of characters does not limit tokens enough: a character may become several tokens.
 """
 Fed = TypeVar("Fed", FedPassage, Deletion)
 
@@ -34,13 +34,13 @@ def validate_puts(passages: Sequence[FedPassage]) -> list[Put]:
 
 
 def validate_deletions(deletions: Sequence[Deletion]) -> list[Deletion]:
-    """Validates the deletions of a request; errors are those of `validate_puts`."""
+    """Validates the deletions of a request. The errors are those of `validate_puts`."""
     _check("deletions", deletions, MAX_DELETIONS, deletion_violations)
     return list(deletions)
 
 
 def check_tokens(counts: Iterable[int]) -> None:
-    """Raises InvalidRequestError with every text that has too many tokens."""
+    """Raises InvalidRequestError that names every text with too many tokens."""
     raise_if_any(
         [
             Violation(
@@ -62,7 +62,7 @@ def _check(
     if not items:
         raise_if_any([Violation(field, f"is empty: send 1 to {max_items}")])
     if len(items) > max_items:
-        problem = f"has {len(items)}, at most {max_items} are allowed: send several requests"
+        problem = f"has {len(items)} items, at most {max_items} are allowed: send several requests"
         raise_if_any([Violation(field, problem)])
     raise_if_any(
         [

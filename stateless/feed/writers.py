@@ -1,6 +1,6 @@
-"""The writers of the shards of the served index, opened when they are first needed.
+"""Opens the writers of the shards of the served index when they are first needed.
 
-Uses the same cluster view as questions; does not know the protocol of a writer.
+This module uses the same cluster view as questions. It does not know the protocol of a writer.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -17,46 +17,47 @@ from winnow.stateless.feed.targets import UNREAD_JOURNAL, choose_target
 
 @dataclass(frozen=True, slots=True)
 class OpenWriter:
-    """A connection to a node that takes writes."""
+    """A writer of one shard, and the connection to its node."""
 
     writer: ShardWriter
     busy: Callable[[], bool]
     """Returns whether calls are running."""
     close: Callable[[], Awaitable[None]]
+    """Closes the connection."""
 
 
-Open = Callable[[str, IndexIdentity, int], OpenWriter]
-"""Opens a writer: `open_(address, index, shard)`."""
+WriterOpener = Callable[[str, IndexIdentity, int], OpenWriter]
+"""Opens a writer: `open_writer(address, index, shard)`."""
 _Key = tuple[str, IndexIdentity, int]
 
 
 class Writers:
-    """Writers of the shards of the index that is served."""
+    """The writers of the shards of the served index."""
 
     def __init__(
         self,
         view: Callable[[], ClusterView],
         present: Callable[[], Mapping[ReplicaAt, ShardInfo]],
-        open_: Open,
+        open_writer: WriterOpener,
     ) -> None:
-        """`view` returns the current cluster view, and `present` the last reports of the present
-        replicas.
+        """`view` returns the current cluster view. `present` returns the last report of each
+        replica that replies.
         """
-        self._view, self._present, self._open = view, present, open_
+        self._view, self._present, self._open_writer = view, present, open_writer
         self._opened: dict[_Key, OpenWriter] = {}
         self._last_address: dict[int, str] = {}
-        """Address that took the last writes, by shard."""
+        """The address that took the last writes of each shard."""
 
     @property
     def partition(self) -> Partition:
-        """The shards of the index; raises UnavailableError if none has been found yet."""
+        """The split of the index into shards; raises UnavailableError before a shard was found."""
         partition = self._view().partition
         if partition is None:
             raise UnavailableError("no shard of the index has been found yet: try again")
         return partition
 
     def address(self, shard: int, tried: Sequence[str] = ()) -> str:
-        """The address of the node that takes the writes of a shard; see `choose_target`."""
+        """Returns the address of the node that takes the writes of a shard; see `choose_target`."""
         view = self._view()
         index = view.identity.index_id if view.identity else ""
         infos = {
@@ -73,20 +74,20 @@ class Writers:
             },
             tried,
             self._last_address.get(shard, ""),
-            moving=_not_owners(infos),
+            moving=_non_owners(infos),
         )
 
     def writer(self, address: str, shard: int) -> ShardWriter:
-        """The writer to the shard of a node that `address` has just returned."""
+        """Returns the writer of a shard on the node whose address `address` has just returned."""
         identity = self._view().identity
-        assert identity is not None  # it has replicas
+        assert identity is not None  # an index without an identity has no replicas
         key = (address, identity, shard)
         if key not in self._opened:
-            self._opened[key] = self._open(*key)
+            self._opened[key] = self._open_writer(*key)
         return self._opened[key].writer
 
     def record_success(self, address: str, shard: int) -> None:
-        """Records that the node has stored writes of the shard: it gets the next ones, too."""
+        """Records that a node has stored writes of a shard: it gets the next writes, too."""
         self._last_address[shard] = address
 
     async def close_unused(self) -> None:
@@ -96,7 +97,7 @@ class Writers:
         for key, opened in list(self._opened.items()):
             address, identity, shard = key
             is_unused = identity != view.identity or (address, shard) not in serving
-            # another call may have closed it while this one waited
+            # another call may have closed this connection during an `await` here
             if is_unused and not opened.busy() and key in self._opened:
                 del self._opened[key]
                 await opened.close()
@@ -106,11 +107,11 @@ class Writers:
             await self._opened.popitem()[1].close()
 
 
-def _not_owners(infos: Mapping[str, ShardInfo]) -> list[str]:
-    """The addresses of copies of a shard whose writes another node takes.
+def _non_owners(infos: Mapping[str, ShardInfo]) -> list[str]:
+    """Returns the addresses of nodes with a copy of a moving shard that do not take its writes.
 
-    Nodes report at different moments, so both may claim to be the owner for a moment. Then the node
-    that got the shard last is the owner.
+    Nodes report at different moments, so two nodes may seem to take the writes. Then the node that
+    got the shard last takes them.
     """
     moves = max((info.moves for info in infos.values() if not info.writes_elsewhere), default=0)
     return [

@@ -1,6 +1,6 @@
 """The predict core: from texts to predictions.
 
-Knows neither gRPC nor HTTP: both convert requests, call `predict`, and convert results.
+The core knows neither gRPC nor HTTP. Both convert requests, call `predict` and convert results.
 """
 
 import asyncio
@@ -33,8 +33,8 @@ from winnow.telemetry.tracing.span import span
 from winnow.text.tokenizer import Tokens
 
 _REPLY_RESERVE = 0.02
-"""Seconds before the deadline at which late texts and heads are given up; at most a tenth of the
-deadline.
+"""Seconds before the deadline at which late texts and heads are given up, but at most a tenth of
+the time left.
 """
 
 
@@ -67,7 +67,7 @@ class PredictCore:
                 unknown head.
             OverloadedError: too many texts are in flight; the error says when to try again.
             UnavailableError: this front serves no heads.
-            WinnowError: no head could be applied to any text; it is the first head's error.
+            WinnowError: every head failed on every text. This is the first error.
 
         """
         started = time.perf_counter()
@@ -82,7 +82,10 @@ class PredictCore:
         return PredictionReply(tuple(results), group.name, timings)
 
     def groups(self, name: str = "") -> list[EncoderGroupInfo]:
-        """The encoder group `name`, or all groups if it is empty; raises NotFoundError."""
+        """Describes the encoder group `name`, or all groups if `name` is empty.
+
+        Raises NotFoundError if the group is unknown.
+        """
         chosen = [self._groups.find(name)] if name else self._groups.all()
         return [group.info() for group in chosen]
 
@@ -106,7 +109,7 @@ class PredictCore:
         )
         reserve = min(_REPLY_RESERVE, deadline.left() / 10)
         until, ids = deadline.earlier(reserve), valid.head_ids
-        # a separate queue: the client's question must not wait behind its sixteen texts
+        # a separate queue: a question of this client must not wait behind its sixteen texts
         queue = f"{client}:predict"
         async with asyncio.TaskGroup() as running:
             tasks = [
@@ -125,7 +128,7 @@ class PredictCore:
         client: str,
         timings: PredictTimings,
     ) -> TextPrediction:
-        """Predicts for one text. Its failure does not fail the other texts."""
+        """Predicts for one text. If it cannot be encoded, the other texts are not affected."""
         with span("text"), group.begin_run(ids, heads_deadline(deadline)) as run:
             try:
                 encoded = await encode(group, text, tokens, deadline, client, run.run)

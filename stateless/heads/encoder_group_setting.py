@@ -1,4 +1,4 @@
-"""Parses the setting of a further encoder group: NAME=BUNDLE,STORE, or NAME=BUNDLE. Pure."""
+"""Parses a value of --rings: NAME=BUNDLE,STORE or NAME=BUNDLE. Pure."""
 
 import re
 from collections.abc import Iterable
@@ -13,10 +13,11 @@ _GROUP_START = re.compile(rf"{_NAME}=.*")
 
 @dataclass(frozen=True, slots=True)
 class EncoderGroupSetting:
-    """The locations of an encoder group's bundle and heads."""
+    """A further encoder group, as a value of --rings sets it."""
 
     name: str
     bundle: Path
+    """Directory of the bundle that has the group's encoder."""
     store: str
     """Store of the group's heads, a directory or a URL; empty if the heads run on head servers."""
 
@@ -33,7 +34,7 @@ class EncoderGroupSetting:
 
 
 def join_split_groups(parts: Iterable[str]) -> list[str]:
-    """Joins the parts of encoder groups, after a list was split at every comma."""
+    """Joins values that were split at their own comma, as a comma also separates values."""
     groups: list[str] = []
     for part in parts:
         if groups and not _GROUP_START.fullmatch(part):

@@ -1,4 +1,4 @@
-"""Encoder groups: each has an encoder and the heads that were trained on it."""
+"""Encoder groups. Each group has an encoder, and the heads that were trained on this encoder."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -13,12 +13,13 @@ from winnow.text.encoder import OnEncoded, TextEncoder, TextEncoding
 from winnow.text.tokenizer import Tokenizer, Tokens
 
 _MAX_INLINE_CHARACTERS = 500
-"""Longer texts are tokenised in a thread; this length takes less than half a millisecond."""
+"""Longer texts are tokenised in a thread. Texts of this length take less than half a millisecond.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedText:
-    """A text with its tokens and its encoding; heads return spans of these tokens."""
+    """A text with its tokens and its encoding. Heads return spans of these tokens."""
 
     text: str
     tokens: Tokens
@@ -29,11 +30,13 @@ class EncodedText:
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
-    """Memory of the heads that run in this process."""
+class HeadMemory:
+    """The memory of an encoder group's heads that run in this process."""
 
     budget_bytes: int = 0
+    """Maximum memory for heads, in bytes; 0 if no heads run in this process."""
     heads: tuple[HeadInMemory, ...] = ()
+    """The heads in memory."""
 
 
 class EncoderGroup:
@@ -48,11 +51,21 @@ class EncoderGroup:
         encoder: TextEncoder,
         max_tokens: int,
         heads: Heads,
-        memory: Callable[[], Memory] = Memory,
+        memory: Callable[[], HeadMemory] = HeadMemory,
         begin_run: BeginEncoderThreadRun = run_no_heads,
     ) -> None:
-        """`max_tokens`: limit of the tokens of a text, without special tokens; `begin_run` begins a
-        run of heads in the thread that encodes.
+        """Creates a group.
+
+        Args:
+            name: name of the group.
+            fingerprint: fingerprint of the encoder.
+            tokenizer: tokenises texts for the encoder.
+            encoder: encodes texts.
+            max_tokens: maximum number of tokens of a text, without special tokens.
+            heads: applies the heads.
+            memory: returns the memory of heads that run in this process.
+            begin_run: starts a run of heads in the thread that encodes a text.
+
         """
         self.name, self.fingerprint, self.heads = name, fingerprint, heads
         self.begin_run = begin_run
@@ -60,7 +73,9 @@ class EncoderGroup:
         self._memory = memory
 
     async def tokenise(self, texts: Sequence[str]) -> list[Tokens]:
-        """Tokenises texts completely; long texts in a thread, to keep the event loop free."""
+        """Tokenises texts without truncating them. Long texts are tokenised in a thread, so that
+        the event loop stays free.
+        """
         if sum(map(len, texts)) <= _MAX_INLINE_CHARACTERS:
             return self._tokenise(texts)
         return await asyncio.to_thread(self._tokenise, texts)
@@ -68,18 +83,18 @@ class EncoderGroup:
     async def encode(
         self, text: str, tokens: Tokens, client: str = "", on_encoded: OnEncoded | None = None
     ) -> EncodedText:
-        """Encodes the first tokens of a text; `client` and `on_encoded` are for the encoder."""
+        """Truncates and encodes a text. `client` and `on_encoded` are passed to the encoder."""
         kept = tokens.first(self._max_tokens)
         encoding = await self._encoder.encode(kept.ids, client, on_encoded)
         return EncodedText(text, kept, encoding, len(tokens) > self._max_tokens)
 
     def info(self) -> EncoderGroupInfo:
-        """The name, fingerprint and heads in memory of the encoder group."""
+        """Describes the encoder group: its name, its fingerprint and its heads in memory."""
         memory = self._memory()
         return EncoderGroupInfo(self.name, self.fingerprint, memory.budget_bytes, memory.heads)
 
     async def warm_up(self) -> None:
-        """Encodes texts of several lengths: the first run at a length is slow."""
+        """Encodes texts of several lengths, because the first run at each length is slow."""
         await self._encoder.warm_up(self._max_tokens)
 
     def _tokenise(self, texts: Sequence[str]) -> list[Tokens]:
@@ -87,10 +102,10 @@ class EncoderGroup:
 
 
 class EncoderGroups:
-    """Encoder groups by name; the first one is the default."""
+    """The encoder groups of a front, by name. The first group is the default."""
 
     def __init__(self, groups: Sequence[EncoderGroup] = ()) -> None:
-        """`groups`: empty if the front serves no heads.
+        """`groups` is empty if the front serves no heads.
 
         Raises:
             WinnowError: two groups have the same name.
@@ -107,13 +122,16 @@ class EncoderGroups:
 
     @property
     def default(self) -> EncoderGroup:
-        """The encoder group of requests that name none; raises UnavailableError without groups."""
+        """The encoder group of requests that name no group.
+
+        Raises UnavailableError if the front serves no heads.
+        """
         if not self._groups:
             raise UnavailableError("this front serves no heads: start it with --heads STORE")
         return next(iter(self._groups.values()))
 
     def find(self, name: str) -> EncoderGroup:
-        """The encoder group `name`, or the default group if it is empty.
+        """The encoder group `name`, or the default group if `name` is empty.
 
         Raises:
             NotFoundError: the group is unknown; the error names the known groups.
@@ -127,7 +145,7 @@ class EncoderGroups:
         return self._groups[name] if name else default
 
     def get(self, name: str) -> EncoderGroup | None:
-        """The encoder group `name`; None if it is unknown."""
+        """The encoder group `name`; None if the group is unknown."""
         return self._groups.get(name)
 
     def all(self) -> list[EncoderGroup]:

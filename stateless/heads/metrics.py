@@ -1,4 +1,4 @@
-"""Metrics of predictions. No label has a value that a caller chooses."""
+"""Metrics of predictions. Callers cannot choose the value of any label."""
 
 from prometheus_client import CollectorRegistry
 
@@ -22,7 +22,7 @@ _RESULTS: tuple[tuple[type[WinnowError], str], ...] = (
 
 
 class HeadMetrics:
-    """Metrics of the predictions of a front."""
+    """Metrics of the predictions that a front node makes."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         make = MetricFactory(registry)
@@ -48,11 +48,11 @@ class HeadMetrics:
         )
 
     def count_prediction(self, failure: WinnowError | None) -> None:
-        """Counts the result of a head on a text; `failure`: None if it was applied."""
+        """Counts the result of a head on one text; `failure` is None if the head was applied."""
         self._predictions.labels(_result(failure)).inc()
 
     def observe(self, timings: PredictTimings) -> None:
-        """Observes the timings of a request."""
+        """Records the timings of a request."""
         for stage in STAGES:
             self._stage.labels(stage).observe(getattr(timings, stage))
 

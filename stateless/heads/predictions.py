@@ -1,4 +1,4 @@
-"""Builds the predictions that callers get: labels, entities in whole words, or a failure."""
+"""Builds the predictions that callers get: labels, entities of whole words, or a failure."""
 
 from collections.abc import Iterable, Sequence
 
@@ -32,7 +32,7 @@ Offsets = Sequence[tuple[int, int]]
 
 
 def prediction_of(text: EncodedText, applied: Applied) -> HeadPrediction:
-    """The prediction of a head that was applied to a text, or its failure."""
+    """Returns the prediction of a head that was applied to a text, or the head's failure."""
     prediction = applied.prediction
     if prediction is None:
         return failed_prediction(applied.head, applied.failure or no_result_error(applied.head))
@@ -51,7 +51,7 @@ def prediction_of(text: EncodedText, applied: Applied) -> HeadPrediction:
 
 
 def failed_prediction(head: str, error: WinnowError) -> HeadPrediction:
-    """The result of a head that failed. It hides the names of stores and files from callers."""
+    """Returns the result of a head that failed, without names of stores and files."""
     if isinstance(error, NotFoundError):
         error = NotFoundError(f"there is no head {quoted(head)} in this encoder group")
     if not isinstance(error, _PUBLIC_ERRORS):
@@ -61,20 +61,20 @@ def failed_prediction(head: str, error: WinnowError) -> HeadPrediction:
 
 
 def no_result_error(head: str) -> UnavailableError:
-    """The error of a head without a result. It is a bug in the code that applied the head."""
+    """Returns the error of a head without a result, which is a bug in the code that applied it."""
     return UnavailableError(f"head {head} returned no result")
 
 
 def failed_predictions(ids: Sequence[str], error: WinnowError) -> tuple[HeadPrediction, ...]:
-    """The same failure for each head."""
+    """Returns the result of several heads that failed for the same reason."""
     return tuple(failed_prediction(each, error) for each in ids)
 
 
 def entities(text: str, offsets: Offsets, spans: Iterable[TokenSpan]) -> tuple[Entity, ...]:
-    """The entities of `text` at these spans of its tokens, extended to whole words.
+    """Returns the entities of `text` at these spans of its tokens, extended to whole words.
 
     Raises:
-        UnavailableError: a span is beyond the tokens of the text: the head read another text.
+        UnavailableError: a span is outside the tokens of the text, so the head read another text.
 
     """
     return to_entities(text, [_characters(offsets, span) for span in spans])
@@ -83,6 +83,7 @@ def entities(text: str, offsets: Offsets, spans: Iterable[TokenSpan]) -> tuple[E
 def _characters(offsets: Offsets, span: TokenSpan) -> LabelledSpan:
     if not 0 <= span.first < span.last <= len(offsets):
         raise UnavailableError(
-            f"the head returned tokens {span.first} to {span.last} of a text of {len(offsets)}"
+            f"the head returned a span of tokens {span.first} to {span.last}, but the text has "
+            f"{len(offsets)} tokens"
         )
     return offsets[span.first][0], offsets[span.last - 1][1], span.label, span.score

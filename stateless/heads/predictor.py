@@ -1,6 +1,6 @@
-"""Applies heads to one text, each to the token states of its encoder group.
+"""Applies heads to one text, each to the token states from the encoder of its group.
 
-Knows encoder groups and encoded texts; does not know whether the text is a question.
+This module knows encoder groups and encoded texts. It does not know whether a text is a question.
 """
 
 import asyncio
@@ -30,11 +30,11 @@ from winnow.text.tokenizer import Tokens
 
 _log = structlog.get_logger("stateless")
 _RESULT_RESERVE = 0.05
-"""Share of the remaining time in which the predictions are collected."""
+"""Share of the remaining time that is kept for collecting the predictions."""
 
 
 class Predictor:
-    """Applies heads to texts."""
+    """Applies heads to texts, also heads that have moved to another encoder group."""
 
     def __init__(self, groups: EncoderGroups, metrics: HeadMetrics) -> None:
         self._groups, self._metrics = groups, metrics
@@ -48,10 +48,10 @@ class Predictor:
         client: str,
         applied_before: Sequence[Applied] = (),
     ) -> tuple[HeadPrediction, ...]:
-        """The predictions of a text that `group` has encoded, in the order of `ids`.
+        """Returns the predictions for a text that `group` has encoded, in the order of `ids`.
 
-        Never raises: a head that cannot be applied before the deadline has a failure as its result.
-        `applied_before`: heads that were applied already.
+        Never raises. The result of a head that fails or is late is a failure. `applied_before` has
+        the heads that were already applied.
         """
         known_ids = {each.head for each in applied_before}
         remaining = [each for each in ids if each not in known_ids]
@@ -75,7 +75,7 @@ class Predictor:
         deadline: Deadline,
         client: str,
     ) -> dict[str, HeadPrediction]:
-        """Predictions of heads that moved to another group of this front, without failures."""
+        """Applies heads that moved to another group of this front; leaves failed heads out."""
         moved: defaultdict[str, list[str]] = defaultdict(list)
         for each in applied:
             if each.moved_to and each.moved_to != group.name:
@@ -91,7 +91,7 @@ class Predictor:
 
 
 def heads_deadline(deadline: Deadline) -> Deadline:
-    """An earlier deadline for heads, so that a late head does not fail the others."""
+    """Returns an earlier deadline for heads, so that a late head does not fail the others."""
     return deadline.earlier(max(deadline.left(), 0.0) * _RESULT_RESERVE)
 
 
@@ -103,7 +103,9 @@ async def encode(
     client: str,
     on_encoded: OnEncoded | None = None,
 ) -> EncodedText:
-    """Encodes a text by the encoder of `group`; `on_encoded` may be called in the encoder's thread.
+    """Encodes a text with the encoder of `group`.
+
+    `on_encoded` may be called in the thread of the encoder.
 
     Raises:
         WinnowError: the text could not be encoded before the deadline.

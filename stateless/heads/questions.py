@@ -1,6 +1,6 @@
-"""Applies heads to the encoding of a question while shards are searched.
+"""Applies heads to the encoding of a question while the shards are searched.
 
-An answer never waits long for heads, and never fails because of them.
+Heads never delay an answer for long, and never make it fail.
 """
 
 import asyncio
@@ -22,23 +22,24 @@ from winnow.stateless.heads.predictor import Predictor
 _log = structlog.get_logger("stateless")
 _Predictions = tuple[HeadPrediction, ...]
 _MAX_SECONDS = 1.0
-"""Limit of the time for heads, even if the deadline is later: a hung store must not delay answers.
-Heads get this deadline, too: finished heads do not wait for others.
+"""Maximum seconds for heads, so that a hung store cannot delay answers.
+
+Each head gets this deadline, so that the results of finished heads do not wait for late heads.
 """
 
 
 class QuestionHeads:
-    """Applies heads to questions."""
+    """Applies the heads that questions name."""
 
     def __init__(self, predictor: Predictor, group: EncoderGroup, encoder: QuestionEncoder) -> None:
-        """`encoder` encodes questions. It shares the group's cache, so nothing is encoded twice."""
+        """`encoder` must share the cache of `group`, so that no question is encoded twice."""
         self._predictor, self._group, self._encoder = predictor, group, encoder
 
     @contextmanager
-    def begin(
+    def start_predicting(
         self, question: Question, tokens: TokenisedQuestion, deadline: Deadline, client: str
     ) -> Iterator[Awaitable[_Predictions]]:
-        """Starts applying the heads of a question; leaving the context cancels them."""
+        """Starts applying the heads of a question. Leaving the context cancels this."""
         task = asyncio.create_task(self._predict(tokens, question.heads, deadline, client))
         try:
             yield task

@@ -1,4 +1,4 @@
-"""`winnow.v1.HeadService`: converts requests, calls the predict core, converts results."""
+"""Serves `winnow.v1.HeadService`: converts requests, calls the predict core, converts results."""
 
 from typing import Any
 
@@ -10,16 +10,16 @@ from winnow.v1 import head_pb2, head_pb2_grpc
 
 SERVICE = "winnow.v1.HeadService"
 MAX_MESSAGE_BYTES = 160 * 1024
-"""Limit of the bytes of a message: 16 texts of 2000 characters of 4 bytes, and 32 head ids."""
+"""Maximum size of a message, in bytes: 16 texts of 2000 characters of 4 bytes, and 32 head ids."""
 MAX_PENDING_BYTES = 256 * MAX_MESSAGE_BYTES
-"""Limit of the bytes of all messages that are being received; most of them are questions."""
+"""Maximum size of all messages that are being received, in bytes. Most messages are questions."""
 
 
 class HeadServicer(head_pb2_grpc.HeadServiceServicer):
     """Serves the predict core over gRPC."""
 
     def __init__(self, core: PredictCore, default_deadline: float) -> None:
-        """`default_deadline`: seconds for a caller that sets no deadline."""
+        """`default_deadline`: deadline in seconds of a call whose caller sets none."""
         self._core, self._default_deadline = core, default_deadline
 
     async def Predict(  # noqa: N802

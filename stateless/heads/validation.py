@@ -13,22 +13,22 @@ MAX_TEXTS = 16
 MAX_HEADS = 32
 
 _MAX_VIOLATIONS = 16
-"""Limit of the violations in an error: it is sent in headers, which hold a few kilobytes."""
+"""Maximum number of violations in an error, which is sent in headers of a few kilobytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValidPredictRequest:
-    """A valid request for predictions."""
+    """A request for predictions that has passed validation."""
 
     texts: tuple[str, ...]
     fields: tuple[str, ...]
-    """Name of each text's field in the request, such as `text` or `texts[3]`."""
+    """The request field of each text, such as `text` or `texts[3]`."""
     head_ids: tuple[str, ...]
     group: str
 
 
 def validate(request: PredictRequest) -> ValidPredictRequest:
-    """Returns the texts of a request, and the heads to apply to them.
+    """Checks a request; returns its texts and the heads to apply.
 
     Raises:
         InvalidRequestError: a field breaks a rule; the error names every invalid field.
@@ -56,11 +56,11 @@ def head_id_violations(field: str, ids: Sequence[str]) -> Iterator[Violation]:
                 f"{briefly(each)} is not a head id: 1 to 64 of a-z, 0-9, dot, dash, underscore",
             )
         elif each in ids[:number]:
-            yield Violation(name, f"{briefly(each)} is there twice: name each head once")
+            yield Violation(name, f"{briefly(each)} occurs twice: name each head once")
 
 
 def no_word_violation(field: str) -> Violation:
-    """The violation of a text without any token."""
+    """Returns the violation of a text without any token."""
     return Violation(field, "has no word in it")
 
 
@@ -68,7 +68,7 @@ def raise_if_any(violations: Sequence[Violation]) -> None:
     """Raises InvalidRequestError with the first violations, if there are any."""
     more = len(violations) - _MAX_VIOLATIONS
     if more > 0:
-        rest = Violation("request", f"has {many(more, 'more field')} with a broken rule")
+        rest = Violation("request", f"has {many(more, 'more invalid field')}")
         raise InvalidRequestError(*violations[:_MAX_VIOLATIONS], rest)
     if violations:
         raise InvalidRequestError(*violations)
@@ -78,7 +78,7 @@ def _text_violations(
     request: PredictRequest, texts: Sequence[str], fields: Sequence[str]
 ) -> Iterator[Violation]:
     if request.text and request.texts:
-        yield Violation("texts", "is given beside text: leave one of them empty")
+        yield Violation("texts", "is set, and so is text: leave one of the two empty")
     if len(texts) > MAX_TEXTS:
         yield Violation("texts", f"has {len(texts)} texts, at most {MAX_TEXTS} are allowed")
         return

@@ -1,1 +1,1 @@
-"""The HTTP interface of a front node: JSON mirrors of its gRPC calls, over the same cores."""
+"""The HTTP interface of a front node: its gRPC calls as JSON over HTTP, with the same cores."""

@@ -1,4 +1,4 @@
-"""Accepts TCP connections; does not know TLS or HTTP."""
+"""Accepts TCP connections. It does not know TLS or HTTP."""
 
 import asyncio
 import socket
@@ -11,16 +11,19 @@ from winnow.address import Address
 _log = structlog.get_logger("stateless.http")
 _BACKLOG = 128
 _MAX_ACCEPTS = 8
-"""Limit of connections that are accepted before the event loop serves running requests."""
+"""Maximum number of connections that are accepted before the event loop runs other tasks."""
 _PAUSE = 1.0
 """Seconds until the next attempt after the process ran out of file descriptors."""
 
 
 class Acceptor:
-    """Listens on a port, and accepts its connections."""
+    """Listens on a port, and accepts connections."""
 
     def __init__(self, address: Address, on_connection: Callable[[socket.socket], None]) -> None:
-        """Calls `on_connection` with each connection. Raises OSError if it cannot bind."""
+        """Starts listening; calls `on_connection` with each connection.
+
+        Raises OSError if the address cannot be bound.
+        """
         family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
         dual_stack = address.host == "::" and socket.has_dualstack_ipv6()
         self._listener = socket.create_server(
@@ -37,7 +40,7 @@ class Acceptor:
         return int(self._listener.getsockname()[1])
 
     def close(self) -> None:
-        """Closes the listener; may be called again."""
+        """Closes the listener. Further calls do nothing."""
         if self._resume_timer is not None:
             self._resume_timer.cancel()
         if self._listener.fileno() >= 0:

@@ -1,4 +1,4 @@
-"""`/v1/answer` and `/v1/answers`: convert requests, call the answer core, convert answers."""
+"""Serves `/v1/answer` and `/v1/answers`: converts requests and replies of the answer core."""
 
 import asyncio
 import time
@@ -15,7 +15,7 @@ from winnow.rpc.status import code_of
 from winnow.stateless.answer.core import AnswerCore
 from winnow.stateless.http.call import MAX_ESCAPED_BYTES, HttpOperation, NewDeadline, Refusal
 from winnow.stateless.http.headers import before_deadline
-from winnow.stateless.http.packed_answers import PackedReply, SeveralReplies
+from winnow.stateless.http.packed_answers import PackedBatchReply, PackedReply
 from winnow.stateless.http.problems import problem_of
 from winnow.v1 import answer_pb2, http_pb2
 
@@ -25,25 +25,27 @@ MAX_QUESTIONS = 100
 _MAX_BODY_BYTES = 16 * KIB * MAX_ESCAPED_BYTES
 _MAX_BODY_BYTES_OF_MANY = 256 * KIB * MAX_ESCAPED_BYTES
 _MAX_CONCURRENT = 4
-"""Maximum number of concurrent questions of a request: more might be refused, or delay other
-callers.
+"""Maximum number of concurrent questions of a request. More questions might be refused, or delay
+other callers.
 """
 ONE_OF_MANY = "AnswerOfMany"
-"""Name in metrics of a question of `Answers`, a call that succeeds even if all questions fail."""
+"""Name of one question of an `Answers` request in metrics. The request itself succeeds even if all
+its questions fail.
+"""
 RecordPart = Callable[[str, str, float], None]
-"""Records one question of several: `record(name, gRPC status, seconds)`."""
+"""Records one question of a request with several: `record(name, gRPC status, seconds)`."""
 
 
 def answer_operations(
     core: AnswerCore, default_deadline: float, refusal: Refusal, record_part: RecordPart
 ) -> list[HttpOperation]:
-    """The operations of the answer core.
+    """Returns the operations of the answer core.
 
     Args:
         core: answers questions.
-        default_deadline: seconds for a question without a deadline.
-        refusal: returns the error of a client whose question is refused before it is read.
-        record_part: records each question of a request with several.
+        default_deadline: deadline in seconds of a question whose caller sets none.
+        refusal: returns the error that refuses a client's request before its body is read.
+        record_part: records each question of a request with several questions.
 
     """
     return [
@@ -92,10 +94,10 @@ async def _answers(
     message: http_pb2.AnswersRequest,
     new_deadline: NewDeadline,
     client: str,
-) -> http_pb2.AnswersResponse | SeveralReplies:
+) -> http_pb2.AnswersResponse | PackedBatchReply:
     count = len(message.requests)
     if not 1 <= count <= MAX_QUESTIONS:
-        problem = f"has {count} questions, 1 to {MAX_QUESTIONS} are allowed"
+        problem = f"has {count} questions, but 1 to {MAX_QUESTIONS} are allowed"
         raise InvalidRequestError(Violation("requests", problem))
     slots = asyncio.Semaphore(_MAX_CONCURRENT)
 
@@ -123,5 +125,5 @@ async def _answers(
     results = [task.result() for task in tasks]
     unpacked = [each for each in results if isinstance(each, http_pb2.AnswerResult)]
     if len(unpacked) < len(results):
-        return SeveralReplies(results, request_id.current())
+        return PackedBatchReply(results, request_id.current())
     return http_pb2.AnswersResponse(results=unpacked, request_id=request_id.current())

@@ -1,4 +1,4 @@
-"""The ASGI application of a front: its operations, and the errors of other paths."""
+"""The ASGI application of a front: serves its operations, and errors for all other paths."""
 
 from collections.abc import Iterable, Sequence
 from http import HTTPStatus
@@ -14,7 +14,7 @@ from winnow.errors import NotFoundError, WinnowError
 from winnow.quoting import quoted
 from winnow.rpc import request_id
 from winnow.stateless.http.call import HttpOperation
-from winnow.stateless.http.endpoint import Edge, Endpoint
+from winnow.stateless.http.endpoint import Endpoint, EndpointContext
 from winnow.stateless.http.problems import HttpRefusedError, response_of
 
 _FEED = "--feed-listen and --http-feed (or WINNOW_FRONT_HTTP_FEED=true)"
@@ -35,36 +35,37 @@ _NEEDS = {
 
 
 def not_found_detail(path: str) -> str:
-    """The detail of a 404; names the setting that serves the path, if there is one."""
+    """Returns the detail of a 404, which names the setting that enables the path, if any."""
     if needs := _NEEDS.get(path):
         return f"this front does not serve {quoted(path)}: it needs {needs}"
-    return f"there is nothing at {quoted(path)} here: see /docs"
+    return f"unknown path {quoted(path)}: see /docs"
 
 
 def application(
-    calls: Iterable[HttpOperation], edge: Edge, extra_routes: Sequence[BaseRoute]
+    calls: Iterable[HttpOperation], context: EndpointContext, extra_routes: Sequence[BaseRoute]
 ) -> ASGIApp:
-    """Serves operations by their paths; `extra_routes`: routes that are not operations."""
+    """Returns an application that serves operations at their paths, and `extra_routes`."""
     routes = [
-        Route(call.path, Endpoint(call, edge), methods=[call.verb], name=call.name)
+        Route(call.path, Endpoint(call, context), methods=[call.verb], name=call.name)
         for call in calls
     ]
     handlers = {HTTPException: _routing_error, Exception: _internal_error}
     app = Starlette(routes=[*routes, *extra_routes], exception_handlers=handlers)
-    # /livez/ is not served: behind a proxy that ends TLS, a redirect would lead out of it, to http://
+    # no redirect from /livez/ to /livez: behind a proxy that ends TLS it would lead to http://
     app.router.redirect_slashes = False
     return app
 
 
 async def _routing_error(request: Request, error: Exception) -> Response:
-    """The error of a path that does not exist, or takes another method."""
+    """Returns the error of an unknown path, or of a method that the path does not support."""
     assert isinstance(error, HTTPException)
     status, path = HTTPStatus(error.status_code), quoted(request.url.path)
     problem: WinnowError = HttpRefusedError(status, "request", error.detail)
     if status is HTTPStatus.NOT_FOUND:
         problem = NotFoundError(not_found_detail(request.url.path))
     elif status is HTTPStatus.METHOD_NOT_ALLOWED:
-        problem = HttpRefusedError(status, "method", f"{quoted(request.method)} is not for {path}")
+        description = f"{quoted(request.method)} is not supported at {path}"
+        problem = HttpRefusedError(status, "method", description)
     response = response_of(problem, request_id.current())
     response.headers.update(error.headers or {})
     return response

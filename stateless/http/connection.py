@@ -1,12 +1,12 @@
 """A connection of uvicorn that reports to a limiter when it waits and when it is busy.
 
-Only this file depends on internals of uvicorn and asyncio. Tested with uvicorn 0.54, Python 3.11.
-`tests/stateless/http/test_libraries.py` fails when one of these changes:
+Only this file depends on internals of uvicorn and asyncio. It is tested with uvicorn 0.54 and
+Python 3.11. `tests/stateless/http/test_libraries.py` fails if one of these internals changes:
 
 * uvicorn's `H11Protocol`, its `handle_events`, `send_400_response`, `conn`, `cycle` and `flow`;
 * uvicorn's `ServerState`, whose `tasks` are the running requests;
-* asyncio's `_ssl_protocol._transport`, the transport below TLS. Only it knows how many encrypted
-  bytes wait, and a client that takes none of them must be cut off.
+* asyncio's `_ssl_protocol._transport`, the transport below TLS. Only this transport knows how many
+  encrypted bytes wait to be sent. A client that does not receive them must be disconnected.
 """
 
 import asyncio
@@ -42,14 +42,14 @@ class RunningRequests:
 class HttpConnection(H11Protocol):
     """A connection that reports to a `ConnectionLimiter`.
 
-    uvicorn bounds the time between two requests, but not that of a request's headers.
+    The limiter is needed because uvicorn has no timeout for the headers of a request.
     """
 
     def __init__(
         self, limiter: ConnectionLimiter, config: Config, requests: RunningRequests, max_age: float
     ) -> None:
-        """All connections of the server share `limiter` and `requests`; `max_age`: seconds after
-        which replies ask the client to reconnect.
+        """All connections of the server share `limiter` and `requests`. `max_age` is the age in
+        seconds after which replies ask the client to reconnect.
         """
         super().__init__(config, requests.state, {KEY: self})
         self._old_at = self.loop.time() + max_age
@@ -57,10 +57,10 @@ class HttpConnection(H11Protocol):
         self._handshake: asyncio.Task[Any]
         self.conn = self._events = RationedConnection()
         self._continuation: asyncio.Handle | None = None
-        """Scheduled call that handles further events."""
+        """The scheduled call of `_continue`, if events are left."""
 
     def open(self, opened: socket.socket, tls: ssl.SSLContext | None) -> None:
-        """Opens the connection; counts it before the TLS handshake, which may never end."""
+        """Opens the connection. It counts before the TLS handshake, which may never end."""
         made = self.loop.connect_accepted_socket(lambda: self, opened, ssl=tls)
         self._handshake = self.loop.create_task(made)
         self._handshake.add_done_callback(partial(self._on_opened, opened))
@@ -68,29 +68,28 @@ class HttpConnection(H11Protocol):
 
     def _on_opened(self, opened: socket.socket, handshake: asyncio.Task[Any]) -> None:
         if not handshake.cancelled():
-            # retrieved, so that asyncio does not warn: a failed handshake is the client's error
-            handshake.exception()
+            handshake.exception()  # retrieved, so that asyncio does not warn about it
         if self._is_opening():
             opened.close()
             self._limiter.remove(self)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Expects the first request."""
-        # else the body of a reply waits up to 40 ms until the client confirms the headers; asyncio
-        # sets this by itself for sockets that it opens
+        """Starts waiting for the first request."""
+        # without NODELAY the body of a reply waits up to 40 ms until the client confirms the
+        # headers; asyncio sets it only for sockets that it opens
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         super().connection_made(transport)
         self._limiter.record_data(self)
 
     def data_received(self, data: bytes) -> None:
-        """Takes the first bytes after a reply as the beginning of the next request."""
+        """Receives data. The first bytes after a reply are the start of the next request."""
         if self._idle:
             self._idle = False
             self._limiter.record_data(self)
         super().data_received(data)
 
     def handle_events(self) -> None:
-        """Handles a limited number of events, so that other connections are served meanwhile."""
+        """Handles a limited number of events, so that other connections are served in between."""
         self._events.allow_more()
         super().handle_events()
         if (
@@ -110,12 +109,15 @@ class HttpConnection(H11Protocol):
             self.transport.resume_reading()
 
     def send_400_response(self, _msg: str) -> None:
-        """Refuses bytes that are not HTTP, unless a reply has begun: they may be in a body."""
-        if self.cycle is not None:  # the caller has gone
+        """Replies to bytes that are not HTTP, and closes the connection.
+
+        Sends no reply after the start of another reply, because it would become a part of its body.
+        """
+        if self.cycle is not None:  # makes the running request see a disconnected caller
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            # not by h11, which allows no body if the request before was a HEAD
+            # not through h11, which allows no body if the previous request was a HEAD
             self.transport.write(bad_request_reply())
         self.transport.close()
 
@@ -135,26 +137,26 @@ class HttpConnection(H11Protocol):
 
     @property
     def is_old(self) -> bool:
-        """Whether the client should open a new connection."""
+        """Whether replies ask the client to open a new connection."""
         return self.loop.time() >= self._old_at
 
     @property
     def unsent(self) -> int:
-        """Bytes that wait for the other side to take them."""
-        # over TLS asyncio counts bytes that are not encrypted yet, and has no name for the rest
+        """Number of bytes that wait to be sent."""
+        # over TLS, `get_write_buffer_size` counts only bytes that are not encrypted yet
         below = getattr(getattr(self.transport, "_ssl_protocol", None), "_transport", None)
         encrypted: int = below.get_write_buffer_size() if below is not None else 0
         return self.transport.get_write_buffer_size() + encrypted
 
     def close(self) -> None:
-        """Closes the connection once everything was sent."""
+        """Closes the connection after all bytes have been sent."""
         if self._is_opening():
             self._handshake.cancel()
         else:
             self.transport.close()
 
     def abort(self) -> None:
-        """Closes the connection immediately, even if bytes wait to be sent."""
+        """Closes the connection immediately, and drops bytes that wait to be sent."""
         if self._is_opening():
             self._handshake.cancel()
         else:
@@ -166,7 +168,7 @@ class HttpConnection(H11Protocol):
 
 
 def connection_of(scope: Any) -> HttpConnection:
-    """The connection of a request."""
+    """Returns the connection of a request, by its ASGI scope."""
     connection = scope["state"][KEY]
     assert isinstance(connection, HttpConnection)
     return connection

@@ -1,7 +1,7 @@
 """Limits open connections, and the time for which a client may keep the server waiting.
 
-Does not know HTTP. Once the limit is reached, each new connection closes the connection that has
-kept the server waiting for longest.
+Once the limit is reached, each new connection closes the connection that has kept the server
+waiting for longest. This module does not know HTTP.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from winnow.telemetry.metrics import MetricFactory
 
 
 class HttpMetrics:
-    """Metrics of HTTP connections; calls are in `winnow_request_seconds`, as for gRPC."""
+    """Metrics of HTTP connections. HTTP calls are in `winnow_request_seconds`, as gRPC calls."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         make = MetricFactory(registry)
@@ -31,30 +31,30 @@ class HttpMetrics:
 HEADER_SECONDS = 10.0
 """Maximum seconds from the first byte of a request to the end of its headers.
 
-It also limits a TLS handshake, and the time from there to the end of the first headers.
+It also limits a TLS handshake, and the time from the handshake to the end of the first headers.
 """
 IDLE_SECONDS = 75.0
-"""Maximum seconds between two requests; longer than proxies usually wait."""
+"""Maximum seconds between two requests. It is longer than the idle timeout of most proxies."""
 REPLY_SECONDS = 30.0
-"""Maximum seconds until a caller has received its reply, or a part of a long reply."""
+"""Maximum seconds until a caller has received its reply, or the next part of a long reply."""
 
 
 class OpenConnection(Protocol):
-    """An open connection."""
+    """An open connection, as the limiter needs it."""
 
     @property
     def unsent(self) -> int:
-        """Bytes that wait for the other side to take them."""
+        """Number of bytes that wait to be sent."""
 
     def close(self) -> None:
-        """Closes the connection once everything was sent."""
+        """Closes the connection after all bytes have been sent."""
 
     def abort(self) -> None:
-        """Closes the connection immediately, even if bytes wait to be sent."""
+        """Closes the connection immediately, and drops bytes that wait to be sent."""
 
 
 class ConnectionLimiter:
-    """Tracks open connections, and closes a connection that keeps the server waiting too long."""
+    """Tracks open connections, and closes those that keep the server waiting too long."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class ConnectionLimiter:
         self._header_timeout, self._idle_timeout = header_timeout, idle_timeout
         self._reply_timeout = reply_timeout
         self._waiting: dict[OpenConnection, asyncio.TimerHandle] = {}
-        """Connections that the server waits for, longest first, with the timers that end them."""
+        """The connections that keep the server waiting, longest first, with their timeouts."""
         self._busy: set[OpenConnection] = set()
         """Connections with a running request."""
         self._leaving = False
@@ -81,13 +81,13 @@ class ConnectionLimiter:
         return len(self._waiting) + len(self._busy)
 
     def add(self, connection: OpenConnection) -> None:
-        """Adds a new connection; may close another one to make room."""
+        """Adds a new connection. At the limit, closes the longest waiting connection first."""
         if self._leaving:
             connection.abort()
             return
         if len(self) >= self._max_connections:
             oldest = next(iter(self._waiting), connection)
-            self._end(oldest, "crowded")
+            self._abort(oldest, "crowded")
             if oldest is connection:
                 return
         self._wait(connection, self._header_timeout, "slow")
@@ -100,7 +100,7 @@ class ConnectionLimiter:
             self._busy.add(connection)
 
     def end_request(self, connection: OpenConnection) -> None:
-        """Records that the reply was sent to the connection's buffer."""
+        """Records that the reply was written to the buffer of the connection."""
         if connection in self._busy:
             unread = connection.unsent > 0
             seconds = self._reply_timeout if unread else self._idle_timeout
@@ -119,8 +119,8 @@ class ConnectionLimiter:
         self._count()
 
     async def drain(self, grace: float) -> None:
-        """Refuses new connections, waits up to `grace` seconds for running requests, then aborts
-        the remaining connections.
+        """Refuses new connections and closes idle ones. Waits up to `grace` seconds for running
+        requests, then aborts the remaining connections.
         """
         self._leaving = True
         for connection in tuple(self._waiting):
@@ -134,9 +134,9 @@ class ConnectionLimiter:
     def _wait(self, connection: OpenConnection, seconds: float, reason: str) -> None:
         self._forget(connection)
         loop = asyncio.get_running_loop()
-        self._waiting[connection] = loop.call_later(seconds, self._end, connection, reason)
+        self._waiting[connection] = loop.call_later(seconds, self._abort, connection, reason)
 
-    def _end(self, connection: OpenConnection, reason: str) -> None:
+    def _abort(self, connection: OpenConnection, reason: str) -> None:
         self._forget(connection)
         self._metrics.ended.labels(reason).inc()
         connection.abort()

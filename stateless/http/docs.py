@@ -1,6 +1,6 @@
-"""`/docs`, the description of the interface for people, and `/openapi.json`, for programs.
+"""Serves `/docs`, the description of the HTTP interface, and `/openapi.json`, its OpenAPI form.
 
-It is one page without scripts, and loads nothing from other sites.
+`/docs` is one page without scripts, which loads nothing from other sites.
 """
 
 import asyncio
@@ -35,8 +35,8 @@ _EXAMPLES = {
 }
 
 
-def docs(calls: Sequence[HttpOperation], version: str) -> list[Route]:
-    """Routes that describe calls. The description is made at the first request."""
+def docs_routes(calls: Sequence[HttpOperation], version: str) -> list[Route]:
+    """Returns the routes of the descriptions, which are created at the first request."""
     made: dict[str, Schema] = {}
 
     async def described() -> Schema:
@@ -97,7 +97,7 @@ def _schema(name: str, schema: Schema) -> Iterator[str]:
 
 
 def _kind(schema: Schema) -> str:
-    """The type of a field, with a link to its schema if it has one."""
+    """Returns the type of a field as HTML, with a link if the type is a schema."""
     if "$ref" in schema:
         return _link(schema["$ref"].rpartition("/")[2])
     if schema["type"] == "array":

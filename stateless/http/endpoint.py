@@ -1,7 +1,7 @@
-"""Serves a call by HTTP: checks its key and deadline, reads its request, writes its reply.
+"""Serves a call over HTTP: checks its key and deadline, reads its request, writes its reply.
 
-The counterpart of `winnow.rpc.message_interceptor` and `winnow.rpc.interceptor`: request ids,
-traces, errors, metrics and log lines are the same.
+For HTTP this module does what `winnow.rpc.message_interceptor` and `winnow.rpc.interceptor` do for
+gRPC. Request ids, traces, errors, metrics and log lines are the same.
 """
 
 import json
@@ -26,8 +26,8 @@ from winnow.stateless.http.json_text import JsonText
 from winnow.stateless.http.probes import Readiness
 from winnow.stateless.http.problems import LateBodyError, response_of
 from winnow.stateless.http.receiving import (
-    Body,
     ClientDisconnectedError,
+    RequestBody,
     check_media_type,
     while_connected,
 )
@@ -37,25 +37,27 @@ from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
 RecordCall = Callable[[str, str, float, Exception | None], None]
 """Records a call: `record(name, gRPC status, seconds, error)`."""
 _MAX_PENDING_BYTES = 64 * KIB * KIB
-"""Limit of the bytes of all bodies of one operation that are being received."""
+"""Maximum size of all bodies of one operation that are being received, in bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Edge:
-    """The collaborators that all endpoints of a server share."""
+class EndpointContext:
+    """What all endpoints of a server share."""
 
     gate: Gate
+    """Checks keys."""
     record_call: RecordCall
     json: JsonText
+    """Converts JSON to messages and back."""
     readiness: Readiness
     tracer: Tracer = NO_TRACER
 
 
 class Endpoint:
-    """An operation as an ASGI application."""
+    """Serves one operation, as an ASGI application."""
 
-    def __init__(self, call: HttpOperation, edge: Edge) -> None:
-        self._call, self._edge = call, edge
+    def __init__(self, call: HttpOperation, context: EndpointContext) -> None:
+        self._call, self._context = call, context
         self._bodies = BoundedReceive(_MAX_PENDING_BYTES // max(call.max_body_bytes, KIB))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -67,14 +69,14 @@ class Endpoint:
             await response(scope, receive, send)
 
     def _traced(self, scope: Scope) -> Span:
-        """Opens a span in the caller's trace, or in a new trace, if the call is traced."""
-        call, tracer = self._call, self._edge.tracer
+        """Opens a span in the caller's trace or in a new trace, if the call is traced."""
+        call, tracer = self._call, self._context.tracer
         if not tracer.may_trace(call.name):
             return NO_SPAN
         return tracer.begin(f"{call.verb} {call.path}", scope["headers"])
 
     async def _response(self, scope: Scope, receive: Receive) -> Response | None:
-        """The response; None if the caller has disconnected."""
+        """Returns the response, or None if the caller has disconnected."""
         started, code = time.perf_counter(), "CANCELLED"
         failure: Exception | None = None
         try:
@@ -90,38 +92,41 @@ class Endpoint:
             code, failure = "INTERNAL", error
             return response_of(WinnowError(), request_id.current())
         finally:
-            self._edge.record_call(self._call.name, code, time.perf_counter() - started, failure)
+            seconds = time.perf_counter() - started
+            self._context.record_call(self._call.name, code, seconds, failure)
 
     async def _reply(self, scope: Scope, receive: Receive) -> bytes:
-        call, edge, headers = self._call, self._edge, text_of(scope["headers"])
-        if edge.readiness.starting and not call.before_ready:
+        call, context, headers = self._call, self._context, text_of(scope["headers"])
+        if context.readiness.starting and not call.before_ready:
             raise UnavailableError("this front is not ready yet: see /readyz, and try again")
-        client = edge.gate(call.scope, headers)
+        client = context.gate(call.scope, headers)
         new_deadline = new_deadline_of(headers, call.default_deadline)
         if error := call.refusal(client):
             raise error
         data = await self._data(scope, headers, receive)
 
         async def read_and_run() -> bytes:
-            reading = edge.json.message(call.request, data, client)
-            request = await before_deadline(reading, new_deadline())  # it may wait for longer texts
+            parsing = context.json.parse(call.request, data, client)
+            # parsing may wait for longer requests of other callers
+            request = await before_deadline(parsing, new_deadline())
             if (more := call.calls_of_request(request) - 1) > 0:
-                edge.gate(call.scope, headers, more, 1)
+                context.gate(call.scope, headers, more, 1)
             reply = await call.run(request, new_deadline, client)
             if isinstance(reply, Message):
-                return await edge.json.to_json(reply, client)
-            return await edge.json.long_to_json(reply, client)
+                return await context.json.to_json(reply, client)
+            return await context.json.long_to_json(reply, client)
 
         return await while_connected(read_and_run(), receive)
 
     async def _data(self, scope: Scope, headers: Headers, receive: Receive) -> bytes:
-        """The request as JSON: the body, or the query."""
+        """Returns the request as JSON, from the body, or from the query of a GET."""
         if self._call.verb == "GET":
             query = scope["query_string"].decode("latin-1")
             return json.dumps(dict(parse_qsl(query, keep_blank_values=True))).encode()
         check_media_type(headers)
         try:
-            data: bytes = await self._bodies.first_message(Body(receive, self._call.max_body_bytes))
+            body = RequestBody(receive, self._call.max_body_bytes)
+            data: bytes = await self._bodies.first_message(body)
         except DeadlineExceededError as error:
             raise LateBodyError(
                 "the body did not arrive in time: send all of it without a pause"

@@ -1,4 +1,7 @@
-"""Headers of requests, as pairs of texts like gRPC metadata, and headers of replies."""
+"""Reads headers of requests, and has the default headers of replies.
+
+Headers are pairs of texts, like gRPC metadata.
+"""
 
 import asyncio
 import re
@@ -13,7 +16,7 @@ from winnow.stateless.http.call import NewDeadline
 
 Headers = tuple[tuple[str, str], ...]
 
-ALWAYS = {
+DEFAULT_HEADERS = {
     "cache-control": "no-store",
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
     "referrer-policy": "no-referrer",
@@ -23,38 +26,38 @@ ALWAYS = {
 
 
 def text_of(raw: Iterable[tuple[bytes, bytes]]) -> Headers:
-    """Headers of an ASGI request as texts; their names are in lower case."""
+    """Converts the headers of an ASGI request to texts. Names are in lower case."""
     return tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in raw)
 
 
-def find(headers: Headers, name: str) -> str:
-    """The first value of a header; empty if there is none."""
+def header_value(headers: Headers, name: str) -> str:
+    """The first value of a header; empty if the header is missing."""
     return next((value for key, value in headers if key == name), "")
 
 
-TIMEOUT = "x-winnow-timeout"
-"""The header with the seconds that a request may take, such as 0.5."""
+TIMEOUT_HEADER = "x-winnow-timeout"
+"""Name of the header with the seconds that a request may take, such as 0.5."""
 _SECONDS = re.compile(r"\d{1,9}(\.\d{1,9})?")
 Result = TypeVar("Result")
 
 
 def new_deadline_of(headers: Headers, default: float) -> NewDeadline:
-    """Returns a function that returns the deadline of a call of the request.
+    """Returns a function that returns the deadline of each call of a request.
 
-    The header sets one deadline for the whole request, counted from now. Without it, each call has
-    `default` seconds from its start.
+    The timeout header sets one deadline for the whole request, counted from now. Without this
+    header, each call has `default` seconds from its start.
 
     Raises:
-        InvalidRequestError: the header is not a number of seconds above 0.
+        InvalidRequestError: the timeout header is not a number of seconds above 0.
 
     """
-    value = find(headers, TIMEOUT)
+    value = header_value(headers, TIMEOUT_HEADER)
     if not value:
         return partial(Deadline.after, default)
     seconds = float(value) if _SECONDS.fullmatch(value) else 0.0
     if not seconds:
         problem = f"{quoted(value)} is not a number of seconds above 0, such as 0.5"
-        raise InvalidRequestError(Violation(TIMEOUT, problem))
+        raise InvalidRequestError(Violation(TIMEOUT_HEADER, problem))
     deadline = Deadline.after(min(seconds, MAX_SECONDS))
     return lambda: deadline
 

@@ -1,8 +1,9 @@
 """Checks the Host header of requests. Pure.
 
-A page of another site can make its own host name resolve to a front (DNS rebinding). Then it could
-read or feed the front from the browser's network. So a front accepts only IP addresses, localhost
-and configured names: an attacker cannot control these. If callers need keys, such a page has none.
+A page of another site can make its own host name resolve to a front (DNS rebinding). Then the page
+could read or feed the front from the browser's network. So a front accepts only IP addresses,
+localhost and configured names, which an attacker cannot control. If callers need keys, any name is
+safe, because such a page has no key.
 """
 
 import ipaddress
@@ -16,9 +17,9 @@ def host_check(
 ) -> Callable[[str], bool]:
     """Returns a check of Host headers for a front that listens on `listen_host`.
 
-    `allowed` are the names of the setting `http_hosts`. If it has none, `keys` are required and
-    other machines can reach the front, every name is allowed. A missing header is always allowed:
-    browsers send one, and simple probes do not.
+    `allowed` are the names of --http-hosts. Every name is allowed if --http-hosts is empty, `keys`
+    are required, and other machines can reach the front. A missing header is always allowed:
+    browsers always send the header, and simple probes do not.
     """
     known = {name.lower() for name in allowed}
     if keys and not known and not _is_loopback(listen_host):
@@ -29,7 +30,7 @@ def host_check(
 
 
 def _name(host: str) -> str:
-    """A Host header without its port and brackets."""
+    """Returns a Host header without its port and brackets."""
     name, _, port = host.rpartition(":")
     name = name if port.isdecimal() and name else host
     return name.strip("[]").rstrip(".").lower()

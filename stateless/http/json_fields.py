@@ -1,7 +1,7 @@
-"""Corrects the JSON of requests where protobuf's parser surprises callers: enums and booleans.
+"""Handles enums and booleans in the JSON of requests, where protobuf's parser surprises callers.
 
-Enum values may have short names, such as `hybrid` for `RETRIEVER_HYBRID`. A boolean is refused in
-place of a number or an enum value; protobuf would take it for 1 or 0.
+Enum values may have short names, such as `hybrid` for `RETRIEVER_HYBRID`. A boolean in place of a
+number or an enum value is refused, while protobuf would convert it to 1 or 0.
 """
 
 from collections.abc import Iterator
@@ -15,8 +15,9 @@ from winnow.errors import Violation
 
 
 def short_names(choice: EnumDescriptor) -> list[str]:
-    """Names of an enum's values without their prefix, such as HYBRID; the first, 'not set', is
-    left out.
+    """Returns the names of an enum's values without their prefix, such as HYBRID.
+
+    The first value, which means "not set", is left out.
     """
     first, *others = [value.name for value in choice.values]
     prefix = first.removesuffix("UNSPECIFIED")
@@ -24,9 +25,10 @@ def short_names(choice: EnumDescriptor) -> list[str]:
 
 
 def with_full_names(message: Any, value: Any) -> Any:
-    """JSON of a message, with the full name of every enum value; wrong values stay as they are.
+    """Returns the JSON of a message with the full name of every enum value.
 
-    `message` is the descriptor, `value` its JSON as `json` reads it, which is not changed.
+    `message` is the descriptor of the message, and `value` is its parsed JSON, which is not
+    changed. Wrong values are left for protobuf's parser to refuse.
     """
     if not isinstance(value, dict) or not (fields := _enum_fields(message)):
         return value
@@ -36,7 +38,7 @@ def with_full_names(message: Any, value: Any) -> Any:
 
 
 def _field(field: FieldDescriptor, value: Any) -> Any:
-    # a list in a list is wrong; looking into it would go as deep as a caller likes
+    # does not descend into a list in a list, which is wrong and may be arbitrarily deep
     return (
         [_with_full_enum_names(field, each) for each in value]
         if isinstance(value, list)
@@ -52,20 +54,20 @@ def _with_full_enum_names(field: FieldDescriptor, value: Any) -> Any:
 
 @cache
 def _names(choice: EnumDescriptor) -> dict[str, str]:
-    """Full names of an enum's values, by full and by short names."""
+    """Returns the full names of an enum's values, by full names and by short names."""
     full = [value.name for value in choice.values]
     return dict(zip([*full, *short_names(choice)], [*full, *full[1:]], strict=True))
 
 
 @cache
 def _enum_fields(message: Any) -> dict[str, FieldDescriptor]:
-    """Fields that are enums or contain enums, by both of their names; maps contain none."""
+    """Returns the fields that are or contain enums, by proto and JSON names; never maps."""
     fields = [field for field in message.fields if _has_enum(field, {message.full_name})]
     return {name: field for field in fields for name in (field.name, field.json_name)}
 
 
 def _has_enum(field: FieldDescriptor, above: set[str]) -> bool:
-    """Whether a field is or contains an enum; a recursive message is searched once."""
+    """Whether a field is or contains an enum. A recursive message is searched once."""
     inner = field.message_type
     if inner is None or inner.full_name in above or inner.GetOptions().map_entry:
         return field.enum_type is not None
@@ -74,20 +76,23 @@ def _has_enum(field: FieldDescriptor, above: set[str]) -> bool:
 
 _FLOAT_TYPES = {FieldDescriptor.CPPTYPE_FLOAT, FieldDescriptor.CPPTYPE_DOUBLE}
 _BOOLEAN_SAFE_TYPES = {FieldDescriptor.CPPTYPE_BOOL, FieldDescriptor.CPPTYPE_STRING}
-"""Types that may be a boolean, or for which the library refuses one itself."""
+"""Types that allow a boolean, or for which protobuf's parser refuses one."""
 _WELL_KNOWN = "google.protobuf."
-"""Package of messages that have a special form in JSON."""
+"""Prefix of messages that have a special form in JSON."""
 
 
 def misplaced_boolean(kind: type[Message], value: Any) -> Violation | None:
-    """Returns a violation if a field of a request is a boolean but has another type."""
+    """Returns a violation if a request has a boolean in a field of another type."""
     return next(_misplaced_booleans(kind.DESCRIPTOR, value, ""), None)
 
 
 def _misplaced_booleans(kind: Any, value: Any, path: str) -> Iterator[Violation]:
-    """Violations of a message's fields; `path` leads to it, with a dot at its end if not empty."""
+    """Yields the violations of a message's fields.
+
+    `path` is the path of the message in the request, which ends with a dot unless it is empty.
+    """
     if not isinstance(value, dict):
-        return  # the library says what is wrong
+        return  # protobuf's parser reports this error
     fields = _fields(kind)
     for name in fields.keys() & value.keys():
         field, found = fields[name], value[name]
@@ -102,7 +107,7 @@ def _misplaced_booleans(kind: Any, value: Any, path: str) -> Iterator[Violation]
 
 @cache
 def _fields(kind: Any) -> dict[str, FieldDescriptor]:
-    """The fields that may hold a boolean in the wrong place, by both of their names."""
+    """Returns the fields in which a boolean may be wrong, by proto names and JSON names."""
     if kind.full_name.startswith(_WELL_KNOWN) or kind.GetOptions().map_entry:
         return {}
     fields = (field for field in kind.fields if field.cpp_type not in _BOOLEAN_SAFE_TYPES)
@@ -111,5 +116,5 @@ def _fields(kind: Any) -> dict[str, FieldDescriptor]:
 
 def _wrong(field: FieldDescriptor) -> str:
     if field.enum_type is not None:
-        return "is not a choice: give its name in quotes"
+        return "is not an enum value: give its name in quotes"
     return "is not a number" if field.cpp_type in _FLOAT_TYPES else "is not a whole number"

@@ -1,8 +1,9 @@
-"""JSON to messages and back, by the mapping that protobuf defines (https://protobuf.dev/programming-guides/json).
+"""Converts JSON to messages and back, by the mapping that protobuf defines
+(https://protobuf.dev/programming-guides/json).
 
 Names of fields are lowerCamelCase. A request may also use the names of the proto, and short names
-of enum values (`json_fields`). Fields with their default are written, except optional ones that are
-not set.
+of enum values (`json_fields`). Replies also contain fields with default values, except optional
+fields that are not set.
 """
 
 import json
@@ -22,21 +23,21 @@ from winnow.stateless.http.json_fields import misplaced_boolean, short_names, wi
 
 AnyMessage = TypeVar("AnyMessage", bound=Message)
 _THREAD_BYTES = 8 * 1024
-"""Size from which JSON is converted in a thread: this size takes about 0.3 ms."""
+"""JSON of at least this size is converted in a thread. This size takes about 0.3 ms."""
 _THREAD_ITEMS = 64
-"""Number of items from which JSON is converted in a thread, even if it is short: an item takes up
-to 7 microseconds.
+"""JSON with at least this number of items is converted in a thread, even if it is short. An item
+takes up to 7 microseconds.
 """
 _MAX_OBJECTS = 20_000
-"""Limit of the JSON objects of a request.
+"""Maximum number of JSON objects in a request.
 
 They take about 0.2 s to parse. Without the limit, the objects of a 2 MB body could take 10 s.
 """
 _MAX_WAITING_BYTES = 64 << 20
-"""Limit of the bytes of all requests that wait to be parsed, or are being parsed."""
+"""Maximum size of all requests that wait to be parsed or are being parsed, in bytes."""
 _SPACE = b" \t\r\n"
-# an error of the library may be as long as the request and quote it: each pattern takes
-# time linear in the text, so repeated words do not make it slow
+# an error of protobuf's parser quotes the request and may be as long: each pattern takes time
+# linear in the text, so that no request makes it slow
 _OF_FIELD = re.compile(r"Failed to parse (\w+) field: ")
 _UNKNOWN = re.compile(r'[^"]*"[^"]*" has no field named "(.*)" at ', re.DOTALL)
 _FIELD_PATH = re.compile(r"\w+((?:\.\w+)*)")
@@ -52,32 +53,34 @@ _PLAIN_MESSAGES = (
     (r"repeated field \w+ must be in \[\] .*", "is not a list: put it in [ ]"),
     (r"Expected true or false without quotes", "is neither true nor false"),
 )
-"""Patterns of the library's errors, and plain messages for callers who do not know Python."""
+"""Patterns of the errors of protobuf's parser, and plain messages to replace them."""
 Result = TypeVar("Result")
 
 
 class JsonText:
-    """Converts JSON to messages and back; long texts in a thread, so that questions do not wait."""
+    """Converts JSON to messages and back. Long texts are converted in a thread, so that questions
+    do not wait.
+    """
 
     def __init__(self, threads: FairThreads) -> None:
         """`threads` convert long texts."""
         self._threads = threads
         self._waiting_bytes = 0
 
-    async def message(self, kind: type[AnyMessage], data: bytes, client: str) -> AnyMessage:
-        """Parses the message that a caller sent.
+    async def parse(self, kind: type[AnyMessage], data: bytes, client: str) -> AnyMessage:
+        """Parses a request.
 
         Raises:
-            InvalidRequestError: the text is not valid JSON of such a message.
+            InvalidRequestError: the data is not valid JSON of a message of this kind.
             OverloadedError: too many requests wait to be parsed.
 
         """
         if self._waiting_bytes + len(data) > _MAX_WAITING_BYTES:
-            raise OverloadedError("too many requests wait to be read; send it again", 1.0)
+            raise OverloadedError("too many requests wait to be read; send the request again", 1.0)
         items = data.count(b"{") + data.count(b",")
         self._waiting_bytes += len(data)
         try:
-            return await self._run(len(data), items, client, lambda: read(kind, data))
+            return await self._run(len(data), items, client, lambda: parse_message(kind, data))
         finally:
             self._waiting_bytes -= len(data)
 
@@ -96,7 +99,7 @@ class JsonText:
         return await self._threads.run(client, work)
 
 
-def read(kind: type[AnyMessage], data: bytes) -> AnyMessage:
+def parse_message(kind: type[AnyMessage], data: bytes) -> AnyMessage:
     """Parses the JSON of a message.
 
     Raises:
@@ -110,7 +113,7 @@ def read(kind: type[AnyMessage], data: bytes) -> AnyMessage:
         raise InvalidRequestError(violation)
     try:
         return json_format.ParseDict(with_full_names(kind.DESCRIPTOR, value), kind())
-    except Exception as error:  # the library raises many types of errors for invalid requests
+    except Exception as error:  # protobuf's parser raises many types of errors
         raise _request_error(str(error)) from error
 
 
@@ -125,7 +128,7 @@ def value_to_json(value: object) -> bytes:
 
 
 def object_of(message: Message) -> dict[str, Any]:
-    """Converts a message to a dictionary."""
+    """Converts a message to a dictionary, which `value_to_json` converts to JSON."""
     return json_format.MessageToDict(message, always_print_fields_with_no_presence=True)
 
 
@@ -155,7 +158,7 @@ def _parse(data: bytes) -> dict[str, Any]:
 
 
 def _request_error(message: str) -> InvalidRequestError:
-    """Converts an error message of the library to an error for the caller."""
+    """Converts an error message of protobuf's parser to an error for the caller."""
     path, at = list[str](), 0
     while nested := _OF_FIELD.match(message, at):
         path.append(nested[1])

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 description of the HTTP interface, with JSON schemas of its messages."""
+"""Builds the OpenAPI 3.1 description of the HTTP interface, with JSON schemas of its messages."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ from google.protobuf.message import Message
 
 from winnow.rpc import client_key, request_id
 from winnow.stateless.http.call import HttpOperation
-from winnow.stateless.http.headers import TIMEOUT
+from winnow.stateless.http.headers import TIMEOUT_HEADER
 from winnow.stateless.http.json_fields import short_names
 from winnow.stateless.http.problems import MEDIA_TYPE
 from winnow.v1 import http_pb2
@@ -27,15 +27,15 @@ _KINDS: Mapping[int, Schema] = {
     FieldDescriptor.TYPE_UINT32: {"type": "integer", "format": "int64", "minimum": 0},
     FieldDescriptor.TYPE_UINT64: {"type": "string", "format": "uint64"},
 }
-"""Schemas of scalar types. Numbers of 64 bits are strings: not every JSON reader keeps 64 bits."""
+"""Schemas of scalar types. Numbers of 64 bits are strings, because some JSON parsers round them."""
 _OBJECT = "google.protobuf.Struct"
 
 
 class Schemas:
-    """Collects the schemas of messages and of the messages in them."""
+    """Collects the schemas of messages, and of the messages in their fields."""
 
     def __init__(self, comments: Mapping[str, str]) -> None:
-        """`comments`: by full name, as `proto/comments.py` writes them."""
+        """`comments` of the protos, by full name, as `proto/comments.py` writes them."""
         self._comments = comments
         self.by_name: dict[str, Schema] = {}
 
@@ -48,7 +48,7 @@ class Schemas:
             return {"type": "object", "additionalProperties": True}
         name = _name(message)
         if name not in self.by_name:
-            self.by_name[name] = {}  # a message may hold itself
+            self.by_name[name] = {}  # a message may contain itself
             fields = {field.json_name: self._field(field) for field in message.fields}
             self.by_name[name] = self._with_comment(
                 message.full_name, type="object", properties=fields
@@ -96,7 +96,7 @@ class Schemas:
 
 
 def _name(descriptor: Descriptor | EnumDescriptor) -> str:
-    """The full name without the package, such as `ShardCoverage.Status`."""
+    """Returns the full name without the package, such as `ShardCoverage.Status`."""
     return descriptor.full_name.removeprefix("winnow.v1.")
 
 
@@ -108,14 +108,14 @@ ABOUT = (
     "request is cancelled."
 )
 _HEADERS = {
-    TIMEOUT: "Seconds that the request may take, such as 0.5.",
+    TIMEOUT_HEADER: "Seconds that the request may take, such as 0.5.",
     client_key.KEY: "Name of the caller, for fair sharing: 1 to 64 of A-Z, a-z, 0-9, ._:@-",
     request_id.KEY: "Id of the request for logs: 1 to 64 of A-Z, a-z, 0-9, ._-",
 }
 
 
 def openapi(calls: Iterable[HttpOperation], version: str) -> Schema:
-    """Describes the operations; reads the comments of the protos from a packaged file."""
+    """Describes operations. Reads the comments of the protos from a packaged file."""
     comments = json.loads(files("winnow.v1").joinpath("comments.json").read_text("utf-8"))
     schemas = Schemas(comments)
     problem = _content(MEDIA_TYPE, schemas.add(http_pb2.Problem), "An error.")

@@ -1,7 +1,7 @@
 """The outermost ASGI application of a front.
 
-Checks the Host header, adds a request id and default headers to every reply, and disconnects
-callers that do not read their reply.
+The application checks the Host header and adds a request id and default headers to every reply. It
+disconnects callers that do not read their reply.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from winnow.quoting import quoted
 from winnow.rpc import request_id
 from winnow.stateless.http.connection import HttpConnection, connection_of
 from winnow.stateless.http.connection_limiter import REPLY_SECONDS, HttpMetrics
-from winnow.stateless.http.headers import ALWAYS, Headers, find, text_of
+from winnow.stateless.http.headers import DEFAULT_HEADERS, Headers, header_value, text_of
 from winnow.stateless.http.probes import Readiness
 from winnow.stateless.http.problems import HttpRefusedError, response_of
 from winnow.stateless.http.receiving import until_disconnected
@@ -31,7 +31,7 @@ HostCheck = Callable[[str], bool]
 
 
 class OuterApp:
-    """The outermost ASGI application."""
+    """Wraps the application of a front in the checks and headers that every request needs."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class OuterApp:
         *,
         reply_timeout: float = REPLY_SECONDS,
     ) -> None:
-        """`reply_timeout`: seconds until a caller must have received a part of its reply."""
+        """`reply_timeout`: seconds in which a caller must receive each part of its reply."""
         self._app, self._readiness, self._is_allowed_host = app, readiness, is_allowed_host
         self._metrics, self._reply_timeout = metrics, reply_timeout
 
@@ -51,7 +51,7 @@ class OuterApp:
         connection, headers = connection_of(scope), text_of(scope["headers"])
         structlog.contextvars.clear_contextvars()
         current_id = request_id.accept(headers)
-        caller.forget()  # uvicorn begins a request in the context of the one before it
+        caller.forget()  # uvicorn starts a request in the context of the previous request
         connection.start_request()
 
         async def reply(event: Message) -> None:
@@ -71,7 +71,7 @@ class OuterApp:
             connection.end_request()
 
     def _app_for(self, headers: Headers) -> ASGIApp:
-        host = find(headers, "host")
+        host = header_value(headers, "host")
         if self._is_allowed_host(host):
             return self._app
         problem = f"{quoted(host)} is not an allowed host: add it to --http-hosts"
@@ -81,7 +81,7 @@ class OuterApp:
     def _add_headers(self, event: Message, current_id: str, connection: HttpConnection) -> None:
         """Adds the headers of every reply."""
         headers = MutableHeaders(scope=event)
-        for name, value in ALWAYS.items():
+        for name, value in DEFAULT_HEADERS.items():
             headers.setdefault(name, value)
         headers["date"] = formatdate(usegmt=True)
         headers[request_id.KEY] = current_id

@@ -1,4 +1,7 @@
-"""Converts replies to JSON whose answers were serialised once for all callers."""
+"""Converts replies with packed answers to JSON.
+
+Packed answers were serialised once for all callers.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,19 +22,19 @@ class PackedReply:
     packed: PackedAnswers
 
     def to_json(self) -> bytes:
-        """The JSON of the whole `AnswerResponse`."""
+        """Returns the JSON of the whole `AnswerResponse`."""
         return _with_field("answers", _answers(self.packed), self.envelope)
 
 
 @dataclass(frozen=True, slots=True)
-class SeveralReplies:
-    """The reply to several questions, of which at least one has packed answers."""
+class PackedBatchReply:
+    """The reply to a request with several questions, if a result has packed answers."""
 
     results: Sequence[http_pb2.AnswerResult | PackedReply]
     request_id: str
 
     def to_json(self) -> bytes:
-        """The JSON of the whole `AnswersResponse`."""
+        """Returns the JSON of the whole `AnswersResponse`."""
         results = b"[" + b",".join(map(_result, self.results)) + b"]"
         return _with_field("results", results, http_pb2.AnswersResponse(request_id=self.request_id))
 
@@ -43,7 +46,7 @@ def _result(result: http_pb2.AnswerResult | PackedReply) -> bytes:
 
 
 def _answers(packed: PackedAnswers) -> bytes:
-    """The JSON array of the answers, which is built once. Only one thread calls it."""
+    """Returns the JSON array of the answers, and keeps it. Call it only in the JSON thread."""
     if not packed.json:
         message = answer_pb2.AnswerResponse.FromString(packed.wire)
         packed.json = value_to_json(object_of(message)["answers"])
@@ -51,6 +54,6 @@ def _answers(packed: PackedAnswers) -> bytes:
 
 
 def _with_field(name: str, text: bytes, message: Message) -> bytes:
-    """A message as JSON; `text` is the JSON of the field `name`."""
+    """Returns a message as JSON, in which the field `name` has the JSON `text`."""
     fields = {each: value for each, value in object_of(message).items() if each != name}
     return b'{"' + name.encode() + b'":' + text + b"," + value_to_json(fields)[1:]

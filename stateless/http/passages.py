@@ -1,8 +1,8 @@
-"""`/v1/passages`: converts requests, calls the feed core, converts results.
+"""Serves `/v1/passages`: converts requests, calls the feed core, converts results.
 
-Passages are put by POST, several at once: PUT would replace all passages. They are deleted by POST,
-too, at `/v1/passages:delete`: proxies may drop the body of a DELETE, and an id may have any
-characters.
+Several passages are put by one POST, because a PUT would mean replacing all passages. They are also
+deleted by POST, at `/v1/passages:delete`: proxies may drop the body of a DELETE, and ids may have
+characters that a path cannot contain.
 """
 
 from functools import partial
@@ -18,12 +18,12 @@ from winnow.v1 import feed_pb2
 def feed_operations(
     core: FeedCore, default_deadline: float, refusal: Refusal
 ) -> list[HttpOperation]:
-    """The operations of the feed core.
+    """Returns the operations of the feed core.
 
     Args:
         core: stores and deletes passages.
-        default_deadline: seconds for a call without a deadline.
-        refusal: returns the error of a client that is refused before its body is read.
+        default_deadline: deadline in seconds of a call whose caller sets none.
+        refusal: returns the error that refuses a client's request before its body is read.
 
     """
     return [

@@ -1,4 +1,4 @@
-"""`/v1/predict` and `/v1/heads`: convert requests, call the predict core, convert replies."""
+"""Serves `/v1/predict` and `/v1/heads`: converts requests and replies of the predict core."""
 
 from functools import partial
 
@@ -12,7 +12,10 @@ from winnow.v1 import head_pb2
 
 
 def predict_operations(core: PredictCore, default_deadline: float) -> list[HttpOperation]:
-    """The operations of the predict core; `default_deadline` in seconds."""
+    """Returns the operations of the predict core.
+
+    `default_deadline` is the deadline in seconds of a call whose caller sets none.
+    """
     return [
         HttpOperation(
             name="Predict",

@@ -1,4 +1,4 @@
-"""Routes for machines: liveness, readiness and metrics."""
+"""The routes of liveness, readiness and metrics."""
 
 import asyncio
 import json
@@ -11,7 +11,7 @@ from starlette.routing import Route
 from winnow.errors import WinnowError
 from winnow.rpc import request_id
 from winnow.stateless.http.call import Gate
-from winnow.stateless.http.headers import find, text_of
+from winnow.stateless.http.headers import header_value, text_of
 from winnow.stateless.http.problems import response_of
 from winnow.telemetry.endpoint import exposition
 
@@ -23,7 +23,7 @@ class Readiness:
         self._ready = self._was_ready = self._closed = False
 
     def set_ready(self, ready: bool) -> None:
-        """Sets whether the front is ready, unless it was closed."""
+        """Sets whether the front is ready. After `close` this does nothing."""
         self._ready = ready and not self._closed
         self._was_ready |= self._ready
 
@@ -38,17 +38,17 @@ class Readiness:
 
     @property
     def starting(self) -> bool:
-        """Whether the front was never ready: models may be cold, or shards missing."""
+        """Whether the front has not been ready yet: models may be cold, or shards missing."""
         return not self._was_ready
 
     @property
     def leaving(self) -> bool:
-        """Whether callers should use another front, although this one still answers."""
+        """Whether callers should use another front, although this front still answers."""
         return self._closed or (self._was_ready and not self._ready)
 
 
-def probes(readiness: Readiness, registry: CollectorRegistry, gate: Gate) -> list[Route]:
-    """`/livez`, `/readyz` and `/metrics`; the last one needs the scope `admin`."""
+def probe_routes(readiness: Readiness, registry: CollectorRegistry, gate: Gate) -> list[Route]:
+    """Returns the routes `/livez`, `/readyz` and `/metrics`. `/metrics` needs the scope `admin`."""
     metrics_lock = asyncio.Lock()
 
     async def live(_request: Request) -> Response:
@@ -65,7 +65,8 @@ def probes(readiness: Readiness, registry: CollectorRegistry, gate: Gate) -> lis
         except WinnowError as error:
             return response_of(error, request_id.current())
         async with metrics_lock:  # concurrent expositions would delay questions
-            kind, page = await asyncio.to_thread(exposition, registry, find(headers, "accept"))
+            accept = header_value(headers, "accept")
+            kind, page = await asyncio.to_thread(exposition, registry, accept)
         return Response(page, headers={"content-type": kind})
 
     return [Route("/livez", live), Route("/readyz", ready), Route("/metrics", metrics)]

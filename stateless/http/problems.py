@@ -1,4 +1,4 @@
-"""Converts errors to HTTP: the table of statuses, and problem details (RFC 9457)."""
+"""Converts errors to HTTP statuses and problem details (RFC 9457)."""
 
 import math
 from http import HTTPStatus
@@ -34,11 +34,11 @@ STATUSES = {
 }
 """HTTP status of each gRPC status, as in google/rpc/code.proto."""
 _MAX_CHARACTERS = 4_000
-"""Limit of the characters of a text in a problem."""
+"""Maximum number of characters of a text in a problem."""
 
 
 class HttpRefusedError(InvalidRequestError):
-    """A request is refused with a status that gRPC lacks."""
+    """Refuses a request with an HTTP status that has no gRPC status."""
 
     def __init__(self, status: HTTPStatus, field: str, description: str) -> None:
         super().__init__(Violation(field, description))
@@ -46,11 +46,11 @@ class HttpRefusedError(InvalidRequestError):
 
 
 class LateBodyError(DeadlineExceededError):
-    """The caller took too long to send its request."""
+    """The caller took too long to send the body of its request."""
 
 
 def status_of(error: WinnowError) -> HTTPStatus:
-    """The HTTP status of a domain error."""
+    """Returns the HTTP status of an error."""
     if isinstance(error, HttpRefusedError):
         return error.status
     if isinstance(error, LateBodyError):
@@ -59,7 +59,7 @@ def status_of(error: WinnowError) -> HTTPStatus:
 
 
 def problem_of(error: WinnowError, request_id: str = "") -> http_pb2.Problem:
-    """The problem details of an error."""
+    """Returns the problem details of an error."""
     code, status = code_of(error), status_of(error)
     problem = http_pb2.Problem(
         type="about:blank",
@@ -81,16 +81,16 @@ def problem_of(error: WinnowError, request_id: str = "") -> http_pb2.Problem:
 
 
 def response_of(error: WinnowError, request_id: str) -> Response:
-    """The HTTP response of an error."""
+    """Returns the HTTP response of an error."""
     problem = problem_of(error, request_id)
     headers = {"content-type": MEDIA_TYPE, KEY: request_id}
     if problem.status == HTTPStatus.UNAUTHORIZED:
         headers["www-authenticate"] = "Bearer"  # RFC 6750
-    if problem.HasField("retry_after_seconds"):  # whole seconds are all that the header can say
+    if problem.HasField("retry_after_seconds"):  # the header has whole seconds
         headers["retry-after"] = str(max(math.ceil(problem.retry_after_seconds), 1))
     return Response(message_to_json(problem), problem.status, headers)
 
 
 def _sendable(text: str) -> str:
-    """Escapes characters that JSON cannot have: file names need not be UTF-8."""
+    """Escapes characters that JSON cannot contain, such as in file names that are not UTF-8."""
     return text.encode(errors="backslashreplace").decode()[:_MAX_CHARACTERS]

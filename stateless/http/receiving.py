@@ -1,4 +1,4 @@
-"""Receives the body of a request, and detects that its caller disconnects."""
+"""Receives the body of a request, and detects that the caller has disconnected."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 from starlette.types import Receive
 
 from winnow.quoting import quoted
-from winnow.stateless.http.headers import Headers, find
+from winnow.stateless.http.headers import Headers, header_value
 from winnow.stateless.http.problems import HttpRefusedError
 
 _MAX_DROPPED_BYTES = 1 << 20
-"""Bytes beyond the limit of a body that are read and dropped. The sender then gets the error
-instead of a reset connection.
+"""Maximum number of bytes beyond the limit of a body that are read and dropped, so that the sender
+gets the error instead of a reset connection.
 """
 
 
@@ -21,8 +21,8 @@ class ClientDisconnectedError(Exception):
     """The caller has closed its connection."""
 
 
-class Body:
-    """The body of one request; `winnow.rpc.bounded_receive` reads it like a message of gRPC."""
+class RequestBody:
+    """The body of one request. `winnow.rpc.bounded_receive` reads it like a gRPC message."""
 
     def __init__(self, receive: Receive, max_bytes: int) -> None:
         self._receive, self._max_bytes = receive, max_bytes
@@ -32,7 +32,7 @@ class Body:
 
         Raises:
             HttpRefusedError: the body is too large.
-            ClientDisconnectedError: the caller closed the connection before the end.
+            ClientDisconnectedError: the caller closed the connection before the end of the body.
 
         """
         parts: list[bytes] = []
@@ -54,17 +54,17 @@ class Body:
 
 
 def check_media_type(headers: Headers) -> None:
-    """Raises HttpRefusedError unless the body is plain JSON.
+    """Raises HttpRefusedError unless the body is JSON without compression.
 
-    Pages of other sites can send other types without a CORS preflight. A compressed body could be
-    far larger than its limit.
+    Pages of other sites can send other types without a CORS preflight. A compressed body could
+    exceed its limit.
     """
-    kind = find(headers, "content-type")
+    kind = header_value(headers, "content-type")
     if kind.partition(";")[0].strip().lower() != "application/json":
         problem = f"is {quoted(kind)}" if kind else "is missing"
         _refuse("content-type", f"{problem}: send application/json")
-    if (coding := find(headers, "content-encoding")) not in ("", "identity"):
-        _refuse("content-encoding", f"is {quoted(coding)}: send the body as it is")
+    if (coding := header_value(headers, "content-encoding")) not in ("", "identity"):
+        _refuse("content-encoding", f"is {quoted(coding)}: send the body without compression")
 
 
 def _refuse(field: str, description: str) -> None:
@@ -81,9 +81,10 @@ async def until_disconnected(receive: Receive) -> None:
 
 
 async def while_connected(work: Coroutine[Any, Any, Result], receive: Receive) -> Result:
-    """Returns the result of `work`; cancels it if the caller disconnects.
+    """Returns the result of `work`. If the caller disconnects, cancels `work` and raises
+    ClientDisconnectedError.
 
-    The body of the request must have been read from `receive`. Raises ClientDisconnectedError.
+    The body of the request must have been read from `receive` before.
     """
     working = asyncio.create_task(work)
     disconnected = asyncio.create_task(until_disconnected(receive))

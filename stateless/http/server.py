@@ -1,7 +1,7 @@
 """An HTTP server that runs in the current event loop, and starts and drains like a gRPC server.
 
-uvicorn parses and writes HTTP. Its own server is not used: it handles signals itself, wakes up ten
-times a second, and waits for callers that do not read their replies.
+uvicorn parses and writes HTTP. The server of uvicorn is not used, because it handles signals
+itself, wakes up ten times a second, and waits for callers that do not read their replies.
 """
 
 import math
@@ -20,7 +20,7 @@ from winnow.stateless.http.connection_limiter import ConnectionLimiter
 from winnow.stateless.http.probes import Readiness
 
 _FOREVER = 86_400
-"""Seconds; the connection limiter ends idle connections."""
+"""uvicorn's idle timeout in seconds. The connection limiter closes idle connections before."""
 
 
 class HttpServer:
@@ -35,10 +35,10 @@ class HttpServer:
         tls: ssl.SSLContext | None = None,
         age: float = MAX_CONNECTION_SECONDS,
     ) -> None:
-        """Creates a server that is not bound yet.
+        """Creates a server that does not listen yet.
 
-        `readiness` is shared with `app`; `tls`: None for plain text; `age`: seconds after which a
-        connection over TLS ends.
+        `readiness` is shared with `app`. `tls` is None for plain text. `age` is the age in seconds
+        after which a client must reconnect over TLS.
         """
         self._age = math.inf if tls is None else age
         self._readiness, self._limiter, self._tls = readiness, limiter, tls
@@ -50,7 +50,7 @@ class HttpServer:
             lifespan="off",
             interface="asgi3",
             log_config=None,
-            log_level="error",  # else a line for all bytes that are no HTTP
+            log_level="error",  # at lower levels, bytes that are not HTTP would be logged
             access_log=False,
             proxy_headers=False,
             server_header=False,
@@ -62,7 +62,7 @@ class HttpServer:
         self._acceptor: Acceptor | None = None
 
     async def start(self, address: str) -> int:
-        """Starts to listen, not ready yet; returns the port.
+        """Starts listening, and returns the port. The front is not ready yet.
 
         Raises:
             UnavailableError: the address cannot be bound.
@@ -75,14 +75,14 @@ class HttpServer:
         return self._acceptor.port
 
     async def set_serving(self, ready: bool) -> None:
-        """Changes the reply of /readyz."""
+        """Sets whether /readyz reports that the front is ready."""
         self._readiness.set_ready(ready)
 
     async def drain(self, grace: float) -> None:
         """Reports not ready, closes the listener, and waits up to `grace` seconds for running
         requests.
 
-        Callers without a reply by then are disconnected, and their work is cancelled.
+        Then disconnects the callers without a reply, which cancels their work.
         """
         self._readiness.close()
         if self._acceptor is None:

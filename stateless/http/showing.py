@@ -1,4 +1,4 @@
-"""`/v1/cluster`: calls the showing core and converts its result."""
+"""Serves `/v1/cluster`: calls the showing core and converts its report."""
 
 from winnow.convert import cluster as convert
 from winnow.stateless.http.call import HttpOperation, NewDeadline
@@ -7,7 +7,10 @@ from winnow.v1 import cluster_pb2
 
 
 def cluster_operations(core: ShowingCore, default_deadline: float) -> list[HttpOperation]:
-    """The operation of the showing core; `default_deadline` in seconds."""
+    """Returns the operation of the showing core.
+
+    `default_deadline` is the deadline in seconds of a call whose caller sets none.
+    """
 
     async def show(
         _message: cluster_pb2.GetClusterRequest, _new_deadline: NewDeadline, _client: str

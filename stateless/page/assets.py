@@ -1,4 +1,4 @@
-"""The files of the page, read once at the start: they change only with the code."""
+"""The files of the web page, which are read once at start because only releases change them."""
 
 import hashlib
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ class Asset:
 
     @property
     def tag(self) -> str:
-        """The ETag of the content."""
+        """The ETag header of the content."""
         return f'"{hashlib.sha256(self.content).hexdigest()[:32]}"'
 
 
 def assets() -> dict[str, Asset]:
-    """Every file, by its name."""
+    """Reads every file of the page; returns the files by name."""
     return {
         file.name: Asset(file.read_bytes(), _MEDIA_TYPES[file.suffix])
         for file in sorted(_FOLDER.iterdir())

@@ -1,7 +1,7 @@
-"""The routes of the page, for any ASGI application.
+"""The routes of the web page, for any Starlette application.
 
-The page runs only its own scripts and styles, takes nothing from other sites, and no site can frame
-it. Replies are shown as text: Trusted Types keep them from becoming markup.
+The page runs only its own scripts and styles and loads nothing from other sites. No site can frame
+it. Trusted Types keep replies from becoming markup: the page shows them as text.
 """
 
 from starlette.requests import Request
@@ -22,9 +22,9 @@ _ALLOWED = {
     "require-trusted-types-for": "'script'",
     "trusted-types": "'none'",
 }
-POLICY = "; ".join(f"{what} {whence}" for what, whence in _ALLOWED.items())
+POLICY = "; ".join(f"{directive} {sources}" for directive, sources in _ALLOWED.items())
 _HEADERS = {
-    "cache-control": "no-cache",  # ask whether it has changed: a newer server has a newer page
+    "cache-control": "no-cache",  # browsers revalidate: a newer server has a newer page
     "content-security-policy": POLICY,
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
@@ -34,8 +34,8 @@ _HEADERS = {
 _INDEX = "index.html"
 
 
-def routes() -> list[Route]:
-    """The routes of `/`, and of its files under `/page/`."""
+def page_routes() -> list[Route]:
+    """Returns the routes of `/`, and of the page's files under `/page/`."""
     files = assets()
     index = files.pop(_INDEX)
     others = [_route(f"/page/{name}", asset) for name, asset in files.items()]

@@ -1,1 +1,1 @@
-"""Policies of the front node: pure decisions, without clock, I/O or asyncio."""
+"""Pure policies of the front node. They have no I/O, no asyncio and no clock of their own."""

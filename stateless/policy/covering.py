@@ -1,8 +1,8 @@
-"""Which content node each shard of a question is retrieved from: few calls, and little load.
+"""Chooses the content node for each shard of a question, so that few nodes are called.
 
-Knows addresses, shards and costs; does not know why a node may or may not serve a shard. It is a
-weighted set cover, which is solved greedily (Chvátal, "A Greedy Heuristic for the Set-Covering
-Problem", 1979): at each step the node with the lowest cost for each remaining shard is added.
+This module knows addresses, shards and costs. It does not know why a node may serve a shard. The
+problem is a weighted set cover, which is solved greedily (Chvátal, "A Greedy Heuristic for the
+Set-Covering Problem", 1979): each step adds the node with the lowest cost per remaining shard.
 """
 
 import heapq
@@ -10,19 +10,19 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
 Choices = Mapping[tuple[str, ...], Sequence[int]]
-"""Shards by the addresses of the nodes that may serve them; each has at least one address."""
+"""Maps the addresses of the nodes that may serve some shards, at least one, to these shards."""
 
 
 def cover(choices: Choices, cost: Callable[[str], float]) -> dict[str, list[int]]:
-    """Assigns each shard to one of its nodes; returns the shards of each node that is called.
+    """Assigns each shard to one of its nodes; returns the shards by the address of their node.
 
-    Shards with one node are assigned first. A node that is called for them also serves all others
-    that it may serve, unless another called node costs less.
+    Shards with a single node are assigned first. A node that is called for these also serves all
+    other shards that it may serve, unless another called node costs less.
 
     Args:
-        choices: the nodes of each shard.
-        cost: returns the cost of a call to an address, above 0. It is called once for each address
-            that another address could replace.
+        choices: the nodes that may serve each shard.
+        cost: returns the cost of a call to an address, above 0. It is not called for an address
+            that only serves shards with a single node.
 
     """
     assigned: dict[str, list[int]] = {}
@@ -49,7 +49,7 @@ def _cover_greedily(choices: Choices, costs: Mapping[str, float]) -> dict[str, l
         for address in addresses:
             choices_of[address].append(addresses)
             gain[address] += len(shards)
-    # the price of a shard only rises, so the lowest entry is either right or too low
+    # prices only rise, so the lowest entry is current or must be computed again
     prices = [(costs[address] / gain[address], address) for address in gain]
     heapq.heapify(prices)
     while left:

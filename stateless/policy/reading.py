@@ -1,7 +1,7 @@
-"""The pace of content nodes, and the number of passages to read speculatively.
+"""The pace of content nodes, and the limit of speculative reads.
 
-Knows the pace and the idle readers that each node reports; knows no passages. A speculative read
-may be unneeded, so it is sent only to a shard with an idle reader.
+This module knows the pace and the idle readers that nodes report. It knows no passages. A
+speculative read may be unneeded, so it is sent only to a shard with an idle reader.
 """
 
 import math
@@ -11,29 +11,29 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SpeculationLimit:
-    """How many passages of one question may be read before they are known to be needed."""
+    """Limits how many passages of one question are read before they are known to be needed."""
 
     idle: Mapping[int, int]
-    """Number of idle readers at retrieval, by shard."""
+    """Number of idle readers that each shard reported when it retrieved."""
     max_concurrent: int
-    """Limit of concurrent reads, unless more are needed."""
+    """Maximum number of concurrent reads, unless the needed passages are more."""
 
     @property
     def concurrent_reads(self) -> int:
-        """Number of reads in flight with speculative ones; 0 if none can be allowed."""
+        """Maximum number of reads in flight if some are speculative; 0 if none can be."""
         concurrent = min(self.max_concurrent, sum(self.idle.values()))
         return concurrent if concurrent > 1 else 0
 
     def allows(self, shard: int, reads: Mapping[int, int], ahead: int, needed: int) -> bool:
         """Whether to read the next passage speculatively.
 
-        The more passages a question needed so far, the more likely it needs further ones. So it may
-        read as many ahead as it needed, and always as many as fill `max_concurrent` at first.
+        A question may read ahead as many passages as it has needed so far, and at least
+        `max_concurrent` - 1. The more passages it has needed, the more likely it needs more.
 
         Args:
             shard: shard of the passage.
             reads: number of passages of the question that are being read, by shard.
-            ahead: number of passages that were begun and are not needed yet.
+            ahead: number of passages whose read has started and that are not needed yet.
             needed: number of passages that are needed so far.
 
         """
@@ -46,14 +46,13 @@ class SpeculationLimit:
 
 
 def seconds_per_read(shards: Iterable[Sequence[float]]) -> float | None:
-    """Seconds per passage while every shard is busy; None if no node has reported a pace.
+    """Seconds per passage of the whole index at full load; None if no node has reported a pace.
 
-    Passages are spread evenly over the shards, so the slowest shard sets the pace. Its replicas
-    share its passages. A replica that has not read anything yet counts like the others.
+    Passages are spread evenly over the shards, so the slowest shard sets the pace.
 
     Args:
-        shards: seconds per read of each replica, by shard, as for `shard_pace`. Shards without
-            replicas are ignored.
+        shards: for each shard the seconds per read of its replicas, as `shard_pace` takes them.
+            Shards without replicas are ignored.
 
     """
     serving = [replicas for replicas in shards if replicas]
@@ -65,8 +64,8 @@ def shard_pace(replicas: Sequence[float]) -> float | None:
     """Seconds per passage of a shard whose replicas share its passages; None if unknown.
 
     Args:
-        replicas: seconds per read of each replica; values that are not finite and positive count
-            as unknown.
+        replicas: seconds per read of each replica. A value that is not finite and positive is
+            unknown: such a replica is taken to be as fast as the others.
 
     """
     rates = [1 / seconds for seconds in replicas if 0 < seconds < math.inf]

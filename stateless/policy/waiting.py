@@ -1,9 +1,9 @@
 """Decides how long to wait for shards that have not answered yet.
 
-Knows numbers of shards and a deadline; knows neither shards nor calls. Once enough shards have
-answered, the others get only a share of the remaining time: the fewer are missing, the less. All
-shards are awaited until one has found something. The rest of the rule is that of Vespa's dispatch,
-`AdaptiveTimeoutHandler`:
+This module knows numbers of shards and a deadline. It knows neither shards nor calls. Once enough
+shards have answered, the others get only a share of the remaining time. The fewer shards are
+missing, the smaller is this share. All shards are awaited until one has found something. The rest
+of the rule is that of Vespa's dispatch, `AdaptiveTimeoutHandler`:
 https://github.com/vespa-engine/vespa, in container-search, com.yahoo.search.dispatch.
 """
 
@@ -20,20 +20,22 @@ class WaitingSettings:
     minimum_coverage: float = 1.0
     """Share of the shards, 0 to 1, that is awaited until the deadline; 1 waits for all.
 
-    At least one shard that found something is awaited.
+    At least one shard that found something is always awaited.
     """
     min_factor: float = 0.0
     """Share of the remaining time, 0 to 1, to wait for the last missing shard."""
     max_factor: float = 1.0
-    """Share of the remaining time, `min_factor` to 1, to wait when `minimum_coverage` was just
-    reached."""
+    """Share of the remaining time, `min_factor` to 1, to wait for the other shards when
+    `minimum_coverage` has just been reached."""
 
 
-def of_step(settings: WaitingSettings, shards: int, called: int, failed: int) -> WaitingSettings:
-    """The settings of one step of a question, which calls some of its shards.
+def settings_of_step(
+    settings: WaitingSettings, shards: int, called: int, failed: int
+) -> WaitingSettings:
+    """Returns the settings of one step of a question, such as retrieving or reading.
 
-    At least one result is awaited. If shards failed in an earlier step, more of the others are
-    needed to reach the minimum coverage of all shards.
+    A step may call only some of the shards. At least one result is awaited. If shards failed in an
+    earlier step, the minimum coverage of the whole index needs a larger share of the called shards.
 
     Args:
         settings: settings of the question.
@@ -54,29 +56,33 @@ class Wait:
     """How long to wait for the next reply."""
 
     seconds: float
-    """0 or more; shards that have not replied by then are given up."""
+    """Seconds to wait, 0 or more. Shards that have not replied by then are given up."""
     adaptive: bool
-    """Whether this policy ends the wait; else the deadline does."""
+    """Whether this policy ends the wait. If not, the deadline ends it."""
 
 
 class AdaptiveTimeout:
-    """The timeout of one scatter, which is computed again after every reply."""
+    """The timeout of one step. It may become shorter with every reply."""
 
     def __init__(self, settings: WaitingSettings, called: int, deadline: Deadline) -> None:
-        """`called`: number of called shards, including unreachable ones."""
+        """`called`: number of called shards, including unreachable shards."""
         self._settings, self._called, self._deadline = settings, called, deadline
         self._minimum = at_least(settings.minimum_coverage, called)
         self._until = deadline
         self._remaining_at_minimum: float | None = None
-        """Seconds that remained when the minimum was reached."""
+        """Seconds that remained when the minimum coverage was reached."""
 
-    def next(self, answered: int, failed: int = 0, empty: int = 0) -> Wait:
-        """How long to wait now that `answered` shards gave a result and `failed` an error.
+    def next_wait(self, answered: int, failed: int = 0, empty: int = 0) -> Wait:
+        """How long to wait for the next reply.
 
-        A failed shard does not count towards the minimum, and is not awaited. Each wait ends no
-        later than the previous one.
+        A wait never ends later than the previous wait. A failed shard does not count towards the
+        minimum coverage and is not awaited.
 
-        `empty`: number of the `answered` shards that found nothing.
+        Args:
+            answered: number of shards that have returned a result.
+            failed: number of shards that have failed.
+            empty: number of the `answered` shards that found nothing.
+
         """
         pending = self._called - answered - failed
         if pending <= 0:

@@ -1,1 +1,1 @@
-"""Searchers of a shard: one calls a content node, the other one several replicas."""
+"""Calls to shards: over gRPC to one content node, to one of several replicas, or joint calls."""

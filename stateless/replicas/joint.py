@@ -1,8 +1,8 @@
-"""Retrieves from the shards of a cluster by one call to each of a few content nodes.
+"""Retrieves from all shards of a cluster by joint calls: one call to each of a few content nodes.
 
-If a call is late or fails, its shards with another replica are called one by one, as
-`ReplicatedSearcher` calls them. The call to the node counts as the first attempt of each of them.
-So only the shards that need a hedge or a retry get one.
+If a joint call is late or fails, `ReplicatedSearcher` calls those of its shards one by one that
+have another replica. The joint call counts as the first attempt for each of these shards, so the
+next attempt is their hedge or retry.
 """
 
 import asyncio
@@ -33,58 +33,63 @@ _GIVEN_UP = "the server was given up"
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class _NodeCall:
-    """A call to a node."""
+    """A joint call: one call to a node for several shards."""
 
     address: str
     shards: Sequence[RequestedShard]
     deadline: Deadline
     estimate: LatencyEstimate | None
     late_after: float | None
-    """Seconds after which the call counts as late; None for never."""
+    """Seconds after which the call is late; None for never."""
     overdue_after: float
     """Seconds after which the node probably hangs."""
     task: asyncio.Task[_Results]
     sent_at: float = field(init=False)
     seconds: float = field(init=False, default=0.0)
-    """Duration, once it has ended."""
+    """Duration of the call, set when it has ended."""
     given_up: WinnowError | None = None
-    """The reason, if the node was given up."""
-    waiting: set[int] = field(init=False)
+    """The error of the call, if the call was given up for all its shards."""
+    unrecorded: set[int] = field(init=False)
     """The shards whose outcome is not recorded yet."""
-    lost: set[int] = field(init=False, default_factory=set)
-    """The shards that another node has to answer."""
-    _loss: asyncio.Future[None] = field(init=False)
-    """Ends when further shards are lost."""
+    given_up_shards: set[int] = field(init=False, default_factory=set)
+    """The shards that another node must answer."""
+    _more_given_up: asyncio.Future[None] = field(init=False)
+    """Is done when more shards are given up, and is then replaced."""
 
     def __post_init__(self) -> None:
         self.sent_at = self.deadline.clock()
-        self.waiting = {each.shard for each in self.shards}
-        self._loss = self.task.get_loop().create_future()
+        self.unrecorded = {each.shard for each in self.shards}
+        self._more_given_up = self.task.get_loop().create_future()
 
-    def lose(self, shards: Collection[int], error: WinnowError) -> None:
-        """Has another node answer these shards; fails the call with `error` if none is left."""
-        self.lost.update(each.shard for each in self.shards if each.shard in shards)
-        if len(self.lost) < len(self.shards):
-            self._loss.set_result(None)
-            self._loss = self.task.get_loop().create_future()
+    def give_up_shards(self, shards: Collection[int], error: WinnowError) -> None:
+        """Makes other nodes answer these shards. If no shard remains, fails the call."""
+        self.given_up_shards.update(each.shard for each in self.shards if each.shard in shards)
+        if len(self.given_up_shards) < len(self.shards):
+            self._more_given_up.set_result(None)
+            self._more_given_up = self.task.get_loop().create_future()
         elif self.given_up is None:
             self.given_up = error
             self.task.cancel()
 
     async def wait(self, shards: Collection[int], may_be_late: bool) -> None:
-        """Waits until the call ends, or is late, or one of these shards is lost."""
-        while not self.task.done() and self.lost.isdisjoint(shards):
+        """Waits until the call ends, or one of these shards is given up.
+
+        If it `may_be_late`, the wait also ends when the call is late.
+        """
+        while not self.task.done() and self.given_up_shards.isdisjoint(shards):
             seconds = None
             if may_be_late and self.late_after is not None:
                 seconds = max(self.sent_at + self.late_after - self.deadline.clock(), 0.0)
             done, _ = await asyncio.wait(
-                (self.task, self._loss), timeout=seconds, return_when=asyncio.FIRST_COMPLETED
+                (self.task, self._more_given_up),
+                timeout=seconds,
+                return_when=asyncio.FIRST_COMPLETED,
             )
             if not done:
                 return
 
     def results(self) -> dict[int, Retrieved | Exception]:
-        """The result of each shard, once the call has ended."""
+        """Returns the result or error of each shard. The call must have ended."""
         error: BaseException | None = self.given_up
         if self.task.cancelled():
             error = error or UnavailableError(f"{self.address}: the call was cancelled")
@@ -98,7 +103,10 @@ class _NodeCall:
         return {each.shard: error for each in self.shards}
 
     async def result_of(self, shard: int) -> Retrieved:
-        """Awaits the result of a shard; raises its error. Cancelling it leaves the call running."""
+        """Awaits the result of a shard, or raises its error.
+
+        If this method is cancelled, the call continues.
+        """
         await asyncio.wait([self.task])
         result = self.results()[shard]
         if isinstance(result, Exception):
@@ -107,13 +115,13 @@ class _NodeCall:
 
     @property
     def relative_latency(self) -> float | None:
-        """Duration of the call divided by the typical duration; None if that is unknown."""
+        """Duration of the call divided by its typical duration; None without an estimate."""
         typical = self.estimate.typical if self.estimate else 0.0
         return self.seconds / typical if typical else None
 
 
 class JointCalls:
-    """The calls to content nodes for the retrievals of all questions."""
+    """Sends the joint calls of all questions to content nodes, and records their outcomes."""
 
     def __init__(
         self,
@@ -126,15 +134,15 @@ class JointCalls:
     ) -> None:
         """`node_at` returns the node at an address, or raises UnavailableError if it was removed.
 
-        `nodes` gets the calls to each node.
+        `nodes` counts the joint calls to each node. `shards` has the searcher of each shard.
         """
         self.shards, self.nodes, self.policies = shards, nodes, policies
         self._node_at = node_at
-        # by the first shard of a call: replicas of one shard are compared with each other
+        # delays are kept by the first shard of a call: only its replicas are compared
         self._delays = HedgeDelays(policies.hedge, clock)
         self._running: set[_NodeCall] = set()
 
-    def begin(
+    def plan_retrieval(
         self,
         question: EncodedQuestion,
         depth: RetrievalDepth,
@@ -143,15 +151,15 @@ class JointCalls:
         alone: Collection[int] = (),
         shards: Collection[int] | None = None,
     ) -> "QuestionRetrieval":
-        """Returns the retrieval of a question, which has sent nothing yet.
+        """Chooses the nodes for the retrieval of a question; sends nothing yet.
 
         Args:
             question: the question.
             depth: how many passages each shard ranks; `after` is ignored.
             deadline: deadline of the calls.
-            required: number of the write that a shard must have, by shard; 0 by default.
-            alone: shards that are not called with others.
-            shards: the shards to retrieve from; None for all.
+            required: number of the write that a shard must have, by shard; 0 if a shard is missing.
+            alone: shards that must not be in joint calls.
+            shards: shards to retrieve from; None for all.
 
         """
         choices: dict[tuple[str, ...], list[int]] = {}
@@ -185,7 +193,7 @@ class JointCalls:
         shards: Sequence[RequestedShard],
         deadline: Deadline,
     ) -> list[Retrieved | Exception]:
-        """Retrieves from some shards; returns a result or an error for each, in their order."""
+        """Retrieves from `shards`; returns a result or an error for each, in the same order."""
         required = {each.shard: each.after for each in shards}
         own = [each for each in required if each in self.shards]
         results: dict[int, Retrieved | Exception] = {}
@@ -200,7 +208,7 @@ class JointCalls:
             for some, further in ended.further.items():
                 group.create_task(collect(some, further))
 
-        with self.begin(question, depth, deadline, required, shards=own) as retrieval:
+        with self.plan_retrieval(question, depth, deadline, required, shards=own) as retrieval:
             async with asyncio.TaskGroup() as group:
                 for called, send in retrieval.calls().items():
                     group.create_task(collect(called, send))
@@ -211,16 +219,17 @@ class JointCalls:
         return [results.get(each.shard, missing) for each in shards]
 
     def give_up(self, lost: Mapping[str, Collection[int]], why: str) -> None:
-        """Retries some shards of the running calls to some nodes in time, each at another node.
+        """Gives up some shards of the running calls, so that other nodes answer them in time.
 
-        `lost` has the shards by the address of the node. For its other shards a call continues.
+        `lost` has these shards by the address of their node. The calls continue for their other
+        shards.
         """
         for call in self._running:
             if shards := lost.get(call.address):
                 error = UnavailableError(f"{call.address} was given up: {why}")
-                call.lose(shards, error.with_public(_GIVEN_UP))
+                call.give_up_shards(shards, error.with_public(_GIVEN_UP))
 
-    def send(
+    def send_call(
         self,
         address: str,
         shards: Sequence[RequestedShard],
@@ -228,7 +237,7 @@ class JointCalls:
         depth: RetrievalDepth,
         deadline: Deadline,
     ) -> _NodeCall:
-        """Sends a call."""
+        """Sends a joint call to the node at `address`."""
         estimate = self._delays.estimate(str(shards[0].shard), len(shards))
         silence = self.policies.replicas.outliers.silence
         schedule = HedgeSchedule(self.policies.retry, estimate, silence, deadline)
@@ -249,28 +258,29 @@ class JointCalls:
             overdue_after=overdue,
             task=task,
         )
-        self.nodes.begin(address)
+        self.nodes.record_start(address)
         self._running.add(call)
-        task.add_done_callback(lambda _: self._end(call))
+        task.add_done_callback(lambda _: self._record_end(call))
         return call
 
-    def _end(self, call: _NodeCall) -> None:
+    def _record_end(self, call: _NodeCall) -> None:
         self._running.discard(call)
         call.seconds = call.deadline.clock() - call.sent_at
         if call.task.cancelled() or call.task.exception() is not None:
-            self.nodes.end(call.address, None)
+            self.nodes.record_end(call.address, None)
             return
-        self.nodes.end(call.address, call.relative_latency)
-        self._delays.of(str(call.shards[0].shard), len(call.shards)).observe(call.seconds)
+        self.nodes.record_end(call.address, call.relative_latency)
+        self._delays.delay_of(str(call.shards[0].shard), len(call.shards)).observe(call.seconds)
 
     def record_answers(self, call: _NodeCall, results: Mapping[int, Retrieved]) -> None:
         """Records the results of some shards of a call that has ended.
 
-        The latency is recorded for one shard. If its replica is too slow, so are the others.
+        The latency is recorded for the first shard only. If it ejects the replica of this shard,
+        the replicas of the other shards on the node are ejected, too.
         """
         for shard, result in results.items():
-            call.waiting.discard(shard)
-            self.shards[shard].record_joint(call.address, result)
+            call.unrecorded.discard(shard)
+            self.shards[shard].record_joint_result(call.address, result)
         first = call.shards[0].shard
         if first not in results or call.relative_latency is None:
             return
@@ -279,15 +289,15 @@ class JointCalls:
                 self.shards[shard].record_outcome(call.address, ReplicaOutcome.OUTLIER)
 
     def record_cancelled(self, call: _NodeCall) -> None:
-        """Records the outcome of the shards that still wait for a call when it is cancelled."""
+        """Records the outcome of a call that is being cancelled, for its unrecorded shards."""
         elapsed = call.deadline.clock() - call.sent_at
         outcome = outcome_of(None, elapsed, call.overdue_after)
-        for shard in call.waiting:
+        for shard in call.unrecorded:
             self.shards[shard].record_outcome(call.address, outcome)
 
 
 class QuestionRetrieval:
-    """The retrieval of one question. Leaving the context cancels the calls that still run."""
+    """The planned calls of one question's retrieval. Leaving the context cancels running calls."""
 
     def __init__(
         self,
@@ -302,7 +312,7 @@ class QuestionRetrieval:
         self._owner, self._question, self._depth = owner, question, depth
         self._deadline, self._parts = deadline, parts
         self.alone = alone
-        """The shards that have to be called alone."""
+        """The shards that must be called alone, by `call_alone`."""
         self._calls: list[_NodeCall] = []
 
     def __enter__(self) -> Self:
@@ -315,56 +325,58 @@ class QuestionRetrieval:
                 call.task.cancel()
 
     def calls(self) -> dict[Shards, SendJoint[Retrieved]]:
-        """The calls to nodes, by their shards."""
+        """Returns the functions that send the joint calls, by the shards of each call."""
         return {
-            tuple(each.shard for each in shards): partial(self._call, address, shards)
+            tuple(each.shard for each in shards): partial(self._call_node, address, shards)
             for address, shards in self._parts
         }
 
     async def call_alone(self, requested: RequestedShard) -> PartialResult[Retrieved]:
-        """Calls a shard alone, with its hedge and its retry."""
+        """Retrieves from one shard, with its own hedge and retry."""
         searcher = self._owner.shards[requested.shard]
         depth = replace(self._depth, after=requested.after)
         found = await searcher.retrieve(self._question, depth, self._deadline)
         return PartialResult({requested.shard: found})
 
-    async def _call(
+    async def _call_node(
         self, address: str, shards: Sequence[RequestedShard]
     ) -> PartialResult[Retrieved]:
-        call = self._owner.send(address, shards, self._question, self._depth, self._deadline)
+        call = self._owner.send_call(address, shards, self._question, self._depth, self._deadline)
         self._calls.append(call)
-        return await self._await(call, shards)
+        return await self._await_call(call, shards)
 
-    async def _await(
+    async def _await_call(
         self, call: _NodeCall, shards: Sequence[RequestedShard], may_hedge: bool = True
     ) -> PartialResult[Retrieved]:
         """Awaits the call for some of its shards.
 
-        Shards that are lost continue alone; if it `may_hedge` and is late, so do those that another
-        replica has.
+        Shards that are given up continue alone. If `may_hedge` is set and the call is late, shards
+        with another replica continue alone, too.
         """
         await call.wait([each.shard for each in shards], may_hedge)
         if call.task.done():
             return self._collect(call, shards)
-        if lost := [each for each in shards if each.shard in call.lost]:
-            alone = lost
+        if given_up := [each for each in shards if each.shard in call.given_up_shards]:
+            alone = given_up
         else:
             may_hedge = False
             replicas = self._owner.shards
             alone = [each for each in shards if replicas[each.shard].has_other(call.address)]
         others = [each for each in shards if each not in alone]
         if not alone:
-            return await self._await(call, others, may_hedge)
-        further = self._continue(call, alone)
+            return await self._await_call(call, others, may_hedge)
+        further = self._continue_alone(call, alone)
         if others:
-            names = tuple(each.shard for each in others)
-            further[names] = partial(self._await, call, others, may_hedge)
+            numbers = tuple(each.shard for each in others)
+            further[numbers] = partial(self._await_call, call, others, may_hedge)
         return PartialResult({}, further)
 
     def _collect(
         self, call: _NodeCall, shards: Sequence[RequestedShard]
     ) -> PartialResult[Retrieved]:
-        """The results of an ended call for some of its shards; failed shards are called alone."""
+        """Returns the results of an ended call for some of its shards. Failed shards continue
+        alone.
+        """
         every, failed = call.results(), []
         results: dict[int, Retrieved] = {}
         for each in shards:
@@ -373,16 +385,16 @@ class QuestionRetrieval:
             else:
                 failed.append(each)
         self._owner.record_answers(call, results)
-        return PartialResult(results, self._continue(call, failed))
+        return PartialResult(results, self._continue_alone(call, failed))
 
-    def _continue(
+    def _continue_alone(
         self, call: _NodeCall, shards: Sequence[RequestedShard]
     ) -> dict[Shards, SendJoint[Retrieved]]:
-        """Calls for each shard alone, with the call to the node as the first attempt."""
-        call.waiting.difference_update(each.shard for each in shards)
-        return {(each.shard,): partial(self._continue_one, call, each) for each in shards}
+        """Returns a call for each shard alone, whose first attempt is the joint call."""
+        call.unrecorded.difference_update(each.shard for each in shards)
+        return {(each.shard,): partial(self._continue_shard, call, each) for each in shards}
 
-    async def _continue_one(
+    async def _continue_shard(
         self, call: _NodeCall, requested: RequestedShard
     ) -> PartialResult[Retrieved]:
         shard, depth = requested.shard, replace(self._depth, after=requested.after)

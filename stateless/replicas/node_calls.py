@@ -1,4 +1,4 @@
-"""The joint calls to each content node: how many run, and how long they take."""
+"""Counts and times the joint calls to each content node, and computes the cost of the next one."""
 
 import random
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from winnow.deadline import Clock
 from winnow.policy.recent import DecayedMean
 
 _MAX_IDLE_NODES = 1_000
-"""Limit of the nodes without running calls that are remembered."""
+"""Number of known nodes at which nodes without running calls are forgotten."""
 
 
 @dataclass(slots=True)
@@ -15,10 +15,11 @@ class _Node:
     latency: DecayedMean
     """Mean latency, divided by the typical latency of such calls."""
     running: int = 0
+    """Number of running calls."""
 
 
 class NodeCalls:
-    """The joint calls to each node, which its replicas of all shards share."""
+    """The load and latency of each node. All replicas on one node share them."""
 
     def __init__(self, half_life: float, clock: Clock, rng: random.Random) -> None:
         """`half_life`: seconds after which a latency counts half."""
@@ -31,10 +32,9 @@ class NodeCalls:
         return node.running if node is not None else 0
 
     def cost(self, address: str) -> float:
-        """The cost of a call to a node: its expected latency times its running calls and this one.
+        """The cost of a call to a node: expected latency times running calls, with this call.
 
-        It varies at random by up to a factor of two. Otherwise fronts that know the same would all
-        call the same node.
+        A random factor of 1 to 2 keeps fronts with the same knowledge from calling the same node.
         """
         handicap = 1 + self._rng.random()
         if (node := self._nodes.get(address)) is None:
@@ -43,16 +43,19 @@ class NodeCalls:
         expected = 1.0 if mean is None else mean * node.latency.freshness()
         return max(expected, 1e-9) * (node.running + 1) * handicap
 
-    def begin(self, address: str) -> None:
-        """Counts a call that begins."""
+    def record_start(self, address: str) -> None:
+        """Records the start of a call to a node."""
         node = self._nodes.get(address)
         if node is None:
             self._forget_idle()
             node = self._nodes[address] = _Node(DecayedMean(self._half_life, self._clock))
         node.running += 1
 
-    def end(self, address: str, relative_latency: float | None) -> None:
-        """Counts a call that ended, with its latency divided by the typical one if it is known."""
+    def record_end(self, address: str, relative_latency: float | None) -> None:
+        """Records the end of a call to a node.
+
+        `relative_latency`: its latency divided by the typical latency; None if it is not known.
+        """
         node = self._nodes[address]
         node.running -= 1
         if relative_latency is not None:

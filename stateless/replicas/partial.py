@@ -1,4 +1,4 @@
-"""The result of a call for several shards, of which some may need further calls."""
+"""The result of a joint call, after which some shards may need further calls."""
 
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
@@ -11,13 +11,13 @@ Shards = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class PartialResult(Generic[Result]):
-    """The results of some shards of a call, and how the other shards continue."""
+    """The results of some shards of a call, and the further calls of its other shards."""
 
     results: Mapping[int, Result]
     """Results by shard."""
     further: Mapping[Shards, "SendJoint[Result]"] = field(default_factory=dict)
-    """The calls of the other shards; each of these is in one of the calls."""
+    """The further calls, by their shards. Each shard without a result is in one of them."""
 
 
 SendJoint = Callable[[], Coroutine[Any, Any, PartialResult[Result]]]
-"""Calls several shards at once. An error that it raises is an error of each of them."""
+"""Sends one call for several shards. If it raises an error, every shard of the call failed."""

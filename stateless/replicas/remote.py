@@ -1,4 +1,4 @@
-"""A content node behind gRPC, and each of its shards as a `Searcher`."""
+"""Calls a content node over gRPC, and makes each of its shards a `Searcher`."""
 
 from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import contextmanager
@@ -25,21 +25,21 @@ Reply = TypeVar("Reply")
 
 
 class RemoteNode:
-    """A content node behind gRPC; counts the calls and the reads of all its shards."""
+    """A content node behind gRPC. It counts the calls and the reads of all its shards."""
 
     def __init__(self, channel: grpc.aio.Channel, address: str) -> None:
         self.stub = shard_pb2_grpc.ShardServiceStub(channel)
         self.address = address
         self.calls = 0
-        """Number of running calls and of retrievals that share one, without polls."""
+        """Number of running calls, without polls. Each retrieval of a shared call counts as one."""
         self.reads = 0
-        """Number of passages that are being read."""
+        """Number of passages that this front is reading on the node."""
         self._shared = SharedRetrieval(self.retrieve)
         self._served: dict[int, int] = {}
-        """Number of the last write that each shard was known to serve."""
+        """Number of the last write that each shard is known to have, by shard."""
 
     async def report(self, deadline: Deadline) -> NodeReport:
-        """Returns the shards of the node; nodes of older versions serve one."""
+        """Returns the shards of the node. A node of an older version serves a single shard."""
         request = shard_pb2.ListShardsRequest()
         try:
             reply = await reply_of(self.stub.ListShards(request, timeout=timeout(deadline)))
@@ -52,7 +52,7 @@ class RemoteNode:
         return report
 
     def searcher(self, shard: int | None) -> "RemoteSearcher":
-        """Returns a searcher of one shard; None stands for the only shard of the node."""
+        """Returns the searcher of one shard; None means the only shard of an older node."""
         return RemoteSearcher(self, shard)
 
     async def retrieve_from(
@@ -60,7 +60,7 @@ class RemoteNode:
     ) -> Retrieved:
         """Retrieves from a shard, in one call with other shards of the same question.
 
-        A shard that has to wait for a write is called alone, or the others would wait, too.
+        A shard that may wait for a write is called alone, so that the other shards need not wait.
         """
         if depth.after > self._served.get(shard, 0):
             retrieved = await self.searcher(shard).retrieve_alone(question, depth, deadline)
@@ -78,7 +78,7 @@ class RemoteNode:
         shards: Sequence[RequestedShard],
         deadline: Deadline,
     ) -> Sequence[Retrieved | WinnowError]:
-        """Retrieves from several shards in one call: see `ContentNode`."""
+        """Retrieves from several shards in one call, as `ContentNode.retrieve` specifies."""
         if len(shards) == 1:
             ((shard, after),) = shards
             alone = replace(depth, after=after)
@@ -95,12 +95,12 @@ class RemoteNode:
             )
         if len(reply.results) != len(shards):
             raise UnavailableError(
-                f"{self.address}: {len(reply.results)} results for {len(shards)} shards"
+                f"{self.address} returned {len(reply.results)} results for {len(shards)} shards"
             ).with_public("a node sent an invalid reply")
         return [convert.result_of_message(each, self.address) for each in reply.results]
 
     async def call(self, call: Awaitable[Reply]) -> Reply:
-        """The reply of a call to the node; raises its error as a WinnowError."""
+        """Awaits the reply of a call to the node. Its error is raised as a WinnowError."""
         try:
             return await reply_of(call)
         except grpc.aio.AioRpcError as error:
@@ -108,7 +108,7 @@ class RemoteNode:
 
     @contextmanager
     def counted(self, reads: int = 0) -> Iterator[None]:
-        """Counts a call that reads this number of passages."""
+        """Counts a call, and the passages that it reads, within the context."""
         self.calls += 1
         self.reads += reads
         try:
@@ -119,14 +119,17 @@ class RemoteNode:
 
 
 class RemoteSearcher:
-    """Calls a content node for one shard; sends deadlines, request ids and client keys."""
+    """A `Searcher` that calls a content node for one of its shards.
+
+    It sends deadlines, request ids and client keys with its calls.
+    """
 
     def __init__(self, node: RemoteNode, shard: int | None) -> None:
-        """`shard` is None for the only shard of a node."""
+        """`shard` is None for the only shard of an older node."""
         self._node, self._stub, self._shard = node, node.stub, shard
 
     async def info(self, deadline: Deadline) -> ShardInfo:
-        """Which shard this is."""
+        """Returns what the shard is and holds."""
         request = shard_pb2.GetShardInfoRequest(shard=self._shard)
         reply = await self._node.call(self._stub.GetShardInfo(request, timeout=timeout(deadline)))
         return convert.info_of_message(reply)
@@ -142,7 +145,7 @@ class RemoteSearcher:
     async def retrieve_alone(
         self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
     ) -> Retrieved:
-        """Retrieves by a call for this shard alone."""
+        """Retrieves in a call for this shard alone."""
         request = _retrieve_request(question, depth)
         if self._shard is not None:
             request.shard = self._shard
@@ -161,7 +164,7 @@ class RemoteSearcher:
         max_answer_tokens: int,
         deadline: Deadline,
     ) -> Read:
-        """Reads passages that `retrieve` named."""
+        """Reads the passages of hits that `retrieve` returned."""
         request = shard_pb2.ReadRequest(
             question=convert.question_to_message(question),
             hits=convert.hits_to_messages(hits),

@@ -1,7 +1,7 @@
-"""A shard with any number of replicas, as a `Searcher`.
+"""Makes all replicas of a shard one `Searcher`.
 
 Replicas hold the same rows, or follow the same log. Replicas of one log may have different
-generations. Then the write that put a passage identifies a hit on every replica.
+generations. So a hit is identified on every replica by the write that put its passage.
 """
 
 import random
@@ -32,20 +32,20 @@ Result = TypeVar("Result", ShardInfo, Retrieved, Read)
 
 @dataclass(frozen=True, slots=True)
 class ReplicaCondition:
-    """The condition of a replica, for operators."""
+    """The condition of a replica, as operators see it."""
 
     is_active: bool
-    """Whether it gets requests; false while it is ejected."""
+    """Whether the replica gets requests; False while it is ejected."""
     calls: int = 0
-    """Number of requests in flight."""
+    """Number of running requests to the replica."""
     sequence: int = 0
     """Number of the last write that the replica is known to have."""
     lag: int = 0
-    """Number of writes that another replica has and this one lacks."""
+    """Number of writes that the most advanced replica has and this replica lacks."""
 
 
 class ReplicatedSearcher:
-    """Calls one replica, and another one if the first is late or fails."""
+    """A `Searcher` that calls one replica, and another replica if the first is late or fails."""
 
     def __init__(
         self,
@@ -58,10 +58,12 @@ class ReplicatedSearcher:
         metrics: ReplicaMetrics,
         joint_calls: Callable[[str], int] = lambda _: 0,
     ) -> None:
-        """`searcher_at` returns the searcher at an address, or raises UnavailableError if it was
-        removed. `joint_calls` returns the running calls to an address for several shards.
+        """Starts without replicas; see `update`.
+
+        `searcher_at` returns the searcher at an address, or raises UnavailableError if the replica
+        was removed. `joint_calls` returns how many joint calls run at an address.
         """
-        self._shard, self._metrics = shard, metrics.shard(shard)
+        self._shard, self._metrics = shard, metrics.for_shard(shard)
         self._pool = ReplicaPool(
             searcher_at,
             policies.replicas,
@@ -77,7 +79,9 @@ class ReplicatedSearcher:
         self._lagging: set[str] = set()
         """Addresses of the replicas that were logged as lagging."""
         self._level: tuple[tuple[str, ...], int] | None = None
-        """All addresses, and the last write of all replicas; None if it may differ."""
+        """If all replicas have the same last write: their addresses and this write. None if their
+        last writes may differ.
+        """
 
     def update(
         self,
@@ -91,10 +95,10 @@ class ReplicatedSearcher:
 
         Args:
             addresses: addresses of the replicas.
-            absence: error of requests while there is no replica.
+            absence: error of requests while there is no replica; None keeps the previous error.
             lost: addresses whose running requests are given up and retried.
             sequences: number of the last write of each replica, by address.
-            log_id: name of the log that `sequences` count in.
+            log_id: name of the log that contains these writes.
 
         """
         self._absence = absence or self._absence
@@ -104,20 +108,20 @@ class ReplicatedSearcher:
         self._log_lag()
 
     def retire(self) -> None:
-        """Stops the metrics of this shard. Questions that started with it may still call it."""
+        """Stops updating the metrics of this shard. Running questions may still call it."""
         self._retired = True
         self._pool.retire()
 
     def conditions(self) -> dict[str, ReplicaCondition]:
-        """The condition of each replica, by address."""
-        lag = self._progress.lag()
+        """Returns the condition of each replica, by address."""
+        lag = self._progress.missing_writes()
         return {
             address: ReplicaCondition(r.active, r.load, self._progress.sequence(r), lag[address])
             for address, r in self._pool.replicas.by_address.items()
         }
 
     async def info(self, deadline: Deadline) -> ShardInfo:
-        """Which shard this is."""
+        """Returns what the shard is and holds, from one of its replicas."""
         return await self._call("info", 0, lambda replica: replica.info(deadline), deadline)
 
     async def retrieve(
@@ -129,7 +133,7 @@ class ReplicatedSearcher:
     ) -> Retrieved:
         """Finds the shard's hits that could be among the cluster's best.
 
-        `earlier` is the first attempt, if it was sent with those of other shards.
+        `earlier` is the first attempt, if a joint call has already sent it.
         """
         return await self._call(
             "retrieve",
@@ -141,10 +145,11 @@ class ReplicatedSearcher:
         )
 
     def joint_addresses(self, after: int = 0) -> tuple[str, ...]:
-        """The addresses that may be called for several shards at once, sorted.
+        """Returns the sorted addresses that may be called for this shard in a joint call.
 
-        Any of them can answer now and has the write `after`. Empty if the shard has to be called
-        alone: to wait for the write, to probe a replica, or because there is none.
+        Each of these replicas can answer now and has the write `after`. The result is empty if the
+        shard must be called alone: to wait for the write, to probe a replica, or to fail because no
+        replica exists.
         """
         for replica in self._pool.replicas.by_address.values():
             if not replica.active:
@@ -155,7 +160,7 @@ class ReplicatedSearcher:
         return self._addresses_with(after)
 
     def _find_level(self) -> tuple[tuple[str, ...], int] | None:
-        """Finds whether all replicas have the same last write, so that none lags."""
+        """Sets and returns `_level` if all replicas have the same last write, so that none lags."""
         replicas = self._pool.replicas.by_address
         sequences = {self._progress.sequence(replica) for replica in replicas.values()}
         if len(sequences) == 1:
@@ -173,37 +178,37 @@ class ReplicatedSearcher:
         return tuple(sorted(r.address for r in selected if not needed.may_wait(r)))
 
     def has_other(self, address: str) -> bool:
-        """Whether another replica may get calls."""
+        """Whether there is an active replica at another address."""
         replicas = self._pool.replicas.by_address.items()
         return any(own != address and replica.active for own, replica in replicas)
 
-    def record_joint(self, address: str, retrieved: Retrieved) -> None:
-        """Records the result of a call for several shards, apart from its latency."""
+    def record_joint_result(self, address: str, retrieved: Retrieved) -> None:
+        """Records the result of a joint call for this shard, without its latency."""
         self._router.budget.earn()
         replica = self._pool.replicas.by_address.get(address)
         if replica is None:
             return
         if replica.record.is_suspect and replica.active:
-            self._pool.record(address, ReplicaOutcome.ANSWERED)
+            self._pool.record_outcome(address, ReplicaOutcome.ANSWERED)
         if self._level is None or retrieved.sequence > self._level[1]:
             self._record_progress(replica, retrieved)
 
     def record_latency(self, address: str, relative: float) -> bool:
-        """Records the latency of a call for several shards; returns whether it ejects the replica.
+        """Records the latency of a joint call. Returns whether this ejects the replica.
 
-        `relative` is the latency divided by the typical one.
+        `relative` is the latency divided by the typical latency.
         """
         replica = self._pool.replicas.by_address.get(address)
         if replica is None or not replica.active:
             return False
-        self._pool.record(address, ReplicaOutcome.ANSWERED, relative)
+        self._pool.record_outcome(address, ReplicaOutcome.ANSWERED, relative)
         return not replica.active
 
     def record_outcome(self, address: str, outcome: ReplicaOutcome) -> None:
-        """Records the outcome of a call for several shards."""
+        """Records the outcome of a joint call for this shard."""
         replica = self._pool.replicas.by_address.get(address)
         if replica is not None and replica.active:
-            self._pool.record(address, outcome)
+            self._pool.record_outcome(address, outcome)
 
     async def read(
         self,
@@ -212,13 +217,13 @@ class ReplicatedSearcher:
         max_answer_tokens: int,
         deadline: Deadline,
     ) -> Read:
-        """Reads passages that `retrieve` named."""
+        """Reads the passages of hits that `retrieve` returned."""
         return await self._call(
             "read",
             len(hits),
             lambda replica: replica.read(question, hits, max_answer_tokens, deadline),
             deadline,
-            # a replica with these writes has the passages, or the writes that deleted them
+            # a replica with these writes has the passages, or later writes that deleted them
             after=max((hit.sequence for hit in hits), default=0),
         )
 
@@ -262,29 +267,29 @@ class ReplicatedSearcher:
         with span(f"shard {kind}", {"winnow.shard": self._shard}):
             answer = await self._router.call(request)
         if answer is None:
-            # else the traceback grows each time that the same exception is raised
+            # reset, because a traceback grows each time that the same exception is raised
             raise self._absence.with_traceback(None)
         return answer
 
     def _record_progress(self, replica: Replica, result: ShardInfo | Retrieved | Read) -> None:
         if isinstance(result, ShardInfo):
             return
-        progress = self._progress.of(replica)
+        progress = self._progress.progress_of(replica)
         if result.sequence > progress.sequence:
             progress.record_answer(result.sequence, result.log_id)
             self._level = None
 
     def _log_lag_changes(self) -> None:
-        if self._progress.lagging() != self._lagging:
+        if self._progress.lagging_addresses() != self._lagging:
             self._log_lag()
 
     def _log_lag(self) -> None:
-        """Logs the replicas that began or ceased to lag; updates their metrics."""
-        behind, lagging = self._progress.lag(), self._progress.lagging()
+        """Logs which replicas started or stopped lagging, and updates the metrics of all."""
+        behind, lagging = self._progress.missing_writes(), self._progress.lagging_addresses()
         if self._retired:
             return
         for address, writes in behind.items():
-            self._metrics.lag(address, writes)
+            self._metrics.set_lag(address, writes)
         for address in sorted(lagging - self._lagging):
             _log.warning("replica lags", shard=self._shard, address=address, writes=behind[address])
         for address in sorted(self._lagging & behind.keys() - lagging):

@@ -1,8 +1,8 @@
-"""Retrieves from several shards of a content node in one call.
+"""Combines retrievals from several shards of one content node in one call.
 
-It combines the calls of shards that are hedged or retried. Each shard chooses its replica
-separately, and many do so in the same iteration of the event loop. All calls to one node in an
-iteration are sent as one call in the next iteration.
+Hedges and retries are combined in this way: each shard chooses its replica separately, but many
+shards do so in the same iteration of the event loop. All retrievals of a question from one node
+that start in one iteration are sent as one call in the next iteration.
 """
 
 import asyncio
@@ -14,14 +14,16 @@ from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.searcher import MAX_CALL_SHARDS, RequestedShard, Retrieved
 
 MAX_CALL_HITS = 10_000
-"""Limit of the hits of one call: with the longest ids they fit into the largest message."""
+"""Maximum number of hits that one call may return. With the longest ids they fit into the largest
+message.
+"""
 
 
-Send = Callable[
+SendRetrieval = Callable[
     [EncodedQuestion, RetrievalDepth, Sequence[RequestedShard], Deadline],
     Awaitable[Sequence[Retrieved | Exception]],
 ]
-"""Retrieves from shards; returns a result for each, in their order."""
+"""Retrieves from shards in one call; returns a result or error for each, in the same order."""
 
 
 @dataclass(eq=False, slots=True)
@@ -42,9 +44,9 @@ class _Group:
 
 
 class SharedRetrieval:
-    """Collects retrievals of one node, and sends those of one question together."""
+    """Collects retrievals from one node, and sends the retrievals of one question together."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: SendRetrieval) -> None:
         self._send = send
         self._groups: list[_Group] = []
         """The groups that are sent in the next iteration of the event loop."""
@@ -80,7 +82,7 @@ class SharedRetrieval:
             result.add_done_callback(lambda _: self._cancel_unneeded(group, task))
 
     def _cancel_unneeded(self, group: _Group, task: "asyncio.Task[None]") -> None:
-        """Cancels a call once every retrieval of it was cancelled."""
+        """Cancels the call of a group if all its retrievals were cancelled."""
         if all(result.cancelled() for result in group.results):
             task.cancel()
 

@@ -1,1 +1,1 @@
-"""The state of a front, for the people who operate it."""
+"""Reports the state of a front and its cluster to operators."""

@@ -1,6 +1,6 @@
 """The showing core: reports the state of a front and of its cluster.
 
-Knows neither gRPC nor HTTP: both call `show`, and convert its result.
+The core knows neither gRPC nor HTTP. Both call `show` and convert its result.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,15 +9,17 @@ from dataclasses import dataclass, replace
 from winnow.deadline import Clock
 from winnow.domain.cluster_state import ClusterReport, ClusterState, FrontState
 from winnow.domain.prediction import EncoderGroupInfo
-from winnow.stateless.showing.work import Work
+from winnow.stateless.showing.work import FrontWork
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
-    """Version and bundle of a front."""
+class FrontVersion:
+    """The version and the bundle of a front."""
 
     version: str
+    """Version of Winnow that the front runs."""
     bundle: str
+    """Name of the bundle."""
     fingerprint: str
     """Fingerprint of the bundle."""
 
@@ -27,28 +29,28 @@ class ShowingCore:
 
     def __init__(
         self,
-        names: Names,
-        work: Work,
+        version: FrontVersion,
+        work: FrontWork,
         *,
         cluster: Callable[[], ClusterState],
         groups: Callable[[], Sequence[EncoderGroupInfo]],
         clock: Clock,
     ) -> None:
-        """Takes the present time of `clock` as the start of the front."""
-        self._names, self._work = names, work
+        """Takes the current time of `clock` as the start of the front."""
+        self._version, self._work = version, work
         self._cluster, self._groups = cluster, groups
         self._clock, self._started = clock, clock()
 
     def show(self) -> ClusterReport:
-        """The state of the front and its cluster, from memory: calls no other process."""
+        """Returns the state of the front and its cluster. It is in memory: no process is called."""
         return ClusterReport(self._front(), self._cluster(), self._groups())
 
     def _front(self) -> FrontState:
-        names, work = self._names, self._work
+        version, work = self._version, self._work
         state = FrontState(
-            version=names.version,
-            bundle_name=names.bundle,
-            bundle_fingerprint=names.fingerprint,
+            version=version.version,
+            bundle_name=version.bundle,
+            bundle_fingerprint=version.fingerprint,
             up_seconds=self._clock() - self._started,
             feeds=work.passages is not None,
             texts_in_hand=work.texts.in_flight if work.texts else 0,

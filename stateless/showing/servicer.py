@@ -1,4 +1,4 @@
-"""`winnow.v1.ClusterService`: calls the showing core and converts its reply."""
+"""Serves `winnow.v1.ClusterService`: calls the showing core and converts its report."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ SERVICE = "winnow.v1.ClusterService"
 
 
 class ClusterServicer(cluster_pb2_grpc.ClusterServiceServicer):
-    """The showing core behind gRPC."""
+    """Serves the showing core over gRPC."""
 
     def __init__(self, core: ShowingCore) -> None:
         self._core = core

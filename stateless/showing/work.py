@@ -1,6 +1,6 @@
-"""The parts of a front that report their work to the showing core.
+"""The interfaces by which the parts of a front report their work to the showing core.
 
-Each part registers itself when the front is composed. A front may lack any part.
+Each part is set in `FrontWork` when the front is composed. A front may lack any part.
 """
 
 from collections.abc import Callable
@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from typing import Protocol
 
 
-class Answering(Protocol):
-    """The core that answers questions: `stateless.answer.core.AnswerCore`."""
+class AnswerProgress(Protocol):
+    """What the core that answers questions reports. `AnswerCore` implements it."""
 
     answered_questions: int
     """Number of questions answered since the start."""
 
     @property
     def ready(self) -> bool:
-        """Whether enough shards were found to answer."""
+        """Whether enough shards were found to answer questions."""
 
 
 class WorkInFlight(Protocol):
-    """The admission of texts or of passages."""
+    """What the admission of texts or of fed passages reports."""
 
     @property
     def in_flight(self) -> int:
@@ -28,7 +28,7 @@ class WorkInFlight(Protocol):
 
 
 class QuestionsInFlight(WorkInFlight, Protocol):
-    """The admission of questions: `stateless.answer.admission.Admission`."""
+    """What the admission of questions reports. `stateless.answer.admission` implements it."""
 
     refused_questions: int
     """Number of questions refused since the start."""
@@ -39,12 +39,12 @@ class QuestionsInFlight(WorkInFlight, Protocol):
 
 
 @dataclass(slots=True, kw_only=True)
-class Work:
-    """The parts of a front that do work; None for each part that it lacks."""
+class FrontWork:
+    """The parts of a front that report work; None for each part that the front lacks."""
 
-    answering: Answering | None = None
+    answering: AnswerProgress | None = None
     questions: QuestionsInFlight | None = None
     texts: WorkInFlight | None = None
     passages: WorkInFlight | None = None
     seconds_per_read: Callable[[], float | None] = lambda: None
-    """Seconds per passage of all content nodes together; None if it is unknown."""
+    """Returns the seconds per passage read of all content nodes together; None if unknown."""

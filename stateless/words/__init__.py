@@ -1,1 +1,1 @@
-"""Document frequencies of words in a changing index, added up over its shards."""
+"""Document frequencies of the words of an index that takes writes, summed over its shards."""

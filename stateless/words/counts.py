@@ -1,4 +1,4 @@
-"""Number of passages of an index that contain each word, all writes included. Pure."""
+"""Counts how many passages of an index contain each word, all writes included. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from winnow.errors import WinnowError
 from winnow.text.rarity import mean_length, rarities
 
 _MAX_TOKEN_ID = 10_000_000
-"""Limit of token ids, to bound the memory; no vocabulary is larger."""
+"""Largest valid token id, which bounds the memory. No vocabulary is larger."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,13 +21,15 @@ class IndexCounts:
     """The word counts of a whole index."""
 
     containing: NDArray[np.int64]
-    """Number of passages that contain each token, [greatest token id + 1]."""
+    """Number of passages that contain each token, by token id."""
     passages: int
+    """Number of passages of the index."""
     tokens: int
+    """Number of tokens of all passages."""
 
     @classmethod
     def of(cls, built: WordCounts, changes: Iterable[WordChanges]) -> Self:
-        """Adds the changes by writes to each shard to the counts at the build of the index.
+        """Adds the changes that writes to each shard made to the counts of the built index.
 
         Raises:
             WinnowError: the counts are inconsistent: a count is negative, or above the number of
@@ -50,7 +52,7 @@ class IndexCounts:
         return cls(containing, passages, tokens)
 
     def weigh(self, question: EncodedQuestion) -> EncodedQuestion:
-        """Adds the rarities of its tokens to a question."""
+        """Returns the question with the rarity of each of its tokens."""
         ids = np.array(question.token_ids, np.int64)
         known = ids < len(self.containing)
         containing = np.where(known, self.containing[np.where(known, ids, 0)], 0)
@@ -60,7 +62,10 @@ class IndexCounts:
 
 
 def _greatest_token_id(changes: WordChanges) -> int:
-    """The greatest token id, -1 without tokens; raises WinnowError if they are not ascending."""
+    """Returns the greatest token id, or -1 if there is none.
+
+    Raises WinnowError if the ids are not ascending, or if an id is too large.
+    """
     ids = changes.ids.astype(np.int64)
     if (np.diff(ids) <= 0).any():
         raise WinnowError(
@@ -72,7 +77,7 @@ def _greatest_token_id(changes: WordChanges) -> int:
     return greatest
 
 
-def are_same(counts: WordCounts, other: WordCounts) -> bool:
-    """Whether two shards have the same counts at the build of the index."""
+def have_same_counts(counts: WordCounts, other: WordCounts) -> bool:
+    """Whether two shards report the same counts of the built index."""
     totals_match = (counts.total, counts.tokens) == (other.total, other.tokens)
     return totals_match and np.array_equal(counts.passages, other.passages)

@@ -1,4 +1,4 @@
-"""The counts of a shard behind gRPC, as a `WordSource`."""
+"""Fetches the word counts of a shard over gRPC, as a `WordSource`."""
 
 import grpc
 
@@ -12,18 +12,18 @@ from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc
 
 
 class RemoteWordCounts:
-    """Fetches word counts from a content node; raises its errors as a WinnowError."""
+    """Fetches word counts from a content node. Its errors are raised as a WinnowError."""
 
     def __init__(self, channel: grpc.aio.Channel, address: str, shard: int) -> None:
         self._stub = shard_feed_pb2_grpc.ShardFeedServiceStub(channel)
         self._address, self._shard = address, shard
 
     async def built_counts(self, deadline: Deadline) -> WordCounts:
-        """Number of passages of the whole index that had each word when it was built."""
+        """Returns the word counts of the whole index when it was built."""
         return convert.built_of_message(await self._fetch(deadline, changes_only=False))
 
     async def changes(self, deadline: Deadline) -> WordChanges:
-        """Changes of these counts by writes to this shard."""
+        """Returns how the writes to this shard have changed the counts since the build."""
         return convert.changes_of_message(await self._fetch(deadline, changes_only=True))
 
     async def _fetch(

@@ -12,7 +12,7 @@ _log = structlog.get_logger("stateless.words.served")
 
 
 class ServedWords:
-    """Keeps the word statistics of the served index, and replaces them with the index."""
+    """Keeps the word statistics of the served index. A new index gets new statistics."""
 
     def __init__(
         self,
@@ -22,8 +22,8 @@ class ServedWords:
         """Creates an object without statistics.
 
         Args:
-            sources: returns the replicas of a shard; the replica with most writes is first.
-            pause: awaited between two refreshes.
+            sources: returns a source for each replica of a shard, the one with most writes first.
+            pause: is awaited between two refreshes.
 
         """
         self._sources, self._pause = sources, pause
@@ -31,19 +31,19 @@ class ServedWords:
 
     @property
     def name(self) -> object:
-        """Name of the current counts: equal names mean equal counts."""
+        """Name of the current counts. Equal names mean equal counts."""
         return self._statistics.name if self._statistics is not None else ()
 
-    def count(self, cluster: Cluster) -> WordStatistics:
-        """Replaces the counted cluster; returns the statistics for its questions."""
+    def statistics_of(self, cluster: Cluster) -> WordStatistics:
+        """Makes `cluster` the counted cluster; returns the statistics for its questions."""
         if self._statistics is None or self._statistics.index_id != cluster.index_id:
             self._statistics = WordStatistics(cluster, self._sources)
         else:
-            self._statistics.continue_with(cluster)
+            self._statistics.replace_cluster(cluster)
         return self._statistics
 
     async def run(self) -> None:
-        """Refreshes the counts periodically, until it is cancelled."""
+        """Refreshes the counts periodically; never returns."""
         while True:
             if self._statistics is not None:
                 await self._refresh(self._statistics)

@@ -1,7 +1,8 @@
-"""Counts the words of one index. It fetches the counts of the shards that were written to.
+"""Counts the words of one index from the counts of its shards.
 
-Every shard has the same counts at the build of the index. Each shard counts the changes by its own
-later writes. Knows shards by number; does not know gRPC.
+Every shard stores the counts of the whole built index, and counts the changes by its own writes.
+Only the counts of shards that took writes are fetched. This module knows shards by number; it does
+not know gRPC.
 """
 
 import asyncio
@@ -17,13 +18,13 @@ from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.errors import IdentityError, UnavailableError, WinnowError
 from winnow.shard_writer import WordSource
 from winnow.stateless.cluster.cluster import Cluster
-from winnow.stateless.words.counts import IndexCounts, are_same
+from winnow.stateless.words.counts import IndexCounts, have_same_counts
 
 _log = structlog.get_logger("stateless.words.statistics")
 _TIMEOUT = 1.0
 """Seconds that a call to a shard may take."""
-_ALL = -1
-"""Stands for all shards, where a shard's number is expected."""
+_ALL_SHARDS = -1
+"""Key of `_logged_reasons` for problems of all shards together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,42 +36,43 @@ class _ShardCounts:
 class WordStatistics:
     """The word counts of one index.
 
-    They are empty until its first write: till then the shards weight questions by the counts at the
-    build.
+    Until the first write there are no counts here, and the shards weight the words of questions by
+    the counts of the built index.
     """
 
     def __init__(self, cluster: Cluster, sources: Callable[[int], Sequence[WordSource]]) -> None:
-        """`sources` returns the replicas of a shard; the replica with most writes is first."""
+        """`sources` returns a source for each replica of a shard, most writes first."""
         self._cluster, self._sources = cluster, sources
         self._counts_at_build: tuple[int, WordCounts] | None = None
-        """The counts at the build of the index, and the shard that they were fetched from."""
+        """The shard from which the counts of the built index were fetched, and these counts."""
         self._counted: dict[int, _ShardCounts] = {}
+        """The changes that `_counts` includes, by shard."""
         self._checked: dict[int, str] = {}
-        """Shards whose counts at the build were compared, with the names of their logs."""
-        self._logged: dict[int, str] = {}
+        """The log of each shard whose counts of the built index were compared, by shard."""
+        self._logged_reasons: dict[int, str] = {}
         """The last reason that was logged for each shard that cannot be counted."""
         self._counts: IndexCounts | None = None
         self.name: tuple[object, ...] = ()
-        """Name of the current counts: equal names mean equal counts."""
+        """Name of the current counts. Equal names mean equal counts."""
 
     @property
     def index_id(self) -> str:
         """The index whose words are counted."""
         return self._cluster.index_id
 
-    def continue_with(self, cluster: Cluster) -> None:
-        """Counts a cluster of the same index, of which a shard was split."""
+    def replace_cluster(self, cluster: Cluster) -> None:
+        """Counts another cluster of the same index, in which a shard may have been split."""
         self._cluster = cluster
 
     def weigh(self, question: EncodedQuestion) -> EncodedQuestion:
-        """Adds the rarities of its tokens to a question, if the index was written to."""
+        """Returns the question with the rarity of each of its tokens, if the index took writes."""
         return question if self._counts is None else self._counts.weigh(question)
 
     async def refresh(self) -> None:
-        """Fetches the counts of shards that were written to since the last call, and adds them up.
+        """Fetches the counts of shards that took writes since the last call, and adds them up.
 
-        If a shard does not reply, its last counts stay. Those of a shard that was split stay until
-        all its parts are counted, since their sum is the same.
+        If a shard does not reply, its last counts are kept. The counts of a shard that was split
+        are kept until all its parts are counted: their sum is the same.
         """
         changed = [
             shard
@@ -86,7 +88,7 @@ class WordStatistics:
             self._add_up(self._without_split(counts))
 
     def _without_split(self, counts: Mapping[int, _ShardCounts]) -> dict[int, _ShardCounts]:
-        """Leaves out either a shard that was split, or its parts, so that nothing counts twice."""
+        """Leaves out either a split shard or its parts, so that no change counts twice."""
         left_out: set[int] = set()
         for shard in counts.keys() - self._cluster.shard_infos.keys():
             parts = set(self._cluster.partition.parts_of(shard))
@@ -111,32 +113,32 @@ class WordStatistics:
             except WinnowError as error:
                 problem = error
             else:
-                self._logged.pop(shard, None)
+                self._logged_reasons.pop(shard, None)
                 return _ShardCounts(log_id, changes)
         self._log_problem(shard, str(problem))
         return None
 
     def _check_build(self, shard: int, counts_at_build: WordCounts) -> None:
-        """Raises IdentityError if another shard was built with other counts."""
+        """Raises IdentityError if the first shard reported other counts of the built index."""
         if self._counts_at_build is None:
             self._counts_at_build = shard, counts_at_build
         first, known = self._counts_at_build
-        if not are_same(known, counts_at_build):
+        if not have_same_counts(known, counts_at_build):
             raise IdentityError(
-                f"the word counts of shard {shard} differ from those of shard {first} at the build "
-                "of the index: serve shards of one build"
+                f"shards {shard} and {first} have different word counts of the built index: serve "
+                "shards of one build"
             )
 
     def _add_up(self, shards: dict[int, _ShardCounts]) -> None:
-        assert self._counts_at_build is not None  # they are fetched before any changes
+        assert self._counts_at_build is not None  # fetched before any changes
         try:
             counts = IndexCounts.of(
                 self._counts_at_build[1], (each.changes for each in shards.values())
             )
         except WinnowError as error:
-            self._log_problem(_ALL, str(error))
+            self._log_problem(_ALL_SHARDS, str(error))
             return
-        self._logged.pop(_ALL, None)
+        self._logged_reasons.pop(_ALL_SHARDS, None)
         self._counted, self._counts = shards, counts
         self.name = tuple(
             (shard, each.log_id, each.changes.sequence) for shard, each in sorted(shards.items())
@@ -144,14 +146,14 @@ class WordStatistics:
 
     def _log_problem(self, shard: int, reason: str) -> None:
         """Logs why the words of a shard cannot be counted, once for each reason."""
-        if self._logged.get(shard) != reason:
-            fields = {} if shard == _ALL else {"shard": shard}
+        if self._logged_reasons.get(shard) != reason:
+            fields = {} if shard == _ALL_SHARDS else {"shard": shard}
             _log.warning("word counts not updated", **fields, reason=reason)
-            self._logged[shard] = reason
+            self._logged_reasons[shard] = reason
 
 
 def _is_newer(counted: _ShardCounts, known: _ShardCounts | None) -> bool:
-    """Whether these counts include more writes; those of a lagging replica may have fewer."""
+    """Whether `counted` includes more writes than `known`. A lagging replica may have fewer."""
     if known is None or known.log_id != counted.log_id:
         return True
     return counted.changes.sequence > known.changes.sequence

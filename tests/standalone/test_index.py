@@ -229,7 +229,7 @@ def asks_in_fork(index: Index) -> None:
     try:
         index.ask("Who?")
     except UnavailableError as error:
-        os._exit(0 if "open it in each process" in str(error) else 1)
+        os._exit(0 if "open the index in each process" in str(error) else 1)
     os._exit(2)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from winnow.domain.question import AnswerRequest, PartialResults, ReadScope, Retriever, WaitPolicy
 from winnow.settings.errors import SettingsError
-from winnow.stateless.answer.validation import Defaults, validate
+from winnow.stateless.answer.validation import QuestionDefaults, validate
 from winnow.stateless.heads.encoder_group_setting import EncoderGroupSetting
 from winnow.stateless.settings import FrontSettings
 
@@ -63,9 +63,9 @@ def test_a_front_has_shards_or_heads_or_both() -> None:
         SettingsError, match=r"^--shards .*unless --heads or --head-servers is given"
     ):
         FrontSettings.load({}, None, {})
-    with pytest.raises(SettingsError, match="set the first with --heads"):
+    with pytest.raises(SettingsError, match="set the default group with --heads"):
         FrontSettings.load({"shards": [NODE], "rings": ["de=b,s"]}, None, {})
-    with pytest.raises(SettingsError, match="there is nothing to feed without --shards"):
+    with pytest.raises(SettingsError, match="--feed-listen needs --shards or --fronts"):
         FrontSettings.load({"heads": "store", "feed_listen": "127.0.0.1:8081"}, None, {})
     assert FrontSettings.load({"heads": "store"}, None, {}).serves_heads
     assert not FrontSettings.load({"shards": [NODE]}, None, {}).serves_heads
@@ -89,7 +89,7 @@ def test_rings_are_given_by_flags_or_by_one_variable() -> None:
 @pytest.mark.parametrize(
     ("groups", "said"),
     [
-        (["de=b"], "de has no store: NAME=BUNDLE,STORE"),
+        (["de=b"], "group de has no store of heads: write NAME=BUNDLE,STORE"),
         (["=b,s"], "expected NAME=BUNDLE,STORE"),
         (["DE=b,s"], "expected NAME=BUNDLE,STORE"),
         (["de=a,b", "de=c,d"], "two encoder groups have the name de"),
@@ -128,7 +128,7 @@ def test_reading_stops_early_by_default_and_no_question_fails_for_it(
     scope: ReadScope, retriever: Retriever
 ) -> None:
     settings = FrontSettings.load({}, None, {"WINNOW_FRONT_SHARDS": NODE})
-    defaults = Defaults(
+    defaults = QuestionDefaults(
         passages_to_read=10,
         answers=3,
         read_scope=scope,

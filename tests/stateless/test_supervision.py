@@ -70,7 +70,7 @@ async def test_serving_ends_with_an_error_when_the_looking_does(fails: Exception
     parts.look_on.set()
     with (
         capture_logs() as logs,
-        pytest.raises(WinnowError, match=r"the task of content nodes ended .* start the front"),
+        pytest.raises(WinnowError, match=r"the task of content nodes ended .* restart the front"),
     ):
         await asyncio.wait_for(parts.run(), LONG)
     assert parts.ended == ["looking", "serving"]

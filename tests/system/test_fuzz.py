@@ -32,10 +32,10 @@ from winnow.packaged import default_bundle
 from winnow.policy.load import LoadSettings, ReadLoad
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
-from winnow.stateless.answer.admission import Admission, Admitted
+from winnow.stateless.answer.admission import Admission, AdmittedQuestion
 from winnow.stateless.answer.core import AnswerCore
 from winnow.stateless.answer.servicer import SERVICE, AnswerServicer
-from winnow.stateless.answer.validation import Defaults
+from winnow.stateless.answer.validation import QuestionDefaults
 from winnow.stateless.encoding import TokenisedQuestion
 from winnow.stateless.heads.core import PredictCore
 from winnow.stateless.heads.encoder_groups import EncoderGroup, EncoderGroups
@@ -68,7 +68,7 @@ class Answering:
         return TokenisedQuestion(question.text, Tokens((1,), ((0, 1),)), truncated=False)
 
     async def answer(
-        self, admitted: Admitted, tokens: TokenisedQuestion, deadline: Deadline
+        self, admitted: AdmittedQuestion, tokens: TokenisedQuestion, deadline: Deadline
     ) -> Answered:
         return nothing_found(admitted)
 
@@ -108,7 +108,7 @@ REGISTRY = CollectorRegistry()
 async def start_front(stack: contextlib.AsyncExitStack) -> str:
     load = ReadLoad(LoadSettings(max_reads=200), time.monotonic, lambda: None)
     admission = Admission(load, 64, AdmissionMetrics(REGISTRY))
-    defaults = Defaults(
+    defaults = QuestionDefaults(
         passages_to_read=10,
         answers=3,
         read_scope=ReadScope.GLOBAL,

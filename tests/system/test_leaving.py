@@ -113,7 +113,7 @@ class Front:
         )
 
     def _update(self) -> None:
-        self.builder.update(self.nodes.present(), self.nodes.nodes.values())
+        self.builder.update(self.nodes.present_replicas(), self.nodes.nodes.values())
         self.change.tell()
 
     def _open(self, address: str) -> Node:
@@ -161,7 +161,7 @@ class Scene:
 
     @property
     def left_out(self) -> bool:
-        return set(self.front.nodes.present()) == {ReplicaAt(self.staying.address, 0)}
+        return set(self.front.nodes.present_replicas()) == {ReplicaAt(self.staying.address, 0)}
 
 
 @contextlib.asynccontextmanager
@@ -173,10 +173,10 @@ async def scene() -> AsyncIterator[Scene]:
     front = Front(listed)
     looking = asyncio.create_task(front.nodes.run())
     try:
-        await asyncio.wait_for(front.builder.ready(LONG), LONG)
+        await asyncio.wait_for(front.builder.wait_until_serving(LONG), LONG)
         asked = await in_hand(front, leaving)
         listed.now = {leaving.address, staying.address}
-        await front.change.when(lambda: len(front.nodes.present()) == 2)
+        await front.change.when(lambda: len(front.nodes.present_replicas()) == 2)
         yield Scene(leaving, staying, listed, front, asked)
     finally:
         looking.cancel()

@@ -163,7 +163,7 @@ class HeadCalls:
 
     def _end_call(self, call: HeadCall) -> None:
         self._in_flight.discard(call)
-        self._pool.end(call.sent, call.outcome(self._clock()))
+        self._pool.end_attempt(call.sent, call.outcome(self._clock()))
 
     async def _settle(self, first: HeadCall) -> None:
         """Waits for a call, and retries its failed or late heads on their next server.

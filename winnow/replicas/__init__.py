@@ -1,5 +1,5 @@
-"""Pools of interchangeable replicas: each request goes to one of them.
+"""Pools of interchangeable replicas: each request goes to one replica.
 
-Late calls are hedged, failed calls are retried, and outliers ejected. Shards, head servers and
-encoders are called through pools.
+Late calls are hedged, failed calls are retried, and outliers are ejected. The front node calls
+shards, head servers and encoders through pools.
 """

@@ -1,7 +1,7 @@
-"""One call to a pool of replicas: it is sent, hedged if it is late, and retried if it fails.
+"""Sends one request to a pool of replicas, with a hedge if it is late and a retry if it fails.
 
-The policies decide when to send and to which replica; this module sends, waits, and ends every
-attempt that it sent.
+The policies decide when to send and to which replica. This module sends the attempts, waits for
+their results, and ends them.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from winnow.replicas.observer import PoolObserver
 from winnow.replicas.policy.hedge_schedule import HedgeSchedule
 from winnow.replicas.policy.hedging import HedgeBudget, HedgeDelay, LatencyEstimate
 from winnow.replicas.policy.outcomes import ReplicaOutcome
-from winnow.replicas.policy.replicas import ANY, Attempt, Preference, Replica
+from winnow.replicas.policy.replicas import ANY_REPLICA, Attempt, Preference, Replica
 from winnow.replicas.pool import ReplicaPool, Send, SentAttempt
 
 Backend = TypeVar("Backend")
@@ -24,13 +24,13 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EarlierAttempt(Generic[Result]):
-    """The first attempt of a request, if it was sent outside the pool before the request began."""
+    """The first attempt of a request, sent outside the pool before the request began."""
 
     address: str
     sent_at: float
-    """When the attempt was sent, on the clock of the deadline."""
+    """When the attempt was sent, on the clock of the request's deadline."""
     estimate: LatencyEstimate | None
-    """The expected latency of this attempt."""
+    """The expected latency of this attempt; None if it is not known."""
     result: Callable[[], Coroutine[Any, Any, Result]]
     """Awaits the result of the attempt, or raises its error."""
 
@@ -40,22 +40,24 @@ class PoolRequest(Generic[Backend, Result]):
     """A request that any replica of a pool can answer."""
 
     kind: str
-    """The kind of request. Latencies are compared within one kind, for about the same work."""
+    """The kind of request. Latencies are compared only between requests of one kind and about the
+    same amount of work.
+    """
     work: int
-    """Amount of work, in a unit of the caller's choice; 0 for very little."""
+    """The amount of work, in a unit that the caller chooses; 0 for very little."""
     send: Send[Backend, Result]
     deadline: Deadline
     is_brief: bool = False
-    """Whether the request may probe a replica as soon as its ejection ends: a late reply does
-    little harm.
+    """Whether the request may probe a replica as soon as its ejection ends. Set it if a late
+    reply does little harm.
     """
-    preference: Preference = ANY
+    preference: Preference = ANY_REPLICA
     count_missing: Callable[[Result], int] = lambda _: 0
-    """Returns the amount of requested work that a result lacks; 0 if the result is complete."""
+    """Returns how much of the requested work a result lacks; 0 if the result is complete."""
     on_result: Callable[[Replica, Result], None] = lambda *_: None
     """Called with every result and the replica that returned it."""
     earlier: EarlierAttempt[Result] | None = None
-    """The first attempt, if it was sent already."""
+    """The first attempt, if it was sent before this request was made."""
 
 
 class HedgedCall(Generic[Backend, Result]):
@@ -72,7 +74,10 @@ class HedgedCall(Generic[Backend, Result]):
         observer: PoolObserver,
         trace_noun: str = "",
     ) -> None:
-        """`delay` is given the latency of every result; `trace_noun` names the callee in traces."""
+        """Sends nothing yet; see `run`.
+
+        `delay` records the latency of every result. `trace_noun` names the callee in traces.
+        """
         self._request, self._schedule, self._pool = request, schedule, pool
         self._delay, self._budget, self._observer = delay, budget, observer
         self._trace_noun = trace_noun
@@ -81,16 +86,18 @@ class HedgedCall(Generic[Backend, Result]):
         self._hedge: SentAttempt[Result] | None = None
         self._retry: SentAttempt[Result] | None = None
         self._best_result: SentAttempt[Result] | None = None
-        """The ended attempt whose result lacks least."""
+        """The ended attempt with the most complete result."""
         self._generation_gone: GenerationGoneError | None = None
 
     async def run(self) -> Result | None:
-        """Returns the first complete result, or else the best one; None if the pool has no replica.
+        """Returns the first complete result, or else the most complete one.
+
+        Returns None if the pool has no replica.
 
         Raises:
-            GenerationGoneError: no replica answered, and one no longer holds the generation: the
-                caller may retrieve the hits again.
-            WinnowError: no replica answered; the error of the last attempt.
+            GenerationGoneError: no replica answered, and at least one no longer holds the
+                generation. The caller may retrieve the hits again.
+            WinnowError: no replica answered. This is the error of the last attempt.
 
         """
         self._budget.earn()
@@ -112,10 +119,13 @@ class HedgedCall(Generic[Backend, Result]):
             return self._finish(self._best_result)
         finally:
             for running in self._running.values():
-                self._pool.end(running, self._outcome(running, None))
+                self._pool.end_attempt(running, self._outcome(running, None))
 
     def _join_earlier(self) -> SentAttempt[Result] | None:
-        """Takes over the earlier attempt; None without one, or if its replica is given up."""
+        """Takes over the earlier attempt.
+
+        Returns None if there is no earlier attempt, or if its replica was removed or ejected.
+        """
         earlier = self._request.earlier
         attempt = self._pool.replicas.take_earlier(earlier.address) if earlier else None
         if earlier is None or attempt is None:
@@ -130,9 +140,10 @@ class HedgedCall(Generic[Backend, Result]):
     def _send_to_untried(
         self, purpose: str = "ask", repeat: bool = False
     ) -> SentAttempt[Result] | None:
-        """Sends to a replica that was not tried yet, if need be an ejected one; None without any.
+        """Sends the request to a replica that was not tried yet, if necessary an ejected one.
 
-        `repeat` allows a replica that was tried, if no other one is preferred.
+        Returns None if every replica was tried. `repeat` allows a replica that was tried, if no
+        other replica is preferred.
         """
         request = self._request
         attempt = self._pool.replicas.take(
@@ -143,9 +154,9 @@ class HedgedCall(Generic[Backend, Result]):
     def _send_hedge(self) -> None:
         overdue = self._schedule.pop_hedge()
         running = [sent.attempt for sent in self._running.values()]
-        # a hanging replica delays every request: only the first of them waits until it is overdue
+        # a hanging replica delays all its requests: once it is suspect, hedge them when late
         urgent = overdue or any(attempt.replica.record.is_suspect for attempt in running)
-        # it may be late because it waits for a write, which callers choose freely
+        # an attempt may be late because it waits for a write, and callers choose that write
         if not urgent and any(attempt.may_wait for attempt in running):
             return
         # a hedge must not delay other requests
@@ -175,12 +186,12 @@ class HedgedCall(Generic[Backend, Result]):
             return
         self._request.on_result(ended.attempt.replica, ended.task.result())
         if ended.attempt.may_wait:
-            self._pool.end(ended, ReplicaOutcome.ANSWERED)
+            self._pool.end_attempt(ended, ReplicaOutcome.ANSWERED)
         else:
-            if ended is not self._earlier:  # it was for more work than this request
+            if ended is not self._earlier:  # the earlier attempt did more than this request asks
                 self._delay.observe(self._schedule.elapsed(ended.attempt))
             latency = self._schedule.relative_latency(ended.attempt)
-            self._pool.end(ended, ReplicaOutcome.ANSWERED, latency)
+            self._pool.end_attempt(ended, ReplicaOutcome.ANSWERED, latency)
         if self._best_result is None or self._missing(ended) < self._missing(self._best_result):
             self._best_result = ended
 
@@ -188,13 +199,15 @@ class HedgedCall(Generic[Backend, Result]):
         return self._request.count_missing(ended.task.result())
 
     def _can_improve(self, best: SentAttempt[Result]) -> bool:
-        """Whether a running attempt may return what the best result lacks for want of time."""
+        """Whether the best result is incomplete and a running attempt may return a better one."""
         return bool(self._running) and self._missing(best) > 0
 
     def _finish(self, winner: SentAttempt[Result]) -> Result:
         for loser in self._running.values():
             outcome = self._schedule.loser_outcome(loser.attempt, winner.attempt)
-            self._pool.end(loser, ReplicaOutcome.ABANDONED if loser.attempt.may_wait else outcome)
+            self._pool.end_attempt(
+                loser, ReplicaOutcome.ABANDONED if loser.attempt.may_wait else outcome
+            )
         self._running.clear()
         if winner is self._hedge:
             self._observer.on_hedge("won")
@@ -203,14 +216,18 @@ class HedgedCall(Generic[Backend, Result]):
         return winner.task.result()
 
     def _handle_failure(self, ended: SentAttempt[Any], error: BaseException) -> None:
-        """Retries if no other attempt can still answer; raises the error if it may not retry."""
+        """Retries, unless another attempt answered or is running. Raises the error if no retry
+        was sent.
+        """
         if not isinstance(error, WinnowError):
-            self._pool.end(ended, ReplicaOutcome.FAILED)
+            self._pool.end_attempt(ended, ReplicaOutcome.FAILED)
             raise error
         if isinstance(error, GenerationGoneError):
             self._generation_gone = error
         given_up = ended.given_up is not None
-        self._pool.end(ended, ReplicaOutcome.ABANDONED if given_up else self._outcome(ended, error))
+        self._pool.end_attempt(
+            ended, ReplicaOutcome.ABANDONED if given_up else self._outcome(ended, error)
+        )
         if self._running or self._best_result is not None:
             return
         if self._schedule.claim_retry(error):
@@ -220,7 +237,7 @@ class HedgedCall(Generic[Backend, Result]):
         self._observer.on_retry("sent")
 
     def _outcome(self, ended: SentAttempt[Any], error: WinnowError | None) -> ReplicaOutcome:
-        """The outcome of an attempt without a result; `error` is None if it was cancelled."""
+        """The outcome of an attempt without a result; `error` is None for a cancelled attempt."""
         is_late = error is None or isinstance(error, DeadlineExceededError)
         if ended.attempt.may_wait and is_late:
             return ReplicaOutcome.ABANDONED

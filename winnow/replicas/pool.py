@@ -1,7 +1,7 @@
 """A pool of replicas, their backends and their running requests.
 
-Knows backends and tasks; does not know what backends do, nor why a request is sent. `policy/`
-decides which replica gets a request, and which one is ejected.
+The pool knows backends and tasks. It does not know what backends do or why a request is sent.
+`policy/` decides which replica gets a request and which replica is ejected.
 """
 
 import asyncio
@@ -26,15 +26,15 @@ _GIVEN_UP = "the server was given up"
 
 @dataclass(eq=False, slots=True)
 class SentAttempt(Generic[Result]):
-    """An attempt and the task that sends it."""
+    """An attempt and the task that sends it and awaits its reply."""
 
     attempt: Attempt
     task: asyncio.Task[Result]
     given_up: WinnowError | None = None
-    """The reason, if the replica of the attempt was given up."""
+    """The error of the attempt, if its replica was given up."""
 
     def error(self) -> BaseException | None:
-        """The error of the attempt's task, which must be done; None if the task has a result."""
+        """The error of the attempt; None if it has a result. The task must be done."""
         if not self.task.cancelled():
             return self.task.exception()
         cancelled = UnavailableError(f"{self.attempt.replica.address}: the call was cancelled")
@@ -42,7 +42,7 @@ class SentAttempt(Generic[Result]):
 
 
 class ReplicaPool(Generic[Backend]):
-    """A pool of interchangeable replicas."""
+    """Sends requests to interchangeable replicas, and reports their outcomes to the policies."""
 
     def __init__(
         self,
@@ -54,21 +54,22 @@ class ReplicaPool(Generic[Backend]):
         observer: PoolObserver,
         other_requests: Callable[[str], int] = lambda _: 0,
     ) -> None:
-        """`backend_at` returns the backend at an address; raises UnavailableError without one.
+        """Starts without replicas; see `update`.
 
-        `other_requests` returns the running requests of an address outside this pool.
+        `backend_at` returns the backend at an address, or raises UnavailableError if there is
+        none. `other_requests` returns how many requests run at an address outside this pool.
         """
         self._backend_at, self._observer = backend_at, observer
         self.replicas = Replicas((), settings, clock, rng, other_requests=other_requests)
-        """Assigns requests: call `take` here, then `send`, then `end`."""
+        """Assigns requests to replicas: call `replicas.take`, then `send`, then `end_attempt`."""
         self._running: set[SentAttempt[Any]] = set()
         self._ending: set[asyncio.Task[Any]] = set()
 
     def update(self, addresses: Collection[str], unreachable: Collection[str] = ()) -> None:
         """Replaces the set of replicas that get new requests.
 
-        Running requests of the `unreachable` replicas are given up. Those of other removed replicas
-        continue.
+        Running requests to the `unreachable` replicas are given up. Running requests to other
+        removed replicas continue.
         """
         removed = [r for address, r in self.replicas.by_address.items() if address not in addresses]
         self.replicas.update(addresses)
@@ -80,12 +81,12 @@ class ReplicaPool(Generic[Backend]):
             self._report_if_drained(replica)
 
     def retire(self) -> None:
-        """Stops reporting to the observer: another pool serves new requests."""
+        """Stops reporting to the observer. Call it when another pool serves new requests."""
         self._observer.on_removed(self.replicas.by_address)
         self._observer = PoolObserver()
 
     def release_unsent(self, attempt: Attempt) -> None:
-        """Releases an attempt that was taken but not sent."""
+        """Releases an attempt that was assigned but not sent."""
         self.replicas.release(attempt, ReplicaOutcome.ABANDONED)
         self._report_if_drained(attempt.replica)
 
@@ -102,23 +103,26 @@ class ReplicaPool(Generic[Backend]):
         self._report_outstanding(attempt.replica)
         return sent
 
-    def end(
+    def end_attempt(
         self, ended: SentAttempt[Any], outcome: ReplicaOutcome, latency: float | None = None
     ) -> None:
-        """Ends a request, once. A running one is cancelled without waiting for it.
+        """Records the outcome of a sent attempt, exactly once; cancels it if it is running.
 
-        If this ejects its replica, the other running requests of the replica are given up, unless
-        no other replica could answer instead. `latency`: see `Replicas.release`.
+        Does not wait for the cancelled task. If the outcome ejects the replica, the replica's
+        other running requests are given up, unless no other replica is active. `latency`: see
+        `Replicas.release`.
         """
         error = ended.error() if ended.task.done() else None
         self._running.discard(ended)
         self._cancel(ended.task)
         self._release(ended.attempt, outcome, latency, error)
 
-    def record(self, address: str, outcome: ReplicaOutcome, latency: float | None = None) -> None:
-        """Records the outcome of a request to a replica of this pool that was sent outside it.
+    def record_outcome(
+        self, address: str, outcome: ReplicaOutcome, latency: float | None = None
+    ) -> None:
+        """Records the outcome of a request that was sent to a replica outside this pool.
 
-        It has the same effects as `end`.
+        The outcome counts as that of `end_attempt` does: it may eject the replica.
         """
         self._release(self.replicas.take_at(address), outcome, latency)
 
@@ -138,7 +142,7 @@ class ReplicaPool(Generic[Backend]):
         self._report_if_drained(replica)
 
     async def close(self) -> None:
-        """Gives up every running request, and waits until all have ended."""
+        """Gives up every running request, and waits until all requests have ended."""
         self.give_up_all()
         running = [sent.task for sent in self._running]
         await asyncio.gather(*running, *self._ending, return_exceptions=True)
@@ -187,5 +191,5 @@ class ReplicaPool(Generic[Backend]):
             self._observer.on_drained(replica.address)
 
     def _is_member(self, replica: Replica) -> bool:
-        """Whether a replica is still in the pool. If not, its metrics were dropped."""
+        """Whether a replica is still in the pool. The metrics of a removed replica are gone."""
         return self.replicas.by_address.get(replica.address) is replica

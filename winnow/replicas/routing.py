@@ -1,4 +1,4 @@
-"""Routes requests to a pool of replicas, each by one hedged call."""
+"""Routes each request to a pool of replicas by one hedged call."""
 
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
@@ -45,7 +45,10 @@ class ReplicaRouter(Generic[Backend]):
         self.delays = HedgeDelays(policies.hedge, clock)
 
     async def call(self, request: PoolRequest[Backend, Result]) -> Result | None:
-        """Returns a replica's result; None without any replica. Raises as `HedgedCall.run`."""
+        """Returns the result of a replica; None if there is no replica.
+
+        Raises the same errors as `HedgedCall.run`.
+        """
         kind, work, policies = request.kind, request.work, self._policies
         silence = policies.replicas.outliers.silence
         # the estimate depends on the work: much work takes longer
@@ -55,7 +58,7 @@ class ReplicaRouter(Generic[Backend]):
             request,
             self._pool,
             schedule=HedgeSchedule(policies.retry, estimate, silence, request.deadline),
-            delay=self.delays.of(kind, work),
+            delay=self.delays.delay_of(kind, work),
             budget=self.budget,
             observer=self._observer,
             trace_noun=self._trace_noun,

@@ -1,4 +1,4 @@
-"""A pool of servers whose addresses change: it opens and closes the connections to them."""
+"""A pool of servers whose addresses change. The pool opens and closes the connections."""
 
 import asyncio
 import random
@@ -16,11 +16,11 @@ from winnow.resolving import Resolver
 
 _log = structlog.get_logger("winnow.replicas")
 _LOOKUP_INTERVAL = 5.0
-"""Seconds between two lookups of a target."""
+"""Seconds between two DNS lookups of a target."""
 
 
 class Closable(Protocol):
-    """A client of one server, with a connection."""
+    """A client with a connection to one server."""
 
     async def close(self) -> None:
         """Closes the connection."""
@@ -39,7 +39,7 @@ class ServerPool(PoolObserver, Generic[Server]):
         settings: ReplicaSettings,
         clock: Clock,
     ) -> None:
-        """`server_kind` is for log events; `open_server` returns a client for an address."""
+        """`server_kind` is a noun for log events; `open_server` returns a client for an address."""
         self._server_kind, self._open = server_kind, open_server
         self.servers: dict[str, Server] = {}
         self._closing: set[asyncio.Task[None]] = set()
@@ -59,7 +59,7 @@ class ServerPool(PoolObserver, Generic[Server]):
         self.pool.update(addresses)
 
     def give_up(self) -> None:
-        """Gives up every running request, and takes no new ones."""
+        """Gives up every running request, and accepts no new requests."""
         self.update(())
         self.pool.give_up_all()
 
@@ -95,12 +95,12 @@ async def follow_targets(
     update: Callable[[Collection[str]], None],
     interval: float = _LOOKUP_INTERVAL,
 ) -> None:
-    """Looks all targets up periodically, for ever, and passes their addresses to `update`.
+    """Resolves all targets periodically and passes their addresses to `update`; never returns.
 
-    If a lookup fails, the last addresses of its target stay.
+    If a lookup fails, the target keeps its last addresses.
 
     Args:
-        server_kind: the kind of servers, for log events.
+        server_kind: a noun for log events, such as "head server".
         resolvers: one for each target.
         update: called with the addresses of all targets after every round of lookups.
         interval: seconds between two rounds.

@@ -1,1 +1,1 @@
-"""The services of shards, for content nodes and for fronts that serve shards to other fronts."""
+"""The gRPC services of shards. Content nodes serve them, and fronts that serve other fronts."""

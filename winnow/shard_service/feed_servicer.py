@@ -1,6 +1,6 @@
-"""`winnow.v1.ShardFeedService`: converts messages, calls the writer, and converts its results.
+"""Serves `winnow.v1.ShardFeedService`: converts messages, calls a writer, converts its results.
 
-Refuses writes for another shard, and for shards that are not loaded.
+It refuses writes for shards that this node does not have or has not loaded.
 """
 
 from typing import Any
@@ -17,11 +17,11 @@ from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc
 
 FEED_SERVICE = "winnow.v1.ShardFeedService"
 MAX_WRITE_BYTES = 1024 * KIB
-"""About two hundred passages fit in."""
+"""Maximum size of a message, in bytes; about two hundred passages fit."""
 
 
 class ShardFeedServicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
-    """Serves the writers of a node's shards once they are loaded."""
+    """Serves the writers of the loaded shards of a node."""
 
     def __init__(self, shards: WritableShards, default_deadline: float) -> None:
         self._shards, self._default_deadline = shards, default_deadline
@@ -53,19 +53,23 @@ class ShardFeedServicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
     def _writer_for(
         self, request: shard_feed_pb2.WriteRequest | shard_feed_pb2.FindUnchangedRequest
     ) -> CountingShardWriter:
-        """Returns the writer; raises IdentityError if the request is meant for another index."""
+        """Returns the writer of the request's shard.
+
+        Raises IdentityError if the request is for another index or encoder.
+        """
         shard = self._shards.writing(request.shard)
         if request.index_id != shard.info.index_id:
             raise IdentityError(
                 f"the request is for shard {request.shard} of index "
-                f"{shortened(request.index_id or '(none)')}, this node serves index "
+                f"{shortened(request.index_id or '(none)')}, but this node serves index "
                 f"{shard.info.index_id}: correct the front's list of nodes"
             )
         if request.encoding_fingerprint != shard.encoding_fingerprint:
             raise IdentityError(
                 "the request's vectors have the encoding fingerprint "
-                f"{shortened(request.encoding_fingerprint or '(none)')}, those of this shard have "
-                f"{shard.encoding_fingerprint}: start both with the same bundle"
+                f"{shortened(request.encoding_fingerprint or '(none)')}, but the shard's vectors "
+                f"have {shard.encoding_fingerprint}: start the front and the content node with "
+                "the same bundle"
             )
         return shard.writer
 

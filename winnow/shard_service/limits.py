@@ -1,4 +1,4 @@
-"""Limits of the calls of front nodes to a shard. Every valid call can be answered."""
+"""Limits of the calls that front nodes send to shards."""
 
 import math
 from collections import Counter
@@ -15,15 +15,18 @@ MAX_ANSWER_TOKENS = 256
 
 
 def check_passages(count: int, field: str = "passages") -> None:
-    """Refuses a number of passages that is out of range; `field` is its name in the request."""
+    """Refuses a number of passages that is out of range. `field` is its name in the request.
+
+    Like every check here, raises InvalidRequestError.
+    """
     if not 1 <= count <= MAX_PASSAGES:
         raise _invalid(field, f"{count} is not between 1 and {MAX_PASSAGES}")
 
 
 def check_shards(shards: Sequence[int]) -> None:
-    """Refuses a number of shards of one call that is out of range, and repeated shards.
+    """Refuses too many or no shards in one call, and repeated shards.
 
-    The hits of a repeated shard would outrank themselves.
+    If a shard were repeated, its hits would compete with themselves for the best passages.
     """
     if not 1 <= len(shards) <= MAX_CALL_SHARDS:
         raise _invalid("shards", f"{len(shards)} is not between 1 and {MAX_CALL_SHARDS}")
@@ -32,7 +35,7 @@ def check_shards(shards: Sequence[int]) -> None:
 
 
 def check_depth(depth: RetrievalDepth) -> None:
-    """Refuses an invalid filter, and numbers of candidates that are out of range."""
+    """Refuses an invalid filter, and numbers of passages or candidates that are out of range."""
     check_passages(depth.passages)
     if depth.where:
         parse(depth.where, MAX_CANONICAL)
@@ -42,7 +45,7 @@ def check_depth(depth: RetrievalDepth) -> None:
 
 
 def check_hits(hits: Iterable[Hit]) -> None:
-    """Refuses hits that no retrieval returns: repeated rows, impossible distances."""
+    """Refuses hits that no retrieval returns: repeated rows, impossible distances or scores."""
     rows = set()
     for index, hit in enumerate(hits):
         if hit.row in rows:

@@ -28,7 +28,7 @@ from winnow.v1 import shard_pb2, shard_pb2_grpc
 _log = structlog.get_logger("winnow.shard_service")
 SERVICE = "winnow.v1.ShardService"
 MAX_MESSAGE_BYTES = 256 * KIB
-"""A thousand hits and a question with a long vector take half of it."""
+"""Maximum size of a message, in bytes. A thousand hits and a question take half of it."""
 
 
 class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
@@ -114,9 +114,9 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
 
 
 def _result_of(shard: int, result: Retrieved | Exception) -> Retrieved | WinnowError:
-    """The result of a shard for callers.
+    """Returns the result of a shard, or the error that the caller gets.
 
-    An unexpected error is logged, because callers get no details.
+    Logs an unexpected error, because the caller gets no details of it.
     """
     if isinstance(result, Retrieved):
         return result
@@ -127,6 +127,6 @@ def _result_of(shard: int, result: Retrieved | Exception) -> Retrieved | WinnowE
 
 
 def _question(request: Any, context: Any) -> EncodedQuestion:
-    """Returns the question with the key of its client, which the front sends as metadata."""
+    """Returns the question, with the client key that the front sends as metadata."""
     client = client_key.of_metadata(context.invocation_metadata())
     return replace(convert.question_of_message(request.question), client=client)

@@ -1,21 +1,21 @@
-// The answer in large type, marked in its passage, and the other candidates below it. What is not
-// sure enough is a candidate in small type.
+// Shows the best answer in large type with its passage, and the other candidates below. An answer
+// that is not sure enough is shown in small type, as the best candidate.
 
 import { make } from "./dom.js";
 import { marked } from "./highlight.js";
 import { figure, likelihood, milliseconds, number } from "./numbers.js";
-import { why } from "./scores.js";
+import { scoresOf } from "./scores.js";
 
-/** Confidence from which an answer is shown as one. */
+/** Smallest confidence with which the best answer is shown as an answer. */
 const SURE = 0.2;
 
-/** Whether the best answer of a reply is shown as one; not every bundle has a confidence. */
+/** Whether the best answer is shown as an answer. Some bundles estimate no confidence. */
 export function isSure(reply) {
   const confidence = reply.answers?.[0]?.confidence;
   return Boolean(reply.hasAnswer) && !(number(confidence ?? 1) < SURE);
 }
 
-/** What a reply answers. */
+/** Returns the sections of the answers of a reply. */
 export function answersOf(reply) {
   const answers = reply.answers ?? [];
   if (answers.length === 0) return [nothing()];
@@ -50,7 +50,7 @@ function first(answer, answers, times, sure) {
   );
 }
 
-/** How likely the answer is right, in words. */
+/** Returns a paragraph with the confidence of an answer; nothing if it has none. */
 function confidence(answer) {
   const { confidence } = answer;
   return confidence == null
@@ -121,11 +121,11 @@ function reasons(answer, answers, times) {
   const read = times.has(id) ? `read on ${shard} in ${milliseconds(times.get(id))}` : `on ${shard}`;
   return [
     make("p", { className: "quiet" }, "Passage ", make("code", {}, id), `, ${read}.`),
-    why(answer, answers),
+    scoresOf(answer, answers),
   ];
 }
 
-/** How long each passage was read, by its id. */
+/** Returns how long each passage was read in milliseconds, by passage id. */
 function readTimes(reply) {
   const reads = (reply.timings?.calls ?? []).flatMap((call) => call.reads ?? []);
   return new Map(reads.map((each) => [each.passageId, number(each.ms)]));

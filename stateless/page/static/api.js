@@ -1,10 +1,11 @@
-// The calls that this page makes: a question, and a look at the cluster.
+// The calls of this page: for answers, and for the state of the cluster.
 
 import { seconds } from "./numbers.js";
 
-const LOOK_MS = 5000;
+/** Timeout of a call for the state of the cluster. */
+const CLUSTER_TIMEOUT_MS = 5000;
 
-/** An error that people can read. `violations` are of fields: {field, description}. */
+/** An error with a message for users. `violations` name fields: {field, description}. */
 export class Problem extends Error {
   constructor(message, { status = 0, violations = [], requestId = "" } = {}) {
     super(message);
@@ -12,42 +13,42 @@ export class Problem extends Error {
   }
 }
 
-/** Asks a question; gives the reply. */
+/** Sends a question; returns the reply. */
 export const ask = (request, signal) => replyOf(winnow.ask(request, signal));
 
-/** The cluster as the front sees it. What is shown is now, so a late reply is worth nothing. */
+/** Returns the state of the cluster. A late reply would be outdated, so it is given up. */
 export const cluster = () =>
-  replyOf(winnow.send("v1/cluster", { signal: AbortSignal.timeout(LOOK_MS) }));
+  replyOf(winnow.send("v1/cluster", { signal: AbortSignal.timeout(CLUSTER_TIMEOUT_MS) }));
 
 async function replyOf(sent) {
   let response;
   try {
     response = await sent;
   } catch (error) {
-    throw unreached(error);
+    throw connectionError(error);
   }
-  const said = await response.json().catch((error) => {
+  const body = await response.json().catch((error) => {
     if (error instanceof SyntaxError) return null;
-    throw unreached(error);
+    throw connectionError(error);
   });
-  if (response.ok && said !== null) return said;
-  throw problemOf(response.status, said ?? {});
+  if (response.ok && body !== null) return body;
+  throw problemOf(response.status, body ?? {});
 }
 
-/** What to say of a call without a reply; one that was given up needs no words. */
-function unreached(error) {
+/** Returns the error of a call without a reply. An AbortError stays as it is. */
+function connectionError(error) {
   if (error.name === "AbortError") return error;
   if (error.name === "TimeoutError") return new Problem("The server does not reply.");
   return new Problem("The server cannot be reached. Try again.");
 }
 
-/** What a problem+json says, in one text. */
-function problemOf(status, said) {
-  const again = Number(said.retryAfterSeconds ?? 0);
-  const detail = said.detail || said.title || `The server replied with status ${status}.`;
+/** Converts problem+json to a Problem. */
+function problemOf(status, body) {
+  const again = Number(body.retryAfterSeconds ?? 0);
+  const detail = body.detail || body.title || `The server replied with status ${status}.`;
   return new Problem(again ? `${detail} (try again in ${seconds(again)})` : detail, {
     status,
-    violations: said.violations ?? [],
-    requestId: said.requestId ?? "",
+    violations: body.violations ?? [],
+    requestId: body.requestId ?? "",
   });
 }

@@ -1,11 +1,13 @@
-// The cluster as it is now: looked at every two seconds while somebody can see it.
+// Shows the state of the cluster, which is fetched every two seconds while the page is visible.
 
 import { cluster, Problem } from "./api.js";
-import { byId, make, tell } from "./dom.js";
+import { byId, make, showText } from "./dom.js";
 import { count, counted, milliseconds, number, seconds } from "./numbers.js";
 import { suggestHeads } from "./options.js";
 
+/** Milliseconds between two refreshes. */
 const EVERY = 2000;
+/** Maximum number of shards that are listed. */
 const MOST = 24;
 const SERVING = "STATE_SERVING";
 const WORDS = {
@@ -18,7 +20,7 @@ const WORDS = {
   STATE_LOADING: "loading",
 };
 
-/** Looks again and again, but not while the page is hidden. */
+/** Refreshes the state periodically, but not while the page is hidden. */
 export function watch() {
   let timer = null;
   const look = async () => {
@@ -37,7 +39,7 @@ export function watch() {
   look();
 }
 
-/** Looks once. */
+/** Fetches the state once and shows it. */
 export async function refresh() {
   try {
     show(await cluster());
@@ -45,22 +47,22 @@ export async function refresh() {
     if (!(error instanceof Problem)) throw error;
     byId("summary").textContent = "";
     byId("cluster-state").textContent = error.message;
-    list([], "");
+    showRows([], "");
   }
 }
 
-/** Shows what a front knows. */
-export function show(said) {
-  const shards = said.shards ?? [];
-  byId("summary").textContent = summary(said, shards);
-  byId("cluster-state").textContent = front(said.front ?? {});
-  listAll(said.strangers ?? [], shards);
-  suggestHeads((said.rings ?? []).flatMap((ring) => (ring.warm ?? []).map((head) => head.headId)));
+/** Shows the state that the front reported. */
+export function show(state) {
+  const shards = state.shards ?? [];
+  byId("summary").textContent = summary(state, shards);
+  byId("cluster-state").textContent = front(state.front ?? {});
+  listAll(state.strangers ?? [], shards);
+  suggestHeads((state.rings ?? []).flatMap((ring) => (ring.warm ?? []).map((head) => head.headId)));
 }
 
-function summary(said, shards) {
+function summary(state, shards) {
   const passages = shards.reduce((sum, shard) => sum + number(shard.passages), 0);
-  if (!said.front?.answers) return "not enough shards were found yet";
+  if (!state.front?.answers) return "not enough shards were found yet";
   return `${counted(passages, "passage")} in ${counted(shards.length, "shard")}`;
 }
 
@@ -76,7 +78,7 @@ function front(state) {
   return `${parts.join(" · ")}`;
 }
 
-/** Lists those in trouble first, if they are too many to list them all. */
+/** Lists shards by number. If there are too many, shards with problems are listed first. */
 function listAll(strangers, shards) {
   const troubled = (shard) =>
     !shard.replicas?.length || shard.replicas.some((each) => each.state !== SERVING);
@@ -84,17 +86,17 @@ function listAll(strangers, shards) {
   const shown = ordered.slice(0, MOST).sort((a, b) => number(a.shard) - number(b.shard));
   const left = ordered.slice(MOST);
   const others = strangers.map((each) => rowOf(each, make("th", { scope: "row" }, "no shard")));
-  list([...shown.flatMap(rowsOf), ...others], left.length ? more(left, troubled) : "");
+  showRows([...shown.flatMap(rowsOf), ...others], left.length ? moreText(left, troubled) : "");
 }
 
-/** Shows rows; the table stays, or whoever scrolls it would lose their place. */
-function list(rows, said) {
+/** Replaces the rows of the table. The table itself stays, so that it keeps its scroll position. */
+function showRows(rows, more) {
   byId("cluster-rows").replaceChildren(...rows);
   byId("cluster-table").hidden = rows.length === 0;
-  tell(byId("cluster-more"), said);
+  showText(byId("cluster-more"), more);
 }
 
-function more(left, troubled) {
+function moreText(left, troubled) {
   const bad = left.filter(troubled).length;
   return `And ${counted(left.length, "more shard")}, ${bad ? `${count(bad)} of them with problems` : "all serving"}.`;
 }

@@ -1,9 +1,10 @@
-// Which part of the index the answers come from, where that is not all of it.
+// Shows how much of the index the answers come from, if it is not the whole index.
 
 import { make } from "./dom.js";
 import { count, counted, number, percent } from "./numbers.js";
 
 const SEARCHED = "STATUS_SEARCHED";
+/** Maximum number of failed shards that are listed. */
 const MOST = 8;
 const WORDS = {
   STATUS_TIMEOUT: "late",
@@ -14,20 +15,20 @@ const WORDS = {
   STATUS_ADAPTIVE: "not waited for",
 };
 
-/** A bar and the shards that failed; nothing if all were searched. */
+/** Returns a bar and a list of the failed shards; nothing if all shards were searched. */
 export function coverageOf(reply) {
   const coverage = reply.coverage ?? {};
   if (coverage.complete ?? true) return [];
   const searched = number(coverage.passagesSearched);
   const known = number(coverage.passagesKnown);
   const failed = (coverage.shards ?? []).filter((each) => each.status !== SEARCHED);
-  const said = `The answer comes from ${percent(known ? searched / known : 0)} of the index: ` +
+  const text = `The answer comes from ${percent(known ? searched / known : 0)} of the index: ` +
     `${count(searched)} of ${counted(known, "passage")}.`;
   return [
     make(
       "section",
       { className: "coverage", "aria-label": "Coverage" },
-      make("p", {}, said),
+      make("p", {}, text),
       bar(coverage.shards ?? []),
       make("ul", {}, failed.slice(0, MOST).map(line)),
       failed.length > MOST ? make("p", {}, `And ${counted(failed.length - MOST, "more shard")}.`) : null,

@@ -1,6 +1,6 @@
-// Makes elements out of names, properties and children. A text is always text, never markup.
+// Creates elements from names, properties and children. Texts are never parsed as markup.
 
-/** An element; a property whose name begins with "aria-" or "data-" is an attribute. */
+/** Creates an element. Properties such as "role", "aria-…" and "data-…" become attributes. */
 export function make(name, properties = {}, ...children) {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(properties)) {
@@ -12,11 +12,11 @@ export function make(name, properties = {}, ...children) {
   return element;
 }
 
-/** The element with this id. */
+/** Returns the element with this id. */
 export const byId = (id) => document.getElementById(id);
 
-/** Shows a text in an element, or hides the element if there is none. */
-export function tell(element, text) {
+/** Shows a text in an element. Hides the element if the text is empty. */
+export function showText(element, text) {
   element.textContent = text;
   element.hidden = text === "";
 }

@@ -1,21 +1,21 @@
-// Sends calls. No module, and the first script of the page: the question that the address names is on
-// its way before anything else is loaded.
+// Sends calls. This is the first script of the page and not a module, so that the question in the
+// address is sent before anything else is loaded.
 "use strict";
 
 globalThis.winnow = {
-  /** The key that calls carry; empty for none. */
+  /** Returns the key that is sent with calls; empty for none. */
   key: () => sessionStorage.getItem("winnow-key") ?? "",
 
-  /** Remembers a key for as long as the tab is open. */
+  /** Stores a key until the tab is closed. */
   setKey(value) {
     if (value) sessionStorage.setItem("winnow-key", value);
     else sessionStorage.removeItem("winnow-key");
   },
 
-  /** The question that the address names, as in #q=who. It never leaves the browser by itself. */
-  named: () => (new URLSearchParams(location.hash.slice(1)).get("q") ?? "").trim(),
+  /** Returns the question in the address, as in #q=who. Browsers do not send this part. */
+  namedQuestion: () => (new URLSearchParams(location.hash.slice(1)).get("q") ?? "").trim(),
 
-  /** Sends a call; gives its response. */
+  /** Sends a call; returns its response. */
   send(path, options) {
     const headers = {};
     if (options.body) headers["content-type"] = "application/json";
@@ -23,7 +23,7 @@ globalThis.winnow = {
     return fetch(path, { ...options, headers, credentials: "omit", cache: "no-store" });
   },
 
-  /** Sends a request for an answer, unless it is the one that is on its way already. */
+  /** Sends a request for an answer. If this script has sent it already, returns that response. */
   ask(request, signal) {
     const body = JSON.stringify(request);
     const early = this.early;
@@ -36,13 +36,14 @@ globalThis.winnow = {
     return this.send("v1/answer", { method: "POST", body, signal });
   },
 
+  /** The request that this script has sent, until `ask` takes it. */
   early: null,
 };
 
-if (winnow.named()) {
+if (winnow.namedQuestion()) {
   const controller = new AbortController();
-  const body = JSON.stringify({ question: winnow.named() });
+  const body = JSON.stringify({ question: winnow.namedQuestion() });
   const response = winnow.send("v1/answer", { method: "POST", body, signal: controller.signal });
-  response.catch(() => {}); // whoever asks for it is told
+  response.catch(() => {}); // `ask` returns this response, and its caller handles the error
   winnow.early = { body, controller, response };
 }

@@ -1,12 +1,13 @@
-// What heads say of the question, beside it.
+// Shows the predictions of heads for the question.
 
 import { make } from "./dom.js";
 import { marked } from "./highlight.js";
 import { percent } from "./numbers.js";
 
+/** Maximum number of labels that are shown for a head. */
 const MOST = 3;
 
-/** The predictions of a reply; nothing if it has none. */
+/** Returns the predictions of a reply; nothing if the reply has none. */
 export function headsOf(reply, question) {
   const heads = reply.heads ?? [];
   if (heads.length === 0) return [];

@@ -1,8 +1,8 @@
-// Parts of a text by their places. Replies count code points; JavaScript counts UTF-16 units.
+// Marks parts of a text. Positions in replies count code points; JavaScript counts UTF-16 units.
 
 import { make } from "./dom.js";
 
-/** The text in order: pieces that are one of `parts` ({start, end}), and what is between them. */
+/** Splits a text into the pieces that are one of `parts` ({start, end}) and the pieces between. */
 export function pieces(text, parts) {
   const points = Array.from(text);
   const found = [];
@@ -17,7 +17,7 @@ export function pieces(text, parts) {
   return found.filter((each) => each.text !== "");
 }
 
-/** The text with its parts marked; what `about` says of a part stands behind it. */
+/** Returns the text with marked parts. `about` returns what follows a part inside its mark. */
 export function marked(text, parts, about = () => null) {
   return pieces(text, parts).map((each) =>
     each.part ? make("mark", {}, each.text, about(each.part)) : each.text,

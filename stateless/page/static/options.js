@@ -1,20 +1,21 @@
-// The form: from its fields to a request, and from violations to its fields.
+// The form: converts its fields to a request, and shows violations at its fields.
 
-import { byId, make, tell } from "./dom.js";
+import { byId, make, showText } from "./dom.js";
 
 const CHOICES = ["retriever", "readScope", "partialResults"];
 const NUMBERS = ["passagesToRead", "answers", "maxLoss"];
 const FIELDS = ["question", ...CHOICES, ...NUMBERS, "filter", "heads"];
 
+/** Whether the options were opened to ask for a key. */
 let openedForKey = false;
 
-/** Brings back the key of this tab, and keeps it when it changes. */
-export function begin() {
+/** Fills in the key of this tab, and stores it when it changes. */
+export function restoreKey() {
   byId("key").value = winnow.key();
   byId("key").addEventListener("change", (event) => winnow.setKey(event.target.value.trim()));
 }
 
-/** The request that the form says. What is left empty is left to the server. */
+/** Returns the request that the form describes. Empty fields are left out: the server has defaults. */
 export function request() {
   const made = { question: value("question") };
   for (const name of CHOICES) if (value(name)) made[name] = value(name);
@@ -26,63 +27,64 @@ export function request() {
   return made;
 }
 
-/** What the browser finds wrong with the numbers: the server would not understand them. */
+/** Returns the violations that the browser finds in number fields, whose values cannot be sent. */
 export function violations() {
   return NUMBERS.map(byId)
     .filter((field) => !field.validity.valid)
     .map((field) => ({ field: field.name, description: field.validationMessage }));
 }
 
-/** Shows each violation at its field; gives those that have no field here. */
-export function show(found) {
+/** Shows each violation at its field; returns the violations whose field is not in the form. */
+export function showViolations(found) {
   const left = [];
-  const said = new Map();
+  const descriptions = new Map();
   for (const each of found) {
     const name = fieldOf(each.field);
-    if (FIELDS.includes(name)) said.set(name, [...(said.get(name) ?? []), each.description]);
+    if (FIELDS.includes(name)) descriptions.set(name, [...(descriptions.get(name) ?? []), each.description]);
     else left.push(each);
   }
-  for (const name of FIELDS) mark(name, (said.get(name) ?? []).join("; "));
-  const first = FIELDS.find((name) => said.has(name));
+  for (const name of FIELDS) markField(name, (descriptions.get(name) ?? []).join("; "));
+  const first = FIELDS.find((name) => descriptions.has(name));
   if (first) goTo(first);
   return left;
 }
 
-/** Opens the options where a field is one of them, and goes to it. */
+/** Moves the focus to a field. Opens the options first if the field is one of them. */
 export function goTo(name) {
   if (name !== "question") byId("options").open = true;
   byId(name).focus();
 }
 
-/** The server takes no call without a key, or without another one: goes to its field. */
-export function askForKey(wrong) {
+/** Asks for a key after the server refused a call; `message` is the error of a wrong key. */
+export function askForKey(message) {
   openedForKey ||= !byId("options").open;
-  mark("key", winnow.key() ? wrong : "This server asks for a key.");
+  markField("key", winnow.key() ? message : "This server asks for a key.");
   goTo("key");
 }
 
-/** The server answered: what was opened for the key alone would hide the answer. */
-export function keyTaken() {
-  mark("key", "");
+/** Closes the options after a reply if `askForKey` opened them: they would hide the answer. */
+export function closeKeyField() {
+  markField("key", "");
   if (!openedForKey) return;
   openedForKey = false;
   byId("options").open = false;
   byId("question").focus();
 }
 
-/** Offers the heads that are in memory. */
+/** Lists the heads that are in memory at the field of heads. */
 export function suggestHeads(names) {
   const known = names.map((name) => make("code", {}, name)).flatMap((each) => [each, " "]);
   byId("heads-known").replaceChildren(...(known.length ? ["In memory now: ", ...known] : []));
 }
 
-function mark(name, wrong) {
-  tell(byId(`${name}-wrong`), wrong);
-  if (wrong) byId(name).setAttribute("aria-invalid", "true");
+/** Shows an error message at a field; an empty message removes the error. */
+function markField(name, message) {
+  showText(byId(`${name}-wrong`), message);
+  if (message) byId(name).setAttribute("aria-invalid", "true");
   else byId(name).removeAttribute("aria-invalid");
 }
 
-/** passages_to_read and heads[1] are the fields passagesToRead and heads. */
+/** Returns the form field of a violation: passagesToRead for passages_to_read, heads for heads[1]. */
 function fieldOf(path) {
   const name = path.replace(/[.[].*$/, "");
   return name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase());

@@ -1,4 +1,4 @@
-// Puts the page together: a question goes out, its reply is shown.
+// Runs the page: sends questions, and shows their replies.
 
 import { answersOf, isSure } from "./answers.js";
 import { ask, Problem } from "./api.js";
@@ -11,28 +11,31 @@ import * as options from "./options.js";
 import * as shortcuts from "./shortcuts.js";
 import { waterfallOf } from "./waterfall.js";
 
+/** The AbortController of the question in progress; null if there is none. */
 let asking = null;
 
-/** Asks what the form says. A question that is still being answered is given up. */
+/** Sends the question in the form. Gives up the question in progress, if there is one. */
 async function submit() {
   stop();
   const request = options.request();
-  const wrong = request.question ? options.violations() : [{ field: "question", description: "Write a question first." }];
-  options.show(wrong);
-  if (wrong.length) return;
+  const violations = request.question
+    ? options.violations()
+    : [{ field: "question", description: "Write a question first." }];
+  options.showViolations(violations);
+  if (violations.length) return;
   const own = (asking = new AbortController());
   history.replaceState(null, "", `#q=${encodeURIComponent(request.question)}`);
-  busy(true);
+  setBusy(true);
   performance.mark("winnow-asked");
   try {
     const reply = await ask(request, own.signal);
-    if (asking === own) show(reply, request.question);
+    if (asking === own) showReply(reply, request.question);
   } catch (error) {
-    if (asking === own) fail(error);
+    if (asking === own) showError(error);
   } finally {
     if (asking === own) {
       asking = null;
-      busy(false);
+      setBusy(false);
     }
   }
 }
@@ -42,27 +45,27 @@ function stop() {
   if (asking === null) return;
   asking.abort();
   asking = null;
-  busy(false);
+  setBusy(false);
   byId("status").textContent = "Stopped.";
 }
 
-function busy(whether) {
-  if (!whether && document.activeElement === byId("stop")) byId("question").focus();
-  byId("stop").hidden = !whether;
-  byId("result").setAttribute("aria-busy", String(whether));
-  if (whether) byId("status").textContent = "Reading…";
+function setBusy(isBusy) {
+  if (!isBusy && document.activeElement === byId("stop")) byId("question").focus();
+  byId("stop").hidden = !isBusy;
+  byId("result").setAttribute("aria-busy", String(isBusy));
+  if (isBusy) byId("status").textContent = "Reading…";
 }
 
-/** Shows a reply: the answer at once, the rest after it was painted. */
-function show(reply, question) {
-  options.keyTaken();
+/** Shows a reply: the answer immediately, and the rest after the answer was painted. */
+function showReply(reply, question) {
+  options.closeKeyField();
   byId("status").replaceChildren(...summary(reply));
   document.title = `${question} · Winnow`;
   const answers = answersOf(reply);
   byId("result").replaceChildren(...coverageOf(reply), ...answers);
   requestAnimationFrame(() =>
     setTimeout(() => {
-      if (!answers[0].isConnected) return; // a later reply was faster than the paint
+      if (!answers[0].isConnected) return; // a later reply has replaced this one
       performance.measure("winnow-answer", "winnow-asked");
       answers[0].after(...headsOf(reply, question));
       byId("result").append(...waterfallOf(reply));
@@ -71,9 +74,10 @@ function show(reply, question) {
   );
 }
 
+/** The status line of a reply. */
 function summary(reply) {
   const [best] = reply.answers ?? [];
-  const said = best ? `${isSure(reply) ? "Answer" : "No sure answer. Best candidate"}: ${best.text}.` : "No answer.";
+  const heard = best ? `${isSure(reply) ? "Answer" : "No sure answer. Best candidate"}: ${best.text}.` : "No answer.";
   const how = reply.cached
     ? "It came from the cache"
     : `${counted(reply.passagesRead, "passage")} read`;
@@ -83,25 +87,25 @@ function summary(reply) {
   if (number(reply.passagesGranted) < number(reply.passagesAsked) && !enough) {
     parts.push(`The server is busy: ${counted(reply.passagesGranted, "passage")} of ${reply.passagesAsked} were granted.`);
   }
-  // the answer stands below in large type; who only listens hears it first
-  return [make("span", { className: "unseen" }, `${said} `), parts.join(" ")];
+  // the answer is shown below in large type; screen readers read it here first
+  return [make("span", { className: "unseen" }, `${heard} `), parts.join(" ")];
 }
 
-function fail(error) {
+function showError(error) {
   if (error.name === "AbortError") return;
   if (!(error instanceof Problem)) {
     byId("status").textContent = "This page could not show the reply: the error is in the console.";
     throw error;
   }
-  const left = options.show(error.violations);
+  const left = options.showViolations(error.violations);
   if ([401, 403].includes(error.status)) options.askForKey(error.message);
   byId("status").textContent = "";
   const all = error.violations.length && left.length === 0;
   const message = all ? "The question could not be asked: see the field that is marked." : error.message;
-  byId("result").replaceChildren(problem(message, error.requestId));
+  byId("result").replaceChildren(problemSection(message, error.requestId));
 }
 
-function problem(message, requestId) {
+function problemSection(message, requestId) {
   return make(
     "section",
     { className: "problem", role: "alert" },
@@ -110,20 +114,21 @@ function problem(message, requestId) {
   );
 }
 
-function askNamed() {
-  if (!winnow.named()) return;
-  byId("question").value = winnow.named();
+/** Sends the question that the address names, if there is one. */
+function askNamedQuestion() {
+  if (!winnow.namedQuestion()) return;
+  byId("question").value = winnow.namedQuestion();
   submit();
 }
 
-options.begin();
-shortcuts.begin(stop);
+options.restoreKey();
+shortcuts.listen(stop);
 byId("ask").addEventListener("submit", (event) => {
   event.preventDefault();
   submit();
 });
 byId("stop").addEventListener("click", stop);
-window.addEventListener("hashchange", askNamed);
+window.addEventListener("hashchange", askNamedQuestion);
 byId("question").focus();
-askNamed();
+askNamedQuestion();
 watch();

@@ -1,19 +1,19 @@
-// Why an answer scored as it did: its figures, beside those of the other answers.
+// Shows the figures behind the score of an answer, compared with those of the other answers.
 
 import { make } from "./dom.js";
 import { figure, number } from "./numbers.js";
 
 const PARTS = [
-  ["score", "Score", "Weighted sum of the next three. Answers are ranked by it.", 1],
+  ["score", "Score", "Weighted sum of the next three figures. Answers are ranked by score.", 1],
   ["relevance", "Relevance", "How sure the reader is that the passage answers the question.", 1],
-  ["spanScore", "Words chosen", "How sure the reader is of these words in the passage.", 1],
-  ["distance", "Distance", "Distance of the vectors of passage and question; lower is better.", -1],
+  ["spanScore", "Words chosen", "How sure the reader is that these words are the answer.", 1],
+  ["distance", "Distance", "Distance between the vectors of passage and question; lower is better.", -1],
   ["words", "Words in common", "BM25 score of the question's words in the passage.", 1],
-  ["hybridDistance", "Reading order", "The distance, reduced by the words in common: passages are read in this order.", -1],
+  ["hybridDistance", "Reading order", "The distance, reduced by the words in common. Passages are read in this order.", -1],
 ];
 
-/** The figures of an answer; a bar is the longer, the better the figure is among `answers`. */
-export function why(answer, answers) {
+/** Returns the figures of an answer. The bar of a figure shows its standing among `answers`. */
+export function scoresOf(answer, answers) {
   return make(
     "dl",
     { className: "why" },
@@ -33,7 +33,7 @@ export function why(answer, answers) {
   );
 }
 
-/** Where a figure stands between the worst (0) and the best (1) of all answers. */
+/** Returns where a figure of an answer is between the worst (0) and the best (1) of all answers. */
 export function standing(answer, answers, name, sign) {
   const all = answers.map((each) => sign * number(each[name])).filter(Number.isFinite);
   const worst = Math.min(...all);

@@ -1,9 +1,9 @@
-// What keys do, beside what they do in every page.
+// Keyboard shortcuts of the page.
 
 import { byId } from "./dom.js";
 
-/** `stop` is called by Escape. */
-export function begin(stop) {
+/** Starts listening for keys. Escape calls `stop`. */
+export function listen(stop) {
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     if (event.key === "Escape") stop();
@@ -11,7 +11,7 @@ export function begin(stop) {
       event.preventDefault();
       byId("ask").requestSubmit();
     }
-    if (writes(event.target)) return;
+    if (isTextInput(event.target)) return;
     if (event.key === "/") {
       event.preventDefault();
       byId("question").focus();
@@ -22,11 +22,11 @@ export function begin(stop) {
   });
 }
 
-/** Whether keys pressed there are letters of a text. */
-const writes = (element) =>
+/** Whether keys pressed in this element are letters of a text. */
+const isTextInput = (element) =>
   element.matches?.("textarea, select, input:not([type=checkbox])") || element.isContentEditable;
 
-/** Goes to the next answer, or to the one before. */
+/** Moves the focus to the next answer (`by` is 1) or to the previous answer (-1). */
 function step(by) {
   const places = [...document.querySelectorAll("#result .words, #result .candidates summary")];
   if (places.length === 0) return;

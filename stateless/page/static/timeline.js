@@ -1,13 +1,13 @@
-// Where the milliseconds of a question went, as rows of pieces: reckoned from the reply alone.
+// Computes the timeline of a question from its reply: rows of pieces.
 //
-// A piece is {start, ms, kind, label}, in milliseconds from when the front began with the question.
+// A piece is {start, ms, kind, label}. Times are milliseconds since the front started the question.
 
 import { milliseconds, number } from "./numbers.js";
 
 const KINDS = { KIND_RETRIEVE: "retrieve", KIND_READ: "read", KIND_SEARCH: "search" };
 const OUTCOMES = { OUTCOME_FAILED: "failed", OUTCOME_ABANDONED: "abandoned" };
 
-/** The stages of the front, one after the other; those that took no time are left out. */
+/** Returns the stages of the front in order. Stages that took no time are left out. */
 export function stages(timings) {
   const at = (name) => number(timings[name]);
   const encoding = at("tokeniseMs") + at("queueMs");
@@ -21,7 +21,7 @@ export function stages(timings) {
   ].filter((stage) => stage.ms > 0);
 }
 
-/** The calls to each shard, packed so that none lies over another: [{shard, lanes, calls}]. */
+/** Returns the calls of each shard, in lanes so that calls do not overlap: [{shard, lanes, calls}]. */
 export function shards(timings) {
   const byShard = new Map();
   for (const call of (timings.calls ?? []).map(callOf)) {
@@ -32,13 +32,13 @@ export function shards(timings) {
     .map(([shard, calls]) => ({ shard, calls, lanes: pack(calls) }));
 }
 
-/** The whole time: that of the question, and of the last call if that ended later. */
-export function whole(timings) {
+/** Returns the duration of the question, or the end of its last call if that is later. */
+export function totalTime(timings) {
   const ends = (timings.calls ?? []).map((call) => number(call.startMs) + number(call.ms));
   return Math.max(number(timings.totalMs), ...ends, 0.001);
 }
 
-/** Round places for the ticks of an axis from 0 to `total`, at most seven. */
+/** Returns at most seven round numbers for the ticks of an axis from 0 to `total`. */
 export function ticks(total) {
   const raw = total / 6;
   const power = 10 ** Math.floor(Math.log10(raw));
@@ -46,7 +46,7 @@ export function ticks(total) {
   return Array.from({ length: Math.floor(total / step) + 1 }, (_, place) => place * step);
 }
 
-/** A call with its work: its retrieval and its reads, each in a lane of the call. */
+/** Converts a call of the reply to a piece with its work: retrieval and reads, in lanes of the call. */
 function callOf(call) {
   const start = number(call.startMs);
   const kind = KINDS[call.kind] ?? "read";
@@ -65,7 +65,9 @@ function callOf(call) {
   return { shard: number(call.shard), start, ms: number(call.ms), kind, outcome, label, work, height: pack(work) || 1 };
 }
 
-/** Puts blocks, each as high as its `height` (1), into lanes; sets their `lane`, gives the lanes. */
+/** Assigns blocks to lanes so that they do not overlap: sets `lane` of each, returns the number of lanes.
+ *
+ * A block occupies `height` lanes, by default one. */
 export function pack(blocks) {
   const ends = [];
   for (const block of [...blocks].sort((a, b) => a.start - b.start)) {
@@ -78,6 +80,6 @@ export function pack(blocks) {
   return ends.length;
 }
 
-/** What a piece is, for a pointer that rests on it. */
-export const told = (piece) =>
+/** Returns the tooltip of a piece. */
+export const tooltip = (piece) =>
   `${piece.label}: ${milliseconds(piece.ms)}, from ${milliseconds(piece.start)}`;

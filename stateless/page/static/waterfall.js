@@ -1,17 +1,19 @@
-// Draws where the milliseconds went.
+// Draws the timeline of a question as a waterfall.
 
 import { make } from "./dom.js";
 import { counted, milliseconds, number } from "./numbers.js";
-import { shards, stages, ticks, told, whole } from "./timeline.js";
+import { shards, stages, ticks, tooltip, totalTime } from "./timeline.js";
 
-const LANE = 0.75; // rem
+/** Height of a lane, in rem. */
+const LANE = 0.75;
+/** Maximum number of shards that are drawn. */
 const MOST_SHARDS = 12;
 
-/** The waterfall of a reply, and the same as a table. */
+/** Returns the waterfall of a reply, and a table of the same times. */
 export function waterfallOf(reply) {
   const timings = reply.timings ?? {};
-  if (reply.cached) return [section(make("p", {}, cached(timings)))];
-  const total = whole(timings);
+  if (reply.cached) return [section(make("p", {}, cachedText(timings)))];
+  const total = totalTime(timings);
   const lanes = shards(timings);
   const shown = slowest(lanes);
   const left = lanes.length - shown.length;
@@ -31,7 +33,7 @@ export function waterfallOf(reply) {
   ];
 }
 
-const cached = (timings) =>
+const cachedText = (timings) =>
   `The answer came from the cache: nothing was read. It took ${milliseconds(timings.totalMs)}.`;
 
 function section(...children) {
@@ -49,7 +51,7 @@ function summary(timings, lanes) {
     "A table follows.";
 }
 
-/** The shards that took longest, by number. */
+/** Returns the shards whose calls ended last, ordered by number. */
 function slowest(lanes) {
   const end = (shard) => Math.max(...shard.calls.map((call) => call.start + call.ms));
   const chosen = [...lanes].sort((a, b) => end(b) - end(a)).slice(0, MOST_SHARDS);
@@ -66,7 +68,7 @@ function axis(total) {
 }
 
 function row(label, figure, pieces, total, lanes) {
-  const track = make("div", { className: "track" }, pieces.map((piece) => drawn(piece, total)));
+  const track = make("div", { className: "track" }, pieces.map((piece) => barOf(piece, total)));
   track.style.blockSize = `${lanes * LANE}rem`;
   return [make("span", { className: "label" }, label), make("span", { className: "figure" }, figure), track];
 }
@@ -80,8 +82,8 @@ function shardRow(shard, total) {
   return row(`shard ${shard.shard}`, counted(reads, "read"), pieces, total, shard.lanes);
 }
 
-function drawn(piece, total) {
-  const bar = make("span", { className: piece.className ?? `piece ${piece.kind}`, title: told(piece) });
+function barOf(piece, total) {
+  const bar = make("span", { className: piece.className ?? `piece ${piece.kind}`, title: tooltip(piece) });
   bar.style.insetInlineStart = `${(piece.start / total) * 100}%`;
   bar.style.inlineSize = `${(piece.ms / total) * 100}%`;
   bar.style.insetBlockStart = `${(piece.lane ?? 0) * LANE}rem`;

@@ -22,7 +22,7 @@ from winnow.errors import (
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.local import LocalTextEncoder
 from winnow.policy.byte_bounded_lru import MIB
-from winnow.stateless.answer.admission import Admitted
+from winnow.stateless.answer.admission import AdmittedQuestion
 from winnow.stateless.answer.answering import Answerer
 from winnow.stateless.answer.calls import SearchLimits
 from winnow.stateless.cluster.cluster import Cluster
@@ -32,7 +32,7 @@ from winnow.text.cached import CachedTextEncoder
 from winnow.text.tokenizer import Tokenizer, Tokens
 
 INFOS = fake_infos(3)
-ASKED = Admitted(
+ASKED = AdmittedQuestion(
     Question(
         text="Who is it?",
         passages_to_read=5,

@@ -20,10 +20,10 @@ from winnow.errors import (
     UnavailableError,
 )
 from winnow.policy.load import LoadSettings, ReadLoad
-from winnow.stateless.answer.admission import Admission, Admitted
+from winnow.stateless.answer.admission import Admission, AdmittedQuestion
 from winnow.stateless.answer.answer_cache import AnswerCache
 from winnow.stateless.answer.core import AnswerCore
-from winnow.stateless.answer.validation import Defaults
+from winnow.stateless.answer.validation import QuestionDefaults
 from winnow.stateless.cluster.index_version import IndexVersion
 from winnow.stateless.encoding import TokenisedQuestion
 from winnow.stateless.metrics import AdmissionMetrics, FrontMetrics
@@ -54,7 +54,7 @@ class Echo:
         return TokenisedQuestion(question.text, tokens, bool(rest), seconds=1e-9)
 
     async def answer(
-        self, admitted: Admitted, tokens: TokenisedQuestion, deadline: Deadline
+        self, admitted: AdmittedQuestion, tokens: TokenisedQuestion, deadline: Deadline
     ) -> Answered:
         self.asked += 1
         if admitted.client in self.lines:
@@ -73,7 +73,7 @@ class House:
             LoadSettings(max_reads=100, reserved_share=0.0), self.clock, lambda: None
         )
         admission = Admission(self.load, 64, AdmissionMetrics(self.registry))
-        defaults = Defaults(
+        defaults = QuestionDefaults(
             passages_to_read=10, answers=3, read_scope=ReadScope.GLOBAL, max_answer_tokens=10
         )
         remembered = AnswerCache(1 << 20, lambda: IndexVersion(("rows",), is_confirmed=True))

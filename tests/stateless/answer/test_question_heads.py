@@ -25,7 +25,7 @@ from winnow.stateless.answer.answer_cache import AnswerCache
 from winnow.stateless.answer.answering import Answerer
 from winnow.stateless.answer.calls import SearchLimits
 from winnow.stateless.answer.core import AnswerCore
-from winnow.stateless.answer.validation import Defaults
+from winnow.stateless.answer.validation import QuestionDefaults
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.cluster.index_version import IndexVersion
 from winnow.stateless.encoding import QuestionEncoder
@@ -77,7 +77,7 @@ class House:
         predictor = Predictor(EncoderGroups([group]), HeadMetrics(registry))
         load = ReadLoad(LoadSettings(), time.monotonic, lambda: None)
         self.core = AnswerCore(
-            Defaults(
+            QuestionDefaults(
                 passages_to_read=10,
                 answers=3,
                 read_scope=ReadScope.GLOBAL,

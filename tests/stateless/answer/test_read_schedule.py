@@ -91,7 +91,7 @@ def not_read() -> Read:
 async def test_the_next_passage_is_begun_whenever_a_read_ends() -> None:
     shards = Shards()
     with ReadSchedule(shards.send, ranked("abcdef"), limit(2, 2)) as reads:
-        first = asyncio.create_task(reads.begin(2)[0])
+        first = asyncio.create_task(reads.start_needed(2)[0])
         await settle()
         assert shards.in_flight == "a b"
         shards.finish("b")
@@ -99,7 +99,7 @@ async def test_the_next_passage_is_begun_whenever_a_read_ends() -> None:
         assert shards.in_flight == "a c"
         shards.finish("a")
         assert names(await first) == ["a", "b"]
-        second = asyncio.create_task(reads.begin(4)[0])
+        second = asyncio.create_task(reads.start_needed(4)[0])
         await settle()
         assert shards.in_flight == "c d"
         shards.finish("d")
@@ -114,7 +114,7 @@ async def test_the_next_passage_is_begun_whenever_a_read_ends() -> None:
 async def test_nothing_is_begun_before_the_stopping_rule_is_checked() -> None:
     shards = Shards()
     with ReadSchedule(shards.send, ranked("abcdef"), limit(2, 2)) as reads:
-        first = asyncio.create_task(reads.begin(1)[0])
+        first = asyncio.create_task(reads.start_needed(1)[0])
         await settle()
         shards.finish("a")
         await first
@@ -127,7 +127,7 @@ async def test_nothing_is_begun_before_the_stopping_rule_is_checked() -> None:
 async def test_no_more_passages_are_read_ahead_than_are_needed(needed: int, calls: str) -> None:
     shards = Shards("bcdefgh")
     with ReadSchedule(shards.send, ranked("abcdefgh"), limit(2, 2)) as reads:
-        reading_first = asyncio.create_task(reads.begin(needed)[0])
+        reading_first = asyncio.create_task(reads.start_needed(needed)[0])
         await settle()
         assert "".join(shards.calls) == calls
         assert reads.unneeded == len(calls) - needed
@@ -143,7 +143,7 @@ async def test_nothing_is_read_ahead_once_the_stopping_rule_holds_whatever_else_
 
     shards = Shards()
     with ReadSchedule(shards.send, ranked("abcdef"), limit(2, 2), may_stop=may_stop) as reads:
-        needed = asyncio.create_task(reads.begin(2)[0])
+        needed = asyncio.create_task(reads.start_needed(2)[0])
         await settle()
         shards.finish("b")
         await settle()
@@ -157,7 +157,7 @@ async def test_nothing_is_read_ahead_once_the_stopping_rule_holds_whatever_else_
 async def test_needed_passages_of_a_shard_share_a_call_except_the_last_before_a_check() -> None:
     shards = Shards("abcdefgh")
     with ReadSchedule(shards.send, ranked("abcdefgh", [0, 1] * 4), limit(2, 2, 2)) as reads:
-        for read in reads.begin(6).values():
+        for read in reads.start_needed(6).values():
             await read
         assert shards.calls[:4] == ["ac", "bd", "e", "f"]
 
@@ -168,7 +168,7 @@ async def test_needed_passages_of_a_shard_share_a_call_where_no_reader_is_idle(
 ) -> None:
     shards = Shards("abcdefgh")
     with ReadSchedule(shards.send, ranked("abcdefgh", [0, 1] * 4), limit(2, *idle)) as reads:
-        for read in reads.begin(6).values():
+        for read in reads.start_needed(6).values():
             await read
         assert shards.calls == ["ace", "bdf"]
 
@@ -176,7 +176,7 @@ async def test_needed_passages_of_a_shard_share_a_call_where_no_reader_is_idle(
 async def test_all_passages_of_a_shard_share_a_call_where_reading_cannot_stop() -> None:
     shards = Shards("abcdef")
     with ReadSchedule(shards.send, ranked("abcdef", [0, 1] * 3), limit(2, 2, 2)) as reads:
-        for read in reads.begin(6).values():
+        for read in reads.start_needed(6).values():
             await read
     assert shards.calls == ["ace", "bdf"]
 
@@ -185,8 +185,8 @@ async def test_all_passages_of_a_shard_share_a_call_where_reading_cannot_stop() 
 async def test_nothing_runs_on_however_early_the_question_is_cancelled(turns: int) -> None:
     shards = Shards("a")
     with ReadSchedule(shards.send, ranked("abcdef"), limit(2, 2)) as reads:
-        await reads.begin(1)[0]
-        needed = asyncio.create_task(reads.begin(2)[0])
+        await reads.start_needed(1)[0]
+        needed = asyncio.create_task(reads.start_needed(2)[0])
         for _ in range(turns):
             await turn()
         needed.cancel()
@@ -198,7 +198,7 @@ async def test_nothing_runs_on_however_early_the_question_is_cancelled(turns: in
 async def test_speculative_reads_end_with_the_question() -> None:
     shards = Shards("a")
     with ReadSchedule(shards.send, ranked("ab"), limit(2, 2)) as reads:
-        await reads.begin(1)[0]
+        await reads.start_needed(1)[0]
         await happens(lambda: shards.in_flight == "b")
     await shards.all_ended()
 
@@ -207,7 +207,7 @@ async def test_speculative_reads_of_a_shard_that_was_given_up_end_with_it() -> N
     shards, failed = Shards(), set[int]()
     passages = ranked("abcd", [0, 1, 0, 1])
     with ReadSchedule(shards.send, passages, limit(4, 2, 2), failed=failed) as reads:
-        needed = asyncio.create_task(reads.begin(1)[0])
+        needed = asyncio.create_task(reads.start_needed(1)[0])
         await settle()
         assert shards.in_flight == "a b c d"
         needed.cancel()
@@ -216,7 +216,7 @@ async def test_speculative_reads_of_a_shard_that_was_given_up_end_with_it() -> N
         await settle()
         assert shards.in_flight == "b d"
         shards.finish("bd")
-        ((shard, rest),) = reads.begin(4).items()
+        ((shard, rest),) = reads.start_needed(4).items()
         assert (shard, names(await rest)) == (1, ["b", "d"])
 
 
@@ -224,7 +224,7 @@ async def test_no_speculative_read_of_a_failed_shard_is_begun() -> None:
     shards = Shards()
     passages = ranked("abcd", [0, 1, 0, 1])
     with ReadSchedule(shards.send, passages, limit(2, 2, 2), failed={1}) as reads:
-        needed = asyncio.create_task(reads.begin(1)[0])
+        needed = asyncio.create_task(reads.start_needed(1)[0])
         await settle()
         assert shards.in_flight == "a c"
         needed.cancel()
@@ -234,12 +234,12 @@ async def test_a_passage_that_was_not_read_in_time_is_read_again_once_it_is_need
     shards = Shards("b")
     shards.replies["b"] = [not_read()]
     with ReadSchedule(shards.send, ranked("ab"), limit(2, 2)) as reads:
-        needed = reads.begin(1)
+        needed = reads.start_needed(1)
         await happens(lambda: shards.ended == ["b"])
         assert reads.unneeded == 0
         shards.finish("a")
         await needed[0]
-        read = await reads.begin(2)[0]
+        read = await reads.start_needed(2)[0]
         assert reads.unneeded == 0
     assert names(read) == ["b"]
     assert read.unread == 0
@@ -250,8 +250,8 @@ async def test_a_speculative_read_that_fails_once_it_is_needed_is_tried_again() 
     shards = Shards("a")
     shards.replies["b"] = [OverloadedError("full")]
     with ReadSchedule(shards.send, ranked("ab"), limit(2, 2)) as reads:
-        await reads.begin(1)[0]
-        needed = asyncio.create_task(reads.begin(2)[0])
+        await reads.start_needed(1)[0]
+        needed = asyncio.create_task(reads.start_needed(2)[0])
         await settle()
         shards.finish("b")
         assert names(await needed) == ["b"]
@@ -262,10 +262,10 @@ async def test_a_passage_that_is_read_again_does_not_wait_for_others() -> None:
     shards = Shards("ab")
     shards.replies["b"] = [not_read()]
     with ReadSchedule(shards.send, ranked("abc"), limit(2, 2)) as reads:
-        await reads.begin(1)[0]
+        await reads.start_needed(1)[0]
         await happens(lambda: shards.ended == ["a", "b"])
         await settle()
-        needed = asyncio.create_task(reads.begin(3)[0])
+        needed = asyncio.create_task(reads.start_needed(3)[0])
         await happens(lambda: shards.calls == ["a", "b", "bc"])
         shards.finish("c")
         assert names(await needed) == ["b", "c"]
@@ -276,14 +276,14 @@ async def test_unread_passages_of_all_calls_are_counted() -> None:
     shards.replies["a"] = [not_read()]
     shards.replies["b"] = [not_read()]
     with ReadSchedule(shards.send, ranked("abc"), limit(2, 2)) as reads:
-        assert (await reads.begin(2)[0]).unread == 2
+        assert (await reads.start_needed(2)[0]).unread == 2
     assert shards.calls[:2] == ["a", "b"]
 
 
 async def test_a_read_that_was_given_up_leaves_what_it_has_read() -> None:
     shards = Shards("a")
     with ReadSchedule(shards.send, ranked("abc"), limit(2, 2)) as reads:
-        needed = asyncio.create_task(reads.begin(2)[0])
+        needed = asyncio.create_task(reads.start_needed(2)[0])
         await happens(lambda: shards.ended == ["a"])
         await settle()
         needed.cancel()
@@ -296,7 +296,7 @@ async def test_a_needed_read_that_fails_ends_the_others_of_its_shard() -> None:
     shards = Shards("ab")
     shards.replies["b"] = [OverloadedError("full")]
     with ReadSchedule(shards.send, ranked("abcd"), limit(3, 3)) as reads:
-        needed = asyncio.create_task(reads.begin(3)[0])
+        needed = asyncio.create_task(reads.start_needed(3)[0])
         with pytest.raises(OverloadedError, match="full"):
             await needed
         await happens(lambda: "c" in shards.ended)

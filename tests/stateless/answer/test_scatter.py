@@ -19,7 +19,7 @@ from winnow.errors import (
 )
 from winnow.rpc.status import rich_status
 from winnow.stateless.answer.failures import Failure, error_of
-from winnow.stateless.answer.scatter import Gathered, scatter
+from winnow.stateless.answer.scatter import ScatterResult, scatter
 from winnow.stateless.policy.waiting import AdaptiveTimeout, WaitingSettings
 
 
@@ -93,7 +93,7 @@ async def test_cancelling_the_caller_cancels_every_call() -> None:
 
 
 async def test_nobody_asked_is_nobody_failed() -> None:
-    gathered: Gathered[int] = await scatter({}, waits(1))
+    gathered: ScatterResult[int] = await scatter({}, waits(1))
     assert (gathered.results, gathered.failures) == ({}, {})
 
 

@@ -20,10 +20,10 @@ from winnow.policy.load import LoadSettings, ReadLoad
 from winnow.rpc import client_key
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
-from winnow.stateless.answer.admission import Admission, Admitted
+from winnow.stateless.answer.admission import Admission, AdmittedQuestion
 from winnow.stateless.answer.core import AnswerCore
 from winnow.stateless.answer.servicer import SERVICE, AnswerServicer
-from winnow.stateless.answer.validation import Defaults
+from winnow.stateless.answer.validation import QuestionDefaults
 from winnow.stateless.encoding import TokenisedQuestion
 from winnow.stateless.metrics import AdmissionMetrics, FrontMetrics
 from winnow.telemetry.metrics import RpcMetrics
@@ -48,7 +48,7 @@ class Slow:
         return TokenisedQuestion(question.text, Tokens((1,), ((0, 1),)), truncated=False)
 
     async def answer(
-        self, admitted: Admitted, tokens: TokenisedQuestion, deadline: Deadline
+        self, admitted: AdmittedQuestion, tokens: TokenisedQuestion, deadline: Deadline
     ) -> Answered:
         question = admitted.question
         self.asked.append(question)
@@ -87,7 +87,9 @@ async def front() -> AsyncIterator[Front]:
     load = ReadLoad(SETTINGS, time.monotonic, lambda: None)
     admission = Admission(load, 64, AdmissionMetrics(registry))
     core = AnswerCore(
-        Defaults(passages_to_read=10, answers=3, read_scope=ReadScope.GLOBAL, max_answer_tokens=10),
+        QuestionDefaults(
+            passages_to_read=10, answers=3, read_scope=ReadScope.GLOBAL, max_answer_tokens=10
+        ),
         admission,
         FrontMetrics(registry),
     )

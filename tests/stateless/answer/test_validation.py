@@ -15,9 +15,9 @@ from winnow.domain.question import (
 )
 from winnow.domain.write import Position
 from winnow.errors import InvalidRequestError
-from winnow.stateless.answer.validation import Defaults, validate
+from winnow.stateless.answer.validation import QuestionDefaults, validate
 
-DEFAULTS = Defaults(
+DEFAULTS = QuestionDefaults(
     passages_to_read=10, answers=3, read_scope=ReadScope.GLOBAL, max_answer_tokens=12
 )
 
@@ -158,12 +158,12 @@ def test_heads_of_a_question_are_kept_in_their_order() -> None:
     [
         (("intent",), DEFAULTS, "heads: cannot be applied: start the front with --heads STORE"),
         (("ok", "Bad"), WITH_HEADS, r"heads\[1\]: 'Bad' is not a head id"),
-        (("a", "a"), WITH_HEADS, r"heads\[1\]: 'a' is there twice"),
+        (("a", "a"), WITH_HEADS, r"heads\[1\]: 'a' occurs twice"),
         (tuple(map(str, range(33))), WITH_HEADS, "heads: has 33 heads, at most 32 are allowed"),
     ],
 )
 def test_heads_that_cannot_be_applied_are_a_violation(
-    heads: tuple[str, ...], defaults: Defaults, said: str
+    heads: tuple[str, ...], defaults: QuestionDefaults, said: str
 ) -> None:
     with pytest.raises(InvalidRequestError, match=said):
         validate(AnswerRequest(question="Who?", heads=heads), defaults)

@@ -107,7 +107,7 @@ async def test_a_whole_index_is_served_at_once(front: Front) -> None:
     assert not front.served
     front.add("b", 0)
     front.update()
-    await asyncio.wait_for(front.builder.ready(READY_TIMEOUT), 5)
+    await asyncio.wait_for(front.builder.wait_until_serving(READY_TIMEOUT), 5)
     assert [await front.ask(0), await front.ask(1)] == ["b", "a"]
     assert front.gauge("index_passages", shard="1") == 10
     assert front.gauge("replicas", shard="1") == 1
@@ -119,7 +119,9 @@ async def test_after_a_while_a_part_is_served_and_names_the_missing_shards(front
     silent.record_failure(UnavailableError("b: connection refused"))
     front.update()
     assert not front.served
-    await asyncio.wait_for(front.builder.ready(0), 5)  # though no node comes or goes any more
+    await asyncio.wait_for(
+        front.builder.wait_until_serving(0), 5
+    )  # though no node comes or goes any more
     assert await front.ask(1) == "a"
     assert front.served[0].shard_infos[0].passages == 10  # what is left of 20
     with pytest.raises(UnavailableError, match=r"shard 0 has no replica: .*b: connection refused"):
@@ -129,11 +131,11 @@ async def test_after_a_while_a_part_is_served_and_names_the_missing_shards(front
 async def test_a_part_of_unknown_size_is_not_served(front: Front) -> None:
     front.add("a", 1, index_passages=0)
     front.update()
-    front.builder.accept_part()
+    front.builder.accept_partial_index()
     assert not front.served
     front.add("b", 0, index_passages=0)
     front.update()
-    await asyncio.wait_for(front.builder.ready(0), 5)
+    await asyncio.wait_for(front.builder.wait_until_serving(0), 5)
 
 
 async def test_replicas_come_and_go_without_a_new_cluster(front: Front) -> None:
@@ -171,7 +173,7 @@ async def test_of_several_missing_shards_none_is_blamed_on_a_node_that_said_noth
     front.add("b", None).record_failure(NotLoadedError("b: graph.hnsw is damaged"))
     with capture_logs() as logs:
         front.update()
-        await asyncio.wait_for(front.builder.ready(0), 5)
+        await asyncio.wait_for(front.builder.wait_until_serving(0), 5)
     for shard in (1, 2):
         with pytest.raises(UnavailableError, match="has no replica: no node was found") as caught:
             await front.ask(shard)

@@ -14,7 +14,7 @@ from winnow.deadline import Deadline
 from winnow.domain.shard import NodeReport
 from winnow.errors import DeadlineExceededError, NotLoadedError, UnavailableError, WinnowError
 from winnow.stateless.cluster.discovery import Discovery
-from winnow.stateless.cluster.node import Node, ReplicaAt, present
+from winnow.stateless.cluster.node import Node, ReplicaAt, present_replicas
 from winnow.stateless.cluster.polling import DiscoverySettings
 
 SETTINGS = DiscoverySettings(resolve_every=0.001, poll_every=0.001, poll_timeout=60.0)
@@ -77,7 +77,7 @@ class Watched:
     def _changed(self) -> None:
         if self.deaf:
             raise ValueError("not now")
-        self.told.append({replica.address for replica in self.discovery.present()})
+        self.told.append({replica.address for replica in self.discovery.present_replicas()})
 
     async def sees(self, names: str) -> None:
         await happens(lambda: bool(self.told) and self.told[-1] == set(names))
@@ -99,7 +99,7 @@ class Watched:
 async def test_nodes_that_reply_are_present() -> None:
     async with Watched("ab").looking() as watched:
         await watched.sees("ab")
-        assert watched.discovery.present()[A].passages == 1
+        assert watched.discovery.present_replicas()[A].passages == 1
         assert watched.discovery.searcher(A) is watched.fakes["a"]
     assert sorted(watched.closed) == ["a", "b"]
     with pytest.raises(UnavailableError, match="a: the node is no longer in the cluster"):
@@ -125,7 +125,7 @@ async def test_a_node_that_dns_forgot_stays_while_it_answers() -> None:
         watched.target.now = "b"
         calls = watched.fakes["a"].calls
         await happens(lambda: watched.fakes["a"].calls > calls + 3)
-        assert set(watched.discovery.present()) == {A, B}
+        assert set(watched.discovery.present_replicas()) == {A, B}
         watched.fakes["a"].fails = UnavailableError("gone")
         await happens(lambda: watched.closed == ["a"])
         assert watched.told[-1] == {"b"}
@@ -268,19 +268,21 @@ async def nodes(*names: str, generation: str = "") -> list[Node]:
 
 async def test_a_replica_is_left_out_at_its_first_silence_while_another_one_replies() -> None:
     first, second = await nodes("a", "b")
-    assert set(present([first, second], 2)) == {A, B}
+    assert set(present_replicas([first, second], 2)) == {A, B}
     first.record_failure(LATE)
-    assert set(present([first, second], 2)) == {B}
+    assert set(present_replicas([first, second], 2)) == {B}
     second.record_failure(LATE)
-    assert set(present([first, second], 2)) == {A, B}, "there is none that can be preferred"
+    assert set(present_replicas([first, second], 2)) == {A, B}, (
+        "there is none that can be preferred"
+    )
     second.record_reply(await second.content.report(Deadline.after(60)))
-    assert set(present([first, second], 2)) == {B}
+    assert set(present_replicas([first, second], 2)) == {B}
 
 
 async def test_a_node_of_other_rows_does_not_stand_in() -> None:
     [first], [other] = await nodes("a"), await nodes("b", generation="new")
     first.record_failure(LATE)
-    assert set(present([first, other], 2)) == {A, B}
+    assert set(present_replicas([first, other], 2)) == {A, B}
 
 
 @pytest.mark.parametrize(("mine", "others"), [(0, 7), (3, 4), (7, 0), (9, 0)])

@@ -72,12 +72,12 @@ def test_a_shard_may_have_any_number_of_replicas() -> None:
     [
         (replace(shard(2), bundle_fingerprint="other"), "front has bundle (print): start"),
         (replace(shard(2), dimension=768), "vectors of 768 values"),
-        (shard(10**6, 3), "shard 1000000 of 3 is invalid"),
+        (shard(10**6, 3), "shard 1000000 of 3 is an invalid shard number"),
         (shard(3, 2**32 - 1), "an index has at most 4,096"),
-        (shard(2, index="other"), "is of index other, but index index"),
-        (shard(2, shards=4), "is of index index, but index index of 3 shards"),
-        (shard(2, generation="h"), "generation h2, but generation g2 is served"),
-        (shard(2, generation=""), "generation 2, but generation g2 is served"),
+        (shard(2, index="other"), "belongs to index other, but this front serves index index"),
+        (shard(2, shards=4), "index index, but this front serves index index of 3 shards"),
+        (shard(2, generation="h"), "generation h2, but other replicas serve generation g2"),
+        (shard(2, generation=""), "generation 2, but other replicas serve generation g2"),
     ],
 )
 def test_a_stranger_is_refused_by_name_and_the_others_serve_on(
@@ -157,7 +157,7 @@ def test_one_that_does_not_follow_the_log_is_refused_by_name(log_id: str) -> Non
     assert view.replicas == {0: ("a",)}
     said = f"log {log_id}" if log_id else "generation g0"
     assert view.refused[ReplicaAt("b", 0)].startswith(
-        f"shard 0 of 1 has {said}, but log log is served"
+        f"shard 0 of 1 has {said}, but other replicas serve log log"
     )
 
 

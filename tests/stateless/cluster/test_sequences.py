@@ -5,7 +5,7 @@ from dataclasses import replace
 from manual_clock import ManualClock
 
 from winnow.domain.shard import ShardInfo
-from winnow.stateless.cluster.sequences import MAX_WAIT_FOR_REPLICA, Sequences
+from winnow.stateless.cluster.sequences import MAX_WAIT_FOR_REPLICA, LastKnownWrites
 
 INFO = ShardInfo(
     shard=0,
@@ -22,26 +22,26 @@ INFO = ShardInfo(
 
 
 def test_writes_that_nodes_report_are_reached_and_none_is_needed() -> None:
-    known = Sequences(ManualClock())
+    known = LastKnownWrites(ManualClock())
     assert (known.reached(INFO), known.latest(INFO), known.required(INFO)) == (5, 5, 0)
 
 
 def test_an_acknowledged_write_is_needed_before_any_node_reports_it() -> None:
-    known = Sequences(ManualClock())
+    known = LastKnownWrites(ManualClock())
     known.record_write(INFO, 7)
     known.record_write(INFO, 6)
     assert (known.reached(INFO), known.latest(INFO), known.required(INFO)) == (5, 7, 7)
 
 
 def test_a_write_that_an_answer_included_is_reached() -> None:
-    known = Sequences(ManualClock())
+    known = LastKnownWrites(ManualClock())
     known.record_answer(INFO, 8)
     assert (known.reached(INFO), known.latest(INFO), known.required(INFO)) == (8, 8, 0)
 
 
 def test_a_write_that_no_replica_shows_is_needed_for_a_while_only() -> None:
     clock = ManualClock()
-    known = Sequences(clock)
+    known = LastKnownWrites(clock)
     known.record_write(INFO, 7)
     clock.advance(MAX_WAIT_FOR_REPLICA)
     assert (known.latest(INFO), known.required(INFO)) == (7, 5)
@@ -49,7 +49,7 @@ def test_a_write_that_no_replica_shows_is_needed_for_a_while_only() -> None:
 
 
 def test_another_log_counts_its_own_writes() -> None:
-    known = Sequences(ManualClock())
+    known = LastKnownWrites(ManualClock())
     known.record_write(INFO, 7)
     known.record_answer(INFO, 7)
     other = replace(INFO, log_id="restored", sequence=2)
@@ -57,7 +57,7 @@ def test_another_log_counts_its_own_writes() -> None:
 
 
 def test_a_late_reply_of_another_log_says_nothing() -> None:
-    known = Sequences(ManualClock())
+    known = LastKnownWrites(ManualClock())
     known.record_answer(INFO, 70, "old")
     known.record_write(INFO, 70, "old")
     assert (known.reached(INFO), known.latest(INFO), known.required(INFO)) == (5, 5, 0)
@@ -66,14 +66,14 @@ def test_a_late_reply_of_another_log_says_nothing() -> None:
 
 
 def test_a_write_without_a_log_is_of_the_log_of_the_shard() -> None:
-    known = Sequences(ManualClock())
+    known = LastKnownWrites(ManualClock())
     known.record_answer(INFO, 7)
     assert known.latest(INFO) == 7
 
 
 def test_the_first_write_of_a_shard_begins_its_log_and_the_next_looks_tell_of_it() -> None:
     clock, unwritten = ManualClock(), replace(INFO, log_id="", sequence=0)
-    known = Sequences(clock)
+    known = LastKnownWrites(clock)
     known.record_answer(unwritten, 1, "log")
     assert known.latest(unwritten) == 1
     assert known.latest(replace(INFO, sequence=0)) == 1

@@ -102,7 +102,7 @@ def test_everything_that_breaks_a_rule_is_named_and_the_rest_is_counted() -> Non
         "passages[1].title",
     ]
     many = faults(*[fed(text="")] * 20)
-    assert many[-1] == ("request", "has 4 more fields with a broken rule")
+    assert many[-1] == ("request", "has 4 more invalid fields")
 
 
 @pytest.mark.parametrize("count", [0, MAX_PASSAGES + 1])

@@ -44,7 +44,7 @@ def test_of_two_spans_in_one_word_the_more_probable_stays(tokenizer: Tokenizer) 
 
 
 def test_a_span_of_tokens_that_are_not_there_is_a_failure_of_its_head() -> None:
-    with pytest.raises(UnavailableError, match="returned tokens 1 to 3 of a text of 2"):
+    with pytest.raises(UnavailableError, match="tokens 1 to 3, but the text has 2 tokens"):
         entities("a b", ((0, 1), (2, 3)), [TokenSpan("x", 1, 3, 1.0)])
 
 

@@ -31,11 +31,11 @@ def test_every_violation_is_named_with_its_field() -> None:
     long = "x" * 2_001
     request = PredictRequest("a", ("", "b", long), ("Bad", "ok", "ok", "a..b"))
     assert refused(request) == {
-        "texts": "is given beside text: leave one of them empty",
+        "texts": "is set, and so is text: leave one of the two empty",
         "texts[0]": "is empty: write something",
         "texts[2]": "has 2001 characters, at most 2000 are allowed",
         "head_ids[0]": "'Bad' is not a head id: 1 to 64 of a-z, 0-9, dot, dash, underscore",
-        "head_ids[2]": "'ok' is there twice: name each head once",
+        "head_ids[2]": "'ok' occurs twice: name each head once",
         "head_ids[3]": "'a..b' is not a head id: 1 to 64 of a-z, 0-9, dot, dash, underscore",
     }
 

@@ -7,7 +7,7 @@ import pytest
 
 from winnow.errors import InvalidRequestError
 from winnow.stateless.http.json_fields import short_names, with_full_names
-from winnow.stateless.http.json_text import read
+from winnow.stateless.http.json_text import parse_message
 from winnow.v1 import answer_pb2, cluster_pb2, encoder_pb2, feed_pb2, http_pb2
 
 FIELDS = [
@@ -16,7 +16,9 @@ FIELDS = [
 
 
 def asked(**fields: Any) -> answer_pb2.AnswerRequest:
-    return read(answer_pb2.AnswerRequest, json.dumps({"question": "Who?", **fields}).encode())
+    return parse_message(
+        answer_pb2.AnswerRequest, json.dumps({"question": "Who?", **fields}).encode()
+    )
 
 
 @pytest.mark.parametrize("name", ["hybrid", "HYBRID", "Hybrid", "RETRIEVER_HYBRID"])
@@ -34,7 +36,7 @@ def test_every_choice_of_a_question_has_short_names(field: Any) -> None:
 
 def test_a_choice_of_one_of_many_questions_may_be_short() -> None:
     data = b'{"requests": [{"question": "Who?", "read_scope": "per_shard"}]}'
-    (request,) = read(http_pb2.AnswersRequest, data).requests
+    (request,) = parse_message(http_pb2.AnswersRequest, data).requests
     assert request.read_scope == answer_pb2.READ_SCOPE_PER_SHARD
 
 
@@ -48,7 +50,7 @@ def test_what_is_no_name_is_refused(value: Any) -> None:
 def test_lists_in_lists_are_refused_however_deep_they_are() -> None:
     data = b'{"retriever": ' + b"[" * 900 + b"]" * 900 + b"}"
     with pytest.raises(InvalidRequestError):
-        read(answer_pb2.AnswerRequest, data)
+        parse_message(answer_pb2.AnswerRequest, data)
 
 
 @pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.name)

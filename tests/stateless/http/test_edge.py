@@ -51,7 +51,7 @@ async def test_every_reply_has_an_id_and_says_how_it_may_be_used(
 async def test_a_path_that_is_not_there_is_a_problem(client: httpx.AsyncClient) -> None:
     reply = await client.get("/v1/question?secret=1")
     assert (reply.status_code, reply.headers["content-type"]) == (404, "application/problem+json")
-    assert reply.json()["detail"] == "there is nothing at '/v1/question' here: see /docs"
+    assert reply.json()["detail"] == "unknown path '/v1/question': see /docs"
 
 
 @pytest.mark.parametrize(

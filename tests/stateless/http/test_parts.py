@@ -30,10 +30,10 @@ from winnow.errors import (
 from winnow.rpc.status import _CODE_BY_ERROR
 from winnow.stateless.composing.access import open_gate
 from winnow.stateless.http.answers import answer_operations
-from winnow.stateless.http.endpoint import Edge, Endpoint
+from winnow.stateless.http.endpoint import Endpoint, EndpointContext
 from winnow.stateless.http.headers import before_deadline
 from winnow.stateless.http.hosts import host_check
-from winnow.stateless.http.json_text import JsonText, message_to_json, read
+from winnow.stateless.http.json_text import JsonText, message_to_json, parse_message
 from winnow.stateless.http.parsing import RationedConnection
 from winnow.stateless.http.probes import Readiness
 from winnow.stateless.http.problems import HttpRefusedError, LateBodyError, problem_of, status_of
@@ -91,7 +91,7 @@ def test_a_message_is_the_same_after_a_journey() -> None:
         max_loss=0.0,
         after=[answer_pb2.Position(shard=0, sequence=2**53 + 1)],
     )
-    assert read(answer_pb2.AnswerRequest, message_to_json(request)) == request
+    assert parse_message(answer_pb2.AnswerRequest, message_to_json(request)) == request
 
 
 JSON = st.recursive(
@@ -106,7 +106,7 @@ JSON = st.recursive(
 def test_whatever_is_sent_is_a_message_or_named_as_wrong(data: bytes) -> None:
     for kind in (answer_pb2.AnswerRequest, http_pb2.AnswersRequest, feed_pb2.PutRequest):
         try:
-            read(kind, data)
+            parse_message(kind, data)
         except InvalidRequestError as error:
             (violation,) = error.violations
             assert violation.field
@@ -119,7 +119,7 @@ def test_words_of_an_error_that_a_request_repeats_take_no_long_time(words: str) 
     data = json.dumps({"requests": [{"readScope": words * 10_000}]}).encode()
     began = time.process_time()
     with pytest.raises(InvalidRequestError) as caught:
-        read(http_pb2.AnswersRequest, data)
+        parse_message(http_pb2.AnswersRequest, data)
     assert time.process_time() - began < 1.0
     assert caught.value.violations[0].field == "requests.readScope"
 
@@ -128,7 +128,7 @@ def test_words_of_an_error_that_a_request_repeats_take_no_long_time(words: str) 
 def test_a_field_that_is_not_known_is_named_wherever_it_is(name: str) -> None:
     data = json.dumps({"requests": [{"after": [{name: 1}]}]}).encode()
     with pytest.raises(InvalidRequestError) as caught:
-        read(http_pb2.AnswersRequest, data)
+        parse_message(http_pb2.AnswersRequest, data)
     (violation,) = caught.value.violations
     assert violation.field[:90] == name[:90]
     assert "is not a field of this request: see /openapi.json" in violation.description
@@ -149,10 +149,10 @@ def test_a_field_that_is_not_known_is_named_wherever_it_is(name: str) -> None:
 def test_what_cannot_be_read_is_told_before_messages_are_made_of_it(text: str, words: str) -> None:
     data = text.encode("latin-1")
     if not words:
-        assert read(http_pb2.AnswersRequest, data).requests
+        assert parse_message(http_pb2.AnswersRequest, data).requests
         return
     with pytest.raises(InvalidRequestError) as caught:
-        read(http_pb2.AnswersRequest, data)
+        parse_message(http_pb2.AnswersRequest, data)
     (violation,) = caught.value.violations
     assert violation.field == "request"
     assert violation.description.startswith(words)
@@ -184,7 +184,7 @@ async def test_what_is_long_or_in_many_parts_is_read_and_written_aside(
     threads = Aside()
     text = JsonText(threads)  # type: ignore[arg-type]
     data = json.dumps(request_text, separators=(",", ":")).encode()
-    message = await text.message(http_pb2.AnswersRequest, data, "")
+    message = await text.parse(http_pb2.AnswersRequest, data, "")
     assert threads.runs == aside
     await text.to_json(message, "")
     assert threads.runs == 2 * aside
@@ -210,14 +210,14 @@ async def test_only_so_much_waits_to_be_read() -> None:
     text = JsonText(stuck)  # type: ignore[arg-type]
     data = b'{"question": "' + b"?" * (1 << 20) + b'"}'
     reading = [
-        asyncio.create_task(text.message(answer_pb2.AnswerRequest, data, "")) for _ in range(80)
+        asyncio.create_task(text.parse(answer_pb2.AnswerRequest, data, "")) for _ in range(80)
     ]
     await happens(lambda: sum(task.done() for task in reading) == 80 - 63, 30)
     refused = [task.exception() for task in reading if task.done()]
     assert {type(error) for error in refused} == {OverloadedError}
     stuck.go_on.set()
     await asyncio.wait(reading)
-    assert (await text.message(answer_pb2.AnswerRequest, data, "")).question
+    assert (await text.parse(answer_pb2.AnswerRequest, data, "")).question
 
 
 def _asking_stuck(
@@ -244,7 +244,12 @@ def _asking_stuck(
 
     readiness = Readiness()
     readiness.set_ready(True)
-    edge = Edge(gate=open_gate, record_call=finished, json=JsonText(stuck), readiness=readiness)  # type: ignore[arg-type]
+    edge = EndpointContext(
+        gate=open_gate,
+        record_call=finished,
+        json=JsonText(stuck),  # type: ignore[arg-type]
+        readiness=readiness,
+    )
     endpoint = Endpoint(
         answer_operations(core, 60.0, lambda _client: None, lambda *_: None)[0], edge
     )
@@ -328,7 +333,7 @@ def test_a_boolean_is_no_number_and_no_choice_however_deep(
     kind: type[Message], sent: object, field: str
 ) -> None:
     with pytest.raises(InvalidRequestError) as caught:
-        read(kind, json.dumps(sent).encode())
+        parse_message(kind, json.dumps(sent).encode())
     (violation,) = caught.value.violations
     assert violation.field == field
     assert violation.description.startswith(("true is not a ", "false is not a "))
@@ -362,12 +367,12 @@ def test_no_number_of_any_call_may_be_a_boolean(kind: type[Message]) -> None:
         for field in reversed(way):
             sent = {field.json_name: [sent] if field.is_repeated else sent}
         with pytest.raises(InvalidRequestError):
-            read(kind, json.dumps(sent).encode())
+            parse_message(kind, json.dumps(sent).encode())
 
 
 def test_metadata_may_have_booleans() -> None:
     sent = {"passages": [{"id": "a", "text": "A.", "metadata": {"seen": True, "list": [True]}}]}
-    (passage,) = read(feed_pb2.PutRequest, json.dumps(sent).encode()).passages
+    (passage,) = parse_message(feed_pb2.PutRequest, json.dumps(sent).encode()).passages
     assert passage.metadata["seen"] is True
 
 

@@ -10,8 +10,8 @@ from manual_clock import ManualClock
 
 from winnow.domain.cluster_state import ClusterState, NodeState, ReplicaState, ShardState
 from winnow.stateless.http.showing import cluster_operations
-from winnow.stateless.showing.core import Names, ShowingCore
-from winnow.stateless.showing.work import Work
+from winnow.stateless.showing.core import FrontVersion, ShowingCore
+from winnow.stateless.showing.work import FrontWork
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -21,9 +21,9 @@ def showing(front: HttpFront) -> ShowingCore:
         address="10.0.0.1:9000", state=NodeState.SERVING, passages=12, heard_seconds=0.5
     )
     cluster = ClusterState("index", [ShardState(0, 12, 7, [replica])])
-    work = Work(answering=front.core, questions=front.admission)
+    work = FrontWork(answering=front.core, questions=front.admission)
     return ShowingCore(
-        Names("1.2.3", "default", "print"),
+        FrontVersion("1.2.3", "default", "print"),
         work,
         cluster=lambda: cluster,
         groups=list,

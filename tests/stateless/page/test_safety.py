@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 import winnow.stateless.page
 from winnow.stateless.page.assets import assets
-from winnow.stateless.page.routes import POLICY, routes
+from winnow.stateless.page.routes import POLICY, page_routes
 
 STATIC = Path(winnow.stateless.page.__file__).parent / "static"
 EVIL = "<img src=x onerror='window.broken = 1'><script>window.broken = 1</script>"
@@ -20,7 +20,7 @@ EVIL = "<img src=x onerror='window.broken = 1'><script>window.broken = 1</script
 
 @pytest.fixture(scope="module")
 def client() -> TestClient:
-    return TestClient(Starlette(routes=routes()))
+    return TestClient(Starlette(routes=page_routes()))
 
 
 @pytest.mark.parametrize("path", ["/", "/page/page.js", "/page/style.css", "/page/favicon.svg"])

@@ -10,7 +10,7 @@ from manual_clock import ManualClock
 
 from winnow.deadline import Deadline
 from winnow.policy.shares import at_least
-from winnow.stateless.policy.waiting import AdaptiveTimeout, Wait, WaitingSettings, of_step
+from winnow.stateless.policy.waiting import AdaptiveTimeout, Wait, WaitingSettings, settings_of_step
 
 TIMEOUT = 5.0
 FULL = WaitingSettings(minimum_coverage=1.0, min_factor=0.0, max_factor=0.5)
@@ -26,11 +26,11 @@ def play(
     """The waits asked for before each reply and after the last; `replies` are seconds apart."""
     clock = ManualClock()
     timeout = AdaptiveTimeout(settings, asked, Deadline.after(TIMEOUT, clock))
-    waits = [timeout.next(0)]
+    waits = [timeout.next_wait(0)]
     for place, pause in enumerate(replies):
         clock.advance(pause)
         failed = sum(n <= place for n in failures)
-        waits.append(timeout.next(place + 1 - failed, failed))
+        waits.append(timeout.next_wait(place + 1 - failed, failed))
     return waits
 
 
@@ -131,7 +131,7 @@ def test_nothing_is_waited_for_when_every_shard_replied() -> None:
 def test_a_step_waits_for_its_part_and_for_the_minimum_of_the_question(
     coverage: float, shards: int, called: int, failed: int, least: int
 ) -> None:
-    settings = of_step(WaitingSettings(coverage, 0.2, 0.8), shards, called, failed)
+    settings = settings_of_step(WaitingSettings(coverage, 0.2, 0.8), shards, called, failed)
     assert at_least(settings.minimum_coverage, called) == least
     assert (settings.min_factor, settings.max_factor) == (0.2, 0.8)
 
@@ -139,10 +139,10 @@ def test_a_step_waits_for_its_part_and_for_the_minimum_of_the_question(
 @pytest.mark.parametrize("coverage", [0.0, 0.3, 0.5])
 def test_shards_that_found_nothing_end_no_wait(coverage: float) -> None:
     timeout = AdaptiveTimeout(WaitingSettings(coverage), 4, Deadline.after(TIMEOUT, ManualClock()))
-    assert timeout.next(0) == Wait(TIMEOUT, adaptive=False)
-    assert timeout.next(3, empty=3) == Wait(TIMEOUT, adaptive=False)
-    assert timeout.next(2, failed=1, empty=2) == Wait(TIMEOUT, adaptive=False)
-    assert timeout.next(3, empty=2) == Wait(0.0, adaptive=True)
+    assert timeout.next_wait(0) == Wait(TIMEOUT, adaptive=False)
+    assert timeout.next_wait(3, empty=3) == Wait(TIMEOUT, adaptive=False)
+    assert timeout.next_wait(2, failed=1, empty=2) == Wait(TIMEOUT, adaptive=False)
+    assert timeout.next_wait(3, empty=2) == Wait(0.0, adaptive=True)
 
 
 shares = st.floats(0, 1)
@@ -163,7 +163,7 @@ def test_the_moment_of_giving_up_is_within_the_deadline_and_never_moves_later(
     timeout = AdaptiveTimeout(settings, asked, deadline)
     gives_up, answered, failed = deadline.at, 0, 0
     while answered + failed < asked:
-        wait = timeout.next(answered, failed)
+        wait = timeout.next_wait(answered, failed)
         assert wait.seconds >= 0
         assert clock() + wait.seconds <= gives_up + 1e-9
         assert wait.adaptive or clock() + wait.seconds == pytest.approx(deadline.at)
@@ -193,7 +193,7 @@ def test_no_shard_is_given_up_before_something_was_found(
 ) -> None:
     timeout = AdaptiveTimeout(settings, asked, Deadline.after(TIMEOUT, ManualClock()))
     if empty + failed < asked:
-        assert timeout.next(empty, failed, empty) == Wait(TIMEOUT, adaptive=False)
+        assert timeout.next_wait(empty, failed, empty) == Wait(TIMEOUT, adaptive=False)
 
 
 @given(settings_of, st.integers(2, 12), st.integers(1, 11))
@@ -203,7 +203,7 @@ def test_the_fewer_are_missing_the_less_is_waited(
     def wait(answers: int) -> float:
         return (
             AdaptiveTimeout(settings, asked, Deadline.after(TIMEOUT, ManualClock()))
-            .next(answers)
+            .next_wait(answers)
             .seconds
         )
 

@@ -24,7 +24,7 @@ from winnow.replicas.policy.replicas import Replica, ReplicaSettings
 from winnow.replicas.routing import ReplicaPolicies
 from winnow.searcher import RequestedShard, Retrieved, Searcher
 from winnow.stateless.answer.recording import CallRecorder
-from winnow.stateless.answer.scatter import Gathered, scatter
+from winnow.stateless.answer.scatter import ScatterResult, scatter
 from winnow.stateless.metrics import ReplicaMetrics
 from winnow.stateless.policy.waiting import AdaptiveTimeout, WaitingSettings
 from winnow.stateless.replicas.joint import JointCalls
@@ -142,16 +142,16 @@ class Cluster:
         seconds: float = 60.0,
         partial: PartialResults = PartialResults.ALLOW,
         recorder: CallRecorder | None = None,
-    ) -> Gathered[Retrieved]:
+    ) -> ScatterResult[Retrieved]:
         """Retrieves from all shards, within ten seconds of real time."""
         deadline = Deadline.after(seconds, self.clock)
         depth, recorder = RetrievalDepth(passages=1), recorder or CallRecorder()
-        with self.joint.begin(QUESTION, depth, deadline, required or {}) as retrieval:
+        with self.joint.plan_retrieval(QUESTION, depth, deadline, required or {}) as retrieval:
             alone = {
                 n: self.shards[n].retrieve(QUESTION, RetrievalDepth(passages=1), deadline)
                 for n in retrieval.alone
             }
-            joint = {n: recorder.joint(n, send) for n, send in retrieval.calls().items()}
+            joint = {n: recorder.recorded_joint(n, send) for n, send in retrieval.calls().items()}
             timeout = AdaptiveTimeout(WaitingSettings(), len(self.shards), deadline)
             allow = partial is PartialResults.ALLOW
             return await asyncio.wait_for(scatter(alone, timeout, allow, joint=joint), 10)
@@ -266,12 +266,12 @@ async def late(cluster: Cluster, name: str) -> "asyncio.Task[dict[int, str]]":
     others = [node for node in cluster.nodes if node != name]
     for other in others:  # busier than any, so that it is not chosen
         for _ in range(1000):
-            cluster.joint.nodes.begin(other)
+            cluster.joint.nodes.record_start(other)
     task = asyncio.create_task(cluster.ask())
     await asyncio.wait_for(cluster[name].hanging.wait(), 5)
     for other in others:
         for _ in range(1000):
-            cluster.joint.nodes.end(other, None)
+            cluster.joint.nodes.record_end(other, None)
     return task
 
 

@@ -151,7 +151,7 @@ class Front:
     async def ask(self) -> int:
         """Asks a question; returns the number of shards that answered."""
         question, deadline = replace(QUESTION), Deadline.after(1.0, self.clock)
-        with self.joint.begin(question, DEPTH, deadline, {}) as retrieval:
+        with self.joint.plan_retrieval(question, DEPTH, deadline, {}) as retrieval:
             alone = {
                 shard: self.shards[shard].retrieve(question, DEPTH, deadline)
                 for shard in retrieval.alone

@@ -329,7 +329,7 @@ async def test_the_reserve_is_for_replicas_under_suspicion_before_they_are_overd
     await shard.ask()
     first = await shard.ask_first("a")
     await happens(lambda: shard.count("hedges_total", result="refused") == 1)
-    shard.known["a"].record.end(False, ReplicaOutcome.BEATEN)
+    shard.known["a"].record.record_outcome(False, ReplicaOutcome.BEATEN)
     second = await shard.ask_first("a")
     assert await asyncio.wait_for(second, 5) == "b"
     assert await asyncio.wait_for(first, 5) == "b", "beaten twice, the replica is given up"
@@ -499,7 +499,7 @@ async def test_how_long_a_write_was_waited_for_is_no_measure_of_a_replica() -> N
     shard["a"].go_on.set()
     assert await asyncio.wait_for(asked, 5) == "a"
     assert shard.known["a"].latency.samples == 0
-    assert shard.searcher._router.delays.of("retrieve", 0).estimate() is None
+    assert shard.searcher._router.delays.delay_of("retrieve", 0).estimate() is None
 
 
 async def test_a_replica_that_has_got_so_far_is_asked_for_a_write_and_others_for_anything() -> None:

@@ -12,13 +12,13 @@ from winnow.domain.cluster_state import ClusterState, NodeState, ReplicaState, S
 from winnow.domain.prediction import EncoderGroupInfo, HeadInMemory
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
-from winnow.stateless.showing.core import Names, ShowingCore
+from winnow.stateless.showing.core import FrontVersion, ShowingCore
 from winnow.stateless.showing.servicer import SERVICE, ClusterServicer
-from winnow.stateless.showing.work import Work
+from winnow.stateless.showing.work import FrontWork
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import cluster_pb2, cluster_pb2_grpc
 
-NAMES = Names("1.2.3", "default", "print")
+NAMES = FrontVersion("1.2.3", "default", "print")
 
 
 @dataclass
@@ -33,7 +33,7 @@ class Busy:
 
 
 def core(
-    work: Work, cluster: ClusterState | None = None, *groups: EncoderGroupInfo
+    work: FrontWork, cluster: ClusterState | None = None, *groups: EncoderGroupInfo
 ) -> tuple[ShowingCore, ManualClock]:
     clock, shown = ManualClock(), cluster or ClusterState()
     return ShowingCore(
@@ -73,7 +73,7 @@ async def test_everything_that_is_known_arrives() -> None:
         ReplicaState(address="b:1", state=NodeState.UNREACHABLE, reason="b:1: connection refused")
     ])  # fmt: skip
     group = EncoderGroupInfo("en", "states", 100, (HeadInMemory("intent", 2, 50, pinned=True),))
-    work = Work(
+    work = FrontWork(
         answering=Busy(),
         questions=Busy(),
         texts=Busy(in_flight=4),
@@ -138,21 +138,21 @@ async def test_everything_that_is_known_arrives() -> None:
 
 async def test_a_look_is_counted_and_not_logged() -> None:
     """A page that is open looks every two seconds."""
-    made, _ = core(Work())
+    made, _ = core(FrontWork())
     with capture_logs() as logged:
         await shown(made)
     assert not [line for line in logged if line["event"] == "call"]
 
 
 async def test_a_front_says_that_it_does_not_answer_and_takes_no_passages() -> None:
-    made, _ = core(Work())
+    made, _ = core(FrontWork())
     front = (await shown(made)).front
     assert (front.HasField("answers"), front.answers) == (True, False)
     assert (front.HasField("feeds"), front.feeds) == (True, False)
 
 
 async def test_a_front_that_waits_for_shards_does_not_answer_yet() -> None:
-    made, _ = core(Work(answering=Busy(ready=False), questions=Busy()))
+    made, _ = core(FrontWork(answering=Busy(ready=False), questions=Busy()))
     assert not (await shown(made)).front.answers
 
 

@@ -12,7 +12,7 @@ from winnow.domain.question import EncodedQuestion
 from winnow.domain.shard import shard_of
 from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.errors import WinnowError
-from winnow.stateless.words.counts import IndexCounts, are_same
+from winnow.stateless.words.counts import IndexCounts, have_same_counts
 from winnow.text.rarity import mean_length, rarities
 
 EVERY = tuple(range(64))
@@ -138,6 +138,6 @@ def test_what_cannot_be_is_refused(change: WordChanges) -> None:
 
 def test_counts_are_the_same_only_if_every_figure_is() -> None:
     one = counted({"a": (3, 4)})
-    assert are_same(one, counted({"b": (4, 3)}))
-    assert not are_same(one, counted({"a": (3, 5)}))
-    assert not are_same(one, WordCounts(one.passages, one.tokens + 1, one.total))
+    assert have_same_counts(one, counted({"b": (4, 3)}))
+    assert not have_same_counts(one, counted({"a": (3, 5)}))
+    assert not have_same_counts(one, WordCounts(one.passages, one.tokens + 1, one.total))

@@ -115,7 +115,7 @@ async def test_a_shard_that_was_built_with_other_counts_is_refused_by_name(house
     house.put(1, "d", 1)
     with capture_logs() as logs:
         assert await house.weights() == before
-    assert "shard 1 differ from those of shard 0" in logs[0]["reason"]
+    assert "shards 1 and 0 have different word counts" in logs[0]["reason"]
 
 
 async def test_changes_that_cannot_be_are_refused_and_said_once(house: House) -> None:
@@ -160,7 +160,7 @@ async def test_counting_goes_on_whatever_goes_wrong(house: House) -> None:
     tell, house.z.changes = house.z.changes, bug  # type: ignore[method-assign]
     words = ServedWords(house.front.snapshot.word_sources, turn)
     assert words.name == ()
-    words.count(house.front.cluster)
+    words.statistics_of(house.front.cluster)
     running = asyncio.create_task(words.run())
     house.put(1, "d", 1)
     await asyncio.wait_for(went.wait(), 10)

@@ -1,1 +1,1 @@
-"""Pure policies of calls to replicas: settings, outcomes and numbers in, a decision out."""
+"""Pure policies of calls to replicas. They decide from settings, outcomes and numbers alone."""

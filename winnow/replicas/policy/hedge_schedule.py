@@ -1,8 +1,8 @@
 """When one request is hedged and retried, and the outcome of each of its attempts.
 
-Knows when the request was sent to which replica, its deadline, and the latency of such requests;
-does not know how requests are sent. A request is sent at most three times: once at first, once as
-a hedge and once as a retry.
+The schedule knows when the request was sent to which replica, its deadline, and the expected
+latency. It does not know how requests are sent. A request is sent at most three times: the first
+attempt, one hedge and one retry.
 """
 
 from winnow.deadline import Deadline
@@ -23,23 +23,23 @@ class HedgeSchedule:
         silence: float,
         deadline: Deadline,
     ) -> None:
-        """Starts on the deadline's clock.
+        """Starts the schedule at the current time of the deadline's clock.
 
-        `estimate`: the latency of such requests. `silence`: seconds after which the request is
-        overdue if there is no estimate.
+        `estimate`: the expected latency of the request. `silence`: seconds after which the
+        request is overdue if there is no estimate.
         """
         self._retry, self._deadline = retry, deadline
         self._overdue = estimate.overdue_after if estimate else silence
-        # a hanging replica must leave another one time to answer, also where answers take long
+        # if the first replica hangs, half the time remains for another one to answer
         overdue_after = min(self._overdue, deadline.left() / 2)
         self._hedges = [(overdue_after, True)]
-        """Pending hedges: seconds after sending, and whether the request is overdue then."""
+        """Pending hedges: seconds after the attempt, and whether the request is overdue then."""
         if estimate and estimate.late_after <= overdue_after:
             self._hedges.insert(0, (estimate.late_after, False))
         self._typical = estimate.typical if estimate else None
         self._sent: dict[Attempt, float] = {}
         self._hedge_base = deadline.clock()
-        """When the first attempt or the retry was sent."""
+        """When the first attempt was sent, or the retry if there was one."""
         self._retries = 0
 
     @property
@@ -50,7 +50,7 @@ class HedgeSchedule:
     def record_sent(self, attempt: Attempt, hedge: bool = False, at: float | None = None) -> None:
         """Records an attempt. A hedge cancels the pending hedges.
 
-        `at` is the time when it was sent, on the deadline's clock; None for now.
+        `at` is when the attempt was sent, on the deadline's clock; None means now.
         """
         now = self._deadline.clock() if at is None else at
         self._sent[attempt] = now
@@ -67,15 +67,17 @@ class HedgeSchedule:
 
     @property
     def grace(self) -> float:
-        """Seconds to wait for a better result, once there is an incomplete one."""
+        """Seconds to wait for a more complete result after an incomplete one."""
         return max(self._deadline.left() / 2, 0.0)
 
     def pop_hedge(self) -> bool:
-        """Removes the next pending hedge; returns whether the request is overdue, not just late."""
+        """Removes the next pending hedge. Returns True if the request is overdue, False if it is
+        only late.
+        """
         return self._hedges.pop(0)[1]
 
     def claim_retry(self, error: WinnowError) -> bool:
-        """Whether to retry after the last attempt failed with `error`; if so, counts the retry."""
+        """Returns whether to retry after `error`. If so, counts the retry."""
         allowed = should_retry(
             self._retry, error, self._retries, self._deadline.left(), self._typical or 0.0
         )
@@ -83,7 +85,7 @@ class HedgeSchedule:
         return allowed
 
     def may_repeat(self, error: WinnowError) -> bool:
-        """Whether a retry may go to a replica that was tried, if there is no other."""
+        """Whether a retry after `error` may go to a tried replica, if there is no other."""
         return may_repeat(self._retry, error)
 
     def elapsed(self, attempt: Attempt) -> float:
@@ -91,11 +93,11 @@ class HedgeSchedule:
         return self._deadline.clock() - self._sent[attempt]
 
     def relative_latency(self, attempt: Attempt) -> float | None:
-        """`elapsed` divided by the typical latency of such requests; None without an estimate."""
+        """`elapsed` divided by the typical latency of the request; None without an estimate."""
         return self.elapsed(attempt) / self._typical if self._typical else None
 
     def outcome(self, attempt: Attempt, error: WinnowError | None) -> ReplicaOutcome:
-        """The outcome of an attempt that ended with `error`; None if it was cancelled."""
+        """The outcome of an attempt without a result; `error` is None for a cancelled attempt."""
         return outcome_of(error, self.elapsed(attempt), self._overdue)
 
     def loser_outcome(self, attempt: Attempt, winner: Attempt) -> ReplicaOutcome:

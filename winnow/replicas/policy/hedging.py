@@ -1,9 +1,9 @@
-"""When a late request is hedged: also sent to another replica. A budget limits hedges.
+"""When a late request is hedged, which means also sent to another replica. A budget limits hedges.
 
-Knows recent latencies of each kind of request and the number sent; does not know replicas or calls.
-Hedging at the 95th percentile adds about 5 % of load (Dean and Barroso, "The Tail at Scale", 2013).
-If everything is slow, every request is late. So hedges are also paid for from a bucket that only
-requests fill, as in gRPC's retry throttling (gRFC A6).
+This module knows the number of requests and the recent latencies of each kind. It does not know
+replicas or calls. Hedging at the 95th percentile adds about 5 % of load (Dean and Barroso, "The
+Tail at Scale", 2013). If everything is slow, every request is late. So each hedge also takes
+tokens from a bucket that only requests fill, as in gRPC's retry throttling (gRFC A6).
 """
 
 from collections import defaultdict
@@ -15,33 +15,40 @@ from winnow.policy.recent import SlidingQuantile
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HedgeSettings:
-    """When to hedge, and the most load that it may add."""
+    """When requests are hedged, and how much load hedges may add."""
 
     quantile: float = 0.95
     """Quantile of recent latencies, 0 to 1, after which a request counts as late and is hedged."""
     window: int = 200
-    """Number of the latest answers that the quantile is taken over."""
+    """Number of latest answers over which the quantile is taken."""
     max_age: float = 10.0
-    """Seconds for which an answer counts: what is usual under load is late without it."""
+    """Seconds for which an answer counts. Latencies under load must not define "late" after the
+    load has ended.
+    """
     min_samples: int = 20
-    """Answers needed before hedging starts. The latest ones count even if they are too old."""
+    """Answers needed before hedging starts. The latest answers count even if they are too old."""
     min_delay: float = 0.001
     """Seconds before which no request is late."""
     overdue_factor: float = 2.0
-    """Factor of the delay after which a request is overdue: its replica probably hangs."""
+    """Multiple of the late delay after which a request is overdue: its replica probably hangs."""
     budget: float = 0.05
     """Hedges per request, at most; 0 disables hedging."""
     burst: int = 20
-    """Hedges that the bucket holds."""
+    """Number of hedges that the bucket holds when it is full."""
     surcharge: float = 0.25
-    """Extra price of a hedge, as a share, if its request is late but not overdue.
+    """Share added to the price of a hedge if its request is late but not overdue.
 
-    So the reserve grows, and short runs stay within the budget despite hedges saved up before.
+    The surcharge refills the reserve. It also keeps a short run within the budget, although the
+    bucket was full before.
     """
     reserve: int = 10
-    """Hedges that only urgent requests may use, so that some are left when a replica hangs."""
+    """Number of hedges that only urgent requests may use, so that some remain when a replica
+    hangs.
+    """
     initial: int = 5
-    """Hedges in the bucket at the start: a replica may hang before requests have paid for any."""
+    """Number of hedges in the bucket at the start. A replica may hang before requests have filled
+    the bucket.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +56,18 @@ class LatencyEstimate:
     """The expected latency of a request, in seconds."""
 
     typical: float
-    """The median."""
+    """The median latency."""
     late_after: float
+    """After this time the request is late: it may be hedged."""
     overdue_after: float
+    """After this time the request is overdue: its replica probably hangs."""
 
     def doubled(self) -> "LatencyEstimate":
         return LatencyEstimate(self.typical * 2, self.late_after * 2, self.overdue_after * 2)
 
 
 class HedgeBudget:
-    """A bucket that every request fills by a fraction of a hedge.
+    """A token bucket that limits hedges. Every request adds the price of a fraction of a hedge.
 
     The number of hedges never exceeds `initial` plus `budget` times the number of requests.
     """
@@ -70,18 +79,18 @@ class HedgeBudget:
         self._capacity = settings.burst * self._price
         self._reserve = settings.reserve * self._price
         self._balance = min(settings.initial, settings.burst) * self._price
-        """The content of the bucket, in requests. A hedge costs `_price` requests."""
+        """The tokens in the bucket. A request adds one token; a hedge costs `_price` tokens."""
 
     def earn(self) -> None:
-        """Counts a request; hedges do not count."""
+        """Adds the token of one request. Hedges add none."""
         balance = self._balance + 1
         self._balance = balance if balance < self._capacity else self._capacity
 
     def spend(self, urgent: bool = False) -> bool:
-        """Whether a hedge may be sent now; if so, pays for it.
+        """Returns whether a hedge may be sent now. If so, takes its tokens.
 
-        `urgent`: the request is overdue, or late on a suspect replica. A late request that was
-        refused may try once more when it is overdue.
+        `urgent`: the request is overdue, or late on a suspect replica. A late request whose hedge
+        was refused may ask again when it is overdue.
         """
         price = self._price if urgent else self._late_price
         needed = price + (0.0 if urgent else self._reserve)
@@ -92,7 +101,7 @@ class HedgeBudget:
 
 
 class HedgeDelay:
-    """How long one kind of request to one pool may take before it is late."""
+    """Measures after how long a request is late, for one kind of request to one pool."""
 
     def __init__(self, settings: HedgeSettings, clock: Clock) -> None:
         self._settings = settings
@@ -101,14 +110,14 @@ class HedgeDelay:
         )
 
     def observe(self, seconds: float) -> None:
-        """Records the latency of an answer: seconds since its attempt was sent, hedge or not.
+        """Records the latency of an answer: seconds since its attempt (or hedge) was sent.
 
-        Cancelled attempts do not count: every hedge would increase the delay.
+        Do not record cancelled attempts: every hedge would increase the delay.
         """
         self._recent.add(seconds)
 
     def estimate(self) -> LatencyEstimate | None:
-        """The expected latency; None while there are too few answers."""
+        """The expected latency; None if there are too few answers."""
         settings = self._settings
         if self._recent.count() < settings.min_samples:
             return None
@@ -117,21 +126,24 @@ class HedgeDelay:
 
 
 class HedgeDelays:
-    """The delays of every kind of request. A request with twice the work counts as another kind."""
+    """The `HedgeDelay` of every kind of request, and of every power of two of work."""
 
     def __init__(self, settings: HedgeSettings, clock: Clock) -> None:
         self._delays: dict[tuple[str, int], HedgeDelay] = defaultdict(
             lambda: HedgeDelay(settings, clock)
         )
 
-    def of(self, kind: str, work: int) -> HedgeDelay:
-        """The delay of this kind of request, with about this much work."""
+    def delay_of(self, kind: str, work: int) -> HedgeDelay:
+        """Returns the `HedgeDelay` of this kind of request with about this much work."""
         return self._delays[kind, work.bit_length()]
 
     def estimate(self, kind: str, work: int) -> LatencyEstimate | None:
-        """The expected latency; with too few answers, twice that of half the work."""
-        estimate = self.of(kind, work).estimate()
+        """The expected latency; None if there are too few answers.
+
+        If only requests with half the work have enough answers, their latency is doubled.
+        """
+        estimate = self.delay_of(kind, work).estimate()
         if estimate or work <= 1:
             return estimate
-        half = self.of(kind, work // 2).estimate()
+        half = self.delay_of(kind, work // 2).estimate()
         return half and half.doubled()

@@ -1,6 +1,6 @@
-"""The outcome of a request to a replica: whether the replica is to blame for a missing result.
+"""The outcome of a request to a replica, which says whether the replica is to blame.
 
-Knows errors and durations; knows neither replicas nor calls.
+This module knows errors and durations. It knows neither replicas nor calls.
 """
 
 from enum import Enum
@@ -23,11 +23,13 @@ class ReplicaOutcome(Enum):
     ANSWERED = "answered"
     """The replica returned a result."""
     OUTLIER = "outlier"
-    """The replica returned a result, but is so much slower than others that it is ejected."""
+    """The replica returned a result, but is far slower than the others: it is ejected."""
     REFUSED = "refused"
-    """The replica refused: it is overloaded, or no longer holds the generation. It is alive."""
+    """The replica refused the request: it is overloaded, found the request invalid, or no longer
+    holds the generation. The replica is alive.
+    """
     FAILED = "failed"
-    """The replica is unreachable, broken, or was silent for longer than any request takes."""
+    """The replica is unreachable or broken, or it was silent for too long."""
     MISMATCHED = "mismatched"
     """The replica raised an `IdentityError`: it has another model than the caller expects."""
     BEATEN = "beaten"
@@ -40,10 +42,10 @@ def outcome_of(error: WinnowError | None, elapsed: float, silence: float) -> Rep
     """The outcome of a request that got no result and was not beaten.
 
     Args:
-        error: the error that it ended with; None if it was cancelled.
-        elapsed: seconds since it was sent.
-        silence: seconds that a replica may be silent. A request given up sooner says nothing
-            about the replica: callers with short deadlines must not get replicas ejected.
+        error: the error of the request; None if it was cancelled.
+        elapsed: seconds since the request was sent.
+        silence: seconds that a replica may be silent. A request given up sooner does not count
+            against the replica: callers with short deadlines must not get replicas ejected.
 
     """
     if isinstance(error, _REFUSALS):

@@ -1,8 +1,9 @@
 """Outlier ejection: whether a replica that failed gets requests, and when it is probed.
 
-Knows one replica's record of outcomes and a clock; knows neither the other replicas nor latencies.
-It is a circuit breaker: a replica is active, then ejected for a while, then half-open: one request
-at a time probes it. Ejection times grow as in Envoy's outlier detection:
+This module knows the outcomes of one replica and a clock. It knows neither other replicas nor
+latencies. It is a circuit breaker: an active replica that fails is ejected for a while, then
+half-open. One request at a time probes a half-open replica. Ejection times grow as in Envoy's
+outlier detection:
 https://www.envoyproxy.io/docs/envoy/latest/intro/arch_overview/upstream/outlier
 """
 
@@ -29,7 +30,7 @@ class OutlierSettings:
     """When a replica is ejected and for how long."""
 
     consecutive_failures: int = 3
-    """Requests in a row that have to fail or lose to a hedge before a replica is ejected."""
+    """Number of consecutive requests that fail or lose to a hedge before a replica is ejected."""
     base_ejection_seconds: float = 1.0
     """Seconds of the first ejection; the n-th in a row lasts n times as long."""
     max_ejection_seconds: float = 30.0
@@ -37,17 +38,17 @@ class OutlierSettings:
     reset_after: float = 60.0
     """Seconds without an ejection after which earlier ejections no longer count."""
     latency_factor: float = 5.0
-    """A replica is also ejected if its latency exceeds the others' median by this factor."""
+    """A replica is also ejected if its latency exceeds this multiple of the others' median."""
     min_samples: int = 10
-    """Answers since the last ejection before a latency is compared with others."""
+    """Answers since the last ejection that a replica needs before latencies are compared."""
     silence: float = 0.5
     """Seconds that a replica may be silent while there is no latency estimate."""
     brief_probe_period: float = 1.0
-    """Seconds after an ejection in which only brief requests probe: a delay costs them least."""
+    """Seconds after an ejection in which only brief requests probe. A delay costs these least."""
     max_ejected_share: float | None = 0.5
-    """Share of the replicas that may be ejected at the same time, but at least one and never all.
+    """Share of the replicas that may be ejected at the same time; None allows all.
 
-    None allows all.
+    A share allows at least one ejected replica, but never all replicas.
     """
     mismatch_ejects: bool = False
     """Whether a single `IdentityError` ejects: trying the replica again would not help."""
@@ -85,25 +86,26 @@ class ReplicaRecord:
         return self._failures > 0 or self._ejected_until is not None
 
     def wants_probe(self, brief: bool) -> bool:
-        """Whether the next request should probe the replica; `brief`: the request is very little
-        work.
+        """Whether the next request should probe the replica.
+
+        `brief`: the request is very little work, so that it may probe sooner.
         """
         if self._ejected_until is None or self._probes:
             return False
         since = self._clock() - self._ejected_until
         return since >= (0.0 if brief else self._settings.brief_probe_period)
 
-    def begin(self) -> bool:
-        """Records the start of a request; returns whether it is a probe of an inactive replica."""
+    def record_start(self) -> bool:
+        """Records the start of a request. Returns whether it probes an inactive replica."""
         probe = self._ejected_until is not None
         self._probes += probe
         return probe
 
-    def end(self, probe: bool, outcome: ReplicaOutcome) -> bool:
-        """Records the end of a request; returns whether the replica should be ejected (`eject`).
+    def record_outcome(self, probe: bool, outcome: ReplicaOutcome) -> bool:
+        """Records the outcome of a request. Returns whether the caller should `eject` the replica.
 
-        While the replica is inactive, only probes count: other requests were sent before the
-        ejection.
+        `probe` is what `record_start` returned. While the replica is inactive, only probes count:
+        other requests were sent before the ejection.
         """
         self._probes -= probe
         state = self.state
@@ -120,7 +122,7 @@ class ReplicaRecord:
         return ejects_alone or self._failures >= self._settings.consecutive_failures
 
     def eject(self) -> None:
-        """Ejects the replica from now on, for longer than the last time."""
+        """Ejects the replica, for longer than the last time."""
         now, settings = self._clock(), self._settings
         if self.state is EjectionState.ACTIVE and now - self._active_since >= settings.reset_after:
             self._ejections = 0

@@ -1,9 +1,9 @@
-"""The order of servers for each key, without a coordinator.
+"""Orders servers for each key, without a coordinator.
 
 Rendezvous hashing (Thaler and Ravishankar, "Using name-based mappings to increase hit rates", 1998;
-also called highest random weight): server and key together give a weight, and the server with the
-greatest weight has the key. Two fronts that know the same servers compute the same order. When a
-server is removed, only its keys move, and they spread over all others.
+also called highest random weight) hashes server and key to a weight. The server with the greatest
+weight has the key. Two fronts that know the same servers compute the same order. When a server is
+removed, only its keys move, and they spread over all other servers.
 """
 
 import hashlib
@@ -14,14 +14,14 @@ _MASK = (1 << 64) - 1
 
 
 class Placement:
-    """The order of servers for each key."""
+    """Computes the order of servers for each key."""
 
     def __init__(self, servers: Collection[str]) -> None:
         """`servers`: distinct names."""
         self._servers = [(_digest(server), server) for server in sorted(servers)]
 
     def order(self, key: str) -> list[str]:
-        """All servers, best first; takes some 1.5 µs for each server."""
+        """Returns all servers, greatest weight first. Takes about 1.5 µs for each server."""
         digest = _digest(key)
         weights = [(_mixed(own ^ digest), server) for own, server in self._servers]
         return [server for _, server in sorted(weights, reverse=True)]

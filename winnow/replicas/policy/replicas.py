@@ -1,10 +1,11 @@
 """Which replica a request goes to, and which replicas are ejected.
 
-Knows the running requests and recent outcomes of each replica, a clock and a random generator; does
-not know how requests are sent. Of two replicas drawn at random the one with the lower cost gets the
-request (Mitzenmacher, "The Power of Two Choices in Randomized Load Balancing", 2001). The cost is
-recent latency times running requests, as in Finagle's peak EWMA. Outliers are ejected, but never
-all replicas unless the settings allow it, as in Envoy's outlier detection.
+This module knows the running requests and recent outcomes of each replica, a clock and a random
+generator. It does not know how requests are sent. Two replicas are drawn at random, and the one
+with the lower cost gets the request (Mitzenmacher, "The Power of Two Choices in Randomized Load
+Balancing", 2001). The cost is recent latency times running requests, as in Finagle's peak EWMA.
+Outliers are ejected as in Envoy's outlier detection: never all replicas, unless the settings allow
+it.
 """
 
 import random
@@ -24,10 +25,9 @@ class ReplicaSettings:
     """How replicas are compared, and when one is ejected."""
 
     half_life: float = 5.0
-    """Seconds after which a latency counts half.
+    """Seconds after which a measured latency counts half.
 
-    The expected latency of a replica without requests halves in the same time, so that it is tried
-    again.
+    The expected latency of an idle replica halves in the same time, so that it gets requests again.
     """
     outliers: OutlierSettings = field(default_factory=OutlierSettings)
 
@@ -42,7 +42,7 @@ class Replica:
         clock: Clock,
         other_requests: Callable[[str], int] = lambda _: 0,
     ) -> None:
-        """`other_requests` returns the running requests of an address outside the pool."""
+        """`other_requests` returns how many requests run at an address outside the pool."""
         self.address, self._other_requests = address, other_requests
         self.outstanding = 0
         """Number of running requests to the replica."""
@@ -52,26 +52,21 @@ class Replica:
 
     @property
     def active(self) -> bool:
-        """Whether the replica gets requests. If not, it is ejected, or gets probes only."""
+        """Whether the replica is neither ejected nor half-open."""
         return self.record.is_active
 
     @property
     def load(self) -> int:
-        """Number of running requests to the replica, including those to its address outside the
-        pool.
-        """
+        """Number of running requests at the replica's address, inside and outside the pool."""
         return self.outstanding + self._other_requests(self.address)
 
     def expected_latency(self) -> float | None:
-        """Expected latency.
-
-        It falls while the replica gets no requests; None before the first answer.
-        """
+        """The expected latency, which falls while the replica is idle; None before any answer."""
         mean = self.latency.value
         return None if mean is None else mean * self.latency.freshness()
 
     def cost(self, typical: float) -> tuple[float, int]:
-        """The cost of a request to the replica; a replica without a latency is given `typical`."""
+        """The cost of a request to the replica; `typical` replaces a latency that is not known."""
         expected = self.expected_latency()
         latency = typical if expected is None else expected
         load = self.load
@@ -80,20 +75,20 @@ class Replica:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attempt:
-    """A request that was assigned to a replica. It must be released, once."""
+    """A request that was assigned to a replica. It must be released exactly once."""
 
     replica: Replica
     probe: bool
     """Whether the replica was ejected or half-open when the request was assigned."""
     may_wait: bool = False
-    """Whether the replica may have to wait for a write, so that its latency does not count."""
+    """Whether the replica may have to wait for a write. Then its latency does not count."""
 
 
 class Preference(Protocol):
-    """Which replicas one request prefers, apart from their load."""
+    """Selects the replicas that one request prefers, regardless of load."""
 
     def select(self, replicas: Sequence[Replica]) -> Sequence[Replica]:
-        """Returns the preferred ones of `replicas`; at least one if there are any."""
+        """Returns the preferred replicas: at least one, unless `replicas` is empty."""
 
     def may_wait(self, replica: Replica) -> bool:
         """Whether the replica may have to wait before it can answer this request."""
@@ -109,7 +104,7 @@ class AnyReplica:
         return False
 
 
-ANY: Preference = AnyReplica()
+ANY_REPLICA: Preference = AnyReplica()
 
 
 class Replicas:
@@ -124,7 +119,7 @@ class Replicas:
         *,
         other_requests: Callable[[str], int] = lambda _: 0,
     ) -> None:
-        """`other_requests` returns the running requests of an address outside this pool."""
+        """`other_requests` returns how many requests run at an address outside this pool."""
         self._settings, self._clock, self._rng = settings, clock, rng
         self._other_requests = other_requests
         self.by_address: dict[str, Replica] = {}
@@ -152,15 +147,15 @@ class Replicas:
         self,
         excluding: Collection[str] = (),
         brief: bool = False,
-        preference: Preference = ANY,
+        preference: Preference = ANY_REPLICA,
         repeat: bool = False,
     ) -> Attempt | None:
         """Assigns a request to a replica by load; returns None if all are in `excluding`.
 
-        A half-open replica is probed, sooner by a `brief` request than by others, but never by a
-        request that failed before. An ejected replica is the last resort.
+        First attempts may probe a half-open replica, `brief` requests sooner than others. Retries
+        never probe while a replica is active. An ejected replica is the last resort.
 
-        `repeat`: if only `excluding` has preferred replicas, one of these gets the request.
+        `repeat`: if all preferred replicas are in `excluding`, one of these gets the request.
         """
         allowed = [r for a, r in self.by_address.items() if repeat or a not in excluding]
         to_probe = [] if excluding else [r for r in allowed if r.record.wants_probe(brief)]
@@ -171,21 +166,21 @@ class Replicas:
         return self._take_cheaper(untried or preferred, preference)
 
     def take_for_hedge(
-        self, excluding: Collection[str], allow_busy: bool, preference: Preference = ANY
+        self, excluding: Collection[str], allow_busy: bool, preference: Preference = ANY_REPLICA
     ) -> Attempt | None:
         """Assigns a hedge to an active replica outside `excluding`; returns None if there is none.
 
-        `allow_busy`: also to a replica with running requests. A hedge is never a probe: it is sent
-        to get an answer soon.
+        A hedge never probes, because it must be answered soon. `allow_busy` allows a replica with
+        running requests.
         """
         active = [r for a, r in self.by_address.items() if a not in excluding and r.active]
         usable = [r for r in preference.select(active) if allow_busy or not r.load]
         return self._take_cheaper(usable, preference)
 
     def first_available(self, addresses: Sequence[str], probes: bool) -> str:
-        """The first address whose replica gets requests, or else `addresses[0]`.
+        """Returns the first address whose replica is active, or `addresses[0]` if none is.
 
-        `probes`: whether the request may probe a half-open replica.
+        `probes`: a half-open replica that wants a probe is also available.
         """
 
         def available(replica: Replica) -> bool:
@@ -194,13 +189,13 @@ class Replicas:
         return next((a for a in addresses if available(self.by_address[a])), addresses[0])
 
     def take_at(self, address: str) -> Attempt:
-        """Assigns a request to the replica at an address."""
-        return self._begin(self.by_address[address], may_wait=False)
+        """Assigns a request to the replica at `address`, even if it is ejected."""
+        return self._assign(self.by_address[address], may_wait=False)
 
     def take_earlier(self, address: str) -> Attempt | None:
-        """Assigns a request that was sent to an address before, outside the pool.
+        """Assigns a request that was already sent to `address`, outside the pool.
 
-        Returns None if the replica was removed, or was ejected since and another one is active.
+        Returns None if the replica was removed since, or is inactive while another one is active.
         """
         replica = self.by_address.get(address)
         if replica is None or not (replica.active or not self._has_active()):
@@ -216,8 +211,8 @@ class Replicas:
     ) -> None:
         """Records the end of a request.
 
-        `latency`: in seconds, or if requests differ in their work, divided by the typical latency
-        of such a request; None if it cannot be compared with those of other requests.
+        `latency`: the latency in seconds if all requests are alike, or else the latency divided by
+        the typical latency of such a request. None if it cannot be compared with other latencies.
         """
         replica = attempt.replica
         replica.outstanding -= 1
@@ -226,7 +221,7 @@ class Replicas:
             replica.latency.add(latency)
             if self._is_slow(replica, attempt.probe):
                 outcome = ReplicaOutcome.OUTLIER
-        should_eject = replica.record.end(attempt.probe, outcome)
+        should_eject = replica.record.record_outcome(attempt.probe, outcome)
         if should_eject and (not active or self._may_eject()):
             replica.record.eject()
             replica.latency = DecayedMean(self._settings.half_life, self._clock)
@@ -239,11 +234,11 @@ class Replicas:
         drawn = self._rng.sample(candidates, min(2, len(candidates)))
         typical = self._typical_latency()
         chosen = min(drawn, key=lambda replica: replica.cost(typical))
-        return self._begin(chosen, preference.may_wait(chosen))
+        return self._assign(chosen, preference.may_wait(chosen))
 
-    def _begin(self, replica: Replica, may_wait: bool) -> Attempt:
+    def _assign(self, replica: Replica, may_wait: bool) -> Attempt:
         replica.outstanding += 1
-        return Attempt(replica, replica.record.begin(), may_wait)
+        return Attempt(replica, replica.record.record_start(), may_wait)
 
     def _is_slow(self, replica: Replica, probe: bool) -> bool:
         settings = self._settings.outliers

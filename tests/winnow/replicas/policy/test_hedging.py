@@ -72,12 +72,12 @@ def test_what_took_long_under_load_is_late_some_seconds_after() -> None:
 def test_what_is_seldom_asked_is_judged_by_what_is_less_work() -> None:
     delays = HedgeDelays(HedgeSettings(min_samples=1), ManualClock())
     assert delays.estimate("read", 9) is None
-    delays.of("read", 3).observe(0.1)
+    delays.delay_of("read", 3).observe(0.1)
     assert delays.estimate("read", 2) == LatencyEstimate(0.1, 0.1, 0.2), "of about as many"
     assert delays.estimate("read", 7) == LatencyEstimate(0.2, 0.2, 0.4), "of half as many"
     assert delays.estimate("read", 9) is None, "nothing like it is known"
     assert delays.estimate("read", 1) is None, "nor of fewer"
-    delays.of("retrieve", 0).observe(0.01)
+    delays.delay_of("retrieve", 0).observe(0.01)
     assert delays.estimate("retrieve", 0) == LatencyEstimate(0.01, 0.01, 0.02)
     assert delays.estimate("retrieve", 1) is None
     assert delays.estimate("search", 9) is None

@@ -17,7 +17,7 @@ A_MOMENT = 0.25
 def serve(record: ReplicaRecord, *outcomes: ReplicaOutcome) -> None:
     """Requests one after another; ejects whenever it is deserved."""
     for outcome in outcomes:
-        if record.end(record.begin(), outcome):
+        if record.record_outcome(record.record_start(), outcome):
             record.eject()
 
 
@@ -134,7 +134,7 @@ def test_an_active_replica_needs_no_probe() -> None:
 
 def test_a_half_open_replica_is_probed_by_one_request_at_a_time() -> None:
     record = half_open(ManualClock())
-    assert record.begin(), "it is a probe"
+    assert record.record_start(), "it is a probe"
     assert not record.wants_probe(brief=True)
 
 
@@ -195,12 +195,12 @@ def test_earlier_ejections_are_forgiven_after_long_service(served: float, second
 def test_requests_sent_before_the_ejection_change_nothing_after_it(outcome: ReplicaOutcome) -> None:
     clock = ManualClock()
     record = ReplicaRecord(SETTINGS, clock)
-    first, second = record.begin(), record.begin()
+    first, second = record.record_start(), record.record_start()
     serve(record, *[ReplicaOutcome.FAILED] * SETTINGS.consecutive_failures)
-    assert not record.end(first, outcome)
+    assert not record.record_outcome(first, outcome)
     assert not record.wants_probe(brief=True)
     clock.advance(SETTINGS.base_ejection_seconds)
-    assert not record.end(second, outcome)
+    assert not record.record_outcome(second, outcome)
     assert record.state is EjectionState.HALF_OPEN
     assert record.wants_probe(brief=True)
 
@@ -234,8 +234,8 @@ def test_at_most_one_probe_is_in_hand_where_only_those_that_serve_are_asked(
         clock.advance(pause)
         probes = record.wants_probe(brief=True)
         if start and (probes or record.state is EjectionState.ACTIVE):
-            in_hand.append(record.begin())
-        elif in_hand and record.end(in_hand.pop(0), outcome):
+            in_hand.append(record.record_start())
+        elif in_hand and record.record_outcome(in_hand.pop(0), outcome):
             record.eject()
         assert sum(in_hand) <= 1
 
