@@ -28,7 +28,7 @@ from bench.interleaving import interleaved, interleaved_latencies
 from bench.processes import resident_bytes
 from bench.quantiles import nearest_rank
 from winnow.cli.local.cluster import LocalCluster, LocalPlan
-from winnow.client.aio import AsyncCalls, AsyncClient
+from winnow.client.aio import AsyncClient, AsyncClientApi
 from winnow.errors import OverloadedError
 from winnow.packaged import default_bundle
 from winnow.standalone.index import AsyncIndex
@@ -89,7 +89,7 @@ async def _measure(
 ) -> list[Figure]:
     figures: list[Figure] = []
     async with contextlib.AsyncExitStack() as stack:
-        callers: dict[str, AsyncCalls] = {
+        callers: dict[str, AsyncClientApi] = {
             name: await stack.enter_async_context(AsyncClient(address))
             for name, address in addresses.items()
         }
@@ -108,7 +108,7 @@ async def _measure(
 class _Variant:
     """Asks one of the compared systems, and notes its times of retrieval."""
 
-    def __init__(self, calls: AsyncCalls, kind: str) -> None:
+    def __init__(self, calls: AsyncClientApi, kind: str) -> None:
         self._calls, self._max_loss = calls, _KINDS[kind][0]
         self.retrievals: list[float] = []
         """Seconds from the first retrieval sent to the last one received."""

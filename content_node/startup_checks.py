@@ -10,7 +10,7 @@ from winnow.content_node.shard import StoredSegment
 from winnow.content_node.shard.manifest import SHARD_FILE, read_index_manifest
 from winnow.content_node.states.advice import states_command
 from winnow.content_node.states.manifest import STATES_FILE
-from winnow.domain.shard import INDEX_FILE, number_of, shard_name
+from winnow.domain.shard import INDEX_FILE, shard_name, shard_number_of
 from winnow.errors import ArtefactError
 from winnow.quoting import many
 from winnow.settings.errors import SettingsError
@@ -54,7 +54,7 @@ def shards_to_serve(settings: NodeSettings) -> dict[Path, str]:
 def _shards_in(index: Path) -> list[Path]:
     """Lists the directories of the shards in an index, sorted."""
     try:
-        found = [each for each in index.iterdir() if number_of(each.name) is not None]
+        found = [each for each in index.iterdir() if shard_number_of(each.name) is not None]
     except OSError as error:
         raise ArtefactError(f"cannot list the shards in {index}: {error.strerror}") from error
     if not found:

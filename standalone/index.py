@@ -18,9 +18,9 @@ from typing import Any, Self, TypeVar
 
 from prometheus_client import CollectorRegistry
 
-from winnow.client.aio import AsyncCalls
+from winnow.client.aio import AsyncClientApi
 from winnow.client.calls import Call, check_timeout, request_id_metadata
-from winnow.client.client import Calls
+from winnow.client.client import ClientApi
 from winnow.errors import UnavailableError
 from winnow.loop_thread import LoopThread
 from winnow.packaged import default_bundle
@@ -31,7 +31,7 @@ from winnow.uninterrupted import to_the_end
 Result = TypeVar("Result")
 
 
-class AsyncIndex(AsyncCalls):
+class AsyncIndex(AsyncClientApi):
     """An index for asyncio programs. An `async with` block opens it, and closes it at the end.
 
     Use it only in the event loop of that block.
@@ -80,7 +80,7 @@ class AsyncIndex(AsyncCalls):
         await to_the_end(self._close(*self._calls))
 
     async def run(self, call: Call[Result], timeout: float, request_id: str | None) -> Result:
-        """Runs the call that a method of `AsyncCalls` has prepared, and returns its result."""
+        """Runs the call that a method of `AsyncClientApi` has prepared, and returns its result."""
         services, metadata = self._open_services(), request_id_metadata(request_id)
         check_timeout(timeout)
         return await self._run_while_open(services.call(call, timeout, metadata))
@@ -122,7 +122,7 @@ class AsyncIndex(AsyncCalls):
         return self._embedded
 
 
-class Index(Calls):
+class Index(ClientApi):
     """An open index, for synchronous programs. Threads may share it; a `with` block closes it.
 
     A program that ends without closing the index loses no writes: they are durable when `put`

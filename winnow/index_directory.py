@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from winnow.domain.partition import ancestors_of, halves_of
-from winnow.domain.shard import INDEX_FILE, MAX_SHARDS, number_of, shard_name
+from winnow.domain.shard import INDEX_FILE, MAX_SHARDS, shard_name, shard_number_of
 from winnow.errors import ArtefactError
 from winnow.files.checksummed_json import (
     CHECKSUM_FIELD,
@@ -45,14 +45,15 @@ def present_shards(index: Path, shards: int) -> list[Path]:
     A shard that was split is replaced by its halves. A shard or a half that is missing is listed
     all the same.
     """
-    present = {number_of(each.name) for each in index.glob(f"shard-*-of-{shards:05d}")} - {None}
+    found = [shard_number_of(each.name) for each in index.glob(f"shard-*-of-{shards:05d}")]
+    present = [number for number in found if number is not None]
     numbers = [part for shard in range(shards) for part in _parts(shard, shards, present)]
     return [index / shard_name(number, shards) for number in numbers]
 
 
-def _parts(shard: int, shards: int, present: Collection[int | None]) -> Iterator[int]:
+def _parts(shard: int, shards: int, present: Collection[int]) -> Iterator[int]:
     """Yields a shard, or the parts of it that are present instead."""
-    if shard in present or not any(shard in ancestors_of(each, shards) for each in present if each):
+    if shard in present or not any(shard in ancestors_of(each, shards) for each in present):
         yield shard
         return
     for half in halves_of(shard, shards):

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.crashes.expected import ENCODER, ExpectedShard, MismatchError
-from bench.crashes.life import Life, initial_texts, run_life, shuffled_fault_points
+from bench.crashes.run_cycle import Life, initial_texts, run_life, shuffled_fault_points
 from bench.figures import Figure, print_figures
 from bench.synthetic import build_shard
 from winnow.content_node.merging.names import LIVE, newest_first

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 
-from bench.hostile.attacks import calls, half, http, mixed, sockets
+from bench.hostile.attacks import calls, half_sent, http, mixed, sockets
 from bench.hostile.attacks.greedy import LOADS, send_greedy_load
 from bench.hostile.attacks.target import Attack, Target
 from winnow.parent import PARENT_VARIABLE, die_with_parent
@@ -30,7 +30,7 @@ ATTACKS: dict[str, Attack] = {
     "streams": calls.open_idle_streams,
     "others": sockets.speak_other_protocols,
     "cancels": calls.cancel_questions,
-    "half-sent": half.send_half_messages,
+    "half-sent": half_sent.send_half_messages,
     "burst": calls.send_burst,
     "mixed": mixed.run_mixed,
     "held": mixed.hold_connections,

@@ -10,7 +10,7 @@ import signal
 from bench.hostile.attacker import attack_process
 from bench.hostile.attacks.target import Target
 from bench.hostile.criteria import CHANGED, LABEL, outcome_values
-from bench.hostile.witness import cluster_resources, first_answers, unexpected_metric_labels
+from bench.hostile.invariants import cluster_resources, first_answers, unexpected_metric_labels
 from bench.scenarios.criteria import MIN_ANSWERS
 from bench.scenarios.stage import MAX_PHASE_FACTOR, Stage
 from winnow.client.messages import AnswerClient

@@ -7,7 +7,7 @@ import typer
 
 from winnow.address import Address
 from winnow.assignment import AssignmentFile
-from winnow.content_node.snapshots.finding import find_snapshot
+from winnow.content_node.snapshots.stored_snapshots import find_snapshot
 from winnow.domain.assignment import Assignment
 from winnow.errors import UnavailableError
 from winnow.policy.spreading import spread

@@ -7,7 +7,7 @@ from pathlib import Path
 import structlog
 
 from winnow.content_node.live.locks import DirectoryLock
-from winnow.domain.shard import number_of
+from winnow.domain.shard import shard_number_of
 from winnow.errors import ArtefactError, WinnowError
 from winnow.files.durable import sync_directory
 from winnow.storage.partial import PARTIAL, remove_partial
@@ -21,7 +21,7 @@ _REMOVED = ".removed"
 def shards_in(data: Path) -> list[Path]:
     """Lists the directories of shards, sorted; raises ArtefactError if that fails."""
     try:
-        return sorted(each for each in data.iterdir() if number_of(each.name) is not None)
+        return sorted(each for each in data.iterdir() if shard_number_of(each.name) is not None)
     except OSError as error:
         raise ArtefactError(f"cannot use {data} for shards: {error.strerror}") from error
 
@@ -68,7 +68,7 @@ def delete_partial_copies(data: Path, wanted: Collection[int]) -> None:
     """Deletes the files of interrupted copies, except for shards in `wanted`."""
     for each in data.glob(f"*{PARTIAL}"):
         target = each.with_name(each.name.removesuffix(PARTIAL))
-        number = number_of(target.name)
+        number = shard_number_of(target.name)
         if number is None or number in wanted:
             continue
         try:

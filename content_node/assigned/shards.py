@@ -26,7 +26,7 @@ from winnow.content_node.assigned.steps import (
 )
 from winnow.content_node.daemon_work import DaemonWork
 from winnow.content_node.live.locks import DirectoryLock
-from winnow.content_node.pulling import LoggedProgress, pull_shard
+from winnow.content_node.pull_shard import LoggedProgress, pull_shard
 from winnow.content_node.settings import NodeSettings
 from winnow.content_node.supervision import keep_running
 from winnow.content_node.transfer.receiving import receive_shard
@@ -34,7 +34,7 @@ from winnow.content_node.transfer.remote import PeerNodes
 from winnow.deadline import Deadline
 from winnow.domain.assignment import Assignment
 from winnow.domain.partition import ancestors_of, halves_of, parent_of
-from winnow.domain.shard import NodeReport, ShardInfo, number_of, shard_name
+from winnow.domain.shard import NodeReport, ShardInfo, shard_name, shard_number_of
 from winnow.errors import NotLoadedError, UnavailableError, WinnowError
 from winnow.settings.errors import SettingsError
 
@@ -111,7 +111,7 @@ class AssignedShards(Generic[Shard]):
         await self._delete_partial_copies()
         found = await DaemonWork(partial(shards_in, self._data)).result()
         for directory in reversed(found):  # halves before their shard, which lacks later writes
-            number = number_of(directory.name)
+            number = shard_number_of(directory.name)
             if number is not None and self._is_known(directory):
                 await self._open_shard(number, directory)
         self._tasks.append(
@@ -196,7 +196,7 @@ class AssignedShards(Generic[Shard]):
         """Whether the directory is named like a shard of the assignment, if there is one."""
         if self._assignment is None:
             return True
-        assignment, number = self._assignment, number_of(directory.name)
+        assignment, number = self._assignment, shard_number_of(directory.name)
         if number is None or directory.name != shard_name(number, assignment.shards):
             return False
         return bool(assignment.partition.parts_of(number))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from winnow.content_node.shard.manifest import ShardManifest, read_shard_manifest
-from winnow.domain.shard import number_of
+from winnow.domain.shard import shard_number_of
 from winnow.errors import ArtefactError
 
 
@@ -24,7 +24,7 @@ class SameIndexCheck:
 
     def check(self, manifest: ShardManifest, directory: Path) -> None:
         """Raises ArtefactError if the node may not serve the shard in this directory."""
-        named = number_of(directory.name)
+        named = shard_number_of(directory.name)
         with self._lock:
             index_id = self._index_id = self._index_id or manifest.index_id
             if manifest.index_id != index_id or named not in (None, manifest.shard):

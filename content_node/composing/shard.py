@@ -26,20 +26,20 @@ from winnow.content_node.merging.newest import open_newest
 from winnow.content_node.merging.policy import MergePolicy
 from winnow.content_node.merging.tidying import remove_obsolete
 from winnow.content_node.metrics import MergeMetrics, ShardMetrics, WriteMetrics
-from winnow.content_node.pulling import pull_shard
+from winnow.content_node.pull_shard import pull_shard
 from winnow.content_node.searcher import LocalSearcher
 from winnow.content_node.served_shard import ServedShard
 from winnow.content_node.shard import StoredSegment, open_shard
 from winnow.content_node.shard.changes import Change
 from winnow.content_node.shard.manifest import ShardManifest
 from winnow.content_node.snapshots.last_snapshot import SnapshotMetrics
-from winnow.content_node.splitting.making import make_half
+from winnow.content_node.splitting.make_half import make_half
 from winnow.content_node.splitting.parent import follow_parent
 from winnow.content_node.startup_checks import shard_advice
 from winnow.content_node.supervision import keep_running
 from winnow.content_node.transfer.following import LogFollower
 from winnow.content_node.transfer.source import TransferSource
-from winnow.domain.shard import ShardInfo, number_of
+from winnow.domain.shard import ShardInfo, shard_number_of
 from winnow.errors import (
     ArtefactError,
     IdentityError,
@@ -91,7 +91,7 @@ class RunningShard:
         self.directory, self._parts, self._registry = directory, parts, registry
         self._check, self._pull = check, pull
         self._live_shard = live_shard
-        self.served = ServedShard(number_of(directory.name))
+        self.served = ServedShard(shard_number_of(directory.name))
         self._shard_metrics = ShardMetrics(registry)
         self._write_metrics, self._merge_metrics = WriteMetrics(registry), MergeMetrics(registry)
         self._status = ServingStatus(self.served, set_serving, self._shard_metrics)
@@ -254,8 +254,8 @@ class RunningShard:
     async def _run_follower(self, follower: LogFollower) -> None:
         try:
             await follower.run()
-            if self._fed is not None:
-                self._fed.follow_journal()
+            if self._write_path is not None:
+                self._write_path.follow_journal()
         except Exception as error:  # noqa: BLE001 (no other code would notice the failure)
             reason = str(error) or repr(error)
             _log.exception("following the owner stopped", reason=reason)

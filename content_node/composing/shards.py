@@ -17,7 +17,7 @@ from winnow.content_node.daemon_work import DaemonWork
 from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.served_shards import ServedShards
 from winnow.content_node.shard.manifest import ShardManifest
-from winnow.domain.shard import number_of
+from winnow.domain.shard import shard_number_of
 from winnow.errors import NotLoadedError, WinnowError
 from winnow.telemetry.labelled import LabelledRegistries
 
@@ -192,7 +192,7 @@ class RunningShards:
 
 def _labels(directories: Collection[Path]) -> dict[Path, str]:
     """Labels of shards in metrics: number, else name; the path if two labels would be equal."""
-    numbers = {each: number_of(each.name) for each in directories}
+    numbers = {each: shard_number_of(each.name) for each in directories}
     short = {each: each.name if n is None else str(n) for each, n in numbers.items()}
     uses = Counter(short.values())
     return {each: label if uses[label] == 1 else str(each) for each, label in short.items()}

@@ -15,9 +15,9 @@ from winnow.bundle import Bundle
 from winnow.content_node.indexing.counting import count_words
 from winnow.content_node.indexing.engine import Engine, LocalEngine
 from winnow.content_node.indexing.faults import convert_errors
-from winnow.content_node.indexing.intake import check_source, stage_passages
 from winnow.content_node.indexing.plan import BuildListener, BuildPlan
-from winnow.content_node.indexing.recut import is_index, lock_writes, source_fingerprint
+from winnow.content_node.indexing.source_index import is_index, lock_writes, source_fingerprint
+from winnow.content_node.indexing.stage_source import check_source, stage_passages
 from winnow.content_node.indexing.staging import Staging
 from winnow.content_node.indexing.workspace import (
     OnFailure,

@@ -14,7 +14,7 @@ from winnow.content_node.shard.manifest import (
 )
 from winnow.content_node.states.checking import states_fault
 from winnow.content_node.states.manifest import STATES_FILE
-from winnow.domain.shard import number_of, shard_name
+from winnow.domain.shard import shard_name, shard_number_of
 from winnow.errors import WinnowError
 from winnow.index_directory import present_shards
 from winnow.quoting import many
@@ -67,7 +67,7 @@ def verify_index(directory: Path, sample: int, min_recall: float) -> list[ShardR
 
 def _check_built(directory: Path, index: IndexManifest, target: GraphTarget) -> ShardReport:
     """Checks a shard as it was built, or as it was split from another one, without its writes."""
-    shard = number_of(directory.name) or 0
+    shard = shard_number_of(directory.name) or 0
     try:
         manifest = read_shard_manifest(directory)
         findings = check_contents(directory, manifest, target)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from winnow.bundle import load_bundle
-from winnow.content_node.measuring import finding, reading
+from winnow.content_node.measuring import read_costs, shard_costs
 from winnow.content_node.measuring.synthetic import RandomVectors
 from winnow.packaged import default_bundle
 from winnow.passages.encoding import tokenise
@@ -48,35 +48,35 @@ def measure(
     texts = list(tokenise(tokenizer, synthetic_passages()))
     questions = [tokens.ids for tokens in tokenizer.tokenise_many(synthetic_questions())]
     dimension = bundle.manifest.encoder.dimension
-    shards: list[finding.MeasuredShard] = []
+    shards: list[shard_costs.MeasuredShard] = []
     graphs: list[GraphCost] = []
     with StageProgress() as progress:
         progress.start("reading passages of several lengths", 1)
-        reads = reading.measure_reads(bundle, threads)
+        reads = read_costs.measure_reads(bundle, threads)
         progress.advance()
         for size in sizes:
             progress.start(f"writing and searching {size:,} passages", 1)
             vectors = RandomVectors(dimension)
-            shards.append(finding.measure_shard(size, texts, questions, vectors, threads))
+            shards.append(shard_costs.measure_shard(size, texts, questions, vectors, threads))
             graphs.append(shards[-1].graph)
             progress.advance()
         progress.start(f"vectors of {OTHER_DIMENSION} values", 1)
-        graphs.append(finding.measure_graph(sizes[0], RandomVectors(OTHER_DIMENSION), threads))
+        graphs.append(shard_costs.measure_graph(sizes[0], RandomVectors(OTHER_DIMENSION), threads))
         progress.advance()
     typer.echo(_units(reads, [len(each.title) + len(each.text) for each in texts], shards, graphs))
 
 
 def _units(
-    reads: reading.ReadCosts,
+    reads: read_costs.ReadCosts,
     lengths: list[int],
-    shards: list[finding.MeasuredShard],
+    shards: list[shard_costs.MeasuredShard],
     graphs: list[GraphCost],
 ) -> str:
     costs: tuple[ShardCost, ...] = tuple(each.cost for each in shards)
     units = NodeUnits(
         read=reads.by_length,
         states=reads.states,
-        mean_tokens=round(reading.QUESTION_TOKENS + statistics.fmean(lengths), 1),
+        mean_tokens=round(read_costs.QUESTION_TOKENS + statistics.fmean(lengths), 1),
         spread=reads.spread,
         together=reads.together,
         graphs=tuple(graphs),

@@ -22,7 +22,7 @@ from winnow.content_node.merging.names import (
     partial_names,
 )
 from winnow.content_node.merging.policy import retry_after
-from winnow.content_node.states.dropping import are_complete, drop_states
+from winnow.content_node.states.removing import are_complete, drop_states
 from winnow.deadline import Clock
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.faultpoints import reach

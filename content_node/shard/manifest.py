@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from winnow.domain.partition import is_number
+from winnow.domain.partition import is_shard_number
 from winnow.domain.shard import INDEX_FILE, MAX_SHARDS, shard_name
 from winnow.errors import ArtefactError
 from winnow.files.checksummed_json import (
@@ -170,7 +170,9 @@ class ShardManifest(_StrictModel):
 
     @model_validator(mode="after")
     def _validate(self) -> Self:
-        can_be_half = self.format >= _FIRST_POSTINGS_FORMAT and is_number(self.shard, self.shards)
+        can_be_half = self.format >= _FIRST_POSTINGS_FORMAT and is_shard_number(
+            self.shard, self.shards
+        )
         if self.shard >= self.shards and not can_be_half:
             raise ValueError(
                 f"there is no shard {self.shard} of {self.shards}: shards count from 0"

@@ -10,9 +10,9 @@ import typer
 from rich.table import Table
 
 from winnow.cli.output import AsJson, console, print_json
-from winnow.content_node.snapshots.finding import open_snapshots, read_snapshots
 from winnow.content_node.snapshots.manifest import SnapshotShard
 from winnow.content_node.snapshots.restoring import restore_if_missing, restore_snapshot
+from winnow.content_node.snapshots.stored_snapshots import open_snapshots, read_snapshots
 from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.quoting import shown
 from winnow.settings.values import parse_directory_or_url

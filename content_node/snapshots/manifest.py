@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from winnow.content_node.shard.manifest import SHARD_FILE, FileEntry
-from winnow.domain.partition import Partition, is_number
+from winnow.domain.partition import Partition, is_shard_number
 from winnow.domain.shard import INDEX_FILE, MAX_SHARDS, shard_name
 from winnow.errors import ArtefactError
 from winnow.files.checksummed_json import (
@@ -69,7 +69,9 @@ class Snapshot(_StrictModel):
         strays = [path for path in self.files if path.split("/")[0] not in {*names, INDEX_FILE}]
         if strays:
             raise ValueError(f"{strays[0]} belongs to none of its shards")
-        if wrong := [each.shard for each in self.parts if not is_number(each.shard, self.shards)]:
+        if wrong := [
+            each.shard for each in self.parts if not is_shard_number(each.shard, self.shards)
+        ]:
             raise ValueError(f"there can be no shard {wrong[0]} of {self.shards}: the first is 0")
         if len(names) < len(self.parts):
             raise ValueError("it lists a shard twice")

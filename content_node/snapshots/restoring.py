@@ -17,7 +17,12 @@ from winnow.content_node.live.reading import LIVE, log_path
 from winnow.content_node.live.schema import get_state, put_state
 from winnow.content_node.merging.names import newest_first
 from winnow.content_node.shard.manifest import SHARD_FILE, read_shard_manifest, write_manifest
-from winnow.content_node.snapshots.finding import FILES, FoundSnapshot, find_snapshot, split_url
+from winnow.content_node.snapshots.stored_snapshots import (
+    FILES,
+    FoundSnapshot,
+    find_snapshot,
+    split_url,
+)
 from winnow.content_node.states.manifest import (
     STATES_FILE,
     read_states_manifest,

@@ -22,9 +22,9 @@ from winnow.content_node.snapshots.contents import (
     open_shard_files,
     warn_states_omitted,
 )
-from winnow.content_node.snapshots.finding import FILES, SNAPSHOTS, open_snapshots
 from winnow.content_node.snapshots.last_snapshot import write_last_snapshot
 from winnow.content_node.snapshots.manifest import Snapshot, SnapshotShard
+from winnow.content_node.snapshots.stored_snapshots import FILES, SNAPSHOTS, open_snapshots
 from winnow.domain.shard import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile

@@ -11,7 +11,7 @@ from pathlib import Path
 from winnow.content_node.merging.process import run_for_parent
 from winnow.content_node.merging.protocol import Merged
 from winnow.content_node.merging.states import carry_states
-from winnow.content_node.splitting.halving import write_half
+from winnow.content_node.splitting.write_half import write_half
 
 
 def run(arguments: list[str]) -> Merged:

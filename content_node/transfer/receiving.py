@@ -5,8 +5,8 @@ from pathlib import Path
 
 import structlog
 
+from winnow.content_node.disk_space import check_disk_space
 from winnow.content_node.live.custody import Custody, Role, write_custody
-from winnow.content_node.room import check_disk_space
 from winnow.content_node.transfer.remote import PeerCopy, PeerShard
 from winnow.errors import ArtefactError
 from winnow.storage.partial import restored_directory

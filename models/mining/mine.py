@@ -148,7 +148,7 @@ def nearest_rows(
     return np.concatenate(batches)
 
 
-def join_minings(
+def merge_mined(
     passages: Sequence[Passage],
     questions: Sequence[TrainingQuestion],
     more_passages: Sequence[Passage],

@@ -92,7 +92,7 @@ def load_questions(directory: Path, name: str) -> PackedQuestions:
     return PackedQuestions(**_load_arrays(directory / name, PackedQuestions))
 
 
-def write_figures(path: Path, figures: Mapping[str, Any]) -> None:
+def write_figures_json(path: Path, figures: Mapping[str, Any]) -> None:
     """Adds figures to a JSON file, and replaces figures of the same names."""
     before = json.loads(path.read_text()) if path.exists() else {}
     path.write_text(json.dumps({**before, **figures}, indent=1))

@@ -13,8 +13,8 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from models.network.architecture import Encoder
+from models.packed.encoding import body_states, mean_vectors
 from models.packed.mined import MinedQuestions
-from models.packed.running import body_states, mean_vectors
 from models.packed.tokens import PassageTokens, QuestionTokens
 from models.training.loop import autocast
 

@@ -9,12 +9,12 @@ from models.data import DEVELOPMENT
 from models.network.architecture import Encoder
 from models.network.late_interaction import LateInteraction
 from models.packed.arrays import CLOZE, TRAINING
+from models.packed.encoding import encode_questions
 from models.packed.late_training import CombinedScore
 from models.packed.loaded import LoadedPack
 from models.packed.mined import MinedQuestions
 from models.packed.mining import WEAK_SOURCES
-from models.packed.ordering import LateScores, RankedSet, fit_weights, gold_recall
-from models.packed.running import encode_questions
+from models.packed.recall import LateScores, RankedSet, fit_weights, gold_recall
 from models.packed.search import SearchDepth
 
 HELD_OUT = "held-out"

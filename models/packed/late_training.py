@@ -10,8 +10,8 @@ from transformers import BertModel
 
 from models.network.architecture import Reader
 from models.network.late_interaction import LateInteraction, max_similarities
+from models.packed.encoding import body_states, reader_logits
 from models.packed.mined import MinedQuestions
-from models.packed.running import body_states, reader_logits
 from models.packed.supervision import best_spans
 from models.packed.tokens import PassageTokens, QuestionTokens, Sequences
 from models.training.loop import autocast

@@ -18,7 +18,7 @@ from models.packed.arrays import (
     load_passages,
     load_questions,
 )
-from models.packed.running import encode_passages
+from models.packed.encoding import encode_passages
 from models.packed.search import Candidates, ExactIndex, SearchDepth, join_candidates
 from models.packed.tokens import PassageTokens, QuestionTokens
 

@@ -8,9 +8,9 @@ from torch import Tensor
 
 from models.network.architecture import Encoder, Reader
 from models.packed.arrays import CLOZE, TRAINING, UNKNOWN
+from models.packed.encoding import encode_questions
 from models.packed.loaded import LoadedPack
 from models.packed.mined import MinedQuestions
-from models.packed.running import encode_questions
 from models.packed.search import SearchDepth
 from models.packed.supervision import confirm_passages
 

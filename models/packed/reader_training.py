@@ -13,8 +13,8 @@ from torch import Tensor
 
 from models.network.architecture import Logits, Reader
 from models.network.split_reader import SplitReader, round_states
+from models.packed.encoding import reader_logits
 from models.packed.mined import MinedQuestions
-from models.packed.running import reader_logits
 from models.packed.tokens import READER_TITLE_TOKENS, PassageTokens, QuestionTokens, Sequences
 from models.training.loop import autocast
 from models.training.objective import (

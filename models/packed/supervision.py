@@ -11,7 +11,7 @@ from torch import Tensor
 
 from models.network.architecture import Reader
 from models.packed.arrays import MAX_ANSWER_TOKENS
-from models.packed.running import reader_logits
+from models.packed.encoding import reader_logits
 from models.packed.tokens import PassageTokens, QuestionTokens
 from models.training.loop import autocast
 

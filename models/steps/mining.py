@@ -11,8 +11,8 @@ from models.mining.mine import (
     exclude_questions,
     find_gold_passages,
     has_mined,
-    join_minings,
     load_mined,
+    merge_mined,
     mine_negatives,
     save_mined,
     split_held_out,
@@ -78,7 +78,7 @@ def load_training(
     """
     passages, questions = load_mined(directory)
     if CLOZES in passes:
-        passages, questions = join_minings(
+        passages, questions = merge_mined(
             passages, questions, *load_mined(workspace.cloze_questions)
         )
     training, _ = split_held_out(questions, passages)

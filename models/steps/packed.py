@@ -16,7 +16,7 @@ from torch import Tensor
 from models.network.architecture import Encoder, Reader, interpolate_weights
 from models.network.late_interaction import LateInteraction
 from models.packed import mining
-from models.packed.arrays import TRAINING, write_figures
+from models.packed.arrays import TRAINING, write_figures_json
 from models.packed.encoder_training import LargeBatchTask
 from models.packed.figures import encoder_figures, late_figures, ranked_sets
 from models.packed.late_training import CombinedScore, LateTask
@@ -96,7 +96,9 @@ class RetrievalTraining:
         mined.save(self._out.root / MINED)
         self._record("mined", {name: asdict(each) for name, each in yields.items()})
         training, held = mining.split_held_out(self._pack, mined)
-        self._attempt(lambda: self._train_late(SHIPPED, self._encoder, training, budget.late))
+        self._attempt(
+            lambda: self._train_late_interaction(SHIPPED, self._encoder, training, budget.late)
+        )
         self._attempt(lambda: self._measure(SHIPPED, self._encoder, vectors, held))
         if budget.encoder:
             self._attempt(lambda: self._train_and_measure_encoder(training, held, budget))
@@ -116,11 +118,11 @@ class RetrievalTraining:
         vectors = self._pack.encode(mean)
         self._attempt(lambda: self._measure(MEAN, mean, vectors, held))
         if budget.mean_late:
-            self._train_late(MEAN, mean, training, budget.mean_late)
+            self._train_late_interaction(MEAN, mean, training, budget.mean_late)
             self._attempt(lambda: self._measure(MEAN, mean, vectors, held))
         self._measure(TRAINED, latest, self._pack.encode(latest), held)
 
-    def _train_late(
+    def _train_late_interaction(
         self, name: str, encoder: Encoder, mined: MinedQuestions, seconds: float
     ) -> None:
         """Trains projections of all sizes in the same steps, and saves them."""
@@ -186,7 +188,7 @@ class RetrievalTraining:
             self._record(f"{name} late interaction", late)
 
     def _record(self, name: str, figures: object) -> None:
-        write_figures(self._out.root / FIGURES, {name: figures})
+        write_figures_json(self._out.root / FIGURES, {name: figures})
         self._report(f"{name}: written to {FIGURES}")
 
     def _attempt(self, stage: Callable[[], None]) -> None:

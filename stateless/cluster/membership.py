@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 
-from winnow.domain.partition import Partition, is_number
+from winnow.domain.partition import Partition, is_shard_number
 from winnow.domain.shard import MAX_FRONTS, MAX_SHARDS, ShardInfo
 from winnow.stateless.cluster.node import ReplicaAt, ReplicaInfos
 from winnow.stateless.cluster.partitioning import choose_partition, partition_of
@@ -187,7 +187,7 @@ def _mismatch(info: ShardInfo, encoding: FrontEncoding) -> str | None:
             f"front have {encoding.dimension}: build the index with the front's bundle"
         )
     # a loop over the shards must be short
-    if not (0 < info.shards <= MAX_SHARDS and is_number(info.shard, info.shards)):
+    if not (0 < info.shards <= MAX_SHARDS and is_shard_number(info.shard, info.shards)):
         return (
             f"{_describe(info)} is an invalid shard number: numbers start at 0, and an index has "
             f"at most {MAX_SHARDS:,} shards"

@@ -200,7 +200,7 @@ class RemoteSearcher:
             reply = await self._node.call(
                 self._stub.Search(request, timeout=timeout(deadline), metadata=_metadata(question))
             )
-        return convert.search_of_message(reply)
+        return convert.read_of_search_response(reply)
 
 
 def _retrieve_request(

@@ -9,7 +9,7 @@ from google.protobuf.message import DecodeError
 from prometheus_client import CollectorRegistry, Counter, generate_latest
 
 from bench.hostile import frames, payloads, requests
-from bench.hostile.attacks.half import send_half_messages
+from bench.hostile.attacks.half_sent import send_half_messages
 from bench.hostile.attacks.target import Target, run_paced
 from bench.hostile.criteria import (
     LABEL,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from models.data import DataDirectory, DataError, Passage
 from models.mining.cloze import Cloze, make_cloze
-from models.mining.mine import TrainingQuestion, join_minings, load_mined, save_mined
+from models.mining.mine import TrainingQuestion, load_mined, merge_mined, save_mined
 from models.steps import clozes
 from models.steps.clozes import CLOZES, mine_clozes, with_clozes
 from models.steps.mining import load_training
@@ -215,7 +215,7 @@ def test_cloze_questions_follow_the_real_ones_with_their_passages(
     real = TrainingQuestion(
         question="Who?", answer="Bo", answer_start=0, source="squad", positive=0, negatives=(1,)
     )
-    passages, questions = join_minings(
+    passages, questions = merge_mined(
         [Passage("A", "Bo."), Passage("B", "")], [real], every, clozed
     )
     assert questions[0] == real

@@ -16,6 +16,7 @@ from models.network.architecture import Encoder, Reader, load_body
 from models.network.late_interaction import max_similarities, round_tokens
 from models.network.split_reader import SplitReader, attend_fused, attend_plainly
 from models.packed.arrays import TRAINING, load_passages, load_questions
+from models.packed.encoding import encode_passages, reader_logits
 from models.packed.mined import MinedQuestions
 from models.packed.networks import (
     ENCODER,
@@ -27,10 +28,9 @@ from models.packed.networks import (
     load_split_reader,
     save_networks,
 )
-from models.packed.ordering import RankedSet, fit_weights, gold_recall
 from models.packed.packing import write_pack
 from models.packed.reader_training import split_logits
-from models.packed.running import encode_passages, reader_logits
+from models.packed.recall import RankedSet, fit_weights, gold_recall
 from models.packed.search import Candidates, ExactIndex, SearchDepth, WordMatrix
 from models.packed.supervision import best_spans, match_answers
 from models.packed.tokens import PassageTokens, QuestionTokens

@@ -19,7 +19,7 @@ from conftest import QUESTIONS
 from winnow import AsyncIndex, Index
 from winnow.client import Options, PassageFields, Reply
 from winnow.content_node.live.reading import LIVE
-from winnow.content_node.splitting.halving import write_half
+from winnow.content_node.splitting.write_half import write_half
 from winnow.domain.partition import halves_of
 from winnow.domain.shard import shard_name, shard_of
 from winnow.errors import (
@@ -145,7 +145,7 @@ def test_a_closed_index_says_so(indexes: dict[int, Path]) -> None:
 
 def test_closing_ends_the_calls_of_other_threads(indexes: dict[int, Path]) -> None:
     index = Index.open(indexes[2])
-    endless = index._index._opened()
+    endless = index._index._open_services()
     began = threading.Event()
 
     async def call(*_: object) -> None:
@@ -247,7 +247,7 @@ async def test_many_questions_at_once_get_the_answers_that_one_gets(
 
 async def test_a_cancelled_question_leaves_the_index_usable(indexes: dict[int, Path]) -> None:
     async with AsyncIndex.open(indexes[2]) as index:
-        began = begins(index._opened(), "call")
+        began = begins(index._open_services(), "call")
         asking = asyncio.create_task(index.ask(QUESTIONS[0][0], max_loss=0, timeout=LONG))
         await asyncio.wait_for(began.acquire(), 60)
         asking.cancel()
@@ -258,7 +258,7 @@ async def test_a_cancelled_question_leaves_the_index_usable(indexes: dict[int, P
 
 async def test_calls_that_run_when_an_index_is_closed_say_so(indexes: dict[int, Path]) -> None:
     async with AsyncIndex.open(indexes[2]) as index:
-        began = begins(index._opened(), "call")
+        began = begins(index._open_services(), "call")
         few: Options = {"fresh": True, "passages_to_read": 1}  # little enough to be admitted
         asking = [
             asyncio.create_task(index.ask(each, **few, timeout=LONG)) for each, _ in QUESTIONS
@@ -275,7 +275,9 @@ async def test_a_cancelled_closing_still_releases_the_directory(directory: Path)
     index = AsyncIndex.open(directory, writable=True)
     await index.__aenter__()
     await index.put(WON)
-    shards_closing = [begins(shard._write_path, "close") for shard in index._opened()._shards]
+    shards_closing = [
+        begins(shard._write_path, "close") for shard in index._open_services()._shards
+    ]
     closing = asyncio.create_task(index.__aexit__())
     for begun in reversed(shards_closing):
         await asyncio.wait_for(begun.acquire(), 60)

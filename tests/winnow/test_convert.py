@@ -45,7 +45,9 @@ readings = st.builds(
 def test_readings_survive_the_journey(found: list[Reading]) -> None:
     read = Read(tuple(found), ShardTimings())
     assert shard.read_of_message(shard.read_to_message(read)).readings == read.readings
-    assert shard.search_of_message(shard.search_to_message(read)).readings == read.readings
+    assert (
+        shard.read_of_search_response(shard.read_to_search_response(read)).readings == read.readings
+    )
 
 
 def test_what_a_node_says_of_its_time_survives_the_journey() -> None:
@@ -62,7 +64,7 @@ def test_what_a_node_says_of_its_time_survives_the_journey() -> None:
     )
     spent = ShardTimings(retrieve=0.125)
     read = Read((reading,), spent, retrieved=Interval(0.0625, 0.125), passages=0)
-    back = shard.search_of_message(shard.search_to_message(read))
+    back = shard.read_of_search_response(shard.read_to_search_response(read))
     assert (back.retrieved, back.readings[0].span) == (read.retrieved, reading.span)
     assert back.passages == 0
     retrieved = Retrieved((), (), spent, retrieved=Interval(0.0625, 0.125), passages=41)
@@ -71,7 +73,7 @@ def test_what_a_node_says_of_its_time_survives_the_journey() -> None:
 
 def test_the_log_that_a_reply_counts_in_survives_the_journey() -> None:
     read = Read((), ShardTimings(), sequence=7, log_id="log")
-    assert shard.search_of_message(shard.search_to_message(read)) == read
+    assert shard.read_of_search_response(shard.read_to_search_response(read)) == read
     retrieved = Retrieved((), (), ShardTimings(), sequence=7, log_id="log")
     assert shard.retrieved_of_message(shard.retrieved_to_message(retrieved)) == retrieved
 

@@ -10,7 +10,7 @@ from winnow.domain.partition import (
     ancestors_of,
     halves_of,
     holds,
-    is_number,
+    is_shard_number,
     parent_of,
     root_of,
 )
@@ -97,4 +97,4 @@ def test_a_shard_can_be_split_a_limited_number_of_times() -> None:
         partition = partition.split(max(partition))
     with pytest.raises(ValueError, match="no shard"):
         partition.split(max(partition))
-    assert is_number(max(partition), 3)
+    assert is_shard_number(max(partition), 3)

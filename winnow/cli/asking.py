@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from winnow.cli.questions import LabelledQuestion
-from winnow.client.aio import AsyncCalls
+from winnow.client.aio import AsyncClientApi
 from winnow.client.calls import Call
 from winnow.convert import answer as convert
 from winnow.errors import WinnowError
@@ -42,7 +42,7 @@ class QuestionTarget(Protocol):
 class IndexTarget:
     """Sends questions to an index in this process."""
 
-    def __init__(self, index: AsyncCalls) -> None:
+    def __init__(self, index: AsyncClientApi) -> None:
         self._index = index
 
     async def ask(

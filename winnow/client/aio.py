@@ -73,7 +73,7 @@ class AsyncConnection:
         await self.close()
 
 
-class AsyncCalls(ABC):
+class AsyncClientApi(ABC):
     """The asyncio methods that ask, predict and write.
 
     A subclass runs them on front nodes, or on an index in its process.
@@ -131,7 +131,7 @@ class AsyncCalls(ABC):
         """Runs a call, and returns its result. Raises WinnowError if the call fails."""
 
 
-class AsyncClient(AsyncConnection, AsyncCalls):
+class AsyncClient(AsyncConnection, AsyncClientApi):
     """An asyncio `Client`: asks questions, applies heads, and writes passages."""
 
     async def wait_ready(self, timeout: float = 60.0) -> None:

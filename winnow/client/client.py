@@ -32,7 +32,7 @@ CHECK_TIMEOUT = 1.0
 Result = TypeVar("Result")
 
 
-class Calls(ABC):
+class ClientApi(ABC):
     """The blocking methods that ask, predict and write.
 
     A subclass runs them on front nodes, or on an index in its process.
@@ -149,7 +149,7 @@ class Calls(ABC):
         """Runs a call, and returns its result. Raises WinnowError if the call fails."""
 
 
-class Client(Calls):
+class Client(ClientApi):
     """A client of one front node or several. Threads may share a client.
 
     The client connects at the first call, and again after a lost connection. `with` closes it.

@@ -186,7 +186,7 @@ def read_of_message(message: shard_pb2.ReadResponse) -> Read:
     return Read(tuple(map(_reading_of_message, message.readings)), timings, message.unread)
 
 
-def search_to_message(read: Read) -> shard_pb2.SearchResponse:
+def read_to_search_response(read: Read) -> shard_pb2.SearchResponse:
     return shard_pb2.SearchResponse(
         readings=map(_reading_to_message, read.readings),
         **milliseconds(read.timings, "queue", "retrieve", "read"),
@@ -198,7 +198,7 @@ def search_to_message(read: Read) -> shard_pb2.SearchResponse:
     )
 
 
-def search_of_message(message: shard_pb2.SearchResponse) -> Read:
+def read_of_search_response(message: shard_pb2.SearchResponse) -> Read:
     timings = ShardTimings(message.queue_ms / 1e3, message.retrieve_ms / 1e3, message.read_ms / 1e3)
     return Read(
         tuple(map(_reading_of_message, message.readings)),

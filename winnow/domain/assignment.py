@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from winnow.domain.partition import MAX_SPLITS, Partition, halves_of, is_number
+from winnow.domain.partition import MAX_SPLITS, Partition, halves_of, is_shard_number
 from winnow.domain.shard import MAX_SHARDS
 from winnow.errors import InvalidRequestError, Violation
 
@@ -114,7 +114,7 @@ class Assignment:
         if names is None:
             raise self._unknown(shard)
         halves = dict.fromkeys(halves_of(shard, self.shards), names)
-        if not is_number(max(halves), self.shards) or len(self.holders) == MAX_SHARDS:
+        if not is_shard_number(max(halves), self.shards) or len(self.holders) == MAX_SHARDS:
             raise _invalid(
                 "shard",
                 f"shard {shard} cannot be split: a shard can be split at most {MAX_SPLITS} times, "

@@ -30,7 +30,7 @@ class Partition:
         if len(self._known) < len(shards):
             raise ValueError("it names a shard twice")
         for shard in self.shards:
-            if not is_number(shard, built):
+            if not is_shard_number(shard, built):
                 raise ValueError(f"there can be no shard {shard} of an index built with {built}")
             for parent in ancestors_of(shard, built):
                 if parent in self._known:
@@ -82,7 +82,7 @@ class Partition:
         Returns the shard itself if it exists, its parts if it was split, or the shard that contains
         it if that is not split yet. Empty if no shard can have this number.
         """
-        if not is_number(shard, self.built):
+        if not is_shard_number(shard, self.built):
             return []
         line = (shard, *ancestors_of(shard, self.built))
         if own := [each for each in line if each in self._known]:
@@ -123,7 +123,7 @@ def depth_of(shard: int, built: int) -> int:
     return sum(1 for _ in ancestors_of(shard, built))
 
 
-def is_number(shard: int, built: int) -> bool:
+def is_shard_number(shard: int, built: int) -> bool:
     """Whether an index that was built with `built` shards can have a shard with this number."""
     return shard >= 0 and shard < built * (2 ** (MAX_SPLITS + 1) - 1)
 

@@ -135,7 +135,7 @@ def shard_name(shard: int, shards: int) -> str:
     return f"shard-{shard:05d}-of-{shards:05d}"
 
 
-def number_of(name: str) -> int | None:
+def shard_number_of(name: str) -> int | None:
     """The inverse of `shard_name`: the shard's number; None for other names."""
     digits = name.removeprefix("shard-").partition("-of-")[::2]
     if not all(each.isascii() and each.isdecimal() for each in digits):

@@ -102,7 +102,7 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
             request.max_answer_tokens,
             self._deadline(context),
         )
-        return convert.search_to_message(read)
+        return convert.read_to_search_response(read)
 
     def _searcher(self, request: Any) -> Searcher:
         return self._node.searcher(optional(request, "shard"))

@@ -9,7 +9,7 @@ from bench.hostile.attacks.calls import (
     send_random_questions,
     send_random_shard_calls,
 )
-from bench.hostile.attacks.half import send_half_messages
+from bench.hostile.attacks.half_sent import send_half_messages
 from bench.hostile.attacks.sockets import hold_idle_connections
 from bench.hostile.attacks.target import Target
 

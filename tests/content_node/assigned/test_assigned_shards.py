@@ -11,7 +11,7 @@ from awaited import AwaitedCount
 
 from winnow.bundle import Bundle
 from winnow.content_node.live.custody import Custody, read_custody
-from winnow.content_node.pulling import LoggedProgress
+from winnow.content_node.pull_shard import LoggedProgress
 from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.deadline import Deadline
 from winnow.domain.shard import shard_name, shard_of

@@ -12,8 +12,8 @@ from live_writes import put
 import winnow.content_node.indexing.engine
 from winnow.bundle import Bundle
 from winnow.content_node.indexing.builder import build_index
-from winnow.content_node.indexing.intake import BadRowsError
 from winnow.content_node.indexing.plan import BuildPlan
+from winnow.content_node.indexing.stage_source import BadRowsError
 from winnow.content_node.indexing.verify import verify_index
 from winnow.content_node.live.state import LiveState
 from winnow.content_node.shard import open_shard, view_of

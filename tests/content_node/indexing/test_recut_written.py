@@ -21,7 +21,7 @@ from winnow.content_node.live.opening import open_log
 from winnow.content_node.live.reading import log_path
 from winnow.content_node.live.state import LiveState
 from winnow.content_node.shard import open_shard
-from winnow.content_node.splitting.halving import write_half
+from winnow.content_node.splitting.write_half import write_half
 from winnow.domain.partition import halves_of, holds
 from winnow.domain.shard import shard_name
 from winnow.domain.write import Outcome

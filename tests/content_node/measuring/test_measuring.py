@@ -8,8 +8,8 @@ from whole_bundle import WHOLE
 
 from winnow.bundle import Bundle, load_bundle
 from winnow.cli.commands import build_app
-from winnow.content_node.measuring import reading
-from winnow.content_node.measuring.finding import measure_graph, measure_shard
+from winnow.content_node.measuring import read_costs
+from winnow.content_node.measuring.shard_costs import measure_graph, measure_shard
 from winnow.content_node.measuring.synthetic import RandomVectors
 from winnow.domain.passage import Passage
 from winnow.domain.write import Put
@@ -64,19 +64,21 @@ def _timed(monkeypatch: pytest.MonkeyPatch) -> None:
         work()
         return [1.0]
 
-    monkeypatch.setattr(reading, "time_runs", milliseconds_of_one)
-    monkeypatch.setattr(reading, "parallel_run_ms", lambda work, *_: milliseconds_of_one(work)[0])
+    monkeypatch.setattr(read_costs, "time_runs", milliseconds_of_one)
+    monkeypatch.setattr(
+        read_costs, "parallel_run_ms", lambda work, *_: milliseconds_of_one(work)[0]
+    )
 
 
 @pytest.mark.usefixtures("_timed")
 def test_reads_are_measured_with_states_and_without_where_the_reader_has_some(
     bundle: Bundle,
 ) -> None:
-    found = reading.measure_reads(bundle, threads=1, repetitions=1)
+    found = read_costs.measure_reads(bundle, threads=1, repetitions=1)
     assert found.states is not None
     assert [each.tokens for each in found.states.read] == [each.tokens for each in found.by_length]
     assert found.states.bytes_a_token == 4 + 384
-    assert reading.measure_reads(load_bundle(WHOLE), threads=1, repetitions=1).states is None
+    assert read_costs.measure_reads(load_bundle(WHOLE), threads=1, repetitions=1).states is None
 
 
 def test_the_command_is_listed_with_the_other_commands_of_an_index() -> None:

@@ -16,8 +16,8 @@ from winnow.content_node.merging.protocol import Merged
 from winnow.content_node.merging.states import write_carried_states
 from winnow.content_node.merging.tidying import remove_obsolete
 from winnow.content_node.shard import open_shard
-from winnow.content_node.states.dropping import are_complete
 from winnow.content_node.states.manifest import DATA, FILES, STATES_FILE
+from winnow.content_node.states.removing import are_complete
 from winnow.content_node.states.reusable_states import open_reusable_states
 from winnow.content_node.states.writing import LOCK, StatesWriter
 from winnow.files.lock import locked

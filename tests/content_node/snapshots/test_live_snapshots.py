@@ -26,7 +26,7 @@ from winnow.content_node.snapshots.last_snapshot import SnapshotMetrics
 from winnow.content_node.snapshots.manifest import SnapshotShard
 from winnow.content_node.snapshots.restoring import restore_snapshot
 from winnow.content_node.snapshots.taking import take_snapshot
-from winnow.content_node.splitting.halving import write_half
+from winnow.content_node.splitting.write_half import write_half
 from winnow.domain.partition import halves_of
 from winnow.domain.shard import shard_name
 from winnow.errors import ArtefactError, UnavailableError

@@ -12,7 +12,9 @@ import pytest
 from conftest import Recorder
 
 from winnow.content_node.indexing.verify import verify_index
-from winnow.content_node.snapshots.finding import (
+from winnow.content_node.snapshots.manifest import Snapshot
+from winnow.content_node.snapshots.restoring import restore_snapshot
+from winnow.content_node.snapshots.stored_snapshots import (
     FILES,
     SNAPSHOTS,
     open_snapshots,
@@ -20,8 +22,6 @@ from winnow.content_node.snapshots.finding import (
     snapshot_names,
     split_url,
 )
-from winnow.content_node.snapshots.manifest import Snapshot
-from winnow.content_node.snapshots.restoring import restore_snapshot
 from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.domain.shard import shard_name
 from winnow.errors import ArtefactError, NotFoundError, UnavailableError
@@ -292,7 +292,7 @@ def test_a_full_disk_is_one_line_and_the_same_restore_goes_on(
     target = tmp_path / "restored"
     with monkeypatch.context() as patched:
         patched.setattr(
-            "winnow.content_node.snapshots.finding.open_snapshots",
+            "winnow.content_node.snapshots.stored_snapshots.open_snapshots",
             lambda url: Breaking(Path(url), "snapshots"),
         )
         with pytest.raises(

@@ -17,8 +17,8 @@ from moving_shards import merged, opened, store
 from winnow.content_node.live.custody import Custody, Role
 from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.splitting import parent as splitting
-from winnow.content_node.splitting.halving import write_half
 from winnow.content_node.splitting.parent import LocalParent, follow_parent
+from winnow.content_node.splitting.write_half import write_half
 from winnow.content_node.transfer.batches import next_batch
 from winnow.content_node.transfer.following import Handover, LogBatch
 from winnow.deadline import Deadline

@@ -20,8 +20,8 @@ from winnow.content_node.live.custody import Custody, Role
 from winnow.content_node.live.reading import log_path, read_writes
 from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.shard.changes import Change
-from winnow.content_node.splitting.halving import write_half
 from winnow.content_node.splitting.parent import follow_parent
+from winnow.content_node.splitting.write_half import write_half
 from winnow.deadline import Deadline
 from winnow.domain.partition import holds
 from winnow.domain.shard import ShardInfo

@@ -14,7 +14,7 @@ from fake_journal import FakeJournal
 from winnow.bundle import Bundle
 from winnow.content_node.journal import composing
 from winnow.content_node.live.custody import CUSTODY_FILE, Custody, read_custody
-from winnow.content_node.splitting.halving import write_half
+from winnow.content_node.splitting.write_half import write_half
 from winnow.deadline import Deadline
 from winnow.domain.partition import halves_of, holds
 from winnow.domain.shard import NodeReport, shard_name

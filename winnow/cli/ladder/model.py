@@ -19,7 +19,7 @@ _CLS, _SEP = 101, 102
 States = NDArray[np.float16]
 
 
-class StepModel:
+class LadderStepModel:
     """The encoder, heads and cache of a step."""
 
     def __init__(self, directory: Path, step: LadderStep, entries: int = 0) -> None:

@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from winnow.cli.ladder.model import StepModel
+from winnow.cli.ladder.model import LadderStepModel
 from winnow.cli.ladder.steps import LadderStep
 from winnow.cli.ladder.texts import Ids
 from winnow.errors import UnavailableError, WinnowError
@@ -121,9 +121,9 @@ def _run_worker(connection: Connection, directory: Path) -> None:
                 connection.send(error)
 
 
-def _prepare(directory: Path, job: WorkerJob) -> StepModel:
+def _prepare(directory: Path, job: WorkerJob) -> LadderStepModel:
     """Loads and warms up the model of a job, and fills its cache."""
-    model = StepModel(directory, job.step, job.entries)
+    model = LadderStepModel(directory, job.step, job.entries)
     for ids in itertools.islice(job.texts, _WARM_UP):
         model.predict(ids)
     for ids in job.cached:
@@ -132,7 +132,7 @@ def _prepare(directory: Path, job: WorkerJob) -> StepModel:
     return model
 
 
-def _time_requests(model: StepModel, job: WorkerJob) -> WorkerResult:
+def _time_requests(model: LadderStepModel, job: WorkerJob) -> WorkerResult:
     """Runs and times the requests one after the other until the time is over, at least one."""
     latencies: list[float] = []
     started = now = time.perf_counter()

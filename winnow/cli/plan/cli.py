@@ -13,8 +13,8 @@ from winnow.cli.plan.planning import (
     PlanRequest,
     explain_nodes,
     fastest_plan,
+    smallest_plan,
 )
-from winnow.cli.plan.planning import plan as plan_cluster
 from winnow.cli.quantities import parse_bytes, parse_count, parse_milliseconds
 from winnow.errors import WinnowError
 from winnow.quoting import many
@@ -123,7 +123,7 @@ def plan(
 
 def _plan(units: UnitCosts, request: PlanRequest) -> ClusterPlan:
     try:
-        if planned := plan_cluster(units, request):
+        if planned := smallest_plan(units, request):
             return planned
         best = fastest_plan(units, request)
     except ValueError as error:

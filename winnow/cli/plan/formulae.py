@@ -70,7 +70,7 @@ def disk_bytes_each(units: UnitCosts, dimension: int) -> float:
     return _graph_bytes_each(units, dimension) + shard.disk_bytes_each + vector
 
 
-def states_bytes_each(units: UnitCosts, tokens: float) -> float:
+def states_bytes_per_passage(units: UnitCosts, tokens: float) -> float:
     """Disk space of each passage's precomputed states; `tokens` are of passage and question."""
     return _states(units).bytes_a_token * (tokens - QUESTION)
 

@@ -144,7 +144,7 @@ def _node_ms(units: UnitCosts, costs: QuestionCosts) -> float:
 
 
 def _disk_bytes_each(units: UnitCosts, request: PlanRequest) -> float:
-    states = formulae.states_bytes_each(units, request.tokens) if request.states else 0.0
+    states = formulae.states_bytes_per_passage(units, request.tokens) if request.states else 0.0
     return formulae.disk_bytes_each(units, request.dimension) + states
 
 

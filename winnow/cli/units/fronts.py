@@ -76,7 +76,7 @@ def measure_fronts(
         progress.advance()
     added_ms = many_reads - one_read.get(_SHARDS_WITH_READS, many_reads)
     read_ms = max(added_ms / (reading_shards(_READS, _SHARDS_WITH_READS) - 1), 0.0)
-    return fit_front_units(one_read, read_ms)
+    return fit_front_costs(one_read, read_ms)
 
 
 def write_passages(path: Path) -> None:
@@ -175,7 +175,7 @@ async def _loop_ms(address: str, pid: int, questions: Sequence[str], passages: i
     return max(times.cpu[0] - times.encode, 0.01)
 
 
-def fit_front_units(one_read: Mapping[int, float], read_ms: float) -> FrontUnits:
+def fit_front_costs(one_read: Mapping[int, float], read_ms: float) -> FrontUnits:
     """Fits the costs of a front node.
 
     Args:

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from winnow.cli.commands import build_app
 from winnow.cli.ladder import making, texts
 from winnow.cli.ladder.cli import _show, plot
-from winnow.cli.ladder.model import StepModel
+from winnow.cli.ladder.model import LadderStepModel
 from winnow.cli.ladder.run import LadderPlan, measure_steps, step_results
 from winnow.cli.ladder.steps import STEPS, EncoderShape, LadderStep, Precision
 from winnow.cli.ladder.worker import WorkerResult
@@ -63,12 +63,12 @@ def test_without_the_package_that_makes_models_its_extra_is_named(
 
 def test_padding_is_masked_and_changes_no_value(place: Path) -> None:
     ids = (2000, 3000, 4000, 5000)
-    plain, padded = StepModel(place, PLAIN), StepModel(place, PADDED)
+    plain, padded = LadderStepModel(place, PLAIN), LadderStepModel(place, PADDED)
     np.testing.assert_allclose(plain.states(ids), padded.states(ids), atol=1e-3)
 
 
 def test_heads_share_one_encoding_and_a_known_text_has_none(place: Path) -> None:
-    model, other = StepModel(place, CACHED, entries=1), StepModel(place, HEADS)
+    model, other = LadderStepModel(place, CACHED, entries=1), LadderStepModel(place, HEADS)
     assert model.predict((7, 8)) == model.predict((7, 8)) == other.predict((7, 8))
     assert len(other.predict((7, 8))) == 3
     assert (model.hits, other.hits) == (1, 0)

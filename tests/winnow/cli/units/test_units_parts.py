@@ -11,7 +11,7 @@ from units_made import units
 from winnow.cli.commands import build_app
 from winnow.cli.plan.formulae import reading_shards
 from winnow.cli.units.fake_nodes import RecordedReplies, fake_shards
-from winnow.cli.units.fronts import fit_front_units, write_passages
+from winnow.cli.units.fronts import fit_front_costs, write_passages
 from winnow.cli.units.measuring import processor_name
 from winnow.cli.units.report import tables
 from winnow.v1 import shard_pb2, shard_pb2_grpc
@@ -27,7 +27,7 @@ SAID = RecordedReplies(
 
 def test_measured_times_are_split_into_their_parts() -> None:
     spent = {n: 2.0 + 0.3 * n + 0.001 * n**2 + 0.5 for n in (1, 8, 32, 128)}
-    found = fit_front_units(spent, 0.5)
+    found = fit_front_costs(spent, 0.5)
     assert found.question_ms == pytest.approx(2.0)
     assert found.shard_ms == pytest.approx(0.3)
     assert found.pair_us == pytest.approx(1.0)
@@ -35,7 +35,7 @@ def test_measured_times_are_split_into_their_parts() -> None:
 
 
 def test_nothing_costs_less_than_nothing() -> None:
-    found = fit_front_units({1: 3.0, 8: 3.0, 32: 3.4, 128: 4.0}, 0.1)
+    found = fit_front_costs({1: 3.0, 8: 3.0, 32: 3.4, 128: 4.0}, 0.1)
     assert min(found.question_ms, found.shard_ms, found.pair_us) >= 0
 
 

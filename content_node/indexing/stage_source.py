@@ -6,7 +6,7 @@ from itertools import islice
 
 from winnow.bundle import Bundle
 from winnow.content_node.indexing.plan import BuildListener, BuildPlan
-from winnow.content_node.indexing.recut import is_index, replay_unmerged, verified_shards
+from winnow.content_node.indexing.source_index import is_index, replay_unmerged, verified_shards
 from winnow.content_node.indexing.staging import Staging
 from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.shard.manifest import read_index_manifest

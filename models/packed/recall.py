@@ -9,7 +9,7 @@ from transformers import BertModel
 
 from models.measuring.fitting import minimise
 from models.network.late_interaction import LateInteraction, max_similarities, round_tokens
-from models.packed.running import body_states, length_batches
+from models.packed.encoding import body_states, length_batches
 from models.packed.search import Candidates
 from models.packed.tokens import PassageTokens, QuestionTokens
 from models.training.loop import autocast

@@ -8,9 +8,9 @@ from pathlib import Path
 import structlog
 
 from winnow.content_node.daemon_work import DaemonWork
+from winnow.content_node.disk_space import check_disk_space
 from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.merging.child import WritingChild
-from winnow.content_node.room import check_disk_space
 from winnow.errors import ArtefactError
 from winnow.storage.partial import restored_directory
 
