@@ -30,7 +30,7 @@ false, an empty text, an empty list.
 """
 _INNER = """# Between the nodes
 
-Front nodes call these services. They have the version of their callers and may change.
+Front nodes and content nodes call these services. They may change in every version.
 """
 _NOT_FOR_USERS = "users do not"
 _STATUS = re.compile(r" {2,}([A-Z_]+) {2,}(.*)")

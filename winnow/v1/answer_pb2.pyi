@@ -58,7 +58,7 @@ class _RetrieverEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     RETRIEVER_SPARSE: _Retriever.ValueType  # 2
     """By the question's words (BM25), over all passages."""
     RETRIEVER_HYBRID: _Retriever.ValueType  # 3
-    """By both: the nearest passages and the best by words are ranked together."""
+    """By vectors and words: the nearest passages and the best by words are ranked together."""
 
 class Retriever(_Retriever, metaclass=_RetrieverEnumTypeWrapper):
     """How passages are found."""
@@ -70,7 +70,7 @@ RETRIEVER_DENSE: Retriever.ValueType  # 1
 RETRIEVER_SPARSE: Retriever.ValueType  # 2
 """By the question's words (BM25), over all passages."""
 RETRIEVER_HYBRID: Retriever.ValueType  # 3
-"""By both: the nearest passages and the best by words are ranked together."""
+"""By vectors and words: the nearest passages and the best by words are ranked together."""
 Global___Retriever: typing_extensions.TypeAlias = Retriever
 
 class _PartialResults:
@@ -131,22 +131,22 @@ class AnswerRequest(google.protobuf.message.Message):
     read_scope: Global___ReadScope.ValueType
     retriever: Global___Retriever.ValueType
     max_answer_tokens: builtins.int
-    """Longest answer in tokens of the reader, 1 to 64."""
+    """Maximum length of an answer, in tokens of the reader: 1 to 64."""
     max_loss: builtins.float
     """Accuracy budget for early stopping, in points of exact match (0 to 100). 0 disables it. A value above 0
-    needs READ_SCOPE_GLOBAL and RETRIEVER_HYBRID, else it is an INVALID_ARGUMENT. With other scopes and
-    retrievers the server's default does not apply.
+    needs READ_SCOPE_GLOBAL and RETRIEVER_HYBRID; otherwise it is an INVALID_ARGUMENT. The server's default
+    does not apply to other scopes and retrievers.
     """
     partial_results: Global___PartialResults.ValueType
     min_coverage: builtins.float
-    """Share of the shards to wait for until the deadline, 0 to 1. Once that share has answered, the other
-    shards get only a part of the remaining time.
+    """Share of the shards that the front node waits for until the deadline, 0 to 1. Once this share has
+    answered, the other shards get only a part of the remaining time.
     """
     min_wait_factor: builtins.float
-    """Share of the remaining time to wait if one shard is missing, 0 to 1."""
+    """Share of the remaining time that the front node waits if one shard is missing, 0 to 1."""
     max_wait_factor: builtins.float
-    """Share of the remaining time to wait if as many shards are missing as min_coverage allows. The
-    range is min_wait_factor to 1.
+    """Share of the remaining time that it waits if as many shards are missing as min_coverage allows:
+    min_wait_factor to 1.
     """
     fresh: builtins.bool
     """Whether to read passages even if the answer is cached. Benchmarks set it."""
@@ -258,15 +258,15 @@ class AnswerResponse(google.protobuf.message.Message):
     passages_asked: builtins.int
     """Passages that the request asked to read, summed over shards."""
     passages_granted: builtins.int
-    """Passages that the front node allowed to be read. Under load it allows fewer."""
+    """Passages that the front node allowed to read. Under load it allows fewer than passages_asked."""
     cached: builtins.bool
-    """Whether the answer came from the cache, or from an equal question in flight. If so, passages_read is 0
+    """Whether the answer came from the cache, or from an equal question at the same time. If so, passages_read is 0
     and only tokenise_ms and total_ms of the timings are set.
     """
     passages_needed: builtins.int
-    """Passages that had to be read for the answers, without speculative reads. A cached answer reports
-    the number of its first reading. With READ_SCOPE_GLOBAL neither idle readers nor the number of
-    shards change it.
+    """Passages that the answers needed, without speculative reads. For a cached answer, it is the number
+    from when the passages were read. With READ_SCOPE_GLOBAL the number does not depend on idle readers
+    or on the number of shards.
     """
     max_loss: builtins.float
     """Accuracy budget that was used for early stopping: the request's max_loss or the server's default.
@@ -342,9 +342,9 @@ class Answer(google.protobuf.message.Message):
     text: builtins.str
     """Exactly passage.text[start:end]."""
     start: builtins.int
-    """First character of the answer, in Unicode code points."""
+    """Offset of the answer's first character, in Unicode code points."""
     end: builtins.int
-    """One past the last character of the answer."""
+    """Offset after the answer's last character, in Unicode code points."""
     score: builtins.float
     """Score of the answer. Higher is better. Scores of shards with the same bundle are comparable."""
     relevance: builtins.float
@@ -407,7 +407,7 @@ class Passage(google.protobuf.message.Message):
     text: builtins.str
     @property
     def metadata(self) -> google.protobuf.struct_pb2.Struct:
-        """Metadata as it was indexed. Absent if the passage has none. Integers beyond 2^53 lose digits."""
+        """Metadata that was indexed with the passage. Absent if the passage has none. Integers beyond 2^53 lose digits."""
 
     def __init__(
         self,
@@ -478,31 +478,33 @@ class ShardCoverage(google.protobuf.message.Message):
         STATUS_UNSPECIFIED: ShardCoverage._Status.ValueType  # 0
         STATUS_SEARCHED: ShardCoverage._Status.ValueType  # 1
         STATUS_TIMEOUT: ShardCoverage._Status.ValueType  # 2
-        """The shard was late, with all or some of its passages."""
+        """The shard was late. Some of its passages may have been read in time."""
         STATUS_UNAVAILABLE: ShardCoverage._Status.ValueType  # 3
         """No replica of the shard could be reached."""
         STATUS_OVERLOADED: ShardCoverage._Status.ValueType  # 4
         """Every replica of the shard was overloaded."""
         STATUS_FAILED: ShardCoverage._Status.ValueType  # 5
+        """The shard failed for another reason."""
         STATUS_NOT_LOADED: ShardCoverage._Status.ValueType  # 6
         """The nodes of the shard run, but could not load it."""
         STATUS_ADAPTIVE: ShardCoverage._Status.ValueType  # 7
-        """The shard was given up before the deadline, because min_coverage was reached."""
+        """The front node stopped waiting for the shard before the deadline, because min_coverage was reached."""
 
     class Status(_Status, metaclass=_StatusEnumTypeWrapper): ...
     STATUS_UNSPECIFIED: ShardCoverage.Status.ValueType  # 0
     STATUS_SEARCHED: ShardCoverage.Status.ValueType  # 1
     STATUS_TIMEOUT: ShardCoverage.Status.ValueType  # 2
-    """The shard was late, with all or some of its passages."""
+    """The shard was late. Some of its passages may have been read in time."""
     STATUS_UNAVAILABLE: ShardCoverage.Status.ValueType  # 3
     """No replica of the shard could be reached."""
     STATUS_OVERLOADED: ShardCoverage.Status.ValueType  # 4
     """Every replica of the shard was overloaded."""
     STATUS_FAILED: ShardCoverage.Status.ValueType  # 5
+    """The shard failed for another reason."""
     STATUS_NOT_LOADED: ShardCoverage.Status.ValueType  # 6
     """The nodes of the shard run, but could not load it."""
     STATUS_ADAPTIVE: ShardCoverage.Status.ValueType  # 7
-    """The shard was given up before the deadline, because min_coverage was reached."""
+    """The front node stopped waiting for the shard before the deadline, because min_coverage was reached."""
 
     SHARD_FIELD_NUMBER: builtins.int
     PASSAGES_FIELD_NUMBER: builtins.int
@@ -517,8 +519,8 @@ class ShardCoverage(google.protobuf.message.Message):
     node's log, except for callers whose key has the scope admin.
     """
     sequence: builtins.int
-    """Last write that the search saw. 0 if the shard was never written to. Unset if the shard failed before
-    it reported one, or if it was restored from a snapshot and now follows another log.
+    """Sequence number of the last write that the search saw. 0 if the shard was never written to. Unset if the
+    shard failed before it reported a write, or if it was restored from a snapshot and now follows another log.
     """
     def __init__(
         self,
@@ -566,9 +568,9 @@ class Timings(google.protobuf.message.Message):
     encode_ms: builtins.float
     """0 if the encoding was cached."""
     retrieve_ms: builtins.float
-    """From the first retrieval sent to the last one received."""
+    """From the sending of the first retrieval to the last reply."""
     read_ms: builtins.float
-    """From the first read sent to the last one received. With READ_SCOPE_PER_SHARD it includes
+    """From the sending of the first read to the last reply. With READ_SCOPE_PER_SHARD it includes
     retrieval.
     """
     merge_ms: builtins.float
@@ -707,7 +709,7 @@ class ShardCall(google.protobuf.message.Message):
     """Duration of the retrieval. 0 if the call did not retrieve."""
     @property
     def reads(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ReadTiming]:
-        """The passages that the content node read for this call."""
+        """The passages that the content node read in this call."""
 
     def __init__(
         self,
@@ -738,7 +740,7 @@ class ReadTiming(google.protobuf.message.Message):
     MS_FIELD_NUMBER: builtins.int
     passage_id: builtins.str
     start_ms: builtins.float
-    """When the content node began to read it."""
+    """When the content node began to read the passage."""
     ms: builtins.float
     def __init__(
         self,

@@ -50,11 +50,11 @@ class GetClusterResponse(google.protobuf.message.Message):
     def front(self) -> Global___FrontState: ...
     @property
     def shards(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ShardState]:
-        """Every shard of that index in order, including shards without a replica."""
+        """Every shard of the served index in order, including shards without a replica."""
 
     @property
     def strangers(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ReplicaState]:
-        """Nodes that belong to no shard of that index, or whose shard is unknown."""
+        """Nodes that serve no shard of the served index, or whose shard is unknown."""
 
     @property
     def rings(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[winnow.v1.head_pb2.Ring]:
@@ -105,7 +105,7 @@ class FrontState(google.protobuf.message.Message):
     answers: builtins.bool
     """Whether the front node answers questions. False until enough shards are found."""
     feeds: builtins.bool
-    """Whether the front node takes passages."""
+    """Whether the front node takes writes of passages."""
     questions_answered: builtins.int
     """Questions answered since the start, including cached answers."""
     questions_refused: builtins.int
@@ -113,9 +113,9 @@ class FrontState(google.protobuf.message.Message):
     questions_in_hand: builtins.int
     """Questions being answered."""
     reads_in_hand: builtins.int
-    """Passages that these questions may still read."""
+    """Passages that the questions being answered may still read."""
     texts_in_hand: builtins.int
-    """Texts that heads are being applied to."""
+    """Texts to which heads are being applied."""
     passages_in_hand: builtins.int
     """Passages being stored."""
     seconds_per_read: builtins.float
@@ -159,9 +159,9 @@ class ShardState(google.protobuf.message.Message):
     shard: builtins.int
     """The shard's number, from 0."""
     passages: builtins.int
-    """Passages that the shard holds, by the replica with the most writes."""
+    """Number of passages in the shard, reported by the replica with the most writes."""
     sequence: builtins.int
-    """The shard's last known write. 0 if there was none."""
+    """Sequence number of the shard's last known write. 0 if there was none."""
     @property
     def replicas(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ReplicaState]:
         """The shard's replicas, sorted by address."""
@@ -244,7 +244,7 @@ class ReplicaState(google.protobuf.message.Message):
     """Host and port of the node."""
     state: Global___ReplicaState.State.ValueType
     reason: builtins.str
-    """Why the node is not serving. Empty if it is."""
+    """Why the node does not serve. Empty if it serves."""
     calls_in_hand: builtins.int
     """Calls of this front node that are in progress on the node."""
     reads_in_hand: builtins.int
@@ -252,11 +252,11 @@ class ReplicaState(google.protobuf.message.Message):
     seconds_per_read: builtins.float
     """Seconds per passage read, over all threads of the node. 0 if unknown."""
     sequence: builtins.int
-    """The node's last write. 0 if there was none."""
+    """Sequence number of the node's last write. 0 if there was none."""
     lag: builtins.int
-    """Writes that another replica of the shard has and this node lacks."""
+    """Number of writes that another replica of the shard has and this node lacks."""
     passages: builtins.int
-    """Passages that the node holds."""
+    """Number of passages in the node's shard."""
     generation: builtins.str
     """Checksum of everything that the node's answers depend on: passages and their rows, graph, words, counts."""
     writable: builtins.bool
@@ -266,8 +266,9 @@ class ReplicaState(google.protobuf.message.Message):
     twice a second while questions come.
     """
     node: builtins.str
-    """Name of the node, and HOST:PORT at which other nodes reach it. Empty unless it follows an assignment of shards."""
+    """Name of the node. Empty unless it follows an assignment of shards."""
     node_address: builtins.str
+    """HOST:PORT at which other nodes reach the node. Empty unless it follows an assignment of shards."""
     journaled: builtins.bool
     """Whether the node takes writes from a journal. Such a shard cannot be split."""
     def __init__(

@@ -156,9 +156,11 @@ class TokenStates(google.protobuf.message.Message):
     width: builtins.int
     """Values per state."""
     values: builtins.bytes
-    """tokens × width values, token by token."""
+    """tokens × width values in the given format, token by token."""
     scales: builtins.bytes
-    """With STATES_FORMAT_INT8, the scale of each token, a little-endian float32. Values are multiplied by it."""
+    """With STATES_FORMAT_INT8: the scale of each token, a little-endian float32. Multiply the token's values by
+    its scale.
+    """
     def __init__(
         self,
         *,

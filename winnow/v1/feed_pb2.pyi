@@ -33,7 +33,7 @@ class _WriteOutcomeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._E
     WRITE_OUTCOME_UNCHANGED: _WriteOutcome.ValueType  # 2
     """The write changed nothing: an equal passage was stored before, or there was nothing to delete."""
     WRITE_OUTCOME_OUTDATED: _WriteOutcome.ValueType  # 3
-    """The write changed nothing: a later version was stored before."""
+    """The write changed nothing: the stored version is higher."""
 
 class WriteOutcome(_WriteOutcome, metaclass=_WriteOutcomeEnumTypeWrapper):
     """The outcome of a write. Every outcome is durable."""
@@ -44,7 +44,7 @@ WRITE_OUTCOME_STORED: WriteOutcome.ValueType  # 1
 WRITE_OUTCOME_UNCHANGED: WriteOutcome.ValueType  # 2
 """The write changed nothing: an equal passage was stored before, or there was nothing to delete."""
 WRITE_OUTCOME_OUTDATED: WriteOutcome.ValueType  # 3
-"""The write changed nothing: a later version was stored before."""
+"""The write changed nothing: the stored version is higher."""
 Global___WriteOutcome: typing_extensions.TypeAlias = WriteOutcome
 
 @typing.final
@@ -226,7 +226,7 @@ class FeedSummary(google.protobuf.message.Message):
     outdated: builtins.int
     @property
     def positions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[winnow.v1.answer_pb2.Position]:
-        """The last position in each shard that was written to."""
+        """The last position in each shard that took a write."""
 
     def __init__(
         self,

@@ -27,8 +27,8 @@ if _version_not_supported:
 
 class FeedServiceStub(object):
     """Adds and removes passages of a served index while it answers questions.
-    A call returns when its writes are durable. A failed call may have stored some of its writes. Send it
-    again: a write that is already stored changes nothing.
+    A call returns when its writes are durable. A failed call may have stored some of its writes. Send the
+    call again: a write that is already stored changes nothing.
     INVALID_ARGUMENT     a field breaks a rule; nothing of that message was stored
     FAILED_PRECONDITION  the index is served without feeding, or its replicas share no log
     RESOURCE_EXHAUSTED   too many writes wait, or a disk is full; retry after the delay in RetryInfo
@@ -65,8 +65,8 @@ class FeedServiceStub(object):
 
 class FeedServiceServicer(object):
     """Adds and removes passages of a served index while it answers questions.
-    A call returns when its writes are durable. A failed call may have stored some of its writes. Send it
-    again: a write that is already stored changes nothing.
+    A call returns when its writes are durable. A failed call may have stored some of its writes. Send the
+    call again: a write that is already stored changes nothing.
     INVALID_ARGUMENT     a field breaks a rule; nothing of that message was stored
     FAILED_PRECONDITION  the index is served without feeding, or its replicas share no log
     RESOURCE_EXHAUSTED   too many writes wait, or a disk is full; retry after the delay in RetryInfo
@@ -135,8 +135,8 @@ def add_FeedServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class FeedService(object):
     """Adds and removes passages of a served index while it answers questions.
-    A call returns when its writes are durable. A failed call may have stored some of its writes. Send it
-    again: a write that is already stored changes nothing.
+    A call returns when its writes are durable. A failed call may have stored some of its writes. Send the
+    call again: a write that is already stored changes nothing.
     INVALID_ARGUMENT     a field breaks a rule; nothing of that message was stored
     FAILED_PRECONDITION  the index is served without feeding, or its replicas share no log
     RESOURCE_EXHAUSTED   too many writes wait, or a disk is full; retry after the delay in RetryInfo

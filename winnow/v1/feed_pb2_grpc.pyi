@@ -91,8 +91,8 @@ _FeedServiceDeleteStreamType = typing_extensions.TypeVar(
 
 class FeedServiceStub(typing.Generic[_FeedServicePutType, _FeedServicePutStreamType, _FeedServiceDeleteType, _FeedServiceDeleteStreamType]):
     """Adds and removes passages of a served index while it answers questions.
-    A call returns when its writes are durable. A failed call may have stored some of its writes. Send it
-    again: a write that is already stored changes nothing.
+    A call returns when its writes are durable. A failed call may have stored some of its writes. Send the
+    call again: a write that is already stored changes nothing.
       INVALID_ARGUMENT     a field breaks a rule; nothing of that message was stored
       FAILED_PRECONDITION  the index is served without feeding, or its replicas share no log
       RESOURCE_EXHAUSTED   too many writes wait, or a disk is full; retry after the delay in RetryInfo
@@ -174,8 +174,8 @@ FeedServiceAsyncStub: typing_extensions.TypeAlias = FeedServiceStub[
 
 class FeedServiceServicer(metaclass=abc.ABCMeta):
     """Adds and removes passages of a served index while it answers questions.
-    A call returns when its writes are durable. A failed call may have stored some of its writes. Send it
-    again: a write that is already stored changes nothing.
+    A call returns when its writes are durable. A failed call may have stored some of its writes. Send the
+    call again: a write that is already stored changes nothing.
       INVALID_ARGUMENT     a field breaks a rule; nothing of that message was stored
       FAILED_PRECONDITION  the index is served without feeding, or its replicas share no log
       RESOURCE_EXHAUSTED   too many writes wait, or a disk is full; retry after the delay in RetryInfo

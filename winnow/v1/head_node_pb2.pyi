@@ -163,9 +163,9 @@ class TokenSpan(google.protobuf.message.Message):
     SCORE_FIELD_NUMBER: builtins.int
     label: builtins.str
     first: builtins.int
-    """First token of the text, from 0; [CLS] does not count."""
+    """Position of the first token, from 0; [CLS] does not count."""
     last: builtins.int
-    """One past the last token."""
+    """Position after the last token."""
     score: builtins.float
     def __init__(
         self,

@@ -188,9 +188,9 @@ class Entity(google.protobuf.message.Message):
     text: builtins.str
     """Exactly text[start:end]."""
     start: builtins.int
-    """First character, in Unicode code points."""
+    """Offset of the first character, in Unicode code points."""
     end: builtins.int
-    """One past the last character."""
+    """Offset after the last character, in Unicode code points."""
     score: builtins.float
     """The calibrated probability, 0 to 1."""
     def __init__(
@@ -320,7 +320,7 @@ class WarmHead(google.protobuf.message.Message):
     version: builtins.int
     bytes: builtins.int
     pinned: builtins.bool
-    """Whether the head is pinned: it is not evicted to make room for others."""
+    """Whether the head is pinned. A pinned head is not evicted to free memory for others."""
     def __init__(
         self,
         *,

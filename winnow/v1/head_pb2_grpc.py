@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class HeadServiceStub(object):
-    """Predicts labels and entities of texts. It uses small models, called heads, on a shared encoder.
+    """Predicts labels and entities of texts with heads: small models on a shared encoder.
     """
 
     def __init__(self, channel):
@@ -48,7 +48,7 @@ class HeadServiceStub(object):
 
 
 class HeadServiceServicer(object):
-    """Predicts labels and entities of texts. It uses small models, called heads, on a shared encoder.
+    """Predicts labels and entities of texts with heads: small models on a shared encoder.
     """
 
     def Predict(self, request, context):
@@ -93,7 +93,7 @@ def add_HeadServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class HeadService(object):
-    """Predicts labels and entities of texts. It uses small models, called heads, on a shared encoder.
+    """Predicts labels and entities of texts with heads: small models on a shared encoder.
     """
 
     @staticmethod

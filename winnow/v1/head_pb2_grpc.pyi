@@ -58,7 +58,7 @@ _HeadServiceListHeadsType = typing_extensions.TypeVar(
 )
 
 class HeadServiceStub(typing.Generic[_HeadServicePredictType, _HeadServiceListHeadsType]):
-    """Predicts labels and entities of texts. It uses small models, called heads, on a shared encoder."""
+    """Predicts labels and entities of texts with heads: small models on a shared encoder."""
 
     @typing.overload
     def __init__(self: HeadServiceStub[
@@ -109,7 +109,7 @@ HeadServiceAsyncStub: typing_extensions.TypeAlias = HeadServiceStub[
 ]
 
 class HeadServiceServicer(metaclass=abc.ABCMeta):
-    """Predicts labels and entities of texts. It uses small models, called heads, on a shared encoder."""
+    """Predicts labels and entities of texts with heads: small models on a shared encoder."""
 
     @abc.abstractmethod
     def Predict(

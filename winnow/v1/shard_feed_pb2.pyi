@@ -197,7 +197,7 @@ Global___FindUnchangedRequest: typing_extensions.TypeAlias = FindUnchangedReques
 
 @typing.final
 class PassageDigest(google.protobuf.message.Message):
-    """A passage without its text."""
+    """A passage as its id, version and digest, without its text."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -207,7 +207,7 @@ class PassageDigest(google.protobuf.message.Message):
     id: builtins.str
     version: builtins.int
     digest: builtins.bytes
-    """BLAKE2b digest of 32 bytes, with the person "winnow passage 1". The input is id, title, text and metadata,
+    """BLAKE2b digest of 32 bytes, with the personalisation "winnow passage 1". The input is id, title, text and metadata,
     in this order. Each is UTF-8, preceded by its length in bytes as a little-endian uint64. Metadata is JSON as
     Python's json.dumps writes it, with sorted names. Numbers are doubles; whole numbers up to 2^53 have no fraction.
     Without metadata the string is empty.
@@ -256,7 +256,7 @@ class GetWordCountsRequest(google.protobuf.message.Message):
     CHANGES_ONLY_FIELD_NUMBER: builtins.int
     SHARD_FIELD_NUMBER: builtins.int
     changes_only: builtins.bool
-    """Whether to leave out the counts of the index as it was built, which never change."""
+    """Whether to omit the counts of the index as it was built, which never change."""
     shard: builtins.int
     """The shard's number. It may be unset for a node with one shard."""
     def __init__(

@@ -72,7 +72,7 @@ class ShardFeedServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def GetWordCounts(self, request, context):
-        """Counts the passages that contain each word. A front node computes inverse document frequencies from it.
+        """Counts the passages that contain each word. A front node computes inverse document frequencies from the counts.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

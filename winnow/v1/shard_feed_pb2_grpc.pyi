@@ -117,7 +117,7 @@ class ShardFeedServiceStub(typing.Generic[_ShardFeedServiceWriteType, _ShardFeed
     """
 
     GetWordCounts: _ShardFeedServiceGetWordCountsType
-    """Counts the passages that contain each word. A front node computes inverse document frequencies from it."""
+    """Counts the passages that contain each word. A front node computes inverse document frequencies from the counts."""
 
 ShardFeedServiceAsyncStub: typing_extensions.TypeAlias = ShardFeedServiceStub[
     grpc.aio.UnaryUnaryMultiCallable[
@@ -161,6 +161,6 @@ class ShardFeedServiceServicer(metaclass=abc.ABCMeta):
         request: winnow.v1.shard_feed_pb2.GetWordCountsRequest,
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.shard_feed_pb2.GetWordCountsResponse, collections.abc.Awaitable[winnow.v1.shard_feed_pb2.GetWordCountsResponse]]:
-        """Counts the passages that contain each word. A front node computes inverse document frequencies from it."""
+        """Counts the passages that contain each word. A front node computes inverse document frequencies from the counts."""
 
 def add_ShardFeedServiceServicer_to_server(servicer: ShardFeedServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

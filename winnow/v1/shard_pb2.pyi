@@ -38,8 +38,9 @@ class ListShardsResponse(google.protobuf.message.Message):
     NODE_FIELD_NUMBER: builtins.int
     ADDRESS_FIELD_NUMBER: builtins.int
     node: builtins.str
-    """Name of the node, and HOST:PORT at which other nodes reach it. Empty unless it follows an assignment."""
+    """Name of the node. Empty unless it follows an assignment."""
     address: builtins.str
+    """HOST:PORT at which other nodes reach the node. Empty unless it follows an assignment."""
     @property
     def shards(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___GetShardInfoResponse]:
         """The shards that the node serves, without their fields."""
@@ -50,7 +51,7 @@ class ListShardsResponse(google.protobuf.message.Message):
 
     @property
     def fields(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Names of the metadata fields of all these shards, sorted. At most 1000."""
+        """Names of the metadata fields of the served shards, sorted. At most 1000."""
 
     def __init__(
         self,
@@ -139,11 +140,11 @@ class GetShardInfoResponse(google.protobuf.message.Message):
     shard: builtins.int
     """This shard's number, from 0."""
     shards: builtins.int
-    """Shards in the index."""
+    """Number of shards in the index."""
     index_id: builtins.str
     """Identifies the index."""
     passages: builtins.int
-    """Passages in this shard."""
+    """Number of passages in this shard."""
     dimension: builtins.int
     """Values per vector."""
     bundle_name: builtins.str
@@ -154,7 +155,7 @@ class GetShardInfoResponse(google.protobuf.message.Message):
     counts. Replicas of one generation give the same answers.
     """
     index_passages: builtins.int
-    """Passages in all shards; 0 if unknown."""
+    """Number of passages in all shards; 0 if unknown."""
     seconds_per_read: builtins.float
     """Seconds per passage read, over all threads. 0 if unknown."""
     reads_in_hand: builtins.int
@@ -260,12 +261,12 @@ class RetrieveRequest(google.protobuf.message.Message):
     AFTER_FIELD_NUMBER: builtins.int
     SHARD_FIELD_NUMBER: builtins.int
     passages: builtins.int
-    """Passages that the whole cluster will read, 1 to 1000."""
+    """Number of passages that the whole cluster will read, 1 to 1000."""
     candidates: builtins.int
-    """Nearest passages to rerank by words, at most 1000. 0 ranks by distance alone."""
+    """Number of nearest passages to rank by words, too: at most 1000. 0 ranks by distance alone."""
     by_words: builtins.int
-    """Best passages by words to add to the candidates, at most 1000. If candidates is 0, passages are ranked
-    by words alone.
+    """Number of best passages by words to add to the candidates, at most 1000. If candidates is 0, passages are
+    ranked by words alone.
     """
     filter: builtins.str
     """Filter on passage metadata, in the syntax of AnswerRequest.filter."""
@@ -311,15 +312,15 @@ class RetrieveResponse(google.protobuf.message.Message):
     """Milliseconds of waiting for a thread."""
     retrieve_ms: builtins.float
     generation: builtins.str
-    """The generation that the hits were found in. Row numbers belong to it."""
+    """The generation in which the hits were found. Row numbers are valid in this generation only."""
     idle_readers: builtins.int
-    """Idle reader threads: passages that the node could read at once."""
+    """Number of idle reader threads: passages that the node could read at once."""
     sequence: builtins.int
-    """The last write that the search saw."""
+    """Sequence number of the last write that the search saw."""
     retrieve_start_ms: builtins.float
-    """From the arrival of the call to the beginning of retrieval: queue_ms plus the wait for a write."""
+    """Time from the arrival of the call to the start of retrieval: queue_ms plus the wait for a write."""
     passages: builtins.int
-    """Passages that the shard held after that write. Older versions leave it unset."""
+    """Number of passages in the shard after that write. Older versions leave it unset."""
     log_id: builtins.str
     """Identifies the log that sequence counts in, as GetShardInfoResponse.log_id. Empty if the shard takes no
     writes. If an older node leaves it empty, the log is that of GetShardInfoResponse.
@@ -330,7 +331,7 @@ class RetrieveResponse(google.protobuf.message.Message):
 
     @property
     def candidate_distances(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
-        """Distances of all candidates of this shard, nearest first. With them the front node finds the hits
+        """Distances of all candidates of this shard, nearest first. The front node uses them to select the hits
         that are among the nearest of the cluster.
         """
 
@@ -449,7 +450,7 @@ Global___ShardResult: typing_extensions.TypeAlias = ShardResult
 
 @typing.final
 class Hit(google.protobuf.message.Message):
-    """A passage by its row, with its distances to the question."""
+    """A retrieved passage: its row and its distances to the question."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -464,13 +465,13 @@ class Hit(google.protobuf.message.Message):
     distance: builtins.float
     """Squared Euclidean distance between the vectors."""
     hybrid_distance: builtins.float
-    """Distance minus the weighted BM25 score; lower is better. Passages are ranked by it. In a ranking by
-    words alone it is the negative weighted BM25 score.
+    """Distance minus the weighted BM25 score. Passages are ranked by this value; lower is better. In a ranking
+    by words alone it is the negative weighted BM25 score.
     """
     words: builtins.float
     """BM25 score of the question's words in the passage."""
     sequence: builtins.int
-    """The write that put the passage. 0 if it was indexed when the index was built."""
+    """Sequence number of the write that put the passage. 0 if the index was built with it."""
     def __init__(
         self,
         *,
@@ -495,9 +496,9 @@ class ReadRequest(google.protobuf.message.Message):
     GENERATION_FIELD_NUMBER: builtins.int
     SHARD_FIELD_NUMBER: builtins.int
     max_answer_tokens: builtins.int
-    """Longest answer in tokens, 1 to 256."""
+    """Maximum length of an answer, in tokens: 1 to 256."""
     generation: builtins.str
-    """The generation that the hits were found in; empty if unknown."""
+    """The generation in which the hits were found; empty if unknown."""
     shard: builtins.int
     """The shard's number. It may be unset for a node with one shard."""
     @property
@@ -532,7 +533,7 @@ class ReadResponse(google.protobuf.message.Message):
     queue_ms: builtins.float
     read_ms: builtins.float
     unread: builtins.int
-    """Passages that were not read before the deadline."""
+    """Number of passages that were not read before the deadline."""
     @property
     def readings(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Reading]: ...
     def __init__(
@@ -562,12 +563,12 @@ class SearchRequest(google.protobuf.message.Message):
     passages: builtins.int
     """Passages to read, 1 to 1000."""
     max_answer_tokens: builtins.int
-    """Longest answer in tokens, 1 to 256."""
+    """Maximum length of an answer, in tokens: 1 to 256."""
     candidates: builtins.int
-    """Nearest passages of this shard to rerank by words. 0 ranks by distance alone."""
+    """Number of nearest passages of this shard to rank by words, too. 0 ranks by distance alone."""
     by_words: builtins.int
-    """Best passages by words to add to the candidates, at most 1000. If candidates is 0, passages are ranked
-    by words alone.
+    """Number of best passages by words to add to the candidates, at most 1000. If candidates is 0, passages are
+    ranked by words alone.
     """
     filter: builtins.str
     """Filter on passage metadata, in the syntax of AnswerRequest.filter."""
@@ -612,13 +613,13 @@ class SearchResponse(google.protobuf.message.Message):
     retrieve_ms: builtins.float
     read_ms: builtins.float
     unread: builtins.int
-    """Passages that were not read before the deadline."""
+    """Number of passages that were not read before the deadline."""
     sequence: builtins.int
-    """The last write that the search saw."""
+    """Sequence number of the last write that the search saw."""
     retrieve_start_ms: builtins.float
-    """From the arrival of the call to the beginning of retrieval: queue_ms plus the wait for a write."""
+    """Time from the arrival of the call to the start of retrieval: queue_ms plus the wait for a write."""
     passages: builtins.int
-    """Passages that the shard held after that write. Older versions leave it unset."""
+    """Number of passages in the shard after that write. Older versions leave it unset."""
     log_id: builtins.str
     """Identifies the log that sequence counts in. Empty if the shard takes no writes, or from an older node."""
     @property
@@ -666,9 +667,9 @@ class Reading(google.protobuf.message.Message):
     title: builtins.str
     text: builtins.str
     start: builtins.int
-    """First character of the answer, in Unicode code points."""
+    """Offset of the answer's first character, in Unicode code points."""
     end: builtins.int
-    """One past the last character; equal to start if there is no span."""
+    """Offset after the answer's last character; equal to start if there is no span."""
     score: builtins.float
     """Higher is better."""
     relevance: builtins.float
@@ -680,7 +681,7 @@ class Reading(google.protobuf.message.Message):
     words: builtins.float
     """BM25 score of the question's words in the passage."""
     read_start_ms: builtins.float
-    """From the arrival of the call until a thread began to read the passage."""
+    """Time from the arrival of the call until a thread began to read the passage."""
     read_ms: builtins.float
     """Duration of the reading."""
     def __init__(

@@ -79,22 +79,23 @@ class ShardServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def GetShardInfo(self, request, context):
-        """Returns one shard of the node, and the node's load. Front nodes call it on nodes without ListShards.
+        """Describes one shard of the node, and the node's load. Front nodes call it on older nodes, which lack
+        ListShards.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Retrieve(self, request, context):
-        """Returns this shard's hits that could be in the cluster's top k.
+        """Retrieves from one shard, and returns the hits that could be in the cluster's top k.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RetrieveFromShards(self, request, context):
-        """Retrieves from several shards for one question. Hits and candidates of a shard are left out if those of
-        the other shards are better. A shard that fails has an error as its result.
+        """Retrieves from several shards for one question. A result omits hits and candidates of its shard that the
+        other shards outrank. A shard that fails has an error as its result.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -102,7 +103,7 @@ class ShardServiceServicer(object):
 
     def Read(self, request, context):
         """Reads passages and returns the best span of each.
-        ABORTED  the node no longer holds the hits' generation; retrieve again
+        ABORTED  the node no longer has the generation of the hits; retrieve again
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

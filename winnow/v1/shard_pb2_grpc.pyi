@@ -184,19 +184,21 @@ class ShardServiceStub(typing.Generic[_ShardServiceListShardsType, _ShardService
     """Lists the shards of the node, and its load. It is cheap: front nodes call it twice a second."""
 
     GetShardInfo: _ShardServiceGetShardInfoType
-    """Returns one shard of the node, and the node's load. Front nodes call it on nodes without ListShards."""
+    """Describes one shard of the node, and the node's load. Front nodes call it on older nodes, which lack
+    ListShards.
+    """
 
     Retrieve: _ShardServiceRetrieveType
-    """Returns this shard's hits that could be in the cluster's top k."""
+    """Retrieves from one shard, and returns the hits that could be in the cluster's top k."""
 
     RetrieveFromShards: _ShardServiceRetrieveFromShardsType
-    """Retrieves from several shards for one question. Hits and candidates of a shard are left out if those of
-    the other shards are better. A shard that fails has an error as its result.
+    """Retrieves from several shards for one question. A result omits hits and candidates of its shard that the
+    other shards outrank. A shard that fails has an error as its result.
     """
 
     Read: _ShardServiceReadType
     """Reads passages and returns the best span of each.
-      ABORTED  the node no longer holds the hits' generation; retrieve again
+      ABORTED  the node no longer has the generation of the hits; retrieve again
     """
 
     Search: _ShardServiceSearchType
@@ -246,7 +248,9 @@ class ShardServiceServicer(metaclass=abc.ABCMeta):
         request: winnow.v1.shard_pb2.GetShardInfoRequest,
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.shard_pb2.GetShardInfoResponse, collections.abc.Awaitable[winnow.v1.shard_pb2.GetShardInfoResponse]]:
-        """Returns one shard of the node, and the node's load. Front nodes call it on nodes without ListShards."""
+        """Describes one shard of the node, and the node's load. Front nodes call it on older nodes, which lack
+        ListShards.
+        """
 
     @abc.abstractmethod
     def Retrieve(
@@ -254,7 +258,7 @@ class ShardServiceServicer(metaclass=abc.ABCMeta):
         request: winnow.v1.shard_pb2.RetrieveRequest,
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.shard_pb2.RetrieveResponse, collections.abc.Awaitable[winnow.v1.shard_pb2.RetrieveResponse]]:
-        """Returns this shard's hits that could be in the cluster's top k."""
+        """Retrieves from one shard, and returns the hits that could be in the cluster's top k."""
 
     @abc.abstractmethod
     def RetrieveFromShards(
@@ -262,8 +266,8 @@ class ShardServiceServicer(metaclass=abc.ABCMeta):
         request: winnow.v1.shard_pb2.RetrieveFromShardsRequest,
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.shard_pb2.RetrieveFromShardsResponse, collections.abc.Awaitable[winnow.v1.shard_pb2.RetrieveFromShardsResponse]]:
-        """Retrieves from several shards for one question. Hits and candidates of a shard are left out if those of
-        the other shards are better. A shard that fails has an error as its result.
+        """Retrieves from several shards for one question. A result omits hits and candidates of its shard that the
+        other shards outrank. A shard that fails has an error as its result.
         """
 
     @abc.abstractmethod
@@ -273,7 +277,7 @@ class ShardServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.shard_pb2.ReadResponse, collections.abc.Awaitable[winnow.v1.shard_pb2.ReadResponse]]:
         """Reads passages and returns the best span of each.
-          ABORTED  the node no longer holds the hits' generation; retrieve again
+          ABORTED  the node no longer has the generation of the hits; retrieve again
         """
 
     @abc.abstractmethod

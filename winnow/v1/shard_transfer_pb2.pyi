@@ -72,7 +72,7 @@ class OpenCopyResponse(google.protobuf.message.Message):
     copy: builtins.str
     """Identifies the open copy."""
     sequence: builtins.int
-    """Sequence number of the last write that the files hold."""
+    """Sequence number of the last write in the files."""
     takes_writes: builtins.bool
     """Whether this node takes the writes of the shard. If so, the caller follows its log and then calls HandOver."""
     moves: builtins.int
@@ -215,7 +215,7 @@ Global___ReadLogResponse: typing_extensions.TypeAlias = ReadLogResponse
 
 @typing.final
 class LoggedWrite(google.protobuf.message.Message):
-    """A write as it stands in the log."""
+    """A write with its sequence number in the log."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -266,7 +266,7 @@ class HandOverResponse(google.protobuf.message.Message):
     sequence: builtins.int
     """Sequence number of the last write of the shard."""
     log_id: builtins.str
-    """Identifies its log. Empty if the shard never took a write."""
+    """Identifies the shard's log. Empty if the shard never took a write."""
     def __init__(
         self,
         *,

@@ -62,8 +62,8 @@ class ShardTransferServiceServicer(object):
     """
 
     def OpenCopy(self, request, context):
-        """Opens the files of a shard as of one of its writes, while the shard is served. They are closed after five minutes
-        without a read. A calling node has at most one open copy of a shard: the next one replaces it.
+        """Opens the files of a shard that is served, with the writes up to one of them. The files are closed after five
+        minutes without a read. A calling node has at most one open copy of a shard: the next one replaces it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -71,7 +71,7 @@ class ShardTransferServiceServicer(object):
 
     def ReadFile(self, request, context):
         """Reads a part of a file of an open copy.
-        NOT_FOUND  the copy is not open any more; open it again
+        NOT_FOUND  the copy is no longer open; open it again
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

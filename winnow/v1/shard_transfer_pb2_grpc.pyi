@@ -133,13 +133,13 @@ class ShardTransferServiceStub(typing.Generic[_ShardTransferServiceOpenCopyType,
     ], channel: grpc.aio.Channel) -> None: ...
 
     OpenCopy: _ShardTransferServiceOpenCopyType
-    """Opens the files of a shard as of one of its writes, while the shard is served. They are closed after five minutes
-    without a read. A calling node has at most one open copy of a shard: the next one replaces it.
+    """Opens the files of a shard that is served, with the writes up to one of them. The files are closed after five
+    minutes without a read. A calling node has at most one open copy of a shard: the next one replaces it.
     """
 
     ReadFile: _ShardTransferServiceReadFileType
     """Reads a part of a file of an open copy.
-      NOT_FOUND  the copy is not open any more; open it again
+      NOT_FOUND  the copy is no longer open; open it again
     """
 
     ReadLog: _ShardTransferServiceReadLogType
@@ -180,8 +180,8 @@ class ShardTransferServiceServicer(metaclass=abc.ABCMeta):
         request: winnow.v1.shard_transfer_pb2.OpenCopyRequest,
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.shard_transfer_pb2.OpenCopyResponse, collections.abc.Awaitable[winnow.v1.shard_transfer_pb2.OpenCopyResponse]]:
-        """Opens the files of a shard as of one of its writes, while the shard is served. They are closed after five minutes
-        without a read. A calling node has at most one open copy of a shard: the next one replaces it.
+        """Opens the files of a shard that is served, with the writes up to one of them. The files are closed after five
+        minutes without a read. A calling node has at most one open copy of a shard: the next one replaces it.
         """
 
     @abc.abstractmethod
@@ -191,7 +191,7 @@ class ShardTransferServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.shard_transfer_pb2.ReadFileResponse, collections.abc.Awaitable[winnow.v1.shard_transfer_pb2.ReadFileResponse]]:
         """Reads a part of a file of an open copy.
-          NOT_FOUND  the copy is not open any more; open it again
+          NOT_FOUND  the copy is no longer open; open it again
         """
 
     @abc.abstractmethod
