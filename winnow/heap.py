@@ -61,7 +61,7 @@ class HeapTrimmer:
         self._trim, self._pause = trim, pause
         self._scheduled = False
 
-    def schedule(self) -> None:
+    def schedule_trim(self) -> None:
         """Schedules a trim on the running event loop, unless one is already scheduled."""
         if self._trim is not None and not self._scheduled:
             self._scheduled = True
@@ -97,7 +97,7 @@ class IdleTrimmer(HeapTrimmer):
     def _uncount_call(self, _context: Any) -> None:
         self._in_flight -= 1
         if self._peak - self._in_flight >= self._flood:
-            self.schedule()
+            self.schedule_trim()
 
     def _start_trim(self, trim: Callable[[], object]) -> None:
         self._peak = self._in_flight

@@ -316,7 +316,7 @@ class RunningShard:
             metrics=parts.metrics,
             journaled=bool(parts.settings.journal),
             custody=lambda: live.custody,
-            on_drop=parts.trimmer.schedule,
+            on_drop=parts.trimmer.schedule_trim,
         )
         live.on_new_view(searcher.set_view)
         for advice in shard_advice(shard, self.directory, parts.bundle):

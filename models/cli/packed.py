@@ -82,7 +82,7 @@ def train_retrieval(
     late-shipped.pt, late-mean.pt, the run of the encoder, and mined.pt, which train-packed-reader
     needs. An interrupted command starts from the beginning.
     """
-    budget = packed.Budget(mining=mining, late=late, encoder=encoder, mean_late=mean_late)
+    budget = packed.TrainingBudget(mining=mining, late=late, encoder=encoder, mean_late=mean_late)
     packed.RetrievalTraining(pack, work, device, timed_report()).run(budget)
 
 

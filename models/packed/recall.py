@@ -31,12 +31,12 @@ class RankedSet:
     gold: Tensor
     candidates: Candidates
 
-    def features(self, late: Tensor | None = None) -> Tensor:
+    def features(self, late_scores: Tensor | None = None) -> Tensor:
         """Returns nearness, words and late interaction, [questions, candidates, 2 or 3]."""
         each = [
             -self.candidates.distances,
             self.candidates.words,
-            *([] if late is None else [late]),
+            *([] if late_scores is None else [late_scores]),
         ]
         return torch.stack(each, -1).float()
 

@@ -59,7 +59,7 @@ Report = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
+class TrainingBudget:
     """Seconds for each stage of retrieval training."""
 
     mining: float = 45.0
@@ -83,7 +83,7 @@ class RetrievalTraining:
         self._teacher: Reader = load_reader(self._networks, self._pack.device)
         self._late: dict[str, CombinedScore] = {}
 
-    def run(self, budget: Budget) -> None:
+    def run(self, budget: TrainingBudget) -> None:
         """Trains late interaction for the shipped encoder, an encoder, and late interaction for it.
 
         Each stage saves its result at once. A failed stage is reported, and the next stage runs.
@@ -104,7 +104,7 @@ class RetrievalTraining:
             self._attempt(lambda: self._train_and_measure_encoder(training, held, budget))
 
     def _train_and_measure_encoder(
-        self, training: MinedQuestions, held: MinedQuestions, budget: Budget
+        self, training: MinedQuestions, held: MinedQuestions, budget: TrainingBudget
     ) -> None:
         latest, found = copy.deepcopy(self._encoder), training
         for number, rate in enumerate(_ENCODER_RATES):

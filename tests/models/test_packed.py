@@ -309,7 +309,7 @@ def test_training_ends_at_its_deadline_and_learns() -> None:
 @pytest.mark.timeout(200)
 def test_every_stage_leaves_its_result(directory: Path, tiny_weights: Path, tmp_path: Path) -> None:
     lines: list[str] = []
-    budget = packed.Budget(mining=5, late=0.2, encoder=0.2, mean_late=0.2)
+    budget = packed.TrainingBudget(mining=5, late=0.2, encoder=0.2, mean_late=0.2)
     packed.RetrievalTraining(directory, tmp_path, "cpu", lines.append).run(budget)
     assert not [line for line in lines if "failed" in line]
     figures = json.loads((tmp_path / packed.FIGURES).read_text())

@@ -34,7 +34,7 @@ async def test_memory_is_given_back_once_in_another_thread() -> None:
     threads: list[int] = []
     trimmer = HeapTrimmer(lambda: threads.append(threading.get_ident()), pause=0.0)
     for _ in range(3):
-        trimmer.schedule()
+        trimmer.schedule_trim()
     await happens(lambda: bool(threads))
     await asyncio.to_thread(lambda: None)
     assert len(threads) == 1
@@ -45,12 +45,12 @@ async def test_memory_that_is_freed_later_is_given_back_too() -> None:
     trimmed: list[int] = []
     trimmer = HeapTrimmer(lambda: trimmed.append(1), pause=0.0)
     for times in (1, 2):
-        trimmer.schedule()
+        trimmer.schedule_trim()
         await happens(lambda: len(trimmed) == times)  # noqa: B023 (at once)
 
 
 async def test_where_nothing_can_be_trimmed_nothing_is_planned() -> None:
-    HeapTrimmer(None, pause=0.0).schedule()
+    HeapTrimmer(None, pause=0.0).schedule_trim()
 
 
 def test_threads_share_a_few_arenas(library: Library) -> None:

@@ -66,7 +66,7 @@ class HedgeSchedule:
         return max(self._hedge_base + self._hedges[0][0] - self._deadline.clock(), 0.0)
 
     @property
-    def grace(self) -> float:
+    def wait_for_more(self) -> float:
         """Seconds to wait for a more complete result after an incomplete one."""
         return max(self._deadline.left() / 2, 0.0)
 
