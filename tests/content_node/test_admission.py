@@ -131,7 +131,7 @@ async def test_retrieving_never_waits_for_reads_and_is_bounded_in_number() -> No
     await node.begin(READ, 60.0)
     for _ in range(6):
         await node.begin(RETRIEVE, 0.1)
-    with pytest.raises(OverloadedError, match="6 questions are retrieving passages"):
+    with pytest.raises(OverloadedError, match="6 retrievals are running"):
         await node.begin(RETRIEVE, 0.1)
     await node.cancel()
     await node.begin(RETRIEVE, 0.1)

@@ -204,7 +204,7 @@ async def test_nonsense_is_a_field_violation_and_nothing_of_its_call_is_stored(
     with pytest.raises(WinnowError, match=r"writes\[1\]\.put\.vector: its norm is 0"):
         await write(node, asked)
     asked.writes[1].put.vector = np.eye(1, 9, dtype="<f4").tobytes()
-    with pytest.raises(WinnowError, match=r"writes\[1\]\.put\.vector: it has 9 values"):
+    with pytest.raises(WinnowError, match=r"writes\[1\]\.put\.vector: has 9 values"):
         await write(node, asked)
     assert shard.sequence == 0
 

@@ -97,7 +97,7 @@ async def test_a_call_counts_as_one_retrieval_for_all_its_shards(node: Node) -> 
     hanging = Hanging()
     running = asyncio.create_task(node.run(hanging, finds(1.0), finds(2.0)))
     assert await asyncio.to_thread(hanging.began.wait, 60)
-    with pytest.raises(OverloadedError, match="1 question is retrieving"):
+    with pytest.raises(OverloadedError, match="1 retrieval is running"):
         await node.run(finds(1.0))
     running.cancel()
     assert await asyncio.to_thread(hanging.stopped.wait, 60)

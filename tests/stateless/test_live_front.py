@@ -370,7 +370,7 @@ async def test_one_that_comes_with_a_log_of_its_own_is_refused_by_name() -> None
     front.nodes.nodes["y"] = front._open("y")
     front.look()
     assert front.builder.view.refused[ReplicaAt("y", 0)].startswith(
-        "shard 0 of 1 has log another, but log log is served"
+        "shard 0 of 1 has log another, but other replicas serve log log"
     )
     await turn()
 

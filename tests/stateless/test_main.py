@@ -37,7 +37,7 @@ async def test_a_front_that_stops_looking_after_its_nodes_ends(
     listen, node = free_ports(2)
     given = {"shards": [f"127.0.0.1:{node}"], "listen": f"127.0.0.1:{listen}"}
     settings = FrontSettings.load(given, None, {})
-    with pytest.raises(WinnowError, match=r"the task of content nodes ended .*a bug"):
+    with pytest.raises(WinnowError, match=r"the background task of content nodes ended .*a bug"):
         await asyncio.wait_for(front._run(settings, CollectorRegistry()), 60)
 
 
@@ -51,7 +51,7 @@ async def test_a_front_that_stops_looking_for_its_head_servers_ends(
     listen, server = free_ports(2)
     given = {"head_servers": [f"127.0.0.1:{server}"], "listen": f"127.0.0.1:{listen}"}
     settings = FrontSettings.load(given, None, {})
-    with pytest.raises(WinnowError, match=r"the task of head servers ended .*a bug"):
+    with pytest.raises(WinnowError, match=r"the background task of head servers ended .*a bug"):
         await asyncio.wait_for(front._run(settings, CollectorRegistry()), 60)
 
 

@@ -70,7 +70,9 @@ async def test_serving_ends_with_an_error_when_the_looking_does(fails: Exception
     parts.look_on.set()
     with (
         capture_logs() as logs,
-        pytest.raises(WinnowError, match=r"the task of content nodes ended .* restart the front"),
+        pytest.raises(
+            WinnowError, match=r"the background task of content nodes ended .* restart the front"
+        ),
     ):
         await asyncio.wait_for(parts.run(), LONG)
     assert parts.ended == ["looking", "serving"]
@@ -112,5 +114,5 @@ async def test_a_front_that_nobody_looks_after_says_that_it_does_not_serve() -> 
             elif parts.look_on.is_set():
                 break
     assert said[-1] == health_pb2.HealthCheckResponse.NOT_SERVING
-    with pytest.raises(WinnowError, match="the task of content nodes ended"):
+    with pytest.raises(WinnowError, match="the background task of content nodes ended"):
         await asyncio.wait_for(running, LONG)

@@ -138,8 +138,10 @@ async def test_the_error_without_a_listening_front_names_the_command_that_starts
     address = f"127.0.0.1:{free_ports(1)[0]}"
     code, out, err = await ask("?", "--address", address)
     assert (code, out) == (1, "")
-    assert err.startswith(f"error: cannot reach a front node at {address}; `winnow up")
-    assert err.endswith("can be fed (Connection refused)\n")
+    assert err.startswith(
+        f"error: cannot reach a front node at {address}; start one with `winnow up"
+    )
+    assert err.endswith("--feed-listen HOST:PORT (Connection refused)\n")
 
 
 async def test_the_error_for_a_server_without_grpc_says_so() -> None:

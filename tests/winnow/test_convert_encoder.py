@@ -87,7 +87,10 @@ def test_what_an_encoder_says_of_itself_survives_the_journey() -> None:
         (encoder_pb2.TokenStates(format=9, tokens=1, width=1), r"states\.format"),  # type: ignore[arg-type]
         (encoder_pb2.TokenStates(format=FLOAT16, tokens=0, width=4), "states: tokens and width"),
         (encoder_pb2.TokenStates(format=FLOAT16, tokens=1, width=0), "states: tokens and width"),
-        (encoder_pb2.TokenStates(format=FLOAT16, tokens=1, width=2, values=b"abc"), "4 bytes"),
+        (
+            encoder_pb2.TokenStates(format=FLOAT16, tokens=1, width=2, values=b"abc"),
+            "3 bytes, but expected 4",
+        ),
         (encoder_pb2.TokenStates(format=INT8, tokens=1, width=2, values=b"ab"), r"states\.scales"),
         (
             encoder_pb2.TokenStates(

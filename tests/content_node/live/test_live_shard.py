@@ -291,7 +291,7 @@ async def test_wrong_writes_of_one_call_leave_the_others(shard: LiveShard) -> No
     await turn()
     goes_on.set()
     await held
-    with pytest.raises(InvalidRequestError, match="it has 0 values"):
+    with pytest.raises(InvalidRequestError, match="has 0 values"):
         await wrong
     assert await right == [(S, 1)]
 
@@ -334,7 +334,7 @@ async def test_a_node_that_takes_no_writes_says_how_it_would(directory: Path) ->
     [
         (
             WriteLimits(shard=0, shards=1, dimension=9, vocabulary=1_000, max_unmerged=10),
-            r"writes\[0\]\.put\.vector: it has 8 values",
+            r"writes\[0\]\.put\.vector: has 8 values",
         ),
         (
             WriteLimits(shard=0, shards=1, dimension=8, vocabulary=7, max_unmerged=10),

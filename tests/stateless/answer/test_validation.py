@@ -106,7 +106,7 @@ def test_a_loss_that_would_be_ignored_is_refused_and_told_what_to_do(
         )
     else:
         defaults, request = STOPPING, AnswerRequest(question="Who?", max_loss=0.1, **options)
-    with pytest.raises(InvalidRequestError, match=r"max_loss: 0\.1 cannot .*: ask for .* leave"):
+    with pytest.raises(InvalidRequestError, match=r"max_loss: 0\.1 has no effect .*: use .* leave"):
         validate(request, defaults)
 
 

@@ -336,7 +336,7 @@ def test_a_boolean_is_no_number_and_no_choice_however_deep(
         parse_message(kind, json.dumps(sent).encode())
     (violation,) = caught.value.violations
     assert violation.field == field
-    assert violation.description.startswith(("true is not a ", "false is not a "))
+    assert violation.description.startswith(("true is not a", "false is not a"))
 
 
 REQUESTS = [

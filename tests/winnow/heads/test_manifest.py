@@ -176,5 +176,5 @@ def test_a_written_head_can_be_read(tmp_path: Path) -> None:
 
 
 def test_a_writer_fills_in_the_checksums(tmp_path: Path) -> None:
-    with pytest.raises(ArtefactError, match="the writer sets format of a head"):
+    with pytest.raises(ArtefactError, match="leave format out of the fields: the writer sets them"):
         write_head(tmp_path, {"format": 1}, b"")

@@ -79,7 +79,11 @@ def test_a_list_shows_names_and_no_secrets(shell: Shell) -> None:
         (("new", "bob"), 2, "--scope"),
         (("new", "bob", "--scope", "all"), 2, "'all' is not one of"),
         (("new", "bob", "--scope", "ask", "--burst", "2"), 2, "--burst needs --rate"),
-        (("new", "bob", "--scope", "ask", "--rate", "0"), 1, "rate of bob is 0, and not 1e-06 to"),
+        (
+            ("new", "bob", "--scope", "ask", "--rate", "0"),
+            1,
+            "rate of bob is 0, but must be 1e-06 to",
+        ),
         (("remove", "bob"), 1, "there is no key 'bob'"),
     ],
 )
