@@ -71,7 +71,7 @@ def test_most_right_answers_stay_above_the_threshold() -> None:
 def test_calibration_without_a_right_answer_is_refused() -> None:
     never = np.zeros((3, 4), np.bool_)
     candidates = Candidates(np.zeros((3, 4, 3)), np.zeros((3, 4)), never, never)
-    with pytest.raises(DataError, match="none of 3 training questions"):
+    with pytest.raises(DataError, match="no correct answer to any of 3 training questions"):
         fit_score(candidates)
 
 

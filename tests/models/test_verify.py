@@ -41,12 +41,12 @@ def test_the_largest_allowed_loss_passes() -> None:
         (verdict(cosine=float("nan")), "mean cosine"),
         (
             verdict(quantised={"dev-squad": 61.0, "dev-nq": 52.0}),
-            "int8 loses 1.00 exact match on dev-nq",
+            "int8 loses 1.00 points of exact match on dev-nq",
         ),
         (verdict(quantised={"dev-squad": float("nan"), "dev-nq": 53.0}), "on dev-squad"),
         (
             check_limits(None, 0, {"dev-nq": {"fp32": 53.0, "int8": 53.0, "bf16": 50.0}}, 0.5),
-            "bf16 loses 3.00 exact match on dev-nq",
+            "bf16 loses 3.00 points of exact match on dev-nq",
         ),
     ],
 )
