@@ -156,7 +156,7 @@ async def cause_faults(cluster: TxtaiCluster, load: Load, rate: float, seconds: 
                 await asyncio.sleep(_POLL_SECONDS)
 
     await until_answered()
-    async with load.at_rate(rate):
+    async with load.ask_at_rate(rate):
         load.phase = "healthy"
         await asyncio.sleep(seconds)
         cluster.send_signal(0, signal.SIGKILL)
@@ -164,7 +164,7 @@ async def cause_faults(cluster: TxtaiCluster, load: Load, rate: float, seconds: 
         await asyncio.sleep(seconds)
     cluster.start(0)
     await until_answered()
-    async with load.at_rate(rate):
+    async with load.ask_at_rate(rate):
         cluster.send_signal(0, signal.SIGSTOP)
         load.phase = "stopped"
         await asyncio.sleep(seconds)

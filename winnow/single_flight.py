@@ -14,10 +14,10 @@ from typing import Any, Generic, TypeVar
 from winnow.policy.attempts import (
     EndedAttempt,
     FlightAttempt,
-    FlightCaller,
     FlightWaiter,
     Lack,
     NextStep,
+    SingleFlightCaller,
 )
 
 Key = TypeVar("Key", bound=Hashable)
@@ -68,7 +68,7 @@ class SingleFlight(Generic[Key, Result]):
         self,
         key: Key,
         work: Work[Result],
-        asker: FlightCaller | None = None,
+        asker: SingleFlightCaller | None = None,
         usable: Callable[[Result], bool] = lambda _: True,
     ) -> SharedResult[Result]:
         """Returns the result of another caller's attempt, or of an own attempt.
@@ -85,7 +85,7 @@ class SingleFlight(Generic[Key, Result]):
 
         """
         flight = self._flights.setdefault(key, _Flight(self._judge, self._lack_of_error))
-        waiter = FlightWaiter[Result](asker or FlightCaller(), usable)
+        waiter = FlightWaiter[Result](asker or SingleFlightCaller(), usable)
         attempt_ended = flight.join(waiter)
         self.waiting += 1
         try:
@@ -127,7 +127,7 @@ class _Flight(Generic[Result]):
             self.cancel()
         return not self._askers
 
-    def start_attempt(self, asker: FlightCaller, work: Work[Result]) -> FlightAttempt:
+    def start_attempt(self, asker: SingleFlightCaller, work: Work[Result]) -> FlightAttempt:
         attempt = FlightAttempt(asker)
         self.running[attempt] = asyncio.create_task(_run(attempt, work))
         self.running[attempt].add_done_callback(partial(self._record_end, attempt))

@@ -63,7 +63,7 @@ def train_split_reader(
     freeze_embeddings(student.body)
     tokenised = TokenisedQuestions(open_tokenizer(weights), passages, questions)
     reading = ReadingTask(student, tokenised, reading_plan, schedule.seed)
-    run = workspace.split_run_checkpoint(plan.apart)
+    run = workspace.split_run_checkpoint_path(plan.apart)
     run_training(SplitTask(reading, teacher, plan), schedule, run, checkpoint_every)
     if initial:
         _save_mean(run, initial)
@@ -98,7 +98,7 @@ def trained_split_reader(weights: Path, workspace: Workspace, layers: int) -> Sp
 
     """
     network = SplitReader(Reader(load_body(weights)), layers)
-    _load_weights(network, workspace.split_run_checkpoint(layers))
+    _load_weights(network, workspace.split_run_checkpoint_path(layers))
     return network.eval()
 
 

@@ -182,7 +182,7 @@ class Manifest(_ManifestModel):
         )
 
     @property
-    def lower_fingerprint(self) -> str:
+    def lower_layers_fingerprint(self) -> str:
         """Identifies the lower layers of a split reader; empty for a full cross-encoder."""
         apart = self.reader.apart
         if apart is None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from winnow.deadline import Clock
 from winnow.errors import DeadlineExceededError, OverloadedError
 from winnow.policy.fairness import FairShares
-from winnow.policy.shares import at_least
+from winnow.policy.shares import smallest_count_for_share
 
 _ROUNDING = 1e-6
 """Tolerance for rounding numbers of reads, so that 79.9999999 counts as 80."""
@@ -171,7 +171,9 @@ class ReadLoad:
 
     def _min_reads(self, requested: int, unit: int) -> int:
         """Returns the smallest number of reads to grant, in whole units; at least one unit."""
-        least = math.ceil(at_least(self._settings.min_granted_share, requested) / unit)
+        least = math.ceil(
+            smallest_count_for_share(self._settings.min_granted_share, requested) / unit
+        )
         return max(min(least, self._settings.max_reads // unit), 1) * unit
 
     def _limit(self, seconds_left: float) -> float:

@@ -105,7 +105,11 @@ class HedgedCall(Generic[Backend, Result]):
             return None
         try:
             while self._best_result is None or self._can_improve(self._best_result):
-                wait = self._schedule.wait_for_more if self._best_result else self._schedule.hedge_wait()
+                wait = (
+                    self._schedule.wait_for_more
+                    if self._best_result
+                    else self._schedule.hedge_wait()
+                )
                 done, _ = await asyncio.wait(
                     self._running, timeout=wait, return_when=asyncio.FIRST_COMPLETED
                 )
