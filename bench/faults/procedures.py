@@ -1,6 +1,7 @@
 """Procedures that cause faults in a cluster.
 
-Each procedure records rows of questions in the load, and other measured values in the stage.
+Each procedure asks questions with `stage.load`, which keeps a row for each question. The other
+measured values go to `stage.values`.
 """
 
 import asyncio

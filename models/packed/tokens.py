@@ -30,7 +30,7 @@ class Sequences:
 
     @property
     def text_mask(self) -> Tensor:
-        """True for tokens of the text, false for title, question and padding; [sequences, tokens]."""
+        """True for tokens of the text and false for all others, [sequences, tokens]."""
         positions = torch.arange(self.ids.shape[1], device=self.ids.device)
         first = self.text[:, None]
         return (positions >= first) & (positions < first + self.text_lengths[:, None])

@@ -49,5 +49,5 @@ def test_other_lower_layers_are_another_reader_of_the_same_index(tmp_path: Path)
 
 
 def test_a_file_without_a_checksum_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ArtefactError, match=r"names other\.onnx but gives no checksum"):
+    with pytest.raises(ArtefactError, match=r"names other\.onnx, but its `files` has no checksum"):
         read_manifest(made(tmp_path, {**APART, "lower": "other.onnx"}))

@@ -197,9 +197,14 @@ class ReadLoad:
         settings = self._settings
         wait = (min_reads - room) * (self._pace() or 0.0)
         wait = min(max(wait, settings.min_retry_after), settings.max_retry_after)
+        readable = math.floor(limit + _ROUNDING)
+        reason = (
+            f"only {readable} can be read in time"
+            if self.reads_in_flight + min_reads > readable
+            else "the remaining room is reserved for other clients"
+        )
         return OverloadedError(
             f"no room for {min_reads} more passages: {self.reads_in_flight} are waiting to be "
-            f"read, {math.floor(limit + _ROUNDING)} can be read in time, and no client gets more "
-            f"than its share; try again in {wait:.2f} s",
+            f"read, and {reason}; try again in {wait:.2f} s",
             wait,
         )

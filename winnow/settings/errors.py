@@ -1,4 +1,4 @@
-"""The error of settings. This module does not import pydantic, so that commands start quickly."""
+"""Error for missing or invalid settings. This module does not import pydantic, so that commands start quickly."""
 
 from winnow.errors import WinnowError
 

@@ -118,7 +118,10 @@ def build_report(
 
 
 def _figures(outcomes: Sequence[QuestionOutcome], passages: int, all_read: bool) -> AccuracyFigures:
-    """Accuracy after `passages` passages. `all_read`: whether reading never stopped early."""
+    """Returns the accuracy after `passages` passages.
+
+    `all_read`: whether all passages of each question were read, so that recall is known.
+    """
     matches, overlaps, by_answer, by_passage = [], [], [], []
     for outcome in outcomes:
         question, nearest = outcome.question, _nearest(outcome.reply, passages)
