@@ -28,7 +28,7 @@ class StoredArray:
     """A one-dimensional array of unsigned integers in a file. Thread-safe."""
 
     def __init__(self, file: OpenFile) -> None:
-        """Raises ArtefactError unless the file holds a one-dimensional array of unsigned integers."""
+        """Raises ArtefactError unless the file is a one-dimensional array of unsigned integers."""
         self._file = file
         try:
             with file.reader() as reader:
