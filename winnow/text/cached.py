@@ -54,8 +54,8 @@ class CachedTextEncoder:
         self._count("hit" if key in self._flights else "miss")
         started = time.perf_counter()
         work = partial(self._encode, key, tuple(ids), client, on_encoded)
-        asker = SingleFlightCaller(client=client, work_in_flight=lambda: self._in_flight[client])
-        made = await self._flights.ask(key, work, asker)
+        caller = SingleFlightCaller(client=client, work_in_flight=lambda: self._in_flight[client])
+        made = await self._flights.ask(key, work, caller)
         if made.own:
             return made.result
         return replace(made.result, queue=time.perf_counter() - started, encode=0.0)
