@@ -48,7 +48,7 @@ _PASSAGES = 10
 _READY_SECONDS = 120.0
 _POLL_SECONDS = 0.2
 _MAX_IN_FLIGHT = 256
-"""Maximum number of questions in flight, so many that a hung cluster does not delay questions."""
+"""Maximum number of questions in flight. It is high, so that a hung cluster delays no question."""
 _WINNOW_PHASES = {"killed": ("kill-shard", "without"), "stopped": ("stop-shard", "without")}
 """Matching scenario and phase in Winnow's results, by phase of txtai."""
 

@@ -67,7 +67,7 @@ def demo(
         ),
     ] = None,
     shards: Annotated[
-        int, typer.Option(min=1, help="Number of shards, each on a content node of its own.")
+        int, typer.Option(min=1, help="Number of shards, each on a separate content node.")
     ] = 3,
     listen: Annotated[
         str | None,
