@@ -17,7 +17,7 @@ from functools import partial
 from bench.hostile.attacker import attack_process
 from bench.hostile.attacks.greedy import LOADS, SETTLING, UNNAMED
 from bench.hostile.criteria import outcome_values
-from bench.hostile.procedures import attack_target
+from bench.hostile.procedures import build_attack_target
 from bench.scenarios import runner
 from bench.scenarios.criteria import Criterion, Finding, criterion
 from bench.scenarios.rows import OK, Measurements, availability, latency_quantile
@@ -57,7 +57,7 @@ async def ask_beside_load(stage: Stage, name: str) -> None:
     stage.begin_phase(ALONE)
     await stage.load.run_closed_loop(1, stage.seconds / 3)
     for phase, load in loads.items():
-        target = attack_target(stage, stage.seconds / (1 - SETTLING))
+        target = build_attack_target(stage, stage.seconds / (1 - SETTLING))
         async with attack_process(load, target) as attack:
             stage.begin_phase("settling")
             await stage.load.run_closed_loop(1, target.seconds * SETTLING)

@@ -48,7 +48,7 @@ _PASSAGES = 10
 _READY_SECONDS = 120.0
 _POLL_SECONDS = 0.2
 _MAX_IN_FLIGHT = 256
-"""Maximum number of questions in flight: enough that a hung cluster does not delay questions."""
+"""Maximum number of questions in flight. It is high, so that a hung cluster delays no question."""
 _WINNOW_PHASES = {"killed": ("kill-shard", "without"), "stopped": ("stop-shard", "without")}
 """Matching scenario and phase in Winnow's results, by phase of txtai."""
 
@@ -156,7 +156,7 @@ async def cause_faults(cluster: TxtaiCluster, load: Load, rate: float, seconds: 
                 await asyncio.sleep(_POLL_SECONDS)
 
     await until_answered()
-    async with load.at_rate(rate):
+    async with load.ask_at_rate(rate):
         load.phase = "healthy"
         await asyncio.sleep(seconds)
         cluster.send_signal(0, signal.SIGKILL)
@@ -164,7 +164,7 @@ async def cause_faults(cluster: TxtaiCluster, load: Load, rate: float, seconds: 
         await asyncio.sleep(seconds)
     cluster.start(0)
     await until_answered()
-    async with load.at_rate(rate):
+    async with load.ask_at_rate(rate):
         cluster.send_signal(0, signal.SIGSTOP)
         load.phase = "stopped"
         await asyncio.sleep(seconds)

@@ -13,7 +13,7 @@ from winnow.content_node.reader.pool import ReaderPool
 from winnow.deadline import Deadline
 from winnow.domain.question import RetrievalDepth
 from winnow.errors import DeadlineExceededError, StoppedError
-from winnow.inference.stop import Stop
+from winnow.inference.stop_signal import StopSignal
 from winnow.searcher import Retrieved
 from winnow.telemetry.tracing.span import span
 
@@ -86,7 +86,9 @@ async def _outcome_of(prepare: Callable[[], Awaitable[Retrieval]]) -> Retrieval 
         return error
 
 
-def _run_retrieval(item: tuple[int, Retrieval], stop: Stop) -> tuple[int, Retrieved | Exception]:
+def _run_retrieval(
+    item: tuple[int, Retrieval], stop: StopSignal
+) -> tuple[int, Retrieved | Exception]:
     """Runs a retrieval in a thread; returns its error, so that the others continue."""
     number, retrieval = item
     try:
@@ -98,6 +100,6 @@ def _run_retrieval(item: tuple[int, Retrieval], stop: Stop) -> tuple[int, Retrie
 
 
 def _join(
-    results: Sequence[Retrieved | Exception], depth: RetrievalDepth, _stop: Stop
+    results: Sequence[Retrieved | Exception], depth: RetrievalDepth, _stop: StopSignal
 ) -> list[Retrieved | Exception]:
     return join(results, depth)

@@ -5,10 +5,10 @@ from typing import Protocol
 
 from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
-from winnow.inference.stop import Stop
+from winnow.inference.stop_signal import StopSignal
 from winnow.searcher import Retrieved, Searcher
 
-Retrieval = Callable[[Stop], Retrieved]
+Retrieval = Callable[[StopSignal], Retrieved]
 """Retrieves from a shard, in any thread. The result lacks the queue time and the idle readers."""
 
 

@@ -34,7 +34,7 @@ from winnow.errors import (
     NotLoadedError,
     Violation,
 )
-from winnow.inference.stop import Stop
+from winnow.inference.stop_signal import StopSignal
 from winnow.policy.pace import Pace
 from winnow.quoting import shortened
 from winnow.searcher import Read, Retrieved
@@ -194,7 +194,7 @@ class LocalSearcher:
         question: EncodedQuestion,
         depth: RetrievalDepth,
         arrived_at: float,
-        stop: Stop,
+        stop: StopSignal,
     ) -> Retrieved:
         began = time.perf_counter()
         with _readable():
@@ -219,7 +219,7 @@ class LocalSearcher:
         arrived_at: float,
         call_span: Span,
         hit: Hit,
-        stop: Stop,
+        stop: StopSignal,
     ) -> Reading:
         """Reads one passage in a thread of the pool."""
         began = time.perf_counter()
@@ -282,7 +282,7 @@ def _check_row(view: ShardView, hit: Hit, index: int) -> None:
     )
 
 
-def _relocate_hits(view: ShardView, hits: Sequence[Hit], _: Stop) -> Sequence[Hit]:
+def _relocate_hits(view: ShardView, hits: Sequence[Hit], _: StopSignal) -> Sequence[Hit]:
     """Returns hits of another generation, with the rows that they have in this view.
 
     Raises:

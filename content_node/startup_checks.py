@@ -100,7 +100,7 @@ def shard_advice(base: StoredSegment, shard: Path, bundle: Bundle) -> Iterator[s
     # damaged states and those of another reader are logged when they are opened
     has_states = any((file.path.parent / STATES_FILE).exists() for file in base.files[:1])
     missing = base.manifest.passages - base.states.passages if base.states is not None else 0
-    if bundle.manifest.lower_fingerprint:
+    if bundle.manifest.lower_layers_fingerprint:
         if missing:
             yield (
                 f"{missing} of {base.manifest.passages} passages have no precomputed states yet: "

@@ -64,8 +64,9 @@ class AdmittedEncoder:
         except OverloadedError as error:
             self._metrics.admission.labels("refused").inc()
             raise OverloadedError(
-                f"{are(self._load.reads_in_flight, 'text')} waiting already, and no client gets "
-                f"more than its share; try again in {error.retry_after:.2f} s",
+                f"{are(self._load.reads_in_flight, 'text')} waiting already, and one more "
+                "would be late or exceed the client's fair share; try again in "
+                f"{error.retry_after:.2f} s",
                 error.retry_after,
             ) from error
         self._metrics.admission.labels("granted").inc()

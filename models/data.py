@@ -128,12 +128,12 @@ class DataDirectory:
         """Reads training questions that have answers but no paragraphs."""
         return read_questions(self.root / "qa" / "pairs-train.jsonl.zst")
 
-    def more_gold(self) -> list[Question]:
-        """Reads more training questions with paragraphs. Only `models.packed` uses them."""
+    def extra_questions_with_gold(self) -> list[Question]:
+        """Reads additional training questions with paragraphs, for `models.packed` only."""
         return read_questions(self.root / "qa" / "reader-train-more.jsonl.zst")
 
-    def more_pairs(self) -> list[Question]:
-        """Reads more training questions without paragraphs. Only `models.packed` uses them."""
+    def extra_questions_without_gold(self) -> list[Question]:
+        """Reads additional training questions without paragraphs, for `models.packed` only."""
         return read_questions(self.root / "qa" / "pairs-train-more.jsonl.zst")
 
     def wikipedia(self, keep_every: int = 1) -> list[Passage]:

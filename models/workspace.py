@@ -37,18 +37,18 @@ class Workspace:
         """Directory of cloze questions."""
         return self.root / "clozes"
 
-    def run_checkpoint(self, network: str, layers: int | None = None) -> Path:
+    def run_checkpoint_path(self, network: str, layers: int | None = None) -> Path:
         """Returns the checkpoint of a training run of `encoder`, `reader` or `ranking`."""
         return self.root / f"{_file_stem(network, layers)}.pt"
 
-    def split_run_checkpoint(self, layers: int) -> Path:
+    def split_run_checkpoint_path(self, layers: int) -> Path:
         """Returns the checkpoint of a split reader's training run."""
         return self.root / f"reader-apart-{layers}.pt"
 
-    def reader_runs(self, members: int) -> list[Path]:
+    def reader_run_paths(self, members: int) -> list[Path]:
         """Returns the checkpoints of the readers whose weights are averaged."""
         others = [self.root / f"reader.{member}.pt" for member in range(2, members + 1)]
-        return [self.run_checkpoint("reader"), *others]
+        return [self.run_checkpoint_path("reader"), *others]
 
     @property
     def states(self) -> Path:

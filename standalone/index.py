@@ -26,7 +26,7 @@ from winnow.loop_thread import LoopThread
 from winnow.packaged import default_bundle
 from winnow.standalone.composing.embedded import EmbeddedServices, open_embedded
 from winnow.standalone.settings import StandaloneSettings
-from winnow.uninterrupted import to_the_end
+from winnow.uncancelled import run_uncancelled
 
 Result = TypeVar("Result")
 
@@ -70,14 +70,14 @@ class AsyncIndex(AsyncClientApi):
             await asyncio.shield(opening)
         except BaseException:
             opening.cancel()
-            await to_the_end(self._close(opening))
+            await run_uncancelled(self._close(opening))
             raise
         return self
 
     async def __aexit__(self, *error: object) -> None:
         """Cancels the running calls, which raise UnavailableError, and releases the directory."""
         self._embedded = None
-        await to_the_end(self._close(*self._calls))
+        await run_uncancelled(self._close(*self._calls))
 
     async def run(self, call: Call[Result], timeout: float, request_id: str | None) -> Result:
         """Runs the call that a method of `AsyncClientApi` has prepared, and returns its result."""

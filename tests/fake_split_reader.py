@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from winnow.bundle.manifest import ReaderEntry, SplitReaderEntry
 from winnow.content_node.reader.lower_layers import LowerLayers
-from winnow.inference.stop import Stop
+from winnow.inference.stop_signal import StopSignal
 from winnow.text.tokenizer import SpecialTokens
 
 WIDTH = 6
@@ -32,7 +32,7 @@ class LowerSession:
         self.runs: list[list[int]] = []
 
     def run(
-        self, inputs: Mapping[str, NDArray[Any]], stop: Stop | None = None
+        self, inputs: Mapping[str, NDArray[Any]], stop: StopSignal | None = None
     ) -> list[NDArray[np.float32]]:
         ids, segments = inputs["input_ids"], inputs["token_type_ids"]
         self.runs.append(ids[0].tolist())
@@ -46,7 +46,7 @@ class UpperSession:
     """Returns logits that depend on the passage's states and on the sum of the question's."""
 
     def run(
-        self, inputs: Mapping[str, NDArray[Any]], stop: Stop | None = None
+        self, inputs: Mapping[str, NDArray[Any]], stop: StopSignal | None = None
     ) -> list[NDArray[np.float32]]:
         asked = inputs["question_states"].sum(dtype=np.float32)
         told = inputs["passage_levels"].astype(np.float32) * inputs["passage_scales"]

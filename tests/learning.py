@@ -5,5 +5,5 @@ from models.training.loop import StepLosses, Task
 
 def only(task: Task, step: int) -> StepLosses:
     """Returns the result of a step that has one part."""
-    (part,) = task.parts(step)
+    (part,) = task.partial_losses(step)
     return part

@@ -34,15 +34,15 @@ def shown(url: str) -> str:
 
 
 def many(count: int, noun: str) -> str:
-    """Formats a count with its noun: 1 shard, 2 shards, 1,000 shards."""
+    """Formats a count with its noun: `many(2, "shard")` returns "2 shards"."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def are(count: int, noun: str) -> str:
-    """Formats a count with its noun and verb: 1 shard is, 2 shards are."""
+    """Formats a count with noun and verb: `are(1, "shard")` returns "1 shard is"."""
     return f"{many(count, noun)} {'is' if count == 1 else 'are'}"
 
 
 def were(count: int, noun: str) -> str:
-    """Formats a count with its noun and past verb: 1 shard was, 2 shards were."""
+    """Formats a count with noun and past verb: `were(2, "shard")` returns "2 shards were"."""
     return f"{many(count, noun)} {'was' if count == 1 else 'were'}"

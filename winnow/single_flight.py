@@ -14,10 +14,10 @@ from typing import Any, Generic, TypeVar
 from winnow.policy.attempts import (
     EndedAttempt,
     FlightAttempt,
-    FlightCaller,
     FlightWaiter,
     Lack,
     NextStep,
+    SingleFlightCaller,
 )
 
 Key = TypeVar("Key", bound=Hashable)
@@ -68,7 +68,7 @@ class SingleFlight(Generic[Key, Result]):
         self,
         key: Key,
         work: Work[Result],
-        asker: FlightCaller | None = None,
+        caller: SingleFlightCaller | None = None,
         usable: Callable[[Result], bool] = lambda _: True,
     ) -> SharedResult[Result]:
         """Returns the result of another caller's attempt, or of an own attempt.
@@ -80,12 +80,12 @@ class SingleFlight(Generic[Key, Result]):
         Args:
             key: identifies the work.
             work: does the work, in an attempt of this caller.
-            asker: the deadline and the client of this caller.
+            caller: the deadline and the client of this caller.
             usable: returns whether this caller accepts another caller's result.
 
         """
         flight = self._flights.setdefault(key, _Flight(self._judge, self._lack_of_error))
-        waiter = FlightWaiter[Result](asker or FlightCaller(), usable)
+        waiter = FlightWaiter[Result](caller or SingleFlightCaller(), usable)
         attempt_ended = flight.join(waiter)
         self.waiting += 1
         try:
@@ -113,22 +113,22 @@ class _Flight(Generic[Result]):
     def __init__(self, judge: Judge[Result], lack_of_error: LackOfError) -> None:
         self._judge, self._lack_of_error = judge, lack_of_error
         self.running: dict[FlightAttempt, asyncio.Task[Result]] = {}
-        self._askers: dict[FlightWaiter[Result], asyncio.Event] = {}
+        self._waiters: dict[FlightWaiter[Result], asyncio.Event] = {}
 
     def join(self, waiter: FlightWaiter[Result]) -> asyncio.Event:
         """Adds a caller; returns an event that is set whenever an attempt ends."""
-        self._askers[waiter] = asyncio.Event()
-        return self._askers[waiter]
+        self._waiters[waiter] = asyncio.Event()
+        return self._waiters[waiter]
 
     def leave(self, waiter: FlightWaiter[Result]) -> bool:
         """Removes a caller. If it was the last one, cancels all attempts and returns True."""
-        del self._askers[waiter]
-        if not self._askers:
+        del self._waiters[waiter]
+        if not self._waiters:
             self.cancel()
-        return not self._askers
+        return not self._waiters
 
-    def start_attempt(self, asker: FlightCaller, work: Work[Result]) -> FlightAttempt:
-        attempt = FlightAttempt(asker)
+    def start_attempt(self, caller: SingleFlightCaller, work: Work[Result]) -> FlightAttempt:
+        attempt = FlightAttempt(caller)
         self.running[attempt] = asyncio.create_task(_run(attempt, work))
         self.running[attempt].add_done_callback(partial(self._record_end, attempt))
         return attempt
@@ -140,7 +140,7 @@ class _Flight(Generic[Result]):
     def _record_end(self, attempt: FlightAttempt, task: "asyncio.Task[Result]") -> None:
         del self.running[attempt]
         ended = self._ended_attempt(attempt, task)
-        for waiter, attempt_ended in self._askers.items():
+        for waiter, attempt_ended in self._waiters.items():
             waiter.record_end(ended)
             attempt_ended.set()
 

@@ -104,5 +104,5 @@ def check_search(found: dict[str, Any], expected: ExpectedShard, text: str) -> N
     )
     if found["words"] != expected_ids:
         raise MismatchError(
-            f"word search for {text!r} found {found['words']}, expected {expected_ids}"
+            f"word search for {text!r} found passages {found['words']}, expected {expected_ids}"
         )

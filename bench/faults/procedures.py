@@ -1,6 +1,7 @@
 """Procedures that cause faults in a cluster.
 
-Each procedure records rows of questions in the load, and other measured values in the stage.
+Each procedure asks questions with `stage.load`, which keeps a row for each question. The other
+measured values go to `stage.values`.
 """
 
 import asyncio
@@ -54,7 +55,7 @@ async def _without_node(stage: Stage, number: signal.Signals) -> AsyncIterator[N
 
     The body of the context must bring the node back. The exit of the context runs a last phase.
     """
-    async with stage.load.at_rate(stage.rate):
+    async with stage.load.ask_at_rate(stage.rate):
         await stage.run_until_enough_answers("healthy")
         coverage = stage.asker.reply.coverage
         lost = coverage.shards[_VICTIM].passages
@@ -73,7 +74,7 @@ async def _without_node(stage: Stage, number: signal.Signals) -> AsyncIterator[N
 
 async def slow_down_replica(stage: Stage) -> None:
     """Slows down one replica by a factor of ten."""
-    async with stage.load.at_rate(stage.rate):
+    async with stage.load.ask_at_rate(stage.rate):
         await stage.run_until_enough_answers("healthy")
         timings = stage.asker.reply.timings
         # an answer takes two consecutive calls: to retrieve and to read
@@ -88,7 +89,7 @@ async def slow_down_replica(stage: Stage) -> None:
 
 async def overload_front(stage: Stage) -> None:
     """Asks questions at four times the peak rate, while health checks run."""
-    async with stage.load.at_rate(stage.values["peak"] * _OVERLOAD_FACTOR):
+    async with stage.load.ask_at_rate(stage.values["peak"] * _OVERLOAD_FACTOR):
         await stage.run_phase("filling", 0.25)
         before = processes.resident_bytes(stage.cluster.processes.pids())
         async with AnswerClient(stage.cluster.address) as client:
@@ -140,7 +141,7 @@ async def restart_all(stage: Stage) -> None:
     async def all_known() -> bool:
         return await stage.front_metric("winnow_front_replicas") == len(stage.cluster.nodes)
 
-    async with stage.load.at_rate(stage.rate):
+    async with stage.load.ask_at_rate(stage.rate):
         await stage.run_phase("healthy")
         stage.begin_phase("restarting")
         for node in range(len(stage.cluster.nodes)):
@@ -192,7 +193,7 @@ async def join_foreign_node(stage: Stage, foreign_node: ForeignNode) -> None:
     """Starts a foreign node at an address that the front polls."""
     with tempfile.TemporaryDirectory() as scratch, Processes() as children:
         arguments = foreign_node.prepare(min(stage.index.glob("shard-*")), Path(scratch))
-        async with stage.load.at_rate(stage.rate):
+        async with stage.load.ask_at_rate(stage.rate):
             await stage.run_phase("healthy")
             stage.begin_phase("joining")
             children.start("foreign node", [*arguments, "--listen", stage.foreign_address])

@@ -45,8 +45,8 @@ class _CountingMetrics:
     def count_lookup(self, result: str) -> None:
         self.lookups[result] += 1
 
-    def resize(self, more: int, evicted: int) -> None:
-        self.bytes += more
+    def resize(self, added_bytes: int, evicted: int) -> None:
+        self.bytes += added_bytes
         self.evictions += evicted
 
 

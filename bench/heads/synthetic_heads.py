@@ -1,4 +1,7 @@
-"""Makes synthetic heads: with random weights in the shape of trained heads, or a constant label."""
+"""Makes synthetic heads.
+
+A head has random weights in the shape of a trained head, or always predicts the same label.
+"""
 
 import functools
 import logging

@@ -1,6 +1,7 @@
 """Procedures that attack a cluster.
 
-Each procedure records rows of questions in the load, and other measured values in the stage.
+Each procedure asks questions with `stage.load`, which keeps a row for each question. The other
+measured values go to `stage.values`.
 """
 
 import asyncio
@@ -31,13 +32,13 @@ _OPENING_SECONDS = 7.0
 async def run_attack(stage: Stage, name: str) -> None:
     """Runs an attack, while a polite client asks questions before and during the attack."""
     answers_before = await first_answers(stage)
-    async with stage.load.at_rate(stage.rate):
+    async with stage.load.ask_at_rate(stage.rate):
         await stage.run_until_enough_answers("quiet")
         before_attack = cluster_resources(stage)
         stage.begin_phase("attack")
         # long enough for `MIN_ANSWERS`, but at most `MAX_PHASE_FACTOR` phases
         seconds = max(stage.seconds, MIN_ANSWERS * 1.05 / stage.rate)
-        target = attack_target(stage, min(seconds, stage.seconds * MAX_PHASE_FACTOR))
+        target = build_attack_target(stage, min(seconds, stage.seconds * MAX_PHASE_FACTOR))
 
         def growth() -> int:
             for process, code in stage.cluster.processes.exit_codes().items():
@@ -72,10 +73,10 @@ async def run_soak_attacks(stage: Stage, minutes: float) -> None:
     """Runs several attacks at a low rate for `minutes`, while a polite client asks."""
     answers_before = await first_answers(stage)
     seconds = minutes * 60
-    async with stage.load.at_rate(stage.rate):
+    async with stage.load.ask_at_rate(stage.rate):
         stage.begin_phase("settling")
         await asyncio.sleep(min(_OPENING_SECONDS, seconds / 10))
-        async with attack_process("mixed", attack_target(stage, seconds)) as attack:
+        async with attack_process("mixed", build_attack_target(stage, seconds)) as attack:
             stage.begin_phase("first tenth")
             await asyncio.sleep(seconds / 10)
             early_memory = cluster_resources(stage).memory
@@ -105,8 +106,8 @@ async def time_shutdown_under_attack(stage: Stage, attack: str) -> None:
             )
 
 
-def attack_target(stage: Stage, seconds: float) -> Target:
-    """Returns the first front node and the first content node as the target of an attack."""
+def build_attack_target(stage: Stage, seconds: float) -> Target:
+    """Returns the target of an attack: the first front node and the first content node."""
     cluster = stage.cluster
     return Target(
         front=cluster.fronts[0], node=cluster.nodes[0], http=cluster.http, seconds=seconds

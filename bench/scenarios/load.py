@@ -60,7 +60,7 @@ class Load:
         return sum(row.complete for row in rows[earlier_rows:]) / (self.now - started)
 
     @contextlib.asynccontextmanager
-    async def at_rate(self, rate: float) -> AsyncIterator[None]:
+    async def ask_at_rate(self, rate: float) -> AsyncIterator[None]:
         """Asks `rate` questions per second within the context.
 
         The exit of the context waits for questions in flight.

@@ -99,7 +99,10 @@ class Stage:
         self.values[f"{phase} seconds"] = self.load.now - started
 
     async def run_until_enough_answers(self, phase: str) -> None:
-        """Runs a phase until it has enough answers, for at most `MAX_PHASE_FACTOR` durations."""
+        """Runs a phase until it has enough answers.
+
+        The phase takes at least its usual duration, and at most `MAX_PHASE_FACTOR` times as long.
+        """
         await self.run_phase(phase)
         rows, started = self.load.rows[phase], self.load.now
         with contextlib.suppress(TimeoutError):

@@ -339,7 +339,9 @@ class RunningShard:
     def _open_segment(self, directory: Path) -> StoredSegment:
         settings, manifest = self._parts.settings, self._parts.bundle.manifest
         exact, exact_up_to = settings.exact, settings.exact_up_to
-        return open_shard(directory, settings.ef, exact, exact_up_to, manifest.lower_fingerprint)
+        return open_shard(
+            directory, settings.ef, exact, exact_up_to, manifest.lower_layers_fingerprint
+        )
 
     def _open_merger(self, live: LiveShard) -> Merger[StoredSegment]:
         settings, bundle = self._parts.settings, self._parts.bundle.directory

@@ -75,7 +75,7 @@ class JournalReplica(Protocol):
         """
 
     async def end_for_halves(self) -> None:
-        """Stops taking writes permanently, because the halves of the shard take them."""
+        """Refuses all later writes, because the halves of the shard take them."""
 
 
 class JournalFollower:

@@ -214,7 +214,9 @@ class LiveShard:
         await self._group.run_alone(partial(self._store_followed, writes, log_id))
 
     async def hand_over(self, node: str) -> int:
-        """Hands the writes of the shard over to `node` for good; returns the last write's number.
+        """Stops taking writes permanently; returns the sequence number of the last write.
+
+        The caller `node` takes the writes once it has stored that write.
 
         An empty `node` means that the halves of the shard take the writes.
 
@@ -246,7 +248,7 @@ class LiveShard:
         await self._group.run_alone(partial(self._take_over, log_id, journal_position))
 
     async def end_for_halves(self) -> None:
-        """Stops taking writes permanently, because the halves of the shard take them.
+        """Refuses all later writes, because the halves of the shard take them.
 
         Raises as `hand_over`.
         """

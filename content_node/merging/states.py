@@ -29,7 +29,7 @@ def carry_states(bundle: Path, shard: Path, base: Path, generation: Path) -> str
     if not sources:
         return ""
     loaded = load_bundle(bundle)
-    known = open_reusable_states(sources, loaded.manifest.lower_fingerprint)
+    known = open_reusable_states(sources, loaded.manifest.lower_layers_fingerprint)
     if not known:
         raise ArtefactError(f"the states are not of the reader of bundle {loaded.manifest.name}")
     lower = open_lower_layers(loaded, Tokenizer(loaded.tokenizer).special)

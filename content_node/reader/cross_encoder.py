@@ -14,7 +14,7 @@ from winnow.content_node.reader.model import (
 )
 from winnow.content_node.shard.store import StoredPassage
 from winnow.inference.session import Inputs, Session, model_inputs
-from winnow.inference.stop import Stop
+from winnow.inference.stop_signal import StopSignal
 from winnow.passages.encoding import MAX_TITLE_TOKENS
 from winnow.text.tokenizer import SpecialTokens
 
@@ -43,7 +43,7 @@ class CrossEncoder:
         self._session, self._special, self._entry = session, special, entry
 
     def run_windows(
-        self, question: Sequence[int], stored: StoredPassage, stop: Stop | None = None
+        self, question: Sequence[int], stored: StoredPassage, stop: StopSignal | None = None
     ) -> Iterator[WindowLogits]:
         title, text = stored.title_ids, stored.tokens.ids
         for window in build_windows(question, title, text, self._special, self._entry):

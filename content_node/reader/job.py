@@ -9,8 +9,8 @@ from typing import Generic, TypeVar
 
 from winnow.deadline import Deadline
 from winnow.errors import StoppedError
-from winnow.inference.fair_threads import call_in_loop
-from winnow.inference.stop import Stop
+from winnow.inference.fair_threads import call_on_event_loop
+from winnow.inference.stop_signal import StopSignal
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -21,7 +21,7 @@ class ReadJob(Generic[Item, Result]):
 
     def __init__(
         self,
-        work: Callable[[Item, Stop], Result],
+        work: Callable[[Item, StopSignal], Result],
         items: Sequence[Item],
         deadline: Deadline,
         *,
@@ -39,7 +39,7 @@ class ReadJob(Generic[Item, Result]):
         self._deadline = deadline
         self.started_at: float | None = None
         """Time by `time.perf_counter` when the first thread began; None before."""
-        self._stop, self._lock = Stop(), threading.Lock()
+        self._stop, self._lock = StopSignal(), threading.Lock()
         self._next, self._closed = 0, False
         self._results: dict[int, Result] = {}
         self._loop = asyncio.get_running_loop()
@@ -54,7 +54,7 @@ class ReadJob(Generic[Item, Result]):
             self._running_threads -= 1
             is_last = not self._running_threads
         if is_last:
-            call_in_loop(self._loop, self._finish, None)
+            call_on_event_loop(self._loop, self._finish, None)
         return False
 
     async def wait(self) -> None:
@@ -86,14 +86,14 @@ class ReadJob(Generic[Item, Result]):
         except StoppedError:  # the request is over
             return False
         except BaseException as error:  # noqa: BLE001 (the request fails, not the thread)
-            call_in_loop(self._loop, self._finish, error)
+            call_on_event_loop(self._loop, self._finish, error)
             return False
         with self._lock:
             if self._closed:  # the result is late
                 return True
             self._results[index] = result
         if self._on_item_done is not None:
-            call_in_loop(self._loop, self._on_item_done)
+            call_on_event_loop(self._loop, self._on_item_done)
         return True
 
     def _finish(self, error: BaseException | None) -> None:

@@ -15,7 +15,7 @@ from winnow.errors import ArtefactError
 from winnow.inference.options import PLAIN, InferenceOptions
 from winnow.inference.runtime import open_session
 from winnow.inference.session import Session
-from winnow.inference.stop import Stop
+from winnow.inference.stop_signal import StopSignal
 from winnow.passages.encoding import MAX_TITLE_TOKENS
 from winnow.text.tokenizer import SpecialTokens
 
@@ -61,7 +61,7 @@ class LowerLayers:
         """Computes the states of a question, [1, tokens + 2, width]; adds its special tokens."""
         return self._run([self._special.cls, *ids, self._special.sep], 0, None)
 
-    def window_states(self, window: PassageWindow, stop: Stop | None = None) -> PassageStates:
+    def window_states(self, window: PassageWindow, stop: StopSignal | None = None) -> PassageStates:
         """Computes the states of one window; raises StoppedError once `stop` is set."""
         return quantise(self._run(window.ids, 1, stop)[0])
 
@@ -86,7 +86,7 @@ class LowerLayers:
             for first, end in split_windows(len(text), room, overlap)
         ]
 
-    def _run(self, ids: list[int], segment: int, stop: Stop | None) -> NDArray[np.float32]:
+    def _run(self, ids: list[int], segment: int, stop: StopSignal | None) -> NDArray[np.float32]:
         input_ids = np.array([ids], np.int64)
         token_types = np.full_like(input_ids, self._entry.token_types[segment])
         inputs = {"input_ids": input_ids, "token_type_ids": token_types}
@@ -111,5 +111,5 @@ def open_lower_layers(
         )
     path = bundle.directory / entry.apart.lower
     session = open_session(path, STATES_OUTPUTS, entry.precision, options)
-    fingerprint = bundle.manifest.lower_fingerprint
+    fingerprint = bundle.manifest.lower_layers_fingerprint
     return LowerLayers(session, special, entry, entry.apart, fingerprint=fingerprint)

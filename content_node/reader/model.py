@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from winnow.bundle.manifest import ReaderEntry
 from winnow.content_node.shard.store import StoredPassage
-from winnow.inference.stop import Stop
+from winnow.inference.stop_signal import StopSignal
 
 Logits = NDArray[np.float32]
 OUTPUTS = ["start_logits", "end_logits", "relevance_logit"]
@@ -36,7 +36,7 @@ class ReadingModel(Protocol):
     """Computes the logits of a question and a passage. Safe to use from several threads."""
 
     def run_windows(
-        self, question: Sequence[int], stored: StoredPassage, stop: Stop | None = None
+        self, question: Sequence[int], stored: StoredPassage, stop: StopSignal | None = None
     ) -> Iterator[WindowLogits]:
         """Runs each window of a passage; `question` has token ids without special tokens.
 

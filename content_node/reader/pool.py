@@ -18,7 +18,7 @@ from winnow.deadline import Deadline
 from winnow.errors import DeadlineExceededError, StoppedError
 from winnow.inference.fair_threads import FairThreads
 from winnow.inference.niceness import lower_priority
-from winnow.inference.stop import Stop
+from winnow.inference.stop_signal import StopSignal
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -56,7 +56,7 @@ class ReaderPool:
 
     async def map(
         self,
-        work: Callable[[Item, Stop], Result],
+        work: Callable[[Item, StopSignal], Result],
         items: Sequence[Item],
         deadline: Deadline,
         on_item_done: Callable[[], None] = lambda: None,
@@ -96,7 +96,7 @@ class ReaderPool:
         return PoolResult(results, queue_seconds, len(items) - len(results))
 
     async def call(
-        self, work: Callable[[Stop], Result], deadline: Deadline, client: str = ""
+        self, work: Callable[[StopSignal], Result], deadline: Deadline, client: str = ""
     ) -> PoolResult[Result]:
         """Runs brief work, which does not wait for reading; returns its one result in `results`.
 
@@ -115,7 +115,7 @@ class ReaderPool:
 
     async def call_each(
         self,
-        work: Callable[[Item, Stop], Result],
+        work: Callable[[Item, StopSignal], Result],
         items: Sequence[Item],
         deadline: Deadline,
         client: str = "",

@@ -16,7 +16,7 @@ from winnow.domain.reading import Reading
 from winnow.errors import ArtefactError
 from winnow.inference.options import PLAIN, InferenceOptions
 from winnow.inference.runtime import open_session
-from winnow.inference.stop import Stop
+from winnow.inference.stop_signal import StopSignal
 from winnow.text.tokenizer import SpecialTokens
 from winnow.text.words import whole_words
 
@@ -43,7 +43,7 @@ class Reader:
         stored: StoredPassage,
         hit: Hit,
         max_answer_tokens: int,
-        stop: Stop | None = None,
+        stop: StopSignal | None = None,
     ) -> Reading:
         """Returns the best span of the passage of a hit.
 

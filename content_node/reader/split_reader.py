@@ -13,7 +13,7 @@ from winnow.content_node.reader.lower_layers import LowerLayers
 from winnow.content_node.reader.model import WindowLogits
 from winnow.content_node.shard.store import StoredPassage
 from winnow.inference.session import Inputs, Session
-from winnow.inference.stop import Stop
+from winnow.inference.stop_signal import StopSignal
 
 _CACHED_QUESTIONS = 64
 """Number of questions whose states are cached: threads alternate between questions, and a question
@@ -30,7 +30,7 @@ class SplitReader:
         self._lock = Lock()
 
     def run_windows(
-        self, question: Sequence[int], stored: StoredPassage, stop: Stop | None = None
+        self, question: Sequence[int], stored: StoredPassage, stop: StopSignal | None = None
     ) -> Iterator[WindowLogits]:
         with self._lock:  # otherwise threads that begin at the same time all compute the states
             question_states = self._question_states(tuple(question))

@@ -20,7 +20,7 @@ from winnow.content_node.shard.value_index import ValueColumn, ValueIndex
 from winnow.domain.shard import MAX_FIELDS
 from winnow.errors import ArtefactError
 from winnow.filtering import Value, ValueKind, fields_of, kind_of
-from winnow.inference.stop import Stop
+from winnow.inference.stop_signal import StopSignal
 
 # a change of this text, comments included, changes the bytes of every shard that is built
 TABLES = """
@@ -85,7 +85,9 @@ class StoredFields:
         names = select("SELECT DISTINCT name FROM fields ORDER BY name LIMIT ?", (MAX_FIELDS,))
         self.field_names = tuple(str(name) for (name,) in names)
 
-    def values_by_kind(self, field: str, stop: Stop | None) -> Mapping[ValueKind, "StoredValues"]:
+    def values_by_kind(
+        self, field: str, stop: StopSignal | None
+    ) -> Mapping[ValueKind, "StoredValues"]:
         """Returns the values to look up. Reads nothing yet, so `stop` is ignored."""
         return {kind: StoredValues(self._select, self._rows, field, kind) for kind in ValueKind}
 

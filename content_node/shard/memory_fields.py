@@ -10,7 +10,7 @@ from winnow.content_node.shard.row_filter import check_stop
 from winnow.content_node.shard.value_index import ValueColumn, ValueIndex
 from winnow.domain.shard import MAX_FIELDS
 from winnow.filtering import Fields, ValueKind, fields_of, kind_of
-from winnow.inference.stop import Stop
+from winnow.inference.stop_signal import StopSignal
 
 _STOP_CHECK_INTERVAL = 0.01
 """Seconds between checks of `stop` while another thread indexes the same field."""
@@ -38,7 +38,7 @@ class MemoryFields:
         rows = list(chain.from_iterable(part.rows for part in parts))
         return MemoryFields(rows, chain.from_iterable(part.field_names for part in parts))
 
-    def values_by_kind(self, field: str, stop: Stop | None) -> Mapping[ValueKind, ValueIndex]:
+    def values_by_kind(self, field: str, stop: StopSignal | None) -> Mapping[ValueKind, ValueIndex]:
         with self._lock:
             lazy = self._fields.setdefault(field, _LazyField(field, self.rows))
         return lazy.values_by_kind(stop)
@@ -53,7 +53,7 @@ class _LazyField:
         self._values: dict[ValueKind, ValueIndex] | None = None
         self._lock = threading.Lock()
 
-    def values_by_kind(self, stop: Stop | None) -> dict[ValueKind, ValueIndex]:
+    def values_by_kind(self, stop: StopSignal | None) -> dict[ValueKind, ValueIndex]:
         while self._values is None:
             if self._lock.acquire(timeout=_STOP_CHECK_INTERVAL):
                 try:
@@ -66,7 +66,7 @@ class _LazyField:
             check_stop(stop)
         return self._values
 
-    def _collect(self, stop: Stop | None) -> None:
+    def _collect(self, stop: StopSignal | None) -> None:
         for row, fields in self._remaining_rows:
             for value in fields.get(self._field, ()):
                 self._columns[kind_of(value)].add(value, row)

@@ -18,7 +18,7 @@ from winnow.content_node.shard.row_filter import check_stop
 from winnow.content_node.shard.rows import RowMask, RowNumbers, ScoredRows
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
-from winnow.inference.stop import Stop
+from winnow.inference.stop_signal import StopSignal
 
 SPACE: Final = "l2"
 Vectors = NDArray[np.float32]
@@ -48,7 +48,11 @@ class NearestIndex(Protocol):
     """Finds rows near a vector. Safe to search from several threads at once."""
 
     def search(
-        self, vector: Vectors, k: int, allowed: RowMask | None = None, stop: Stop | None = None
+        self,
+        vector: Vectors,
+        k: int,
+        allowed: RowMask | None = None,
+        stop: StopSignal | None = None,
     ) -> ScoredRows:
         """Returns at most `k` allowed rows with squared distances, nearest first, ties by row.
 
@@ -58,7 +62,11 @@ class NearestIndex(Protocol):
         """
 
     def nearest(
-        self, vector: Vectors, k: int, allowed: RowMask | None = None, stop: Stop | None = None
+        self,
+        vector: Vectors,
+        k: int,
+        allowed: RowMask | None = None,
+        stop: StopSignal | None = None,
     ) -> ScoredRows:
         """Returns the result of `search` and all other rows at the distance of its last row."""
 
@@ -77,13 +85,21 @@ class ExactIndex:
         self._index.set_num_threads(1)
 
     def search(
-        self, vector: Vectors, k: int, allowed: RowMask | None = None, stop: Stop | None = None
+        self,
+        vector: Vectors,
+        k: int,
+        allowed: RowMask | None = None,
+        stop: StopSignal | None = None,
     ) -> ScoredRows:
         excluded = 0 if allowed is None else int(np.count_nonzero(~allowed[self._rows]))
         return _sort(*self._query(vector, min(k + excluded, len(self._rows))), allowed, k)
 
     def nearest(
-        self, vector: Vectors, k: int, allowed: RowMask | None = None, stop: Stop | None = None
+        self,
+        vector: Vectors,
+        k: int,
+        allowed: RowMask | None = None,
+        stop: StopSignal | None = None,
     ) -> ScoredRows:
         return _with_ties(lambda more: self.search(vector, more, allowed, stop), k)
 
@@ -129,7 +145,11 @@ class GraphIndex:
         self._index.set_num_threads(1)
 
     def search(
-        self, vector: Vectors, k: int, allowed: RowMask | None = None, stop: Stop | None = None
+        self,
+        vector: Vectors,
+        k: int,
+        allowed: RowMask | None = None,
+        stop: StopSignal | None = None,
     ) -> ScoredRows:
         if allowed is None:
             found = self.search_graph(vector, k)
@@ -139,7 +159,11 @@ class GraphIndex:
         return self._search_filtered(vector, k, allowed & self._occupied_rows, stop)[:k]
 
     def nearest(
-        self, vector: Vectors, k: int, allowed: RowMask | None = None, stop: Stop | None = None
+        self,
+        vector: Vectors,
+        k: int,
+        allowed: RowMask | None = None,
+        stop: StopSignal | None = None,
     ) -> ScoredRows:
         if not self._equal:
             return _with_ties(lambda more: self.search(vector, more, allowed, stop), k)
@@ -171,7 +195,7 @@ class GraphIndex:
         return rows[0], distances[0]
 
     def _search_filtered(
-        self, vector: Vectors, k: int, allowed: RowMask, stop: Stop | None
+        self, vector: Vectors, k: int, allowed: RowMask, stop: StopSignal | None
     ) -> ScoredRows:
         """Searches the graph wider and wider until at least `k` allowed rows are found. Compares
         with all allowed rows if that takes less time.
@@ -193,7 +217,7 @@ class GraphIndex:
         return _sort(*self._equal.add_equal_rows(rows, distances), allowed)
 
     def _search_exactly(
-        self, vector: Vectors, k: int, allowed: RowMask, stop: Stop | None
+        self, vector: Vectors, k: int, allowed: RowMask, stop: StopSignal | None
     ) -> ScoredRows:
         return search_chunks(self._vectors.chunks(np.flatnonzero(allowed)), vector, k, stop)
 
@@ -207,7 +231,10 @@ def neighbours_to_fetch(k: int, allowed: int, rows: int) -> int:
 
 
 def search_chunks(
-    chunks: Iterable[tuple[RowNumbers, Vectors]], vector: Vectors, k: int, stop: Stop | None = None
+    chunks: Iterable[tuple[RowNumbers, Vectors]],
+    vector: Vectors,
+    k: int,
+    stop: StopSignal | None = None,
 ) -> ScoredRows:
     """Searches all chunks exactly, with one chunk in memory at a time.
 
@@ -274,7 +301,7 @@ def by_distance(scored_row: tuple[int, float]) -> tuple[float, int]:
 
 
 def _nearest_of_chunks(
-    chunks: Iterable[tuple[RowNumbers, Vectors]], vector: Vectors, k: int, stop: Stop | None
+    chunks: Iterable[tuple[RowNumbers, Vectors]], vector: Vectors, k: int, stop: StopSignal | None
 ) -> Iterator[tuple[int, float]]:
     for rows, vectors in chunks:
         check_stop(stop)

@@ -25,7 +25,7 @@ from winnow.content_node.shard.inverting import invert
 from winnow.content_node.shard.row_filter import check_stop
 from winnow.content_node.shard.rows import RowMask, RowNumbers, ScoredRows
 from winnow.content_node.shard.words import IntegerArray
-from winnow.inference.stop import Stop
+from winnow.inference.stop_signal import StopSignal
 
 _ROUNDING = 1e-6
 """Relative difference of sums of the same terms by rounding, single precision included."""
@@ -95,7 +95,7 @@ class Postings:
         terms: Terms,
         k: int,
         allowed: RowMask | None = None,
-        stop: Stop | None = None,
+        stop: StopSignal | None = None,
         others: Sequence[int] = (),
     ) -> tuple[ScoredRows, Floats]:
         """Returns the best `k` allowed rows, best first, ties by row, and the scores of `others`.
@@ -126,7 +126,7 @@ class Postings:
         lists: list[_PostingList],
         k: int,
         allowed: RowMask | None,
-        stop: Stop | None,
+        stop: StopSignal | None,
     ) -> RowNumbers:
         """Returns ascending rows that include the best `k`.
 

@@ -16,7 +16,7 @@ from winnow.content_node.shard.rows import RowMask, ScoredRows
 from winnow.content_node.shard.view import ShardView
 from winnow.domain.passage import Hit
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
-from winnow.inference.stop import Stop
+from winnow.inference.stop_signal import StopSignal
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ def retrieve(
     question: EncodedQuestion,
     depth: RetrievalDepth,
     word_weight: float,
-    stop: Stop | None = None,
+    stop: StopSignal | None = None,
 ) -> Candidates:
     """Retrieves the candidates of a shard, and the hits among them that may be read.
 
@@ -164,7 +164,7 @@ def _best_by_words(
     terms: Terms,
     k: int,
     near_rows: Sequence[int],
-    stop: Stop | None,
+    stop: StopSignal | None,
 ) -> tuple[ScoredRows, dict[int, float]]:
     """Returns the best rows by words; and the BM25 scores of these and of `near_rows`, by row."""
     found: ScoredRows = []

@@ -29,7 +29,7 @@ from winnow.filtering import (
     kind_of,
     parse,
 )
-from winnow.inference.stop import Stop
+from winnow.inference.stop_signal import StopSignal
 from winnow.policy.byte_bounded_lru import ByteBoundedLru
 
 ValueRows = NDArray[np.uint32]
@@ -62,7 +62,9 @@ class FieldIndex(Protocol):
     def field_names(self) -> tuple[str, ...]:
         """Sorted names of the fields; the first `MAX_FIELDS`."""
 
-    def values_by_kind(self, field: str, stop: Stop | None) -> Mapping[ValueKind, SortedValues]:
+    def values_by_kind(
+        self, field: str, stop: StopSignal | None
+    ) -> Mapping[ValueKind, SortedValues]:
         """Returns the values of a field by kind; a kind without values may be missing.
 
         Raises:
@@ -82,7 +84,7 @@ class RowFilter:
         self._masks = ByteBoundedLru[str, NDArray[np.uint8]](cache_bytes)
         self._lock = threading.Lock()
 
-    def matching_rows(self, expression: str, stop: Stop | None = None) -> RowMask:
+    def matching_rows(self, expression: str, stop: StopSignal | None = None) -> RowMask:
         """Returns the rows that match a filter, [rows]; the caller may change the array.
 
         Raises:
@@ -101,7 +103,7 @@ class RowFilter:
             self._masks.put(expression, packed, packed.nbytes + len(expression))
         return mask
 
-    def _evaluate(self, condition: Filter, stop: Stop | None) -> RowMask:
+    def _evaluate(self, condition: Filter, stop: StopSignal | None) -> RowMask:
         match condition:
             case Not(part):
                 return ~self._evaluate(part, stop)
@@ -119,7 +121,7 @@ class RowFilter:
         raise TypeError(f"unknown type of filter: {condition!r}")
 
 
-def check_stop(stop: Stop | None) -> None:
+def check_stop(stop: StopSignal | None) -> None:
     """Raises StoppedError if `stop` was set."""
     if stop is not None and stop.is_set:
         raise StoppedError("the search was stopped")

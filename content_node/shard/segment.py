@@ -19,7 +19,7 @@ from winnow.content_node.shard.row_filter import RowFilter, check_stop
 from winnow.content_node.shard.rows import RowMask, ScoredRows
 from winnow.content_node.shard.store import StoredPassage
 from winnow.content_node.shard.words import WordIndex
-from winnow.inference.stop import Stop
+from winnow.inference.stop_signal import StopSignal
 
 Vector = NDArray[np.float32]
 
@@ -48,7 +48,7 @@ class Segment(ABC):
         """Sorted names of the metadata fields; at most `MAX_FIELDS`."""
         return self.row_filter.field_names
 
-    def matching_rows(self, expression: str, stop: Stop | None = None) -> RowMask:
+    def matching_rows(self, expression: str, stop: StopSignal | None = None) -> RowMask:
         """Returns the rows whose passage matches a filter; the caller owns the array.
 
         Raises:
@@ -59,7 +59,7 @@ class Segment(ABC):
         return matching if self.occupied_rows is None else matching & self.occupied_rows
 
     def nearest(
-        self, vector: Vector, k: int, allowed: RowMask | None = None, stop: Stop | None = None
+        self, vector: Vector, k: int, allowed: RowMask | None = None, stop: StopSignal | None = None
     ) -> ScoredRows:
         """Returns the nearest `k` allowed rows with squared distances, nearest first, ties by row.
 
@@ -73,7 +73,7 @@ class Segment(ABC):
         terms: Terms,
         k: int,
         allowed: RowMask | None = None,
-        stop: Stop | None = None,
+        stop: StopSignal | None = None,
         others: Sequence[int] = (),
     ) -> tuple[ScoredRows, NDArray[np.float64]]:
         """Returns the best `k` allowed rows that contain a term, with BM25 scores, and the scores

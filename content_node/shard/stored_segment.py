@@ -73,21 +73,21 @@ def open_shard(
     ef: int,
     exact: bool = False,
     exact_up_to: int = EXACT_UP_TO,
-    lower_fingerprint: str = "",
+    lower_layers_fingerprint: str = "",
 ) -> StoredSegment:
     """Verifies every file and loads the shard. Takes seconds per gigabyte: not on an event loop.
 
     `exact` compares with every vector instead of searching the graph. Shards of at most
     `exact_up_to` passages are always searched exactly. Every file is opened once and verified by
     its descriptor, so later changes of the directory change no answer. Precomputed states are used
-    if they were computed by lower layers with the fingerprint `lower_fingerprint`.
+    if they were computed by lower layers with the fingerprint `lower_layers_fingerprint`.
 
     Raises:
         ArtefactError: a file is missing, damaged, or contradicts the manifest.
 
     """
     try:
-        return _open(directory, None if exact else ef, exact_up_to, lower_fingerprint)
+        return _open(directory, None if exact else ef, exact_up_to, lower_layers_fingerprint)
     except ArtefactError:
         raise
     except Exception as error:  # a file with a valid checksum may still have invalid content
@@ -97,7 +97,7 @@ def open_shard(
 
 
 def _open(
-    directory: Path, ef: int | None, exact_up_to: int, lower_fingerprint: str
+    directory: Path, ef: int | None, exact_up_to: int, lower_layers_fingerprint: str
 ) -> StoredSegment:
     """Loads a shard; if `ef` is None, the shard is searched exactly."""
     manifest, manifest_file = open_shard_manifest(directory)
@@ -134,7 +134,7 @@ def _open(
         store=store,
         names=store.row_names(rows),
         built_rarities=built,
-        states=open_states(directory, manifest.generation, lower_fingerprint),
+        states=open_states(directory, manifest.generation, lower_layers_fingerprint),
         files=(manifest_file, *files.values()),
     )
     if change := segment.file_change():

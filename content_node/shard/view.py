@@ -18,7 +18,7 @@ from winnow.content_node.shard.store import StoredPassage
 from winnow.content_node.shard.stored_segment import StoredSegment
 from winnow.domain.shard import MAX_FIELDS
 from winnow.errors import GenerationGoneError
-from winnow.inference.stop import Stop
+from winnow.inference.stop_signal import StopSignal
 
 Value = TypeVar("Value")
 _GENERATION_DIGITS = 16
@@ -34,7 +34,7 @@ class PlacedSegment:
     live_rows: RowMask | None = None
     """Rows that are neither deleted nor overwritten, [segment.rows]; None for all."""
 
-    def allowed_rows(self, where: str, stop: Stop | None = None) -> RowMask | None:
+    def allowed_rows(self, where: str, stop: StopSignal | None = None) -> RowMask | None:
         """Returns the live rows that match the filter `where`, unless it is empty; None for all.
 
         Raises:

@@ -28,7 +28,7 @@ def states_command(directory: Path, bundle: Path | None = None) -> str:
 def reader_name(fingerprint: str) -> str:
     """Returns a name for the reader whose lower layers have this fingerprint."""
     try:
-        default = read_manifest(default_bundle()).lower_fingerprint
+        default = read_manifest(default_bundle()).lower_layers_fingerprint
     except ArtefactError:
         return f"reader {fingerprint}"
     if fingerprint == default:

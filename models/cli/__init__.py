@@ -4,13 +4,16 @@ import typer
 
 from models.cli.accuracy import measure, record, verify
 from models.cli.bundle import assemble, build, calibrate, ladder
-from models.cli.exporting import export, random
+from models.cli.exporting import export, export_random
 from models.cli.heads import measure_heads, train_head
 from models.cli.mining import mine, mine_clozes, mine_ranking
 from models.cli.packed import pack, train_packed_reader, train_retrieval
 from models.cli.training import train_encoder, train_ranking, train_reader, train_split_reader
 
 app = typer.Typer(no_args_is_help=True)
+_NAMES = {train_split_reader: "train-apart", export_random: "random"}
+"""Names of the commands that differ from their functions."""
+
 for command in (
     build,
     mine,
@@ -30,8 +33,8 @@ for command in (
     record,
     ladder,
     export,
-    random,
+    export_random,
     train_head,
     measure_heads,
 ):
-    app.command("train-apart" if command is train_split_reader else None)(command)
+    app.command(_NAMES.get(command))(command)

@@ -83,7 +83,7 @@ def export(
     typer.echo(f"{bundle}: {size / 1e6:.1f} MB; measure its accuracy with `winnow evaluate`")
 
 
-def random(
+def export_random(
     shape: Annotated[ReaderSize, typer.Option(help="Size of the reader.")],
     bundle: _Target,
     source: Annotated[

@@ -11,7 +11,7 @@ from models.data import DataDirectory
 from models.network.weights import open_minilm
 from models.steps import ranking, split_reader, training
 from models.steps.bundle import MINILM_LAYERS
-from models.steps.clozes import with_clozes
+from models.steps.clozes import add_cloze_passes
 from models.steps.students import train_small_encoder, train_small_reader
 from models.training.encoding_task import EncodingPlan
 from models.training.loop import Schedule
@@ -94,7 +94,7 @@ def train_reader(
     schedule = Schedule(rate, quantised=quantised_share, seed=seed)
     with open_minilm(base_weights) as directory:
         if layers is None:
-            for number, run in enumerate(workspace.reader_runs(members)):
+            for number, run in enumerate(workspace.reader_run_paths(members)):
                 seeded = replace(schedule, seed=seed + number)
                 training.train_reader(directory, workspace, plan, seeded, checkpoint_every, run)
         else:
@@ -125,7 +125,7 @@ def train_ranking(
     continues.
     """
     workspace = Workspace(work)
-    passes = with_clozes(options.scale_passes(ranking.RANKING_PASSES, scale), clozes)
+    passes = add_cloze_passes(options.scale_passes(ranking.RANKING_PASSES, scale), clozes)
     plan = ReadingPlan(passes, questions, negatives, absolute_weight)
     schedule = Schedule(rate, quantised=quantised_share, seed=seed)
     with open_minilm(base_weights) as directory:
@@ -200,7 +200,7 @@ def train_split_reader(
     if average and begin_with is None:
         raise typer.BadParameter("--average needs --begin-with: name the run to average with")
     workspace = Workspace(work)
-    passes = with_clozes(options.scale_passes(training.READER_PASSES, scale), clozes)
+    passes = add_cloze_passes(options.scale_passes(training.READER_PASSES, scale), clozes)
     plan = ReadingPlan(passes, questions, negatives, absolute_weight)
     initial_weights = str(begin_with.resolve()) if begin_with else ""
     split_plan = SplitPlan(layers, neurons, initial_weights, average)

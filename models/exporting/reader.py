@@ -42,7 +42,7 @@ class RelevanceReader(nn.Module):
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Logits:
         """Maps three int64 [batch, tokens] to `Logits`."""
-        mask = _without_last(attention_mask)
+        mask = _without_last_token(attention_mask)
         output = run_network(self.network, input_ids, mask, token_type_ids)
         return output.start_logits, output.end_logits, output.relevance_logits
 
@@ -90,6 +90,7 @@ def open_reader(checkpoint: Checkpoint) -> CheckpointReader:
     return RelevanceReader(network) if network_class is DPRReader else SpanReader(network)
 
 
-def _without_last(mask: Tensor) -> Tensor:
+def _without_last_token(attention_mask: Tensor) -> Tensor:
     """Returns the mask [batch, tokens] without the last attended token of each sequence."""
-    return mask * (mask.cumsum(1) < mask.sum(1, keepdim=True)).to(mask.dtype)
+    is_not_last = attention_mask.cumsum(1) < attention_mask.sum(1, keepdim=True)
+    return attention_mask * is_not_last.to(attention_mask.dtype)

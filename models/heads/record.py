@@ -113,8 +113,8 @@ def recorded_job(manifest: HeadManifest, directories: Sequence[Path]) -> HeadJob
         )
     except KeyError as error:
         raise DataError(
-            f"the manifest of head {manifest.id} lacks {error.args[0]}: the head was not made by "
-            "`winnow models train-head`, so retrain it with explicit options"
+            f"the manifest of head {manifest.id} lacks {error.args[0]}, because "
+            "`winnow models train-head` did not make it: retrain the head and give all options"
         ) from error
 
 

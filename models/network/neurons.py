@@ -124,7 +124,7 @@ def prune_neurons(
     Outputs are measured by running `inputs` through `network`, which contains `body`.
     """
     blocks: list[Any] = [body.encoder.layer[index] for index in layers]
-    sums_by_block = _input_sums([block.output.dense for block in blocks], inputs, network)
+    sums_by_block = _sum_absolute_inputs([block.output.dense for block in blocks], inputs, network)
     for block, values in zip(blocks, sums_by_block, strict=True):
         outputs = values * block.output.dense.weight.norm(dim=0)
         kept = outputs.topk(min(neurons, len(outputs))).indices.sort().values
@@ -148,10 +148,10 @@ def resize_to_weights(body: BertModel, state: Mapping[str, Tensor]) -> None:
             _resize(block, neurons)
 
 
-def _input_sums(
+def _sum_absolute_inputs(
     layers: Sequence[nn.Linear], inputs: Iterable[Inputs], network: nn.Module
 ) -> list[Tensor]:
-    """Returns the sum of absolute values of every input channel of each layer."""
+    """Returns, for each layer, the sum of the absolute values of each input channel."""
     sums = [torch.zeros(layer.in_features) for layer in layers]
 
     def add(index: int, values: Tensor) -> None:

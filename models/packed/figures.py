@@ -57,7 +57,8 @@ def ranked_sets(
 def encoder_figures(sets: dict[str, RankedSet], word_weight: float) -> Figures:
     """Returns recall figures of rankings by distance, by words, and by fused distance.
 
-    The fused distance has the bundle's weight of words, or weights fitted on held-out questions.
+    The fused distance weighs the score by words with `word_weight`. A second figure (`fused,
+    fitted`) has weights that were fitted on held-out questions.
     """
     fitted = fit_weights(sets[HELD_OUT], sets[HELD_OUT].features())
     fixed = torch.tensor([1.0, word_weight], device=fitted.device)

@@ -135,6 +135,6 @@ class LateTask:
         offsets = torch.zeros_like(rows.flatten())
         passages = self._passages.for_reader(rows.flatten(), _READER_TOKENS, offsets)
         start, end, relevance = reader_logits(self._teacher, questions, passages)
-        span = best_spans(start, end, passages.in_text)[2]
+        span = best_spans(start, end, passages.text_mask)[2]
         verdict = TEACHER_WEIGHTS[0] * relevance + TEACHER_WEIGHTS[1] * span
         return verdict.view(rows.shape).float()

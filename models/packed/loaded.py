@@ -61,7 +61,9 @@ class LoadedPack:
 
     @property
     def batch_scale(self) -> int:
-        """Divisor of training batch sizes: larger on a CPU, which has little memory for them."""
+        """Divisor of training batch sizes: 1 on a GPU, 16 on a CPU, where large batches need too
+        much memory.
+        """
         return 1 if self.device.type == "cuda" else 16
 
     def encode(self, encoder: Encoder) -> Tensor:

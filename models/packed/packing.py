@@ -56,8 +56,10 @@ def write_pack(
     wikipedia = data.wikipedia(keep_every)
     development = {name: data.development(name)[::keep_every] for name in DEVELOPMENT}
     unseen = _UnseenFilter(question for each in development.values() for question in each)
-    gold = unseen.filter([*data.gold(), *data.more_gold()])[::keep_every]
-    pairs = unseen.filter([*data.pairs(), *_draw_pairs(data.more_pairs())])[::keep_every]
+    gold = unseen.filter([*data.gold(), *data.extra_questions_with_gold()])[::keep_every]
+    pairs = unseen.filter([*data.pairs(), *_draw_pairs(data.extra_questions_without_gold())])[
+        ::keep_every
+    ]
     made = _make_clozes(wikipedia, development, clozes)
     contexts = {
         name: list(dict.fromkeys(q.gold for q in each if q.gold is not None))

@@ -89,7 +89,7 @@ class PackedReadingTask:
         )
         last = torch.minimum(last, (sequences.text + sequences.text_lengths)[::passages] - 1)
         shape = len(part), passages
-        in_text = sequences.in_text.view(*shape, -1)
+        text_mask = sequences.text_mask.view(*shape, -1)
         with autocast(rows.device.type):
             logits = split_logits(self.network, question_sequences, sequences)
         start, end, relevance = logits
@@ -97,7 +97,7 @@ class PackedReadingTask:
             start.view(*shape, -1),
             end.view(*shape, -1),
             relevance.view(shape),
-            in_text,
+            text_mask,
             first,
             last,
         )
@@ -106,7 +106,7 @@ class PackedReadingTask:
         positives = _every_nth(sequences, passages)
         student = tuple(each[::passages] for each in logits)
         taught = self._teacher_logits(question_sequences, positives)
-        imitation = span_imitation_loss(student, taught, in_text[:, :1])  # type: ignore[arg-type]
+        imitation = span_imitation_loss(student, taught, text_mask[:, :1])  # type: ignore[arg-type]
         return losses | {"teachers": imitation * plan.spans}
 
     def _windows(self, rows: Tensor, spans: Tensor) -> tuple[Tensor, int]:

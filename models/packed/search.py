@@ -85,7 +85,7 @@ class WordMatrix:
         """Returns the BM25 scores of all passages, [passages, questions]."""
         sequences = questions.sequences(numbers)
         weights = torch.zeros(len(numbers), len(self.rarities), device=numbers.device)
-        kept = sequences.in_text
+        kept = sequences.text_mask
         places = torch.arange(len(numbers), device=numbers.device)[:, None].expand_as(kept)[kept]
         tokens = sequences.ids[kept]
         weights[places, tokens] = self.rarities[tokens]

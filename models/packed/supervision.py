@@ -77,9 +77,9 @@ def contain_answers(passages: PassageTokens, rows: Tensor, answers: Tensor) -> T
     return torch.cat(contained).view_as(rows) & (rows >= 0)
 
 
-def best_spans(start: Tensor, end: Tensor, in_text: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def best_spans(start: Tensor, end: Tensor, text_mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Returns first token, last token and score of the best span in each passage, [passages]."""
-    start, end = (each.float().masked_fill(~in_text, _MASKED) for each in (start, end))
+    start, end = (each.float().masked_fill(~text_mask, _MASKED) for each in (start, end))
     padded = torch.nn.functional.pad(end, (0, MAX_SPAN - 1), value=2 * _MASKED)
     best_end, length = padded.unfold(1, MAX_SPAN, 1).max(2)
     score, first = (start + best_end).max(1)
@@ -118,7 +118,7 @@ def confirm_passages(
         sequences = passages.for_reader(read[part], _READER_TOKENS, torch.zeros_like(part))
         with autocast(rows.device.type):
             start, end, relevance = reader_logits(reader, questions.sequences(pairs), sequences)
-        first, last, span_score = best_spans(start, end, sequences.in_text)
+        first, last, span_score = best_spans(start, end, sequences.text_mask)
         matches = match_answers(passages, read[part], questions.answers[pairs])
         text_first, text_last = first - sequences.text, last - sequences.text
         titles = passages.titles[read[part]]

@@ -29,8 +29,8 @@ class Sequences:
     """Number of tokens of the text, [sequences]."""
 
     @property
-    def in_text(self) -> Tensor:
-        """Whether a token belongs to the text, bool [sequences, tokens]."""
+    def text_mask(self) -> Tensor:
+        """True for tokens of the text and false for all others, [sequences, tokens]."""
         positions = torch.arange(self.ids.shape[1], device=self.ids.device)
         first = self.text[:, None]
         return (positions >= first) & (positions < first + self.text_lengths[:, None])

@@ -67,30 +67,30 @@ def make_bundle(
 
 
 def _provenance(workspace: Workspace, encoder_of: Path | None, kind: ReaderKind) -> dict[str, Any]:
-    readers = [path for path in workspace.reader_runs(MEMBERS) if path.is_file()]
+    readers = [path for path in workspace.reader_run_paths(MEMBERS) if path.is_file()]
     before = {} if encoder_of is None else dict(read_manifest(encoder_of).provenance)
     for key in ("student", "apart"):  # these keys describe the other bundle's reader
         before.pop(key, None)
     if readers:  # the new readers were trained without the other bundle's ranking
         before.pop("ranking", None)
-    ranking = _finished_run(workspace.run_checkpoint("ranking"))
+    ranking = _finished_run(workspace.run_checkpoint_path("ranking"))
     return before | {
         "weights": PRETRAINED,
         "command": "winnow models train-apart" if kind.split_layers else "winnow models build",
         **(
-            {"encoder": _finished_run(workspace.run_checkpoint("encoder"))}
+            {"encoder": _finished_run(workspace.run_checkpoint_path("encoder"))}
             if encoder_of is None
             else {}
         ),
         **({"readers": [_finished_run(path) for path in readers]} if readers or not before else {}),
         **({"ranking": ranking} if ranking or not before else {}),
         **(
-            {"student": _finished_run(workspace.run_checkpoint("reader", kind.layers))}
+            {"student": _finished_run(workspace.run_checkpoint_path("reader", kind.layers))}
             if kind.layers
             else {}
         ),
         **(
-            {"apart": _split_runs(workspace.split_run_checkpoint(kind.split_layers))}
+            {"apart": _split_runs(workspace.split_run_checkpoint_path(kind.split_layers))}
             if kind.split_layers
             else {}
         ),

@@ -70,9 +70,9 @@ def mine_clozes(
     return len(usable)
 
 
-def with_clozes(passes: Mapping[str, float], clozes: float) -> dict[str, float]:
-    """Adds `clozes` passes over cloze questions to `passes`. 0 adds nothing."""
-    return {**passes, CLOZES: clozes} if clozes else dict(passes)
+def add_cloze_passes(passes: Mapping[str, float], cloze_passes: float) -> dict[str, float]:
+    """Returns `passes` with `cloze_passes` passes over the cloze questions. 0 adds none."""
+    return {**passes, CLOZES: cloze_passes} if cloze_passes else dict(passes)
 
 
 def _passages_outside_development_sets(data: DataDirectory) -> list[Passage]:

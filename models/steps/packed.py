@@ -176,7 +176,10 @@ class RetrievalTraining:
         mean.load_state_dict(state)
         plan = {"share": MEAN_SHARE, "rates": _ENCODER_RATES, "questions": _ENCODER_QUESTIONS}
         _save_run(
-            self._out.run_checkpoint("encoder"), trained, plan, {checkpoint.MEAN: _on_cpu(state)}
+            self._out.run_checkpoint_path("encoder"),
+            trained,
+            plan,
+            {checkpoint.MEAN: _on_cpu(state)},
         )
         return mean
 
@@ -236,7 +239,7 @@ def train_reader(
     )
     train_until(reader, task.steps(), schedule, deadline, report=report, body=reader.body)
     settings = {**asdict(plan), **asdict(schedule), "seconds": seconds}
-    _save_run(Workspace(job.out).split_run_checkpoint(job.split_layers), reader, settings, {})
+    _save_run(Workspace(job.out).split_run_checkpoint_path(job.split_layers), reader, settings, {})
 
 
 def _save_run(

@@ -83,14 +83,14 @@ def train_ranking(
     torch.manual_seed(schedule.seed)
     reader = (
         mean_reader(weights, workspace)
-        if workspace.run_checkpoint("reader").is_file()
+        if workspace.run_checkpoint_path("reader").is_file()
         else restore_reader(weights, bundle)
     )
     freeze_embeddings(reader.body)
     passages, questions = load_training(workspace.ranking_questions, workspace, plan.passes)
     tokenised = TokenisedQuestions(open_tokenizer(weights), passages, questions)
     task = ReadingTask(reader, tokenised, plan, schedule.seed)
-    run_training(task, schedule, workspace.run_checkpoint("ranking"), checkpoint_every)
+    run_training(task, schedule, workspace.run_checkpoint_path("ranking"), checkpoint_every)
 
 
 def _retrieve(

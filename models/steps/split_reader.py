@@ -1,7 +1,7 @@
 """Trains a split reader with a full cross-encoder as its teacher, and exports it."""
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import torch
@@ -63,7 +63,7 @@ def train_split_reader(
     freeze_embeddings(student.body)
     tokenised = TokenisedQuestions(open_tokenizer(weights), passages, questions)
     reading = ReadingTask(student, tokenised, reading_plan, schedule.seed)
-    run = workspace.split_run_checkpoint(plan.apart)
+    run = workspace.split_run_checkpoint_path(plan.apart)
     run_training(SplitTask(reading, teacher, plan), schedule, run, checkpoint_every)
     if initial:
         _save_mean(run, initial)
@@ -98,7 +98,7 @@ def trained_split_reader(weights: Path, workspace: Workspace, layers: int) -> Sp
 
     """
     network = SplitReader(Reader(load_body(weights)), layers)
-    _load_weights(network, workspace.split_run_checkpoint(layers))
+    _load_weights(network, workspace.split_run_checkpoint_path(layers))
     return network.eval()
 
 
@@ -153,10 +153,17 @@ def _run_weights(run: Path) -> dict[str, Tensor]:
 def _require_shapes(initial: dict[str, Tensor], student: SplitReader) -> None:
     shapes = {name: weight.shape for name, weight in student.state_dict().items()}
     if any(shapes.get(name) != weight.shape for name, weight in initial.items()):
+        neurons, begun = _min_neurons(student.state_dict()), _min_neurons(initial)
         raise DataError(
-            "--average needs equal shapes, but the run of --begin-with has another number of "
-            "neurons: set --neurons to that number, or leave out --average"
+            f"--average needs equal shapes, but this run has {neurons} neurons in its smallest "
+            f"layer, and the run of --begin-with has {begun}: set --neurons {begun}, or leave out "
+            "--average"
         )
+
+
+def _min_neurons(weights: Mapping[str, Tensor]) -> int:
+    """Returns the number of neurons in the smallest feed-forward layer."""
+    return min(len(w) for name, w in weights.items() if name.endswith("intermediate.dense.bias"))
 
 
 def bundle_weights(directory: Path, layers: int) -> dict[str, Tensor]:

@@ -50,7 +50,10 @@ def train_small_reader(
     reading = ReadingTask(student, tokenised, reading_plan, schedule.seed)
     task = DistillingTask(reading, teacher, distilling_plan)
     run_training(
-        task, schedule, workspace.run_checkpoint("reader", distilling_plan.layers), checkpoint_every
+        task,
+        schedule,
+        workspace.run_checkpoint_path("reader", distilling_plan.layers),
+        checkpoint_every,
     )
 
 
@@ -78,7 +81,9 @@ def train_small_encoder(
         plan=plan,
         seed=schedule.seed,
     )
-    run_training(task, schedule, workspace.run_checkpoint("encoder", plan.layers), checkpoint_every)
+    run_training(
+        task, schedule, workspace.run_checkpoint_path("encoder", plan.layers), checkpoint_every
+    )
 
 
 def trained_small_reader(weights: Path, workspace: Workspace, layers: int) -> Reader:
@@ -127,7 +132,7 @@ def _questions_and_titles(data: DataDirectory) -> list[str]:
 
 def _finished_run(workspace: Workspace, name: str, layers: int | None) -> dict[str, Any]:
     """Returns the checkpoint of a finished run, or raises DataError."""
-    run = workspace.run_checkpoint(name, layers)
+    run = workspace.run_checkpoint_path(name, layers)
     state = checkpoint.load_finished(run)
     if state is None:
         option = "" if layers is None else f" --layers {layers}"

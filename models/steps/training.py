@@ -62,7 +62,7 @@ def train_encoder(
         plan=plan,
         seed=schedule.seed,
     )
-    run_training(task, schedule, workspace.run_checkpoint("encoder"), checkpoint_every)
+    run_training(task, schedule, workspace.run_checkpoint_path("encoder"), checkpoint_every)
 
 
 def trained_encoder(weights: Path, workspace: Workspace) -> Encoder:
@@ -72,7 +72,7 @@ def trained_encoder(weights: Path, workspace: Workspace) -> Encoder:
     pretrained encoder. Without a finished run, returns the pretrained encoder.
     """
     encoder = Encoder(load_body(weights))
-    state = checkpoint.load_finished(workspace.run_checkpoint("encoder"))
+    state = checkpoint.load_finished(workspace.run_checkpoint_path("encoder"))
     if state is not None and checkpoint.MEAN in state:
         encoder.load_state_dict(state[checkpoint.MEAN])
     elif state is not None:
@@ -125,7 +125,7 @@ def trained_reader(weights: Path, workspace: Workspace) -> Reader:
         DataError: there is no run of the reader, or one is not finished.
 
     """
-    ranking = checkpoint.load_finished(workspace.run_checkpoint("ranking"))
+    ranking = checkpoint.load_finished(workspace.run_checkpoint_path("ranking"))
     if ranking is None:
         return mean_reader(weights, workspace)
     reader = Reader(load_body(weights))
@@ -141,8 +141,8 @@ def teacher_of(weights: Path, workspace: Workspace, bundle: Bundle) -> Reader:
 
     """
     if (
-        workspace.run_checkpoint("ranking").is_file()
-        or workspace.run_checkpoint("reader").is_file()
+        workspace.run_checkpoint_path("ranking").is_file()
+        or workspace.run_checkpoint_path("reader").is_file()
     ):
         return trained_reader(weights, workspace)
     return restore_reader(weights, bundle)
@@ -167,13 +167,13 @@ def mean_reader(weights: Path, workspace: Workspace) -> Reader:
         DataError: there is no run of the reader, or one is not finished.
 
     """
-    runs = [path for path in workspace.reader_runs(MEMBERS) if path.is_file()]
+    runs = [path for path in workspace.reader_run_paths(MEMBERS) if path.is_file()]
     states = [checkpoint.load_finished(path) for path in runs]
     unfinished = [str(path) for path, state in zip(runs, states, strict=True) if state is None]
     if unfinished or not runs:
         raise DataError(
-            f"{', '.join(unfinished) or workspace.run_checkpoint('reader')} is not a finished run: "
-            "run `winnow models train-reader` first"
+            f"{', '.join(unfinished) or workspace.run_checkpoint_path('reader')} "
+            "is not a finished run: run `winnow models train-reader` first"
         )
     reader = Reader(load_body(weights))
     reader.load_state_dict(

@@ -33,7 +33,7 @@ def verify(
     figures = gold_figures(workspace, target, data, limit, kind)
     texts, tokenizer = _parity_texts(data), weights / "tokenizer.json"
     encoder = None
-    if workspace.run_checkpoint("encoder").is_file():
+    if workspace.run_checkpoint_path("encoder").is_file():
         trained, graph = trained_encoder(weights, workspace), workspace.graph("encoder", "fp32")
         encoder = EncoderParity(
             largest_difference(trained, graph, ENCODER_OUTPUTS, tokenizer, texts),

@@ -81,7 +81,7 @@ class EncodingTask:
     def plan(self) -> dict[str, Any]:
         return asdict(self._plan)
 
-    def parts(self, step: int) -> Iterator[StepLosses]:
+    def partial_losses(self, step: int) -> Iterator[StepLosses]:
         """Yields the retrieval loss of the questions of `step`."""
         yield self._step_losses(step)  # a step is one part, as all its texts are compared
 

@@ -68,7 +68,7 @@ class Task(Protocol):
     def plan(self) -> dict[str, Any]:
         """Settings that determine the result, for checkpoints."""
 
-    def parts(self, step: int) -> Iterator[StepLosses]:
+    def partial_losses(self, step: int) -> Iterator[StepLosses]:
         """Yields the losses of `step` in parts, to limit memory. The step's loss is their sum."""
 
 
@@ -157,7 +157,7 @@ class Trainer:
         self._optimiser.zero_grad()
         losses: Counter[str] = Counter()
         sequences = 0
-        for part in self._task.parts(self.step):
+        for part in self._task.partial_losses(self.step):
             total = torch.stack(list(part.losses.values())).sum()
             if not torch.isfinite(total):
                 raise TrainingError(

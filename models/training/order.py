@@ -51,7 +51,7 @@ def article_batches(
 ) -> list[list[int]]:
     """Returns all batches of a run, as passage numbers.
 
-    Up to `together` passages of an article are consecutive.
+    Passages of an article are put next to each other, in groups of at most `together`.
 
     `passes` is the number of passes over each source, as in `question_batches`.
     """

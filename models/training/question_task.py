@@ -66,7 +66,7 @@ class QuestionTask:
     def plan(self) -> dict[str, Any]:
         return asdict(self._plan)
 
-    def parts(self, step: int) -> Iterator[StepLosses]:
+    def partial_losses(self, step: int) -> Iterator[StepLosses]:
         """Yields the losses of vectors and similarities."""
         yield self._losses(step)  # a step is one part, as all its texts are compared
 

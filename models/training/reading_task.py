@@ -54,7 +54,7 @@ class ReadingTask(Generic[Network]):
     def plan(self) -> dict[str, Any]:
         return asdict(self._plan)
 
-    def parts(self, step: int) -> Iterator[StepLosses]:
+    def partial_losses(self, step: int) -> Iterator[StepLosses]:
         """Yields the losses of the questions of `step`."""
         for batch, share in self.batch(step).parts(MAX_ATTENTION):
             with autocast(batch.ids.device.type):

@@ -64,7 +64,7 @@ class TaughtTask(ABC, Generic[Student]):
     def plan(self) -> dict[str, Any]:
         return {**self._reading.plan, self.plan_key: asdict(self._plan)}
 
-    def parts(self, step: int) -> Iterator[StepLosses]:
+    def partial_losses(self, step: int) -> Iterator[StepLosses]:
         """Yields the losses of `step`, with the divergence of student and teacher."""
         for batch, share in self._reading.batch(step).parts(MAX_ATTENTION):
             yield self._losses(batch, step / self.steps).scaled(share)

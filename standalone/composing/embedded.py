@@ -59,7 +59,7 @@ class EmbeddedServices:
             self._require_writable()
         if call.stub is head_pb2_grpc.HeadServiceStub and not self._serves_heads:
             raise UnavailableError("the index was opened without heads: open it with heads=STORE")
-        request_id.accept(metadata)
+        request_id.accept_or_create(metadata)
         method = call.method_of(self._services)
         return call.result(await method(call.request, timeout=timeout, metadata=metadata))
 

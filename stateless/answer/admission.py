@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from winnow.deadline import Clock, Deadline
 from winnow.domain.question import Question, ReadScope
 from winnow.errors import OverloadedError
-from winnow.policy.attempts import FlightCaller
+from winnow.policy.attempts import SingleFlightCaller
 from winnow.policy.fairness import FairShares
 from winnow.policy.load import LoadSettings, ReadLoad, Ticket
-from winnow.policy.refusals import Refusals
+from winnow.policy.recent_refusals import RecentRefusals
 from winnow.stateless.metrics import AdmissionMetrics
 from winnow.telemetry.tracing.span import span
 
@@ -80,7 +80,7 @@ class Admission:
         """Slots that abandoned questions occupy: the time when each is freed, and the client."""
         self.refused_questions = 0
         """Number of questions refused since the start."""
-        self._refusals = Refusals(shared.min_retry_after, _MAX_REFUSED_CLIENTS, clock)
+        self._refusals = RecentRefusals(shared.min_retry_after, _MAX_REFUSED_CLIENTS, clock)
 
     @property
     def in_flight(self) -> int:
@@ -94,7 +94,7 @@ class Admission:
 
     def flight_caller(
         self, question: Question, shards: int, deadline: Deadline, client: str
-    ) -> FlightCaller:
+    ) -> SingleFlightCaller:
         """Describes the caller of a question to the single flight of equal questions.
 
         The description reports the client's work in flight, and whether the admission would now
@@ -102,7 +102,7 @@ class Admission:
         """
         parts = _reads_granted_together(question, shards)
         requested = question.passages_to_read * parts
-        return FlightCaller(
+        return SingleFlightCaller(
             deadline=deadline,
             client=client,
             work=requested,

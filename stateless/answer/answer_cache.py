@@ -17,7 +17,7 @@ from winnow.domain.coverage import ShardStatus
 from winnow.domain.question import Question
 from winnow.domain.write import Position
 from winnow.errors import DeadlineExceededError, OverloadedError, WinnowError
-from winnow.policy.attempts import FlightCaller, Lack
+from winnow.policy.attempts import Lack, SingleFlightCaller
 from winnow.policy.byte_bounded_lru import NO_OBSERVER, ByteBoundedLru, CacheObserver
 from winnow.single_flight import SingleFlight
 from winnow.stateless.answer.failures import failed_shards
@@ -83,7 +83,7 @@ class AnswerCache:
     async def get_or_compute(
         self,
         key: AnswerKey,
-        flight_caller: FlightCaller,
+        flight_caller: SingleFlightCaller,
         compute: Compute,
         after: Sequence[Position] = (),
     ) -> Answered:

@@ -24,7 +24,7 @@ from winnow.stateless.feed.storing import WriteRouter
 from winnow.stateless.feed.unchanged import UnchangedPuts
 from winnow.stateless.feed.writers import Writers
 from winnow.stateless.http.passages import feed_operations
-from winnow.uninterrupted import to_the_end
+from winnow.uncancelled import run_uncancelled
 from winnow.v1 import feed_pb2_grpc
 
 _MAX_STREAMS = 128
@@ -45,7 +45,7 @@ async def open_feed(
 ) -> OpenFeed:
     """Opens the feed service of the cluster that the front searches. The front closes it."""
     settings = front.settings
-    encoder = await to_the_end(_open_encoder(front))
+    encoder = await run_uncancelled(_open_encoder(front))
     writers = Writers(
         lambda: cluster.builder.view, cluster.nodes.present_replicas, source.open_writer
     )

@@ -17,7 +17,7 @@ from winnow.errors import OverloadedError
 from winnow.policy.fairness import FairShares
 from winnow.policy.load import LoadSettings
 from winnow.policy.pace import Pace
-from winnow.quoting import are
+from winnow.quoting import are, many
 from winnow.stateless.feed.encoding import PreparedPut
 from winnow.stateless.feed.metrics import FeedMetrics
 
@@ -128,8 +128,13 @@ class FeedAdmission:
         excess = min(self.in_flight + work - self._max, self.in_flight)
         seconds = excess * (self._pace.seconds or 0.0)
         wait = min(max(seconds, _MIN_RETRY_AFTER), _MAX_RETRY_AFTER)
+        reason = (
+            f"the limit of all clients is {self._max}"
+            if self.in_flight + work > self._max
+            else "the remaining room is reserved for other clients"
+        )
         return OverloadedError(
-            f"{are(self.in_flight, 'passage')} being stored, of at most {self._max}: this client's "
-            f"share has no room for {work} more; try again in {wait:.2f} s",
+            f"no room for {many(work, 'more passage')}: {are(self.in_flight, 'passage')} being "
+            f"stored, and {reason}; try again in {wait:.2f} s",
             wait,
         )

@@ -50,7 +50,7 @@ class OuterApp:
         """Serves one request."""
         connection, headers = connection_of(scope), text_of(scope["headers"])
         structlog.contextvars.clear_contextvars()
-        current_id = request_id.accept(headers)
+        current_id = request_id.accept_or_create(headers)
         caller.forget()  # uvicorn starts a request in the context of the previous request
         connection.start_request()
 

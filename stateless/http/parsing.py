@@ -82,7 +82,7 @@ def bad_request_reply() -> bytes:
 
     Such bytes never reach the ASGI application, which builds all other replies.
     """
-    new_id = request_id.accept(None)
+    new_id = request_id.accept_or_create(None)
     _log.info("request refused", error=str(_NOT_HTTP))
     body = message_to_json(problem_of(_NOT_HTTP, new_id))
     headers = {

@@ -15,7 +15,7 @@ def cluster_operations(core: ShowingCore, default_deadline: float) -> list[HttpO
     async def show(
         _message: cluster_pb2.GetClusterRequest, _new_deadline: NewDeadline, _client: str
     ) -> cluster_pb2.GetClusterResponse:
-        return convert.shown_to_message(core.show())
+        return convert.report_to_message(core.show())
 
     return [
         HttpOperation(

@@ -10,7 +10,7 @@ https://github.com/vespa-engine/vespa, in container-search, com.yahoo.search.dis
 from dataclasses import dataclass, replace
 
 from winnow.deadline import Deadline
-from winnow.policy.shares import at_least
+from winnow.policy.shares import smallest_count_for_share
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ def settings_of_step(
 
     """
     covered = shards - failed - called
-    needed = max(at_least(settings.minimum_coverage, shards) - covered, 1)
-    if at_least(settings.minimum_coverage, called) >= min(needed, called):
+    needed = max(smallest_count_for_share(settings.minimum_coverage, shards) - covered, 1)
+    if smallest_count_for_share(settings.minimum_coverage, called) >= min(needed, called):
         return settings
     return replace(settings, minimum_coverage=min(needed / called, 1.0))
 
@@ -67,7 +67,7 @@ class AdaptiveTimeout:
     def __init__(self, settings: WaitingSettings, called: int, deadline: Deadline) -> None:
         """`called`: number of called shards, including unreachable shards."""
         self._settings, self._called, self._deadline = settings, called, deadline
-        self._minimum = at_least(settings.minimum_coverage, called)
+        self._minimum = smallest_count_for_share(settings.minimum_coverage, called)
         self._until = deadline
         self._remaining_at_minimum: float | None = None
         """Seconds that remained when the minimum coverage was reached."""

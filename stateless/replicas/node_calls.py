@@ -40,7 +40,7 @@ class NodeCalls:
         if (node := self._nodes.get(address)) is None:
             return handicap
         mean = node.latency.value
-        expected = 1.0 if mean is None else mean * node.latency.freshness()
+        expected = 1.0 if mean is None else mean * node.latency.last_sample_weight()
         return max(expected, 1e-9) * (node.running + 1) * handicap
 
     def record_start(self, address: str) -> None:

@@ -143,7 +143,7 @@ async def test_a_question_belongs_to_the_phase_in_which_it_ends() -> None:
     for _ in range(3):
         await load.ask()
     load.phase = "second"
-    async with load.at_rate(rate=1000.0):
+    async with load.ask_at_rate(rate=1000.0):
         await client.reached(3 + 4)
     statuses = [row.status for row in load.rows["first"]]
     assert statuses == ["OK", "RESOURCE_EXHAUSTED", "OK"]
@@ -153,7 +153,7 @@ async def test_a_question_belongs_to_the_phase_in_which_it_ends() -> None:
 def test_a_phase_lasts_until_it_has_enough_answers() -> None:
     async def collected() -> Load:
         load = Load(FrontAsker(Client(), 1.0), ["up", "down"])
-        async with load.at_rate(rate=20.0):
+        async with load.ask_at_rate(rate=20.0):
             await stage_of(load, seconds=1.0, min_answers=20).run_until_enough_answers("healthy")
         return load
 
@@ -164,7 +164,7 @@ def test_a_phase_lasts_until_it_has_enough_answers() -> None:
 def test_a_phase_ends_even_if_it_never_has_enough_answers() -> None:
     async def collected() -> Load:
         load = Load(FrontAsker(Client(), 1.0), ["down"])
-        async with load.at_rate(rate=100.0):
+        async with load.ask_at_rate(rate=100.0):
             await stage_of(load, seconds=1.0, min_answers=20).run_until_enough_answers("healthy")
         return load
 

@@ -18,7 +18,7 @@ from winnow.domain.answered import ShardTimings
 from winnow.domain.passage import Hit
 from winnow.domain.question import RetrievalDepth
 from winnow.errors import DeadlineExceededError, NotLoadedError, OverloadedError, StoppedError
-from winnow.inference.stop import Stop
+from winnow.inference.stop_signal import StopSignal
 from winnow.policy.pace import Pace
 from winnow.searcher import Retrieved
 
@@ -53,7 +53,7 @@ def node() -> Iterator[Node]:
 def finds(distance: float) -> Retrieval:
     """A retrieval that finds one passage at a distance."""
 
-    def retrieve(_: Stop) -> Retrieved:
+    def retrieve(_: StopSignal) -> Retrieved:
         hit = Hit(row=0, passage_id=str(distance), distance=distance, hybrid_distance=distance)
         return Retrieved((hit,), (distance,), ShardTimings(retrieve=0.001), sequence=int(distance))
 
@@ -66,7 +66,7 @@ class Hanging:
     def __init__(self) -> None:
         self.began, self.stopped = threading.Event(), threading.Event()
 
-    def __call__(self, stop: Stop) -> Retrieved:
+    def __call__(self, stop: StopSignal) -> Retrieved:
         self.began.set()
         with stop.on_stop(self.stopped.set):
             self.stopped.wait(60)
@@ -85,7 +85,7 @@ async def test_shards_together_name_the_best_passages_of_all(node: Node) -> None
 
 
 async def test_a_shard_that_fails_leaves_the_others_in_their_places(node: Node) -> None:
-    def fail(_: Stop) -> Retrieved:
+    def fail(_: StopSignal) -> Retrieved:
         raise NotLoadedError("damaged")
 
     first, second, third = await node.run(finds(2.0), fail, finds(1.0))

@@ -31,7 +31,7 @@ from winnow.errors import (
     IdentityError,
     InvalidRequestError,
 )
-from winnow.inference.stop import Stop
+from winnow.inference.stop_signal import StopSignal
 from winnow.policy.pace import Pace
 from winnow.shard_service.limits import check_answer_tokens, check_hits, check_passages
 from winnow.text.tokenizer import Tokenizer
@@ -56,7 +56,7 @@ class Recording(ReaderPool):
 
     async def map(
         self,
-        work: Callable[[Item, Stop], Result],
+        work: Callable[[Item, StopSignal], Result],
         items: Sequence[Item],
         deadline: Deadline,
         on_item_done: Callable[[], None] = lambda: None,

@@ -11,7 +11,7 @@ from winnow.bundle import Bundle
 from winnow.content_node.reader import Reader
 from winnow.content_node.reader.cross_encoder import CrossEncoder
 from winnow.content_node.warmup import warm_up
-from winnow.inference.stop import Stop
+from winnow.inference.stop_signal import StopSignal
 from winnow.text.tokenizer import Tokenizer
 
 
@@ -23,7 +23,7 @@ class Slow:
         self.seen: set[int] = set()
 
     def run(
-        self, inputs: Mapping[str, NDArray[Any]], stop: Stop | None = None
+        self, inputs: Mapping[str, NDArray[Any]], stop: StopSignal | None = None
     ) -> list[NDArray[np.float32]]:
         length = inputs["input_ids"].shape[1]
         self.clock.advance(1.0 if length in self.seen else 3.0)

@@ -217,7 +217,7 @@ def test_a_split_reader_is_made_in_two_runs_and_a_smaller_one(
     assert "none.pt is missing or not finished" in str(missing.exception)
     begun = ["--begin-with", work / "begun.pt"]
     other_shape = invoke(*learn, *begun, "--neurons", 5, "--average", "--seed", 3)
-    assert "another number of neurons" in str(other_shape.exception)
+    assert "5 neurons in its smallest layer" in str(other_shape.exception)
     alone = invoke(*learn, "--average")
     assert alone.exit_code == 2
     assert "--average needs --begin-with" in alone.output

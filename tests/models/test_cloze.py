@@ -14,7 +14,7 @@ from models.data import DataDirectory, DataError, Passage
 from models.mining.cloze import Cloze, make_cloze
 from models.mining.mine import TrainingQuestion, load_mined, merge_mined, save_mined
 from models.steps import clozes
-from models.steps.clozes import CLOZES, mine_clozes, with_clozes
+from models.steps.clozes import CLOZES, add_cloze_passes, mine_clozes
 from models.steps.mining import load_training
 from models.workspace import Workspace
 from winnow.bundle import load_bundle
@@ -244,15 +244,15 @@ def test_training_uses_cloze_questions_only_with_passes_over_them(
     work = Workspace(data.root / "work")
     save_mined(work.mined_questions, passages, real)
     monkeypatch.setattr("models.mining.mine.is_held_out", lambda passage: passage.title == "Held")
-    assert load_training(work.mined_questions, work, with_clozes({"squad": 1.0}, 0.0)) == (
+    assert load_training(work.mined_questions, work, add_cloze_passes({"squad": 1.0}, 0.0)) == (
         passages,
         real[:1],
     )
     with pytest.raises(DataError, match="mine-clozes"):
-        load_training(work.mined_questions, work, with_clozes({"squad": 1.0}, 0.5))
+        load_training(work.mined_questions, work, add_cloze_passes({"squad": 1.0}, 0.5))
     monkeypatch.setattr(
         clozes, "make_cloze", lambda passage, _: ASKED if passage.title == "Ravna" else None
     )
     mined(data, Finding("Ada Lovelace", {"Ravna"}), monkeypatch)
-    _, learnt = load_training(work.mined_questions, work, with_clozes({"squad": 1.0}, 0.5))
+    _, learnt = load_training(work.mined_questions, work, add_cloze_passes({"squad": 1.0}, 0.5))
     assert [question.source for question in learnt] == ["squad", CLOZES]

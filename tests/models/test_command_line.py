@@ -164,7 +164,7 @@ def test_an_unfinished_run_is_not_in_the_provenance(tiny_weights: Path, tmp_path
         work.graph(name, "int8").write_bytes(b"")  # a graph of nothing
         state = {"step": 50, "steps": 544, "plan": {"seed": 1}, "network": torch.zeros(1)}
         checkpoint.save(
-            work.run_checkpoint(name), {**state, "step": 50 if name == "encoder" else 544}
+            work.run_checkpoint_path(name), {**state, "step": 50 if name == "encoder" else 544}
         )
     make_bundle(
         tiny_weights, work, tmp_path / "bundle", BundleNaming("tiny", "1", 10), ReaderKind()
@@ -181,11 +181,11 @@ def test_the_provenance_of_an_earlier_reader_is_kept(tiny_weights: Path, tmp_pat
                   work.graph("reader", "int8", 2)):  # fmt: skip
         graph.write_bytes(b"")
     state = {"step": 5, "steps": 5, "plan": {"seed": 1}, "network": torch.zeros(1)}
-    checkpoint.save(work.run_checkpoint("ranking"), state)
+    checkpoint.save(work.run_checkpoint_path("ranking"), state)
     make_bundle(tiny_weights, work, first, BundleNaming("first", "1", 10), ReaderKind())
     amend_manifest(first, provenance={**read_manifest(first).provenance, "apart": [{"steps": 7}]})
-    work.run_checkpoint("ranking").unlink()
-    checkpoint.save(work.run_checkpoint("reader", 2), state)
+    work.run_checkpoint_path("ranking").unlink()
+    checkpoint.save(work.run_checkpoint_path("reader", 2), state)
     second = tmp_path / "second"
     make_bundle(tiny_weights, work, second, BundleNaming("second", "1", 10), ReaderKind(2), first)
     provenance = read_manifest(second).provenance
@@ -246,10 +246,10 @@ def test_provenance_names_runs_once_if_they_start_from_each_other(tmp_path: Path
     """The file of a run is that of a later run, if it was trained again."""
     work = Workspace(tmp_path / "work").create()
     for layers, begun in ((1, 2), (2, 1)):
-        plan = {"apart": {"apart": layers, "begun": str(work.split_run_checkpoint(begun))}}
+        plan = {"apart": {"apart": layers, "begun": str(work.split_run_checkpoint_path(begun))}}
         state = {"step": 5, "steps": 5, "plan": plan, "network": torch.zeros(1)}
-        checkpoint.save(work.split_run_checkpoint(layers), state)
-    runs = _split_runs(work.split_run_checkpoint(1))
+        checkpoint.save(work.split_run_checkpoint_path(layers), state)
+    runs = _split_runs(work.split_run_checkpoint_path(1))
     assert [run["plan"] for run in runs] == [{"apart": {"apart": layers}} for layers in (2, 1)]
 
 

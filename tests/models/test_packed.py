@@ -72,13 +72,13 @@ class SyntheticData(DataDirectory):
     def gold(self) -> list[Question]:
         return [question(number) for number in range(SUBJECTS // 2) if number % 8]
 
-    def more_gold(self) -> list[Question]:
+    def extra_questions_with_gold(self) -> list[Question]:
         return []
 
     def pairs(self) -> list[Question]:
         return []
 
-    def more_pairs(self) -> list[Question]:
+    def extra_questions_without_gold(self) -> list[Question]:
         return [
             Question(text=each.text, answers=each.answers, source="nq-open-train-50k")
             for each in map(question, range(SUBJECTS // 2, SUBJECTS))
@@ -124,7 +124,7 @@ def test_sequences_are_those_of_the_tokenizer(
     sequences = passages.for_encoder(torch.tensor([0, 1]))
     wanted = tokenizer.encode(first.title, first.text).ids
     assert sequences.ids[0, sequences.mask[0]].tolist() == wanted
-    text = sequences.ids[0, sequences.in_text[0]].tolist()
+    text = sequences.ids[0, sequences.text_mask[0]].tolist()
     assert text == tokenizer.encode(first.text, add_special_tokens=False).ids
     asked = questions.sequences(torch.tensor([0]))
     assert asked.ids[0, asked.mask[0]].tolist() == tokenizer.encode(question(1).text).ids
@@ -133,8 +133,8 @@ def test_sequences_are_those_of_the_tokenizer(
 def test_a_window_leaves_out_tokens_at_both_ends(passages: PassageTokens) -> None:
     whole = passages.for_reader(torch.tensor([0]), 100, torch.tensor([0]))
     part = passages.for_reader(torch.tensor([0]), 10, torch.tensor([2]))
-    text = whole.ids[0, whole.in_text[0]].tolist()
-    window = part.ids[0, part.in_text[0]].tolist()
+    text = whole.ids[0, whole.text_mask[0]].tolist()
+    window = part.ids[0, part.text_mask[0]].tolist()
     assert window == text[2 : 2 + len(window)]
     assert int(part.mask.sum()) == 10
 
@@ -227,8 +227,8 @@ def test_answers_are_found_as_whole_words(passages: PassageTokens) -> None:
 def test_the_best_span_has_at_most_ten_tokens_and_lies_in_the_text() -> None:
     start, end = torch.zeros(1, 30), torch.zeros(1, 30)
     start[0, 0], start[0, 5], end[0, 14], end[0, 15] = 9.0, 2.0, 3.0, 8.0
-    in_text = torch.arange(30)[None] > 1
-    first, last, score = best_spans(start, end, in_text)
+    text_mask = torch.arange(30)[None] > 1
+    first, last, score = best_spans(start, end, text_mask)
     assert (first.item(), last.item(), score.item()) != (5, 15, 10.0)
     assert last.item() - first.item() < 10
     assert score.item() == 8.0

@@ -549,7 +549,9 @@ def test_up_precomputes_states_on_request(
     assert [said.count(each) for each in (NO_STATES, useless)] == [0, 2]
     bundle = load_bundle(BUNDLE)
     for shard in shard_directories(index):
-        opened = open_shard(shard, ef=64, lower_fingerprint=bundle.manifest.lower_fingerprint)
+        opened = open_shard(
+            shard, ef=64, lower_layers_fingerprint=bundle.manifest.lower_layers_fingerprint
+        )
         assert list(shard_advice(opened, shard, bundle)) == []
 
 

@@ -111,7 +111,9 @@ async def test_states_change_no_answer(
     shutil.copytree(indexes[3], index)
     write_states(index, bundle, 2, Recorder())
     for shard in shard_directories(index):
-        segment = open_shard(shard, ef=64, lower_fingerprint=bundle.manifest.lower_fingerprint)
+        segment = open_shard(
+            shard, ef=64, lower_layers_fingerprint=bundle.manifest.lower_layers_fingerprint
+        )
         assert segment.states is not None
     seen = []
     for place in (index, indexes[3]):

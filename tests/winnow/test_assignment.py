@@ -59,7 +59,7 @@ def test_an_impossible_move_is_refused(shard: int, node: str, to: str, problem: 
 @pytest.mark.parametrize(
     ("holders", "problem"),
     [
-        ({0: ("a",), 1: ("a",)}, "it lacks shard 2"),
+        ({0: ("a",), 1: ("a",)}, "the partition lacks shard 2"),
         ({0: ("a",), 1: (), 2: ("a",)}, r"holders\[1\]: no node is named"),
         ({0: ("a",), 1: ("x",), 2: ("a",)}, r"holders\[1\]: node x is not among the nodes"),
         ({0: ("a",), 1: ("a", "a"), 2: ("a",)}, r"holders\[1\]: a node is named twice"),

@@ -13,7 +13,7 @@ from winnow.errors import ArtefactError
 from winnow.inference.batching import BatchingTextEncoder, check_can_batch
 from winnow.inference.encoder import Encoder, States, Vector, open_question_encoder
 from winnow.inference.session import Inputs, Outputs, padded_inputs
-from winnow.inference.stop import Stop
+from winnow.inference.stop_signal import StopSignal
 from winnow.policy.batching import BatchLimits
 from winnow.text.tokenizer import SpecialTokens, Tokenizer
 
@@ -167,7 +167,7 @@ def test_padding_is_masked() -> None:
 class Masked:
     """A model whose vector is the mean of what is not masked, and whose states are the ids."""
 
-    def run(self, inputs: Inputs, stop: Stop | None = None) -> Outputs:
+    def run(self, inputs: Inputs, stop: StopSignal | None = None) -> Outputs:
         ids, mask = inputs["input_ids"], inputs["attention_mask"]
         mean = (ids * mask).sum(1, keepdims=True) / mask.sum(1, keepdims=True)
         return [mean.astype(np.float32), ids[:, :, None].astype(np.float32)]

@@ -37,8 +37,8 @@ def test_the_default_reader_is_in_halves_and_serves_what_the_whole_one_served(
 ) -> None:
     """Indexes and heads belong to the encoder."""
     manifest, whole = bundle.manifest, load_bundle(WHOLE).manifest
-    assert manifest.lower_fingerprint
-    assert not whole.lower_fingerprint
+    assert manifest.lower_layers_fingerprint
+    assert not whole.lower_layers_fingerprint
     assert manifest.encoding_fingerprint == whole.encoding_fingerprint
     assert manifest.states_fingerprint == whole.states_fingerprint
     assert manifest.provenance["apart"]

@@ -26,18 +26,18 @@ def made(directory: Path, apart: dict[str, object], lower: str = "1" * 64) -> Pa
 
 def test_a_whole_reader_has_no_lower_layers() -> None:
     manifest = read_manifest(WHOLE)
-    assert manifest.lower_fingerprint == ""
+    assert manifest.lower_layers_fingerprint == ""
     assert manifest.reader.files == (manifest.reader.file,)
 
 
 def test_halves_have_two_files_and_a_fingerprint_of_the_lower_one(tmp_path: Path) -> None:
     manifest = read_manifest(made(tmp_path / "a", APART))
     assert manifest.reader.files == ("lower.onnx", manifest.reader.file)
-    assert len(manifest.lower_fingerprint) == 16
+    assert len(manifest.lower_layers_fingerprint) == 16
 
 
 def fingerprints(manifest: Manifest) -> tuple[str, str, str]:
-    return manifest.encoding_fingerprint, manifest.lower_fingerprint, manifest.fingerprint
+    return manifest.encoding_fingerprint, manifest.lower_layers_fingerprint, manifest.fingerprint
 
 
 def test_other_lower_layers_are_another_reader_of_the_same_index(tmp_path: Path) -> None:
@@ -49,5 +49,5 @@ def test_other_lower_layers_are_another_reader_of_the_same_index(tmp_path: Path)
 
 
 def test_a_file_without_a_checksum_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ArtefactError, match=r"names other\.onnx but gives no checksum"):
+    with pytest.raises(ArtefactError, match=r"names other\.onnx, but its `files` has no checksum"):
         read_manifest(made(tmp_path, {**APART, "lower": "other.onnx"}))

@@ -18,12 +18,12 @@ from structlog.testing import capture_logs
 
 from winnow.errors import ArtefactError
 from winnow.inference import openvino
-from winnow.inference.choosing import ChosenBy, RuntimeChoice, RuntimeChooser
 from winnow.inference.options import InferenceOptions, Runtime
 from winnow.inference.runtime import open_session
+from winnow.inference.runtime_chooser import ChosenBy, RuntimeChoice, RuntimeChooser
 from winnow.inference.runtime_timer import TimedSession, run_in_turns
 from winnow.inference.session import Inputs, Outputs, Session, model_inputs
-from winnow.inference.stop import Stop
+from winnow.inference.stop_signal import StopSignal
 from winnow.telemetry.runtimes import RuntimeMetrics
 
 INPUTS = model_inputs([101] * 4, [0] * 4)
@@ -58,7 +58,7 @@ class Fake:
         self._first, self._waiting = first, waiting
         self.ran: list[float] = []
 
-    def run(self, inputs: Inputs, stop: Stop | None = None) -> Outputs:
+    def run(self, inputs: Inputs, stop: StopSignal | None = None) -> Outputs:
         if len(self.ran) == self._fails_at:
             raise RuntimeError("no such kernel")
         self._machine.work(self._seconds + (0.0 if self.ran else self._first), self._waiting)
@@ -147,7 +147,7 @@ def test_a_slow_model_has_three_counted_runs_and_the_slowest_one(
 
 HANGS = """
 import threading
-from winnow.inference.choosing import RuntimeChooser
+from winnow.inference.runtime_chooser import RuntimeChooser
 def hang(): threading.Event().wait()
 RuntimeChooser(print, hang_seconds=0.5).open("reader.onnx", {"openvino": hang, "onnxruntime": hang}, [])
 """
@@ -219,7 +219,7 @@ def test_what_is_not_taken_is_let_go_before_the_model_is_used(chosen: Chosen) ->
 
 def test_an_interruption_in_the_middle_goes_up_and_nothing_is_told(chosen: Chosen) -> None:
     class Interrupted(Fake):
-        def run(self, inputs: Inputs, stop: Stop | None = None) -> Outputs:
+        def run(self, inputs: Inputs, stop: StopSignal | None = None) -> Outputs:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

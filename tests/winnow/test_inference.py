@@ -21,7 +21,7 @@ from winnow.inference.openvino import OpenVinoSession
 from winnow.inference.options import InferenceOptions, Runtime
 from winnow.inference.runtime import cpu_features, open_session, usable_runtimes
 from winnow.inference.session import Inputs, Outputs, PaddedSession, Session, model_inputs
-from winnow.inference.stop import Stop
+from winnow.inference.stop_signal import StopSignal
 from winnow.settings.common import cores
 
 AMX = frozenset({"avx512f", "amx_bf16"})
@@ -92,7 +92,7 @@ class Echo:
     def __init__(self) -> None:
         self.seen: list[int] = []
 
-    def run(self, inputs: Inputs, stop: Stop | None = None) -> Outputs:
+    def run(self, inputs: Inputs, stop: StopSignal | None = None) -> Outputs:
         ids = inputs["input_ids"].astype(np.float32)
         self.seen.append(ids.shape[1])
         return [ids, np.array([inputs["attention_mask"].sum()], dtype=np.float32)]
@@ -259,7 +259,7 @@ SHORT = model_inputs(list(range(1000, 1020)), [0] * 20)
 def test_a_run_is_ended_from_another_thread_and_harms_no_later_one(
     kind: Callable[[Path, list[str]], Session], whole: Bundle
 ) -> None:
-    session, stop = kind(whole.reader, OUTPUTS), Stop()
+    session, stop = kind(whole.reader, OUTPUTS), StopSignal()
     before = session.run(SHORT)
     begun = threading.Event()
 
@@ -274,14 +274,14 @@ def test_a_run_is_ended_from_another_thread_and_harms_no_later_one(
         stop.set()
         with pytest.raises(StoppedError):
             running.result(60)
-        after = pool.submit(session.run, SHORT, Stop()).result(60)
+        after = pool.submit(session.run, SHORT, StopSignal()).result(60)
     for one, other in zip(before, after, strict=True):
         np.testing.assert_array_equal(one, other)
 
 
 def test_a_run_that_fails_by_itself_was_not_stopped(whole: Bundle) -> None:
     with pytest.raises(Exception, match="input_ids") as caught:
-        OnnxSession(whole.reader, OUTPUTS).run({}, Stop())
+        OnnxSession(whole.reader, OUTPUTS).run({}, StopSignal())
     assert not isinstance(caught.value, StoppedError)
 
 

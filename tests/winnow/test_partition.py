@@ -81,7 +81,7 @@ def test_a_number_stands_for_its_parts_or_for_the_shard_that_it_is_a_part_of(
         ([1, 2], "lacks shard 0"),
         ([], "lacks shard 0"),
         ([0, 1, 1, 2], "twice"),
-        ([0, 1, 2, 5], "shard 1 and a part of it, shard 5"),
+        ([0, 1, 2, 5], "shard 1 and also its part, shard 5"),
         ([0, 2, 5], "lacks a half"),
         ([0, 1, 2, 10**6], "no shard 1000000"),
     ],

@@ -8,7 +8,7 @@ from tenacious import happens, turn
 
 from winnow.deadline import Deadline
 from winnow.errors import OverloadedError, UnavailableError
-from winnow.policy.attempts import FlightCaller, Lack
+from winnow.policy.attempts import Lack, SingleFlightCaller
 from winnow.single_flight import SharedResult, SingleFlight
 
 
@@ -42,7 +42,7 @@ class Desk:
         self.flights = SingleFlight[str, int](lack_of_error=_lack)
 
     def ask(self, client: str = "", left: float = 2.0) -> "asyncio.Task[SharedResult[int]]":
-        asker = FlightCaller(deadline=Deadline.after(left), client=client)
+        asker = SingleFlightCaller(deadline=Deadline.after(left), client=client)
         return asyncio.create_task(self.flights.ask("a", self.work.make, asker))
 
 

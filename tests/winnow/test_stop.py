@@ -4,11 +4,11 @@ import threading
 
 import pytest
 
-from winnow.inference.stop import Stop
+from winnow.inference.stop_signal import StopSignal
 
 
 def test_setting_ends_every_run_that_goes_on() -> None:
-    stop, ended = Stop(), list[str]()
+    stop, ended = StopSignal(), list[str]()
     with stop.on_stop(lambda: ended.append("one")), stop.on_stop(lambda: ended.append("other")):
         assert not stop.is_set
         stop.set()
@@ -17,14 +17,14 @@ def test_setting_ends_every_run_that_goes_on() -> None:
 
 
 def test_a_run_that_begins_too_late_ends_at_once() -> None:
-    stop, ended = Stop(), list[str]()
+    stop, ended = StopSignal(), list[str]()
     stop.set()
     with stop.on_stop(lambda: ended.append("late")):
         assert ended == ["late"]
 
 
 def test_a_run_that_is_over_is_left_alone_even_if_it_failed() -> None:
-    stop, ended = Stop(), list[str]()
+    stop, ended = StopSignal(), list[str]()
     with pytest.raises(ZeroDivisionError), stop.on_stop(lambda: ended.append("over")):
         raise ZeroDivisionError
     stop.set()
@@ -32,7 +32,7 @@ def test_a_run_that_is_over_is_left_alone_even_if_it_failed() -> None:
 
 
 def test_the_same_run_in_two_threads_is_ended_in_both() -> None:
-    stop, both = Stop(), threading.Barrier(3, timeout=60)
+    stop, both = StopSignal(), threading.Barrier(3, timeout=60)
     ended = threading.Semaphore(0)
 
     def run() -> None:

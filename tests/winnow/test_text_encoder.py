@@ -67,8 +67,8 @@ class Counted:
     def count_lookup(self, result: str) -> None:
         self.looks.append(result)
 
-    def resize(self, more: int, evicted: int) -> None:
-        self.bytes += more
+    def resize(self, added_bytes: int, evicted: int) -> None:
+        self.bytes += added_bytes
         self.evicted += evicted
 
 

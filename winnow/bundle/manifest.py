@@ -182,7 +182,7 @@ class Manifest(_ManifestModel):
         )
 
     @property
-    def lower_fingerprint(self) -> str:
+    def lower_layers_fingerprint(self) -> str:
         """Identifies the lower layers of a split reader; empty for a full cross-encoder."""
         apart = self.reader.apart
         if apart is None:
@@ -254,7 +254,7 @@ def _check_names(manifest: Manifest, path: Path) -> None:
     encoder, reader = manifest.encoder, manifest.reader
     for name in (encoder.question, encoder.passage, *reader.files, manifest.tokenizer):
         if name not in manifest.files:
-            raise ArtefactError(f"{path} names {name} but gives no checksum for it under files")
+            raise ArtefactError(f"{path} names {name}, but its `files` has no checksum of {name}")
     for name in manifest.files:
         if Path(name).name != name:
             raise ArtefactError(f"{path} names {name}: files must be in the bundle's directory")

@@ -108,12 +108,12 @@ async def ask_all(
     return [outcomes[index] for index in range(len(questions))]
 
 
-def max_loss_of(reply: answer_pb2.AnswerResponse) -> float | None:
+def reported_max_loss(reply: answer_pb2.AnswerResponse) -> float | None:
     """The accuracy budget that a reply reports; None from an old front node."""
     return convert.decimal(reply.max_loss) if reply.HasField("max_loss") else None
 
 
-def passages_needed_of(reply: answer_pb2.AnswerResponse) -> int | None:
+def reported_passages_needed(reply: answer_pb2.AnswerResponse) -> int | None:
     """The number of passages that the answers depend on; None from an old front node."""
     return reply.passages_needed if reply.HasField("passages_needed") else None
 

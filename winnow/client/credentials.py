@@ -1,4 +1,4 @@
-"""Credentials of a client: its certificate and token, and the authorities that it trusts."""
+"""Credentials of a client: its certificate and API key, and the authorities that it trusts."""
 
 import time
 from dataclasses import dataclass, field
@@ -23,9 +23,10 @@ _NO_TOKEN = "the file holds no token"  # noqa: S105 (no password)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
-    """Credentials for front nodes that require TLS, keys, or both.
+    """Credentials for front nodes that require TLS, API keys, or both.
 
-    Files are read again when they change: certificates for new connections, tokens for new calls.
+    A changed file is read again: a certificate for the next connection, an API key for the next
+    call.
     """
 
     ca: str | Path | None = None
@@ -33,15 +34,15 @@ class Credentials:
     cert: str | Path | None = None
     """PEM file of the client's certificate, if front nodes require one."""
     key: str | Path | None = None
-    """PEM file of the private key of `cert`, without a passphrase."""
+    """PEM file of the private key that belongs to `cert`, without a passphrase."""
     tls: bool = False
     """Whether to use TLS. Without `ca`, gRPC's built-in authorities are trusted."""
     server_name: str = ""
     """Name that the front node's certificate must have; empty for the host of the address."""
     token_file: str | Path | None = None
-    """File with the token of a key, as `winnow keys new` prints it."""
+    """File with the API key's token, as `winnow keys new` prints it."""
     token: str = field(default="", repr=False)
-    """The token of a key, instead of `token_file`."""
+    """The API key's token, instead of `token_file`."""
 
     def __post_init__(self) -> None:
         """Raises InvalidRequestError if the fields contradict each other."""

@@ -44,7 +44,10 @@ def optional(message: Message, name: str) -> Any:
 
 
 def same_fields(value: Any, excluded: Iterable[str] = ()) -> dict[str, Any]:
-    """Returns the fields of a dataclass as keyword arguments for a message with equal names."""
+    """Returns the fields of a dataclass as keyword arguments for a message.
+
+    The message must have fields of the same names. `excluded` fields are left out.
+    """
     names = (item.name for item in fields(value) if item.name not in excluded)
     return {name: getattr(value, name) for name in names}
 

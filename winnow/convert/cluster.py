@@ -8,7 +8,7 @@ from winnow.v1 import cluster_pb2
 _STATES = numbers_of(NodeState, cluster_pb2.ReplicaState.State, "STATE_")
 
 
-def shown_to_message(shown: ClusterReport) -> cluster_pb2.GetClusterResponse:
+def report_to_message(shown: ClusterReport) -> cluster_pb2.GetClusterResponse:
     """Converts a front node's report about itself and its cluster."""
     return cluster_pb2.GetClusterResponse(
         front=cluster_pb2.FrontState(**same_fields(shown.front)),

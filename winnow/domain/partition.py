@@ -28,15 +28,17 @@ class Partition:
         """The numbers of the shards, ascending."""
         self._known = frozenset(self.shards)
         if len(self._known) < len(shards):
-            raise ValueError("it names a shard twice")
+            raise ValueError("the partition names a shard twice")
         for shard in self.shards:
             if not is_shard_number(shard, built):
                 raise ValueError(f"there can be no shard {shard} of an index built with {built}")
             for parent in ancestors_of(shard, built):
                 if parent in self._known:
-                    raise ValueError(f"it has shard {parent} and a part of it, shard {shard}")
+                    raise ValueError(
+                        f"the partition has shard {parent} and also its part, shard {shard}"
+                    )
         if lacking := set(range(built)) - {root_of(each, built) for each in self.shards}:
-            raise ValueError(f"it lacks shard {min(lacking)}")
+            raise ValueError(f"the partition lacks shard {min(lacking)}")
         covered = sum(2 ** (MAX_SPLITS - depth_of(each, built)) for each in self.shards)
         if covered < built * 2**MAX_SPLITS:
             raise ValueError("it lacks a half of a shard that was split")

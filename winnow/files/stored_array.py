@@ -28,7 +28,7 @@ class StoredArray:
     """A one-dimensional array of unsigned integers in a file. Thread-safe."""
 
     def __init__(self, file: OpenFile) -> None:
-        """Raises ArtefactError if the file holds no one-dimensional array of unsigned integers."""
+        """Raises ArtefactError unless the file is a one-dimensional array of unsigned integers."""
         self._file = file
         try:
             with file.reader() as reader:
@@ -67,13 +67,13 @@ class StoredArray:
 def read_integers(file: OpenFile) -> NDArray[np.int64]:
     """Reads a one-dimensional array of integers into memory.
 
-    Raises ArtefactError if the file cannot be read, or holds no such array.
+    Raises ArtefactError if the file cannot be read, or has other content.
     """
     try:
         with file.reader() as reader:
             shape, number_type = _read_header(reader)
             if len(shape) != 1 or number_type.kind not in "iu":
-                raise ArtefactError(f"{file.path} holds no one-dimensional array of integers")
+                raise ArtefactError(f"{file.path} is not a one-dimensional array of integers")
             values = np.frombuffer(reader.read(), number_type)
     except (OSError, ValueError, KeyError, MemoryError) as error:
         raise ArtefactError(f"{file.path} cannot be loaded: {error}") from error

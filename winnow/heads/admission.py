@@ -15,7 +15,7 @@ from winnow.deadline import Clock
 from winnow.errors import OverloadedError
 from winnow.policy.fairness import FairShares
 from winnow.policy.load import LoadSettings
-from winnow.quoting import are
+from winnow.quoting import are, many
 
 
 class TextAdmissionMetrics(Protocol):
@@ -60,9 +60,14 @@ class TextAdmission:
         if self.in_flight and room < texts:
             self._shares.refuse(client, texts)
             self._metrics.refusals.inc()
+            limit = (
+                f"the limit of all clients is {self._max_texts}"
+                if self.in_flight + texts > self._max_texts
+                else "the remaining room is reserved for other clients"
+            )
             raise OverloadedError(
-                f"no room for {texts} more: {are(self.in_flight, 'text')} in flight, of at most "
-                f"{self._max_texts}, and no client gets more than its share; try again",
+                f"no room for {many(texts, 'more text')}: {are(self.in_flight, 'text')} in flight, "
+                f"and {limit}; try again",
                 self._retry_after,
             )
         self._shares.take(client, texts)

@@ -15,7 +15,7 @@ from winnow.errors import ArtefactError, IdentityError, UnavailableError, Winnow
 from winnow.heads.artefact import HeadArtefact
 from winnow.heads.head import Head, open_head
 from winnow.heads.store import HeadRecord, HeadStore
-from winnow.inference.fair_threads import FairThreads, call_in_loop
+from winnow.inference.fair_threads import FairThreads, call_on_event_loop
 
 _log = structlog.get_logger("heads")
 Result = TypeVar("Result")
@@ -113,7 +113,7 @@ class AsyncHeadStore:
         def run() -> Result:
             nonlocal thread
             thread = threading.current_thread()
-            call_in_loop(loop, start_timer)
+            call_on_event_loop(loop, start_timer)
             return work()
 
         try:

@@ -84,8 +84,8 @@ class HeadCache:
         """Returns all slots."""
         return list(self._slots.values())
 
-    def count_unloaded(self) -> int:
-        """Returns the number of slots whose heads take no memory yet."""
+    def count_slots_without_head(self) -> int:
+        """Returns the number of slots whose head is not in memory."""
         return len(self._slots) - len(self._memory)
 
     def heads(self) -> list[CachedHead]:

@@ -77,7 +77,7 @@ class HeadLoader:
 
     def _add_slot(self, head: str) -> HeadSlot:
         self._failures.check(head)
-        if self._cache.count_unloaded() >= _MAX_LOADING:
+        if self._cache.count_slots_without_head() >= _MAX_LOADING:
             raise OverloadedError(f"{_MAX_LOADING} heads already wait to be loaded; try again", 1.0)
         return self._cache.add(head)
 

@@ -23,7 +23,7 @@ from winnow.heads.refresh import REFRESH_SECONDS
 from winnow.heads.run import EncoderThreadRun, HeadResult, HeadRun
 from winnow.heads.store import HeadStore
 from winnow.heads.swap import HeadSwap, VersionWatcher
-from winnow.inference.fair_threads import FairThreads, call_in_loop
+from winnow.inference.fair_threads import FairThreads, call_on_event_loop
 
 _MAX_ENCODER_THREAD_HEADS = 16
 """Maximum number of heads that run in the encoder's thread; together they take about as long as
@@ -210,7 +210,7 @@ class LocalHeads:
 
     def _release_callback(self, slots: Sequence[HeadSlot]) -> Callable[[], None]:
         """Returns a thread-safe function that releases held heads."""
-        return partial(call_in_loop, asyncio.get_running_loop(), self._release, slots)
+        return partial(call_on_event_loop, asyncio.get_running_loop(), self._release, slots)
 
     def _release(self, slots: Sequence[HeadSlot]) -> None:
         for slot in slots:

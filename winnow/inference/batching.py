@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from winnow.deadline import Clock
 from winnow.errors import ArtefactError
 from winnow.inference.encoder import Encoder
-from winnow.inference.fair_threads import call_in_loop, fail, succeed
+from winnow.inference.fair_threads import call_on_event_loop, fail, succeed
 from winnow.inference.local import lengths_to_warm_up, placeholder_tokens
 from winnow.inference.runtime import INT8
 from winnow.policy.batching import BatchLimits, EncoderBatch
@@ -108,7 +108,7 @@ class BatchingTextEncoder:
         for thread in self._threads:
             thread.join()
         for text in list(self._awaited):
-            call_in_loop(text.loop, text.done.cancel)
+            call_on_event_loop(text.loop, text.done.cancel)
 
     def _work(self) -> None:
         while (texts := self._next_run()) is not None:
@@ -155,9 +155,9 @@ class BatchingTextEncoder:
             encodings = self._encoder.encode_batch([text.ids for text in texts])
         except BaseException as error:  # noqa: BLE001 (raised where it is awaited)
             for text in texts:
-                call_in_loop(text.loop, fail, text.done, error)
+                call_on_event_loop(text.loop, fail, text.done, error)
             return
         took = self._clock() - began
         for text, (vector, states) in zip(texts, encodings, strict=True):
             encoding = TextEncoding(vector, states, began - text.arrived, took)
-            call_in_loop(text.loop, succeed, text.done, encoding)
+            call_on_event_loop(text.loop, succeed, text.done, encoding)

@@ -55,9 +55,9 @@ class FairThreads:
             try:
                 result = work()
             except BaseException as error:  # noqa: BLE001 (raised where it is awaited)
-                call_in_loop(loop, fail, future, error)
+                call_on_event_loop(loop, fail, future, error)
             else:
-                call_in_loop(loop, succeed, future, result)
+                call_on_event_loop(loop, succeed, future, result)
             return False
 
         self._futures.add(future)
@@ -87,7 +87,7 @@ class FairThreads:
         for thread in list(self._threads) if wait else ():
             thread.join()
         for future in list(self._futures):
-            call_in_loop(future.get_loop(), future.cancel)
+            call_on_event_loop(future.get_loop(), future.cancel)
 
     def _start(self, name: str) -> None:
         # a daemon: must not keep the process running if the owner fails before closing the pool
@@ -113,10 +113,13 @@ class FairThreads:
             return None
 
 
-def call_in_loop(
+def call_on_event_loop(
     loop: asyncio.AbstractEventLoop, callback: Callable[..., object], *arguments: object
 ) -> None:
-    """Schedules `callback` in an event loop from any thread; does nothing if the loop is closed."""
+    """Runs `callback` on the thread of an event loop. Any thread may call this function.
+
+    Does nothing if the loop is closed.
+    """
     try:
         loop.call_soon_threadsafe(callback, *arguments)
     except RuntimeError:

@@ -14,7 +14,7 @@ import onnxruntime
 from winnow.errors import ArtefactError, StoppedError
 from winnow.inference.inner_output import with_output
 from winnow.inference.session import Inputs, Outputs
-from winnow.inference.stop import Stop
+from winnow.inference.stop_signal import StopSignal
 
 _CPU, _CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
 _INSTALL = (
@@ -58,7 +58,7 @@ class OnnxSession:
         if missing := set(outputs) - present:
             raise ArtefactError(f"{path} has no output {', '.join(sorted(missing))}")
 
-    def run(self, inputs: Inputs, stop: Stop | None = None) -> Outputs:
+    def run(self, inputs: Inputs, stop: StopSignal | None = None) -> Outputs:
         """Runs the model; returns the outputs in the order given to the constructor.
 
         A stopped run ends before its next operator.
@@ -67,7 +67,7 @@ class OnnxSession:
             StoppedError: `stop` was set before the run ended.
 
         """
-        stop = stop or Stop()
+        stop = stop or StopSignal()
         options = onnxruntime.RunOptions()
         try:
             with stop.on_stop(partial(setattr, options, "terminate", True)):

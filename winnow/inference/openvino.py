@@ -17,7 +17,7 @@ import numpy as np
 from winnow.errors import ArtefactError, StoppedError
 from winnow.inference.inner_output import with_output
 from winnow.inference.session import Inputs, Outputs
-from winnow.inference.stop import Stop
+from winnow.inference.stop_signal import StopSignal
 from winnow.packaged import extra
 
 _first_array = threading.Lock()
@@ -84,7 +84,7 @@ class OpenVinoSession:
         self._outputs = [self._model.output(name) for name in outputs]
         self._local = threading.local()
 
-    def run(self, inputs: Inputs, stop: Stop | None = None) -> Outputs:
+    def run(self, inputs: Inputs, stop: StopSignal | None = None) -> Outputs:
         """Runs the model; returns the outputs in the order given to the constructor.
 
         A run that has begun is never cancelled. After a cancelled run, a dynamically shaped graph

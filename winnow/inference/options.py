@@ -5,7 +5,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from winnow.inference.choosing import RuntimeChooser
+    from winnow.inference.runtime_chooser import RuntimeChooser
 
 
 class Runtime(str, Enum):

@@ -1,7 +1,7 @@
 """Opens a model in the most suitable runtime.
 
 The processor's flags and the model's precision determine the usable runtimes and their order. If
-there are several, `winnow.inference.choosing` can time them.
+there are several, `winnow.inference.runtime_chooser` can time them.
 """
 
 from collections.abc import Sequence
@@ -10,10 +10,10 @@ from pathlib import Path
 
 from winnow.errors import ArtefactError
 from winnow.inference import openvino
-from winnow.inference.choosing import ChosenBy
 from winnow.inference.onnx import OnnxSession
 from winnow.inference.openvino import OpenVinoSession
 from winnow.inference.options import PLAIN, InferenceOptions, Runtime
+from winnow.inference.runtime_chooser import ChosenBy
 from winnow.inference.session import Inputs, PaddedSession, Session
 
 INT8, FLOAT = "int8", "fp32"

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.inference.stop import Stop
+from winnow.inference.stop_signal import StopSignal
 
 Inputs = Mapping[str, NDArray[Any]]
 Outputs = list[NDArray[np.float32]]
@@ -18,7 +18,7 @@ Outputs = list[NDArray[np.float32]]
 class Session(Protocol):
     """A loaded model. Safe to run from several threads at once."""
 
-    def run(self, inputs: Inputs, stop: Stop | None = None) -> Outputs:
+    def run(self, inputs: Inputs, stop: StopSignal | None = None) -> Outputs:
         """Runs one batch; returns all outputs of the model.
 
         Raises:
@@ -59,7 +59,7 @@ class PaddedSession:
     def __init__(self, session: Session, length: int) -> None:
         self._session, self._length = session, length
 
-    def run(self, inputs: Inputs, stop: Stop | None = None) -> Outputs:
+    def run(self, inputs: Inputs, stop: StopSignal | None = None) -> Outputs:
         """Runs the padded inputs; returns the outputs without the padding."""
         tokens = inputs["input_ids"].shape[1]
         missing = max(self._length - tokens, 0)

@@ -65,7 +65,7 @@ def _parse_keys(content: Any) -> tuple[Key, ...]:
         raise ValueError(f'expected an object with "version": {_VERSION}')
     entries = content.get("keys")
     if not isinstance(entries, list):
-        raise TypeError('expected a list of "keys"')
+        raise TypeError('"keys" must be a list')
     keys = tuple(map(_parse_key, entries))
     counts = Counter(key.name for key in keys) + Counter(key.id for key in keys)
     if duplicates := [name for name, count in counts.items() if count > 1]:

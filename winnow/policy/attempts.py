@@ -59,8 +59,8 @@ class NextStep(Enum):
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class FlightCaller:
-    """A caller that wants the result of a flight."""
+class SingleFlightCaller:
+    """A caller that shares one computation, the flight, with the other callers of its key."""
 
     deadline: Deadline = field(default_factory=lambda: Deadline.after(MAX_SECONDS))
     client: str = ""
@@ -76,7 +76,7 @@ class FlightCaller:
 class FlightAttempt:
     """An attempt to compute the result, in the turn of the caller that began it."""
 
-    def __init__(self, caller: FlightCaller) -> None:
+    def __init__(self, caller: SingleFlightCaller) -> None:
         """Begins an attempt; call `record_start` when its work starts."""
         self.caller, self.seconds = caller, caller.deadline.left()
         """`seconds`: time between the beginning of the attempt and its deadline."""
@@ -112,7 +112,7 @@ class FlightWaiter(Generic[Result]):
     """The state of a caller from its arrival until it settles."""
 
     def __init__(
-        self, caller: FlightCaller, usable: Callable[[Result], bool] = lambda _: True
+        self, caller: SingleFlightCaller, usable: Callable[[Result], bool] = lambda _: True
     ) -> None:
         """`usable`: returns whether this caller accepts a result of another caller's attempt."""
         self.caller, self._usable = caller, usable
@@ -197,7 +197,7 @@ class FlightWaiter(Generic[Result]):
     def _may_have(
         self,
         ended: EndedAttempt[Result],
-        caller: FlightCaller,
+        caller: SingleFlightCaller,
         seconds: float,
         has_room: Callable[[], bool],
     ) -> bool:
@@ -209,7 +209,7 @@ class FlightWaiter(Generic[Result]):
         lacks_time = bool(ended.lack & (Lack.TIME | Lack.SHARE))
         return lacks_time and seconds > ended.attempt.seconds + _SLACK
 
-    def _was_not_refused(self, caller: FlightCaller, seconds: float) -> bool:
+    def _was_not_refused(self, caller: SingleFlightCaller, seconds: float) -> bool:
         """Whether the client was not refused yet, or only with less time."""
         if self.best is not None and len(self._refused_clients()) >= _MAX_REFUSED_CLIENTS:
             return False

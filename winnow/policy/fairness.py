@@ -85,7 +85,7 @@ class FairShares:
         others = (self._amounts.keys() | refused_clients) - {client}
         demands = [math.inf if c in refused_clients else float(self._amounts[c]) for c in others]
         demands += [elsewhere] if elsewhere else []
-        level = _level(demands, limit * (1 - self._reserve_for(client)))
+        level = _level(demands, limit * (1 - self._reserved_share_for(client)))
         return max(level, limit / (len(demands) + 2))
 
     def room(
@@ -113,7 +113,9 @@ class FairShares:
         room = share - self._amounts[client]
         if not self._amounts[client]:
             # keeps the reserve free: many clients are slower than one client with the same amount
-            before = self._reserve_for(client) * limit + self._due_to_others(client, limit, 1.0)
+            before = self._reserved_share_for(client) * limit + self._due_to_others(
+                client, limit, 1.0
+            )
             free = capacity - before - self.total - elsewhere
             if min_amount <= min(free, self._in_time(client, limit - before, elsewhere)):
                 room = max(room, min_amount)
@@ -129,13 +131,16 @@ class FairShares:
 
         A new client leaves at least the fraction `share_of_new` of the reserve to others.
         """
-        reserved = capacity * self._reserve_for(client)
+        reserved = capacity * self._reserved_share_for(client)
         ahead = self._waiting_clients.ahead_of(client, reserved)
         recent = self._recent_clients.keys()
         return math.floor(ahead if client in recent else max(ahead, reserved * share_of_new))
 
-    def _reserve_for(self, client: str) -> float:
-        """Returns the reserved share; 0 if the client is the only one."""
+    def _reserved_share_for(self, client: str) -> float:
+        """Returns the share of the capacity that is reserved for new clients.
+
+        It is 0 if `client` is the only client.
+        """
         client_sets = (self._amounts.keys(), self._refused.keys(), self._recent_clients.keys())
         has_others = any(len(keys) > (client in keys) for keys in client_sets)
         return self._reserved_share if has_others else 0.0

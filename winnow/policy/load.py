@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from winnow.deadline import Clock
 from winnow.errors import DeadlineExceededError, OverloadedError
 from winnow.policy.fairness import FairShares
-from winnow.policy.shares import at_least
+from winnow.policy.shares import smallest_count_for_share
 
 _ROUNDING = 1e-6
 """Tolerance for rounding numbers of reads, so that 79.9999999 counts as 80."""
@@ -171,7 +171,9 @@ class ReadLoad:
 
     def _min_reads(self, requested: int, unit: int) -> int:
         """Returns the smallest number of reads to grant, in whole units; at least one unit."""
-        least = math.ceil(at_least(self._settings.min_granted_share, requested) / unit)
+        least = math.ceil(
+            smallest_count_for_share(self._settings.min_granted_share, requested) / unit
+        )
         return max(min(least, self._settings.max_reads // unit), 1) * unit
 
     def _limit(self, seconds_left: float) -> float:
@@ -195,9 +197,14 @@ class ReadLoad:
         settings = self._settings
         wait = (min_reads - room) * (self._pace() or 0.0)
         wait = min(max(wait, settings.min_retry_after), settings.max_retry_after)
+        readable = math.floor(limit + _ROUNDING)
+        reason = (
+            f"only {readable} can be read in time"
+            if self.reads_in_flight + min_reads > readable
+            else "the remaining room is reserved for other clients"
+        )
         return OverloadedError(
             f"no room for {min_reads} more passages: {self.reads_in_flight} are waiting to be "
-            f"read, {math.floor(limit + _ROUNDING)} can be read in time, and no client gets more "
-            f"than its share; try again in {wait:.2f} s",
+            f"read, and {reason}; try again in {wait:.2f} s",
             wait,
         )

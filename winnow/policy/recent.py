@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Set as AbstractSet
 
 from winnow.deadline import Clock
-from winnow.policy.shares import at_least
+from winnow.policy.shares import smallest_count_for_share
 
 
 class DecayedMean:
@@ -23,7 +23,7 @@ class DecayedMean:
 
     def add(self, value: float, weight: float = 1.0) -> None:
         """Adds a sample. A sample of weight n counts like n samples."""
-        remaining = self.freshness()
+        remaining = self.last_sample_weight()
         self._total = self._total * remaining + value * weight
         self._weight = self._weight * remaining + weight
         self._last = self._clock()
@@ -34,8 +34,8 @@ class DecayedMean:
         """The mean; None before the first sample."""
         return self._total / self._weight if self.samples else None
 
-    def freshness(self) -> float:
-        """The current weight of the last sample: 1 at first, halved with every half-life."""
+    def last_sample_weight(self) -> float:
+        """Returns the weight that the last sample has now: 1 at first, halved every half-life."""
         return float(0.5 ** ((self._clock() - self._last) / self._half_life))
 
 
@@ -72,7 +72,7 @@ class SlidingQuantile:
 
         This is the smallest sample `s` for which at least this share of the samples is <= `s`.
         """
-        return self._sorted[max(at_least(share, self.count()), 1) - 1]
+        return self._sorted[max(smallest_count_for_share(share, self.count()), 1) - 1]
 
     def _forget_oldest(self) -> None:
         _, value = self._samples.popleft()

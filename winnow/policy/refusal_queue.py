@@ -8,7 +8,7 @@ from winnow.deadline import Clock
 
 
 class RefusalQueue:
-    """A queue of refused keys, in bounded memory."""
+    """Refused clients, by key, in the order in which they are admitted; in bounded memory."""
 
     def __init__(self, seconds: float, max_keys: int, clock: Clock) -> None:
         """`seconds`: how long a key stays in the queue without a new request."""

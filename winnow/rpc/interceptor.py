@@ -82,7 +82,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
     def _wrap(self, handler: _Handler, method: str) -> _Handler:
         async def call(request: Any, context: Any) -> Any:
             structlog.contextvars.clear_contextvars()
-            call_id = request_id.accept(context.invocation_metadata())
+            call_id = request_id.accept_or_create(context.invocation_metadata())
             bind_request_id(call_id)
             context.set_trailing_metadata(((request_id.KEY, call_id),))
             started, initial_time = time.perf_counter(), context.time_remaining()

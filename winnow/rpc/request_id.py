@@ -9,8 +9,11 @@ KEY = "x-request-id"
 _ALLOWED = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
-def accept(metadata: Iterable[tuple[str, Any]] | None) -> str:
-    """Returns the caller's request id, or a new one if invalid. Adds the id to the log context."""
+def accept_or_create(metadata: Iterable[tuple[str, Any]] | None) -> str:
+    """Returns the caller's request id, or a new one if it is missing or invalid.
+
+    Adds the id to the log context.
+    """
     sent = next((value for key, value in metadata or () if key == KEY), "")
     is_valid = isinstance(sent, str) and _ALLOWED.fullmatch(sent) is not None
     request_id = str(sent) if is_valid else uuid.uuid4().hex[:16]

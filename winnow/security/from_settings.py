@@ -31,7 +31,7 @@ def server_security(
         certificates = Certificates(
             TlsFiles(cert=settings.tls_cert, key=settings.tls_key, ca=settings.tls_client_ca)
         )
-        metrics.watch(certificates, "tls_cert", "tls_client_ca")
+        metrics.export_expiry(certificates, "tls_cert", "tls_client_ca")
     return ServerSecurity(certificates, settings.reflection, peer_calls)
 
 
@@ -44,5 +44,5 @@ def peer_channels(settings: PeerSettings, metrics: CertificateMetrics) -> PeerCh
         return PLAIN_TEXT
     files = TlsFiles(cert=settings.peer_cert, key=settings.peer_key, ca=settings.peer_ca)
     certificates = Certificates(files)
-    metrics.watch(certificates, "peer_cert", "peer_ca")
+    metrics.export_expiry(certificates, "peer_cert", "peer_ca")
     return PeerChannels(certificates, settings.peer_name)

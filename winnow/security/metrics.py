@@ -22,8 +22,10 @@ class CertificateMetrics:
             "file",
         )
 
-    def watch(self, certificates: Certificates, cert: str, ca: str) -> None:
-        """Exports the expiry of both files. `cert` and `ca` are the settings that name the files.
+    def export_expiry(self, certificates: Certificates, cert: str, ca: str) -> None:
+        """Exports the expiry of the certificate file and of the CA file.
+
+        `cert` and `ca` are the names of the settings that hold the paths of the files.
 
         Each scrape of the metrics rereads changed files, because servers reread them only at
         handshakes.
@@ -52,7 +54,10 @@ def _expiry(
     content: Callable[[Pem], bytes | None],
     choose: Callable[[Iterable[float]], float],
 ) -> float:
-    """Returns the chosen expiry of a file; NaN if invalid, as an error would hide all metrics."""
+    """Returns the earliest or latest expiry in a file, as `choose` decides.
+
+    Returns NaN for an invalid file, because an error would hide all metrics.
+    """
     certificates.refresh()
     try:
         return choose(expiries(content(certificates.pem) or b""))

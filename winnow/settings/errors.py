@@ -1,4 +1,7 @@
-"""The error of settings. This module does not import pydantic, so that commands start quickly."""
+"""The error for invalid settings.
+
+This module does not import pydantic, so that commands start quickly.
+"""
 
 from winnow.errors import WinnowError
 

@@ -52,11 +52,15 @@ def check_hits(hits: Iterable[Hit]) -> None:
             raise _invalid(f"hits[{index}].row", f"row {hit.row} occurs twice")
         rows.add(hit.row)
         if not 0 <= hit.distance < math.inf:
-            raise _invalid(f"hits[{index}].distance", f"{hit.distance} is not 0 or more")
+            raise _invalid(
+                f"hits[{index}].distance", f"must be 0 or more and finite, not {hit.distance}"
+            )
         if not math.isfinite(hit.hybrid_distance):
-            raise _invalid(f"hits[{index}].hybrid_distance", f"{hit.hybrid_distance} is not finite")
+            raise _invalid(
+                f"hits[{index}].hybrid_distance", f"must be finite, not {hit.hybrid_distance}"
+            )
         if not 0 <= hit.words < math.inf:
-            raise _invalid(f"hits[{index}].words", f"{hit.words} is not 0 or more")
+            raise _invalid(f"hits[{index}].words", f"must be 0 or more and finite, not {hit.words}")
 
 
 def check_answer_tokens(tokens: int) -> None:

@@ -105,8 +105,8 @@ def _check_no_other_files(directory: Path) -> None:
         others = {each.name for each in directory.iterdir()} - {_LOCK_FILE, _CONTENT_FOLDER}
         if others:
             raise ArtefactError(
-                f"cannot restore through {directory}: it holds the unrelated file {min(others)}; "
-                "move that file away, or restore into another directory"
+                f"a restore writes to {directory} first, and that directory holds the unrelated "
+                f"file {min(others)}: move that file away, or restore into another directory"
             )
 
 

@@ -5,7 +5,7 @@ from functools import partial
 import structlog
 from prometheus_client import CollectorRegistry
 
-from winnow.inference.choosing import RuntimeChoice, RuntimeChooser
+from winnow.inference.runtime_chooser import RuntimeChoice, RuntimeChooser
 from winnow.telemetry.metrics import MetricFactory
 
 _log = structlog.get_logger("winnow.runtimes")

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.errors import OverloadedError
-from winnow.policy.attempts import FlightCaller, Lack
+from winnow.policy.attempts import Lack, SingleFlightCaller
 from winnow.policy.byte_bounded_lru import NO_OBSERVER, ByteBoundedLru, CacheObserver
 from winnow.single_flight import SingleFlight
 from winnow.text.encoder import OnEncoded, TextEncoder, TextEncoding
@@ -54,8 +54,8 @@ class CachedTextEncoder:
         self._count("hit" if key in self._flights else "miss")
         started = time.perf_counter()
         work = partial(self._encode, key, tuple(ids), client, on_encoded)
-        asker = FlightCaller(client=client, work_in_flight=lambda: self._in_flight[client])
-        made = await self._flights.ask(key, work, asker)
+        caller = SingleFlightCaller(client=client, work_in_flight=lambda: self._in_flight[client])
+        made = await self._flights.ask(key, work, caller)
         if made.own:
             return made.result
         return replace(made.result, queue=time.perf_counter() - started, encode=0.0)

@@ -97,7 +97,7 @@ class RoutedTextEncoder:
     ) -> TextEncoding:
         """Encodes a text on a node, which shares its time fairly among clients.
 
-        Never calls `on_encoded`.
+        `on_encoded` is ignored: the node does not report when it has encoded a text.
 
         The reported queue time includes the network. Raises the node's WinnowError, or
         UnavailableError on timeout or an invalid reply.

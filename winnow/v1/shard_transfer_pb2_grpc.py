@@ -86,8 +86,8 @@ class ShardTransferServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def HandOver(self, request, context):
-        """Stops taking writes to a shard, permanently, and returns the sequence number of the last one. The caller takes
-        the writes as soon as it has stored that write. If the same node calls again, the reply is the same.
+        """Stops taking writes to a shard permanently, and returns the sequence number of the last write. Once the caller
+        has stored that write, it takes further writes. If the same node calls again, the reply is the same.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

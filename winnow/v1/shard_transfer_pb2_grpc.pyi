@@ -148,8 +148,8 @@ class ShardTransferServiceStub(typing.Generic[_ShardTransferServiceOpenCopyType,
     """
 
     HandOver: _ShardTransferServiceHandOverType
-    """Stops taking writes to a shard, permanently, and returns the sequence number of the last one. The caller takes
-    the writes as soon as it has stored that write. If the same node calls again, the reply is the same.
+    """Stops taking writes to a shard permanently, and returns the sequence number of the last write. Once the caller
+    has stored that write, it takes further writes. If the same node calls again, the reply is the same.
     """
 
 ShardTransferServiceAsyncStub: typing_extensions.TypeAlias = ShardTransferServiceStub[
@@ -210,8 +210,8 @@ class ShardTransferServiceServicer(metaclass=abc.ABCMeta):
         request: winnow.v1.shard_transfer_pb2.HandOverRequest,
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.shard_transfer_pb2.HandOverResponse, collections.abc.Awaitable[winnow.v1.shard_transfer_pb2.HandOverResponse]]:
-        """Stops taking writes to a shard, permanently, and returns the sequence number of the last one. The caller takes
-        the writes as soon as it has stored that write. If the same node calls again, the reply is the same.
+        """Stops taking writes to a shard permanently, and returns the sequence number of the last write. Once the caller
+        has stored that write, it takes further writes. If the same node calls again, the reply is the same.
         """
 
 def add_ShardTransferServiceServicer_to_server(servicer: ShardTransferServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -55,7 +55,7 @@ def merged(fed: Fed, base: Path, most: int = 1_000) -> tuple[Merged, int]:
 
 def with_states(directory: Path) -> set[str]:
     """The passages that are read with states."""
-    segment = open_shard(directory, ef=64, lower_fingerprint=OF)
+    segment = open_shard(directory, ef=64, lower_layers_fingerprint=OF)
     rows = segment.store.row_numbers().tolist()
     return {
         name
@@ -127,7 +127,7 @@ def test_what_a_merge_left_out_is_computed_by_hand(fed: Fed) -> None:
 
 def test_the_states_of_what_was_built_go_when_a_generation_has_all(fed: Fed) -> None:
     asked = open_shard(
-        fed.shard, ef=64, lower_fingerprint=OF
+        fed.shard, ef=64, lower_layers_fingerprint=OF
     )  # a question reads on from what is open
     fed.put("new", "one more text")
     done, _ = merged(fed, fed.shard)
@@ -137,7 +137,7 @@ def test_the_states_of_what_was_built_go_when_a_generation_has_all(fed: Fed) -> 
     assert not list(fed.shard.glob("states-*"))
     assert asked.load(3).states is not None
     assert with_states(Path(done.directory)) == set(fed.passages)
-    assert open_shard(fed.shard, ef=64, lower_fingerprint=OF).states is None
+    assert open_shard(fed.shard, ef=64, lower_layers_fingerprint=OF).states is None
     remove_obsolete(fed.shard, done.sequence)
 
 
@@ -190,6 +190,6 @@ def test_a_process_killed_while_states_go_leaves_none_that_could_be_used(
         with pytest.raises(KilledError):
             remove_obsolete(fed.shard, done.sequence)
     assert gone[0] == STATES_FILE
-    assert open_shard(fed.shard, ef=64, lower_fingerprint=OF).states is None
+    assert open_shard(fed.shard, ef=64, lower_layers_fingerprint=OF).states is None
     remove_obsolete(fed.shard, done.sequence)
     assert not list(fed.shard.glob("states*.bin")) + list(fed.shard.glob("states*.npy"))

@@ -16,7 +16,7 @@ from winnow.content_node.metrics import NodeMetrics
 from winnow.content_node.reader.pool import ReaderPool
 from winnow.deadline import Deadline
 from winnow.errors import DeadlineExceededError, StoppedError
-from winnow.inference.stop import Stop
+from winnow.inference.stop_signal import StopSignal
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ async def test_a_request_uses_no_more_threads_than_it_may(pool: ReaderPool) -> N
     seen: set[str] = set()
     both = threading.Barrier(2, timeout=10)
 
-    def work(number: int, _: Stop) -> None:
+    def work(number: int, _: StopSignal) -> None:
         seen.add(threading.current_thread().name)
         if number < 2:
             both.wait()  # two threads must be here at once
@@ -87,7 +87,7 @@ class Endless:
         self.begun = threading.Semaphore(0)
         self.threads = threads
 
-    def __call__(self, number: int, stop: Stop) -> None:
+    def __call__(self, number: int, stop: StopSignal) -> None:
         ended = threading.Event()
         with stop.on_stop(ended.set):
             self.begun.release()
@@ -104,7 +104,7 @@ async def all_free(pool: ReaderPool) -> None:
     """Returns once every thread of the pool is free."""
     everybody = threading.Barrier(4, timeout=60)
 
-    def meet(_number: int, _stop: Stop) -> None:
+    def meet(_number: int, _stop: StopSignal) -> None:
         everybody.wait()
 
     await asyncio.gather(*(pool.map(meet, [1, 2], Deadline.after(60)) for _ in range(2)))
@@ -160,12 +160,12 @@ async def test_clients_take_turns_passage_by_passage_for_any_number_of_waiting_p
     pool = ReaderPool(1, 1, NodeMetrics(CollectorRegistry()))
     go_on, begun, order = threading.Event(), threading.Event(), list[str]()
 
-    def greedy(number: int, _: Stop) -> None:
+    def greedy(number: int, _: StopSignal) -> None:
         begun.set()
         assert go_on.wait(60)
         order.append("greedy")
 
-    def polite(number: int, _: Stop) -> None:
+    def polite(number: int, _: StopSignal) -> None:
         order.append("polite")
 
     later = Deadline.after(60)
@@ -208,7 +208,7 @@ async def test_an_expired_deadline_stops_between_items(
 ) -> None:
     clock = ManualClock()
 
-    def work(number: int, _: Stop) -> int:
+    def work(number: int, _: StopSignal) -> int:
         clock.advance(2.0)
         return number
 
@@ -236,7 +236,7 @@ async def test_readings_finished_by_the_deadline_are_returned_in_order(
 ) -> None:
     endless = Endless(2)
 
-    def work(number: int, stop: Stop) -> int:
+    def work(number: int, stop: StopSignal) -> int:
         if number in (1, 4):
             endless(number, stop)
         return number
@@ -255,7 +255,7 @@ async def test_results_after_the_end_are_ignored(
 ) -> None:
     go_on, begun = threading.Event(), threading.Barrier(3, timeout=60)
 
-    def work(number: int, _: Stop) -> int:
+    def work(number: int, _: StopSignal) -> int:
         if number:
             meet()
             go_on.wait(60)
@@ -284,7 +284,7 @@ async def test_busy_threads_are_counted_while_they_work(
 ) -> None:
     busy = []
 
-    def work(_item: int, _stop: Stop) -> None:
+    def work(_item: int, _stop: StopSignal) -> None:
         busy.append(registry.get_sample_value("winnow_node_reader_threads_busy"))
 
     await pool.map(work, [1], Deadline.after(10))

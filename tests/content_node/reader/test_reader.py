@@ -19,7 +19,7 @@ from winnow.content_node.shard.store import StoredPassage
 from winnow.domain.passage import Hit, Passage
 from winnow.errors import ArtefactError
 from winnow.inference.options import InferenceOptions
-from winnow.inference.stop import Stop
+from winnow.inference.stop_signal import StopSignal
 from winnow.passages.encoding import MAX_TITLE_TOKENS
 from winnow.text.tokenizer import SpecialTokens, Tokenizer
 
@@ -69,7 +69,7 @@ class Scripted:
         self.runs = 0
 
     def run(
-        self, inputs: Mapping[str, NDArray[Any]], stop: Stop | None = None
+        self, inputs: Mapping[str, NDArray[Any]], stop: StopSignal | None = None
     ) -> list[NDArray[np.float32]]:
         self.runs += 1
         hit = (inputs["input_ids"] == self.liked).astype(np.float32)

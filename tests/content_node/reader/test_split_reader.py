@@ -20,7 +20,7 @@ from winnow.content_node.reader.split_reader import SplitReader
 from winnow.content_node.shard.store import StoredPassage
 from winnow.content_node.states.passage_states import quantise
 from winnow.domain.passage import Passage
-from winnow.inference.stop import Stop
+from winnow.inference.stop_signal import StopSignal
 from winnow.text.tokenizer import Tokens
 
 LENGTHS = [0, 1, 20, 61, 62, 63, 200]
@@ -95,7 +95,7 @@ class MetLowerSession(LowerSession):
         self._meeting, self.met = threading.Barrier(2), False
 
     def run(
-        self, inputs: Mapping[str, NDArray[Any]], stop: Stop | None = None
+        self, inputs: Mapping[str, NDArray[Any]], stop: StopSignal | None = None
     ) -> list[NDArray[np.float32]]:
         with suppress(threading.BrokenBarrierError):
             self._meeting.wait(timeout=0.1)

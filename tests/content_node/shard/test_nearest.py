@@ -18,7 +18,7 @@ from winnow.content_node.shard.nearest import (
 )
 from winnow.content_node.shard.rows import RowNumbers
 from winnow.errors import StoppedError
-from winnow.inference.stop import Stop
+from winnow.inference.stop_signal import StopSignal
 
 RANDOM = np.random.default_rng(1)
 DIFFERENT = RANDOM.standard_normal((600, 16)).astype(np.float32)
@@ -88,7 +88,7 @@ def test_a_graph_without_rows_finds_none() -> None:
 
 
 def test_comparing_ends_when_it_is_stopped() -> None:
-    stop = Stop()
+    stop = StopSignal()
     stop.set()
     with pytest.raises(StoppedError):
         graph_of(EQUAL).search(EQUAL[0], 500, stop=stop)

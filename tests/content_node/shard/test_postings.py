@@ -18,7 +18,7 @@ from winnow.content_node.shard.rows import RowMask
 from winnow.content_node.shard.saving import file_entry
 from winnow.content_node.shard.words import WordIndex
 from winnow.errors import ArtefactError, StoppedError
-from winnow.inference.stop import Stop
+from winnow.inference.stop_signal import StopSignal
 
 texts = st.lists(st.lists(st.integers(0, 12), max_size=9), max_size=30)
 rarities = st.lists(st.sampled_from([0.0, 0.1, 0.2, 3.0, 5.0]), min_size=6, max_size=6)
@@ -103,7 +103,7 @@ def test_each_of_several_frequent_words_can_overtake_the_rare_words_leaders() ->
 
 
 def test_searching_ends_when_it_is_stopped() -> None:
-    stop = Stop()
+    stop = StopSignal()
     stop.set()
     terms = Terms(np.array([1]), np.array([1.0]), 2.0)
     with pytest.raises(StoppedError):

@@ -26,7 +26,7 @@ from winnow.content_node.shard.segment import Segment
 from winnow.domain.write import EncodedPassage
 from winnow.errors import ArtefactError, InvalidRequestError, StoppedError
 from winnow.filtering import Filter, Value, ValueKind, fields_of, parse
-from winnow.inference.stop import Stop
+from winnow.inference.stop_signal import StopSignal
 
 METADATA: list[dict[str, Any]] = [
     {"year": 2010, "lang": "en", "tags": ["a", "b"], "author": {"name": "x"}},
@@ -87,7 +87,9 @@ class CountedFields:
     def field_names(self) -> tuple[str, ...]:
         return self._inner.field_names
 
-    def values_by_kind(self, field: str, stop: Stop | None) -> Mapping[ValueKind, SortedValues]:
+    def values_by_kind(
+        self, field: str, stop: StopSignal | None
+    ) -> Mapping[ValueKind, SortedValues]:
         return {
             kind: CountedValues(own, self.lookups)
             for kind, own in self._inner.values_by_kind(field, stop).items()
@@ -292,18 +294,20 @@ def test_in_memory_rows_are_looked_at_once_for_any_number_of_comparisons() -> No
 class StopsAfterLookups(CountedFields):
     """Sets a stop when a field is looked up."""
 
-    def __init__(self, inner: FieldIndex, stop: Stop) -> None:
+    def __init__(self, inner: FieldIndex, stop: StopSignal) -> None:
         super().__init__(inner)
         self._stop = stop
 
-    def values_by_kind(self, field: str, stop: Stop | None) -> Mapping[ValueKind, SortedValues]:
+    def values_by_kind(
+        self, field: str, stop: StopSignal | None
+    ) -> Mapping[ValueKind, SortedValues]:
         found = super().values_by_kind(field, stop)
         self._stop.set()
         return found
 
 
 def test_a_filter_ends_before_its_next_comparison_once_it_is_stopped(fields: FieldIndex) -> None:
-    stop = Stop()
+    stop = StopSignal()
     counted = StopsAfterLookups(fields, stop)
     row_filter = RowFilter(counted, len(METADATA), MASKS)
     with pytest.raises(StoppedError):
@@ -322,7 +326,7 @@ def test_a_filter_ends_before_its_next_comparison_once_it_is_stopped(fields: Fie
 class StoppingRow(CountedRow):
     """The fields of a row; sets a stop when they are looked at."""
 
-    def __init__(self, stop: Stop, value: Value) -> None:
+    def __init__(self, stop: StopSignal, value: Value) -> None:
         super().__init__(n=[value])
         self._stop = stop
 
@@ -332,7 +336,7 @@ class StoppingRow(CountedRow):
 
 
 def test_gathering_resumes_where_it_was_stopped() -> None:
-    stop = Stop()
+    stop = StopSignal()
     rows = [StoppingRow(stop, n) for n in range(5)]
     row_filter = RowFilter(MemoryFields(rows, ["n"]), len(rows), MASKS)
     CountedRow.looks = 0
@@ -357,7 +361,7 @@ class BlockingRow(dict[str, list[Value]]):
 
 
 def test_a_filter_that_waits_for_another_to_gather_ends_by_its_own_stop() -> None:
-    begun, release, stop = Event(), Event(), Stop()
+    begun, release, stop = Event(), Event(), StopSignal()
     row_filter = RowFilter(MemoryFields([BlockingRow(begun, release)], ["n"]), 1, MASKS)
     with ThreadPoolExecutor(2) as pool:
         gathering = pool.submit(row_filter.matching_rows, "n = 1")
@@ -414,7 +418,7 @@ def test_the_best_rows_by_words_and_their_scores_are_the_same_bit_for_bit(
 
 
 def test_a_stopped_search_ends(segment: Segment, segments: dict[str, Segment]) -> None:
-    stop = Stop()
+    stop = StopSignal()
     stop.set()
     terms = built_rarities(segments).terms_of_tokens([1])
     with pytest.raises(StoppedError):

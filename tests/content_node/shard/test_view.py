@@ -23,7 +23,7 @@ from winnow.domain.passage import Hit
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.write import EncodedPassage
 from winnow.errors import ArtefactError, GenerationGoneError, InvalidRequestError, StoppedError
-from winnow.inference.stop import Stop
+from winnow.inference.stop_signal import StopSignal
 from winnow.passages.encoding import pack_ids
 from winnow.searcher import Retrieved
 from winnow.stateless.answer.choose import best_overall
@@ -227,7 +227,7 @@ def test_segments_in_memory_can_be_made_one() -> None:
 
 
 def test_a_stopped_question_is_not_filtered(base: StoredSegment) -> None:
-    stop = Stop()
+    stop = StopSignal()
     stop.set()
     with pytest.raises(StoppedError):
         retrieve(

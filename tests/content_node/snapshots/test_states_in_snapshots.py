@@ -38,7 +38,9 @@ def restored(shard: Path) -> Path:
 
 
 def opened(directory: Path, fingerprint: str = "f" * 16) -> StoredSegment:
-    return open_shard(read_current_shard(directory).base, ef=64, lower_fingerprint=fingerprint)
+    return open_shard(
+        read_current_shard(directory).base, ef=64, lower_layers_fingerprint=fingerprint
+    )
 
 
 def expect_states(directory: Path) -> None:

@@ -38,7 +38,9 @@ def states_computed(fed: Fed, session: LowerSession) -> None:
 
 
 def expect_states(fed: Fed) -> None:
-    segment = open_shard(read_current_shard(fed.shard).base, ef=64, lower_fingerprint="f" * 16)
+    segment = open_shard(
+        read_current_shard(fed.shard).base, ef=64, lower_layers_fingerprint="f" * 16
+    )
     assert segment.states is not None
     for row in segment.store.row_numbers().tolist():
         stored = segment.load(row)

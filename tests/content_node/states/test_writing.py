@@ -58,7 +58,7 @@ def write(shard: Path, own: LowerLayers) -> list[tuple[int, int]]:
 
 
 def expect_all(shard: Path, own: LowerLayers) -> None:
-    segment = open_shard(shard, ef=64, lower_fingerprint=own.fingerprint)
+    segment = open_shard(shard, ef=64, lower_layers_fingerprint=own.fingerprint)
     assert segment.states is not None
     for row in set(range(COUNT)) - set(HOLES):
         stored = segment.load(row)
@@ -75,7 +75,7 @@ def test_every_passage_has_the_states_that_would_be_computed(shard: Path) -> Non
 
 
 def test_without_states_a_passage_is_read_as_before(shard: Path) -> None:
-    segment: Segment = open_shard(shard, ef=64, lower_fingerprint="f" * 16)
+    segment: Segment = open_shard(shard, ef=64, lower_layers_fingerprint="f" * 16)
     assert segment.load(0).states is None
 
 
@@ -226,7 +226,7 @@ def test_states_replaced_by_another_reader_while_opening_are_not_used(
         return found
 
     monkeypatch.setattr(file, "open_states_manifest", meanwhile)
-    assert open_shard(shard, ef=64, lower_fingerprint="f" * 16).states is None
+    assert open_shard(shard, ef=64, lower_layers_fingerprint="f" * 16).states is None
 
 
 def test_states_of_another_generation_are_not_used(shard: Path) -> None:
@@ -241,7 +241,7 @@ def test_states_of_another_version_are_not_used_and_are_replaced(shard: Path) ->
     other = read_states_manifest(shard).model_copy(update={"format": 1})
     write_states_manifest(shard, other)
     with capture_logs() as logs:
-        assert open_shard(shard, ef=64, lower_fingerprint="f" * 16).states is None
+        assert open_shard(shard, ef=64, lower_layers_fingerprint="f" * 16).states is None
     assert "has format 1, this version reads 2" in logs[0]["reason"]
     write(shard, lower())
     expect_all(shard, lower())
@@ -254,7 +254,7 @@ def test_altered_starts_are_noticed(shard: Path) -> None:
     starts[1] -= 1
     np.save(shard / STARTS, starts)
     with capture_logs() as logs:
-        assert open_shard(shard, ef=64, lower_fingerprint="f" * 16).states is None
+        assert open_shard(shard, ef=64, lower_layers_fingerprint="f" * 16).states is None
     assert "is damaged" in logs[0]["reason"]
     write(shard, lower())
     expect_all(shard, lower())
@@ -270,7 +270,7 @@ def test_wrong_starts_are_not_used_even_with_a_matching_checksum(shard: Path, st
     forged = manifest.model_copy(update={"starts_sha256": sha256(shard / STARTS)})
     write_states_manifest(shard, forged)
     with capture_logs() as logs:
-        assert open_shard(shard, ef=64, lower_fingerprint="f" * 16).states is None
+        assert open_shard(shard, ef=64, lower_layers_fingerprint="f" * 16).states is None
     assert "does not match" in logs[0]["reason"]
 
 
@@ -279,7 +279,7 @@ def test_files_that_are_cut_short_are_not_used(shard: Path, name: str) -> None:
     write(shard, lower())
     (shard / name).write_bytes((shard / name).read_bytes()[:-1])
     with capture_logs() as logs:
-        segment = open_shard(shard, ef=64, lower_fingerprint="f" * 16)
+        segment = open_shard(shard, ef=64, lower_layers_fingerprint="f" * 16)
     assert segment.states is None
     assert "winnow index states" in logs[0]["event"]
     write(shard, lower())
@@ -291,7 +291,7 @@ def test_a_damaged_passage_is_computed_and_the_others_are_not(shard: Path) -> No
     data = bytearray((shard / DATA).read_bytes())
     data[5] ^= 1
     (shard / DATA).write_bytes(data)
-    segment = open_shard(shard, ef=64, lower_fingerprint="f" * 16)
+    segment = open_shard(shard, ef=64, lower_layers_fingerprint="f" * 16)
     with capture_logs() as logs:
         assert segment.load(0).states is None
         assert segment.load(0).states is None
@@ -307,7 +307,7 @@ def test_a_damaged_passage_is_computed_and_the_others_are_not(shard: Path) -> No
 def test_a_file_of_damaged_passages_does_not_fill_the_log(shard: Path) -> None:
     write(shard, lower())
     (shard / DATA).write_bytes(bytes((shard / DATA).stat().st_size))
-    segment = open_shard(shard, ef=64, lower_fingerprint="f" * 16)
+    segment = open_shard(shard, ef=64, lower_layers_fingerprint="f" * 16)
     with capture_logs() as logs:
         assert all(segment.load(row).states is None for row in range(4, 200))
     assert len(logs) == 20
@@ -322,7 +322,7 @@ def test_states_of_another_generation_are_copied(shard: Path, tmp_path: Path) ->
     writer.write(2, lambda *_: None, lambda _: None)
     assert len(session.runs) == len(HOLES)  # what the other one has not
     for name in (3, 17, 599):
-        segment = open_shard(tmp_path / "next", ef=64, lower_fingerprint="f" * 16)
+        segment = open_shard(tmp_path / "next", ef=64, lower_layers_fingerprint="f" * 16)
         stored = segment.load(name)
         assert stored.states is not None
         assert np.array_equal(stored.states.levels, lower().passage_states(stored).levels)

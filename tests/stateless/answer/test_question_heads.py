@@ -50,7 +50,7 @@ class Looks:
     def count_lookup(self, result: str) -> None:
         self.results.append(result)
 
-    def resize(self, more: int, evicted: int) -> None:
+    def resize(self, added_bytes: int, evicted: int) -> None:
         pass
 
 

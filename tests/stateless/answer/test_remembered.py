@@ -18,7 +18,7 @@ from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
 from winnow.domain.question import Question, ReadScope, Retriever, WaitPolicy
 from winnow.domain.write import Position
 from winnow.errors import DeadlineExceededError, OverloadedError, WinnowError
-from winnow.policy.attempts import FlightCaller
+from winnow.policy.attempts import SingleFlightCaller
 from winnow.stateless.answer.answer_cache import AnswerCache, AnswerKey
 from winnow.stateless.cluster.index_version import IndexVersion
 
@@ -61,8 +61,8 @@ class Counted:
     def count_lookup(self, result: str) -> None:
         self.looks.append(result)
 
-    def resize(self, more: int, evicted: int) -> None:
-        self.bytes += more
+    def resize(self, added_bytes: int, evicted: int) -> None:
+        self.bytes += added_bytes
 
 
 class Shards:
@@ -103,7 +103,7 @@ class House:
 
     async def ask(self, asked: AnswerKey = WHO, left: float = 2.0, client: str = "") -> Answered:
         deadline = Deadline.after(left, self.clock)
-        asker = FlightCaller(
+        asker = SingleFlightCaller(
             deadline=deadline,
             client=client,
             work=10,
@@ -399,7 +399,7 @@ async def test_what_the_first_asker_found_does_not_do_for_who_named_a_later_writ
     house.shards.go_on.clear()
     first = house.begin()
     await happens(lambda: house.shards.asked == 1)
-    asker = FlightCaller(deadline=Deadline.after(2.0, house.clock))
+    asker = SingleFlightCaller(deadline=Deadline.after(2.0, house.clock))
     asking = house.remembered.get_or_compute(WHO, asker, house.shards.find, [Position(0, 7)])
     named = asyncio.create_task(asking)
     await turn()

@@ -57,7 +57,7 @@ def test_a_request_without_room_is_refused_with_a_time_to_retry() -> None:
     with (
         made.enter(8, "me"),
         pytest.raises(
-            OverloadedError, match="8 passages are being stored, of at most 10"
+            OverloadedError, match="8 passages are being stored, and the limit of all clients is 10"
         ) as caught,
         made.enter(4, "me"),
     ):

@@ -471,7 +471,9 @@ async def test_a_stream_waits_for_room_where_a_request_is_refused(bundle: Bundle
     front.shards[0].hangs = True
     first = asyncio.create_task(put(front, *map(fed, ZERO[:2])))
     await asyncio.wait_for(front.shards[0].hanging.wait(), 10)
-    with pytest.raises(OverloadedError, match="2 passages are being stored, of at most 2"):
+    with pytest.raises(
+        OverloadedError, match="2 passages are being stored, and the limit of all clients is 2"
+    ):
         await put(front, fed(ONE[0]))
     stream = asyncio.create_task(front.core.put_stream(Messages([fed(ONE[0])]), soon, "other"))
     for _ in range(100):

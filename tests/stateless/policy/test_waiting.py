@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from manual_clock import ManualClock
 
 from winnow.deadline import Deadline
-from winnow.policy.shares import at_least
+from winnow.policy.shares import smallest_count_for_share
 from winnow.stateless.policy.waiting import AdaptiveTimeout, Wait, WaitingSettings, settings_of_step
 
 TIMEOUT = 5.0
@@ -132,7 +132,7 @@ def test_a_step_waits_for_its_part_and_for_the_minimum_of_the_question(
     coverage: float, shards: int, called: int, failed: int, least: int
 ) -> None:
     settings = settings_of_step(WaitingSettings(coverage, 0.2, 0.8), shards, called, failed)
-    assert at_least(settings.minimum_coverage, called) == least
+    assert smallest_count_for_share(settings.minimum_coverage, called) == least
     assert (settings.min_factor, settings.max_factor) == (0.2, 0.8)
 
 
@@ -179,7 +179,7 @@ def test_no_shard_is_given_up_by_policy_before_the_minimum_has_answered(
 ) -> None:
     failures = data.draw(st.frozensets(st.integers(0, asked - 1), max_size=asked))
     waits = play(settings, asked, [0.01] * (asked - 1), failures)
-    minimum = at_least(settings.minimum_coverage, asked)
+    minimum = smallest_count_for_share(settings.minimum_coverage, asked)
     for replies, wait in enumerate(waits):
         answered = replies - sum(n < replies for n in failures)
         if answered < minimum:

@@ -17,7 +17,7 @@ from whole_bundle import WHOLE
 from winnow.cli.output import to_json
 from winnow.cli.pareto import run as running
 from winnow.cli.pareto.cli import _advice
-from winnow.cli.pareto.figures import PointFigures, pareto_front, point_figures, recommend
+from winnow.cli.pareto.figures import PointFigures, compute_point_figures, pareto_front, recommend
 from winnow.cli.pareto.outcome import JudgedReply, append_replies, load_replies, measurement_digest
 from winnow.cli.pareto.point import (
     Deployment,
@@ -108,7 +108,7 @@ def test_files_count_alike_and_failures_count_as_wrong() -> None:
     many = [outcome("p", n, right=True) for n in range(90)]
     few = [outcome("p", n, right=False, file="b") for n in range(9)]
     failed = failed_outcome("p", 9, file="b")
-    (found,) = point_figures([*many, *few, failed], {"p": 48.0})
+    (found,) = compute_point_figures([*many, *few, failed], {"p": 48.0})
     assert found.exact_match == pytest.approx(50)
     assert (found.questions, found.failed) == (100, 1)
     assert found.p50 == 10
@@ -116,10 +116,10 @@ def test_files_count_alike_and_failures_count_as_wrong() -> None:
 
 def test_needed_passages_are_counted_apart_from_passages_read_ahead() -> None:
     asked = [replace(outcome("p", 0), needed=1), replace(outcome("p", 1, ms=40.0), needed=4)]
-    (found,) = point_figures(asked, {"p": 48.0})
+    (found,) = compute_point_figures(asked, {"p": 48.0})
     assert (found.read, found.needed) == (5, 2.5)
     assert (found.p50, found.mean) == (10, 25)
-    (unsaid,) = point_figures([outcome("p")], {"p": 48.0})
+    (unsaid,) = compute_point_figures([outcome("p")], {"p": 48.0})
     assert unsaid.needed == unsaid.read == 5
 
 
@@ -192,15 +192,19 @@ def test_failures_make_a_point_slow_and_not_recommended() -> None:
     """A time-out has no time; without it the other times would look fast."""
     failed = failed_outcome("q", error="DEADLINE_EXCEEDED: late")
     mostly = [replace(failed, number=n) for n in range(8)]
-    found = point_figures([*mostly, outcome("q", 8, ms=1.0), outcome("p", 0, ms=50.0)], SIZES)
+    found = compute_point_figures(
+        [*mostly, outcome("q", 8, ms=1.0), outcome("p", 0, ms=50.0)], SIZES
+    )
     by_point = {each.point: each for each in found}
     assert (by_point["q"].p50, by_point["q"].mean) == (math.inf, 1.0)
     assert pareto_front(found) == {"p"}
     assert recommend(found, max_p95=10) is None
     few = [replace(failed, number=n) for n in range(2)]
-    (slow,) = point_figures([*few, *(outcome("q", n, ms=1.0) for n in range(2, 10))], SIZES)
+    (slow,) = compute_point_figures([*few, *(outcome("q", n, ms=1.0) for n in range(2, 10))], SIZES)
     assert (slow.p50, slow.p95) == (1.0, math.inf)
-    (half,) = point_figures([failed, outcome("q", 1, ms=1.0), outcome("q", 2, ms=2.0)], SIZES)
+    (half,) = compute_point_figures(
+        [failed, outcome("q", 1, ms=1.0), outcome("q", 2, ms=2.0)], SIZES
+    )
     assert (half.p50, half.p95) == (2.0, math.inf)
 
 
@@ -312,7 +316,7 @@ async def test_a_run_that_goes_on_starts_and_asks_only_what_is_left(
 
 def test_a_point_that_always_failed_says_why_and_has_no_times() -> None:
     failed = failed_outcome("p", error="UNAVAILABLE: gone")
-    (found,) = point_figures([failed], {"p": 48.0})
+    (found,) = compute_point_figures([failed], {"p": 48.0})
     values = json.loads(json.dumps(to_json(found), allow_nan=False))
     assert (values["p50"], values["errors"]) == (None, {"UNAVAILABLE": 1})
     assert list(failure_lines([found])) == ["p: 1 failed: UNAVAILABLE: gone"]
@@ -365,7 +369,7 @@ def test_the_story_of_the_levers_ends_with_the_last_bundle_and_stopping(tmp_path
 
 
 def test_figures_are_written_and_drawn(tmp_path: Path) -> None:
-    found = point_figures(
+    found = compute_point_figures(
         [outcome("p", 0), outcome("q", 0, ms=20.0, right=False)], {"p": 48.0, "q": 9}
     )
     write_results(found, tmp_path)
@@ -376,7 +380,7 @@ def test_figures_are_written_and_drawn(tmp_path: Path) -> None:
 
 
 def test_random_weights_have_a_latency_and_no_accuracy(tmp_path: Path) -> None:
-    found = point_figures(
+    found = compute_point_figures(
         [outcome("p", 0), outcome("random", 0, ms=1.0)], {"p": 48.0, "random": 48.0}, {"random"}
     )
     assert [(each.point, each.exact_match, each.on_front) for each in found] == [

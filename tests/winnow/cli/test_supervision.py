@@ -74,10 +74,10 @@ def test_a_start_that_failed_for_lack_of_processes_is_retried(
     cluster.gone = {"front": 1, "node 1": -9}
     cluster.full = True
     for _ in range(2 * MAX_RESTARTS):
-        supervisor.restart_ended()
+        supervisor.restart_ended_processes()
     assert cluster.started == []
     cluster.full = False
-    supervisor.restart_ended()
+    supervisor.restart_ended_processes()
     assert cluster.started == ["front", "node 1"]
     assert said[:2] == [
         "front ended with exit code 1: starting it again",
@@ -91,9 +91,9 @@ def test_a_node_that_ends_again_and_again_is_given_up_once_and_the_others_are_ke
 ) -> None:
     cluster.gone["node 1"] = 1
     for _ in range(MAX_RESTARTS + 3):
-        supervisor.restart_ended()
+        supervisor.restart_ended_processes()
     clock.advance(WINDOW)
-    supervisor.restart_ended()
+    supervisor.restart_ended_processes()
     assert cluster.started == ["node 1"] * MAX_RESTARTS
     (given_up,) = said[MAX_RESTARTS:]
     assert given_up == (
@@ -101,7 +101,7 @@ def test_a_node_that_ends_again_and_again_is_given_up_once_and_the_others_are_ke
         "the other nodes still serve; to start it, run: winnow node 1"
     )
     cluster.gone["node 0"] = -9
-    supervisor.restart_ended()
+    supervisor.restart_ended_processes()
     assert cluster.started[MAX_RESTARTS:] == ["node 0"]
 
 
@@ -110,9 +110,9 @@ def test_a_front_that_is_given_up_ends_the_cluster(
 ) -> None:
     cluster.gone["front"] = 1
     for _ in range(MAX_RESTARTS):
-        supervisor.restart_ended()
+        supervisor.restart_ended_processes()
     with pytest.raises(UnavailableError, match="front ended with exit code 1\n  front: ouch"):
-        supervisor.restart_ended()
+        supervisor.restart_ended_processes()
 
 
 def test_a_cluster_without_nodes_ends(
@@ -120,9 +120,9 @@ def test_a_cluster_without_nodes_ends(
 ) -> None:
     cluster.gone.update({"node 0": 1, "node 1": 1})
     for _ in range(MAX_RESTARTS):
-        supervisor.restart_ended()
+        supervisor.restart_ended_processes()
     with pytest.raises(UnavailableError, match="no content node can serve a shard"):
-        supervisor.restart_ended()
+        supervisor.restart_ended_processes()
 
 
 async def test_a_front_that_cannot_start_ends_the_cluster_at_once(
@@ -195,7 +195,7 @@ async def test_a_node_that_was_started_again_may_have_its_shard(
     cluster.failures["node 0"] = LoadFailure("this")
     await supervisor.check_at_start()
     cluster.gone["node 0"] = 0
-    supervisor.restart_ended()
+    supervisor.restart_ended_processes()
     cluster.failures = {"node 1": LoadFailure("that")}
     cluster.gone.clear()
     await supervisor.check_at_start()

@@ -16,10 +16,10 @@ from winnow.errors import UnavailableError
 from winnow.policy.attempts import (
     EndedAttempt,
     FlightAttempt,
-    FlightCaller,
     FlightWaiter,
     Lack,
     NextStep,
+    SingleFlightCaller,
 )
 
 SETTLE, WAIT, TRY = NextStep.SETTLE, NextStep.WAIT, NextStep.TRY
@@ -33,9 +33,9 @@ class Desk:
     def __init__(self, **in_hand: int) -> None:
         self.clock, self.in_hand, self.room = ManualClock(), in_hand, True
 
-    def asker(self, client: str = "a", left: float = 2.0) -> FlightCaller:
+    def asker(self, client: str = "a", left: float = 2.0) -> SingleFlightCaller:
         deadline = Deadline.after(left, self.clock)
-        return FlightCaller(
+        return SingleFlightCaller(
             deadline=deadline,
             client=client,
             work=10,
@@ -291,7 +291,7 @@ class Flight:
 
     def come(self, comes: Comes) -> None:
         deadline = Deadline.after(comes.left, self.clock)
-        asker = FlightCaller(
+        asker = SingleFlightCaller(
             deadline=deadline, client=comes.client, work=10, work_in_flight=lambda: comes.behind
         )
         seen = Seen(comes, FlightWaiter(asker))

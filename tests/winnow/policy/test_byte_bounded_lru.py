@@ -13,8 +13,8 @@ class Counted:
     def count_lookup(self, result: str) -> None:
         raise AssertionError("the caller counts lookups")
 
-    def resize(self, more: int, evicted: int) -> None:
-        self.bytes += more
+    def resize(self, added_bytes: int, evicted: int) -> None:
+        self.bytes += added_bytes
         self.evicted += evicted
 
 

@@ -196,7 +196,7 @@ def test_a_refusal_says_when_there_will_be_room() -> None:
     machine = Machine(PLAIN).warm()
     fill(machine, left=1.0, reads=1)
     with pytest.raises(
-        OverloadedError, match=r"80 are waiting to be read, 80 can be read in time"
+        OverloadedError, match=r"80 are waiting to be read, and only 80 can be read in time"
     ) as refusal:
         machine.load.admit(15, 1.0)
     assert refusal.value.retry_after == pytest.approx(15 * READ)

@@ -30,13 +30,15 @@ def test_a_sample_counts_half_after_a_half_life() -> None:
     assert mean.value == pytest.approx((0.5 * 0.0 + 3.0) / 1.5)
 
 
-@pytest.mark.parametrize(("half_lives", "freshness"), [(0, 1.0), (1, 0.5), (3, 0.125)])
-def test_freshness_halves_while_nothing_is_counted(half_lives: int, freshness: float) -> None:
+@pytest.mark.parametrize(("half_lives", "weight"), [(0, 1.0), (1, 0.5), (3, 0.125)])
+def test_the_weight_of_the_last_sample_halves_while_nothing_is_counted(
+    half_lives: int, weight: float
+) -> None:
     clock = ManualClock()
     mean = DecayedMean(HALF_LIFE, clock)
     mean.add(7.0)
     clock.advance(half_lives * HALF_LIFE)
-    assert mean.freshness() == pytest.approx(freshness)
+    assert mean.last_sample_weight() == pytest.approx(weight)
     assert mean.value == 7.0, "an old mean is still the best that is known"
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from winnow.policy.shares import at_least
+from winnow.policy.shares import smallest_count_for_share
 
 
 @pytest.mark.parametrize(
@@ -21,4 +21,4 @@ from winnow.policy.shares import at_least
 def test_a_share_is_rounded_up_but_not_for_a_rounding_error(
     share: float, count: int, whole: int
 ) -> None:
-    assert at_least(share, count) == whole
+    assert smallest_count_for_share(share, count) == whole

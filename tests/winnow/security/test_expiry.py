@@ -58,7 +58,7 @@ class Watched:
     def __init__(self, files: TlsFiles) -> None:
         self.registry = CollectorRegistry()
         metrics = CertificateMetrics(self.registry)
-        metrics.watch(Certificates(files), "tls_cert", "tls_client_ca")
+        metrics.export_expiry(Certificates(files), "tls_cert", "tls_client_ca")
 
     def shown(self, file: str = "tls_cert") -> float | None:
         name = "winnow_certificate_expiry_timestamp_seconds"

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from winnow.cli.asking import QuestionOutcome, max_loss_of
+from winnow.cli.asking import QuestionOutcome, reported_max_loss
 from winnow.cli.evaluation.tally import same_words
 from winnow.cli.result_files import convert_write_errors
 from winnow.v1 import answer_pb2
@@ -28,7 +28,7 @@ def _row(outcome: QuestionOutcome) -> dict[str, Any]:
         "accepted": outcome.question.answers,
         "milliseconds": round(outcome.seconds * 1e3, 2),
         "failed": outcome.reply is None,
-        "max_loss": outcome.reply and max_loss_of(outcome.reply),
+        "max_loss": outcome.reply and reported_max_loss(outcome.reply),
         "error": outcome.error,
         "answers": [_answer(answer, outcome.question.context) for answer in answers],
     }

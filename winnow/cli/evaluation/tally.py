@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from winnow.cli.asking import (
     QuestionOutcome,
     count_failures,
-    max_loss_of,
     mean,
-    passages_needed_of,
     percentiles,
+    reported_max_loss,
+    reported_passages_needed,
 )
 from winnow.domain.answered import dimmed
 from winnow.text.scores import exact_match, f1, normalise
@@ -88,8 +88,8 @@ def build_report(
     times = [outcome.seconds * 1e3 for outcome in outcomes if outcome.reply is not None]
     p50, p95, p99 = percentiles(times, 50, 95, 99)
     steps = sorted({step for step in STEPS if step < max_passages} | {max_passages})
-    needed = [count for reply in replies if (count := passages_needed_of(reply)) is not None]
-    reported = [loss for reply in replies if (loss := max_loss_of(reply)) is not None]
+    needed = [count for reply in replies if (count := reported_passages_needed(reply)) is not None]
+    reported = [loss for reply in replies if (loss := reported_max_loss(reply)) is not None]
     budget = max(reported, default=max_loss)
     return Report(
         questions=len(outcomes),
@@ -99,7 +99,12 @@ def build_report(
         said=failures.messages,
         incomplete=sum(not reply.coverage.complete for reply in replies),
         dimmed=sum(
-            dimmed(r.passages_asked, r.passages_granted, passages_needed_of(r), max_loss_of(r))
+            dimmed(
+                r.passages_asked,
+                r.passages_granted,
+                reported_passages_needed(r),
+                reported_max_loss(r),
+            )
             for r in replies
         ),
         figures=tuple(_figures(labelled, step, budget == 0) for step in steps),
@@ -113,7 +118,10 @@ def build_report(
 
 
 def _figures(outcomes: Sequence[QuestionOutcome], passages: int, all_read: bool) -> AccuracyFigures:
-    """Accuracy after `passages` passages. `all_read`: whether reading never stopped early."""
+    """Returns the accuracy after `passages` passages.
+
+    `all_read`: whether all passages of each question were read, so that recall is known.
+    """
     matches, overlaps, by_answer, by_passage = [], [], [], []
     for outcome in outcomes:
         question, nearest = outcome.question, _nearest(outcome.reply, passages)

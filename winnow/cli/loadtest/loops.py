@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from winnow.cli.asking import count_failures, max_loss_of, percentiles, with_question
+from winnow.cli.asking import count_failures, percentiles, reported_max_loss, with_question
 from winnow.client import Credentials
 from winnow.client.messages import AnswerClient
 from winnow.convert import answer as convert
@@ -150,7 +150,7 @@ class LoadRunner:
                         reply = await client.ask(request, self._timeout)
                     finally:
                         progress.advance()
-                    if (loss := max_loss_of(reply)) is not None:
+                    if (loss := reported_max_loss(reply)) is not None:
                         self.max_loss = loss
                     return reply
 

@@ -174,7 +174,7 @@ def serve_until_stopped(supervisor: ClusterSupervisor) -> None:
 
     async def watch() -> None:
         while True:
-            supervisor.restart_ended()
+            supervisor.restart_ended_processes()
             await asyncio.sleep(_CHECK_SECONDS)
 
     with contextlib.suppress(KeyboardInterrupt):

@@ -154,7 +154,7 @@ def demo_index_directory(passages: Path, bundle: Path, shards: int) -> Path:
     """
     try:
         manifest = read_manifest(bundle)
-        models = (manifest.encoding_fingerprint, manifest.lower_fingerprint)
+        models = (manifest.encoding_fingerprint, manifest.lower_layers_fingerprint)
         parts = [*models, sha256(passages), str(shards)]
     except OSError as error:
         raise ArtefactError(f"cannot read {passages}: {error.strerror}") from error

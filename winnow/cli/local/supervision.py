@@ -36,7 +36,7 @@ class RestartLimit:
 
 
 class ClusterSupervisor:
-    """Restarts the processes of a cluster that have ended. Call `restart_ended` regularly.
+    """Restarts processes of a cluster that ended, whenever `restart_ended_processes` is called.
 
     A cluster without its front node, or without any content node, is an error. A node that is given
     up is reported once, with the command that starts it again at the same address.
@@ -51,7 +51,7 @@ class ClusterSupervisor:
         self._unstarted: set[str] = set()
         """Processes whose last restart failed."""
 
-    def restart_ended(self) -> None:
+    def restart_ended_processes(self) -> None:
         """Restarts the processes that have ended, or gives them up.
 
         Raises UnavailableError if the front node or the last content node was given up.
@@ -63,7 +63,7 @@ class ClusterSupervisor:
                 self._give_up(name, code)
 
     async def check_at_start(self) -> None:
-        """Does what `restart_ended` does, and reports nodes that fail to load shards at the start.
+        """Calls `restart_ended_processes`, and reports nodes that fail to load shards at the start.
 
         Raises UnavailableError if the front node failed, a node has wrong settings, or no node can
         serve a shard.
@@ -72,7 +72,7 @@ class ClusterSupervisor:
             # a restart would fail in the same way, unless a signal ended the process
             if (code >= 0 and not _is_node(name)) or code == WRONG_USAGE:
                 raise UnavailableError(self._describe_end(name, code))
-        self.restart_ended()
+        self.restart_ended_processes()
         for name, failure in (await self._cluster.load_failures()).items():
             before, self._failures[name] = self._failures.get(name), failure
             if before is None or before.reason != failure.reason:

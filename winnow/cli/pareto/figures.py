@@ -47,7 +47,7 @@ class PointFigures:
         return self.exact_match is not None and math.isfinite(self.p50)
 
 
-def point_figures(
+def compute_point_figures(
     outcomes: Iterable[JudgedReply], sizes: Mapping[str, float], timed_only: Collection[str] = ()
 ) -> list[PointFigures]:
     """Computes the figures of every point, sorted by accuracy, and marks the Pareto front.

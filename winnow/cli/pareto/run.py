@@ -13,12 +13,12 @@ from pathlib import Path
 
 from winnow import signals
 from winnow.bundle import read_manifest
-from winnow.cli.asking import ask, passages_needed_of
+from winnow.cli.asking import ask, reported_passages_needed
 from winnow.cli.drawing import check_picture_path
 from winnow.cli.local.cluster import LocalCluster, LocalPlan
 from winnow.cli.local.ports import free_ports
 from winnow.cli.pareto import report
-from winnow.cli.pareto.figures import PointFigures, point_figures
+from winnow.cli.pareto.figures import PointFigures, compute_point_figures
 from winnow.cli.pareto.outcome import (
     JudgedReply,
     MeasurementKey,
@@ -89,7 +89,7 @@ def measure_points(
     with created_directory(out), reserve_files(*written), StageProgress() as progress:
         outcomes = signals.run(ask_points(points, sets, index, results, progress))
         sizes = {point.name: bundle_megabytes(point.deployment.bundle) for point in points}
-        figures = point_figures(outcomes, sizes, timed_only_points(points))
+        figures = compute_point_figures(outcomes, sizes, timed_only_points(points))
         report.write_results(figures, out)
         report.plot(figures, picture)
     return figures
@@ -158,7 +158,7 @@ def _setups(points: Sequence[OperatingPoint], index: Path) -> dict[str, str]:
         flags = (*_NO_BROWN_OUT, *point.deployment.front, *point.deployment.node)
         manifest = read_manifest(point.deployment.bundle)
         states: list[str] | str = ""
-        if manifest.lower_fingerprint:
+        if manifest.lower_layers_fingerprint:
             states = [sha256(each) for each in sorted(index.rglob(_STATES))]
         setups[point.name] = f"{machine} {manifest.fingerprint} {flags}{states}"
     return setups
@@ -215,5 +215,5 @@ async def _ask(
         exact_match=exact_match(answer, question.answers),
         f1=f1(answer, question.answers),
         read=reply.passages_read,
-        needed=passages_needed_of(reply),
+        needed=reported_passages_needed(reply),
     )

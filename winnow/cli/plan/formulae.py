@@ -58,16 +58,16 @@ def _dimension_factor(units: UnitCosts, measured: int, dimension: int) -> float:
     return dimension / measured
 
 
-def node_bytes_each(units: UnitCosts, dimension: int) -> float:
+def node_bytes_per_passage(units: UnitCosts, dimension: int) -> float:
     """Memory of each passage: its vector, its links, and its other data in memory."""
-    return _graph_bytes_each(units, dimension) + _largest_shard(units).memory_bytes_each
+    return _graph_bytes_per_passage(units, dimension) + _largest_shard(units).memory_bytes_each
 
 
-def disk_bytes_each(units: UnitCosts, dimension: int) -> float:
+def disk_bytes_per_passage(units: UnitCosts, dimension: int) -> float:
     """Disk space of each passage: its part of the graph, and a row with text and vector."""
     shard = _largest_shard(units)
     vector = (dimension - shard.dimension) * FLOAT_BYTES
-    return _graph_bytes_each(units, dimension) + shard.disk_bytes_each + vector
+    return _graph_bytes_per_passage(units, dimension) + shard.disk_bytes_each + vector
 
 
 def states_bytes_per_passage(units: UnitCosts, tokens: float) -> float:
@@ -75,23 +75,23 @@ def states_bytes_per_passage(units: UnitCosts, tokens: float) -> float:
     return _states(units).bytes_a_token * (tokens - QUESTION)
 
 
-def build_ms_each(units: UnitCosts) -> float:
+def build_ms_per_passage(units: UnitCosts) -> float:
     """Core time to encode each passage and write it to a shard."""
     return units.encode.passage.ms + _largest_shard(units).write_ms_each
 
 
-def states_ms_each(units: UnitCosts, tokens: float) -> float:
+def states_ms_per_passage(units: UnitCosts, tokens: float) -> float:
     """Core time to precompute the states of each passage."""
     compute = _states(units).compute
     return compute.ms * (tokens - QUESTION) / compute.tokens
 
 
-def load_ms_each(units: UnitCosts) -> float:
+def load_ms_per_passage(units: UnitCosts) -> float:
     """Time to load a shard, divided by its passages."""
     return _largest_shard(units).load_ms_each
 
 
-def _graph_bytes_each(units: UnitCosts, dimension: int) -> float:
+def _graph_bytes_per_passage(units: UnitCosts, dimension: int) -> float:
     graph = min(units.node.graphs, key=lambda each: abs(each.dimension - dimension))
     return graph.bytes_each + (dimension - graph.dimension) * FLOAT_BYTES
 

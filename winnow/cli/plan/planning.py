@@ -118,7 +118,7 @@ def _candidates(units: UnitCosts, request: PlanRequest) -> Iterator[ClusterPlan]
 def _min_shards(units: UnitCosts, request: PlanRequest) -> int:
     """The minimum number of shards that fit into the memory of the nodes."""
     room = request.node_bytes * _USABLE - units.process.node_bytes
-    each = formulae.node_bytes_each(units, request.dimension) * (2 if request.fed else 1)
+    each = formulae.node_bytes_per_passage(units, request.dimension) * (2 if request.fed else 1)
     shards = request.passages * each / room if room > 0 else math.inf
     if shards > MAX_SHARDS:
         raise ValueError(
@@ -145,12 +145,12 @@ def _node_ms(units: UnitCosts, costs: QuestionCosts) -> float:
 
 def _disk_bytes_each(units: UnitCosts, request: PlanRequest) -> float:
     states = formulae.states_bytes_per_passage(units, request.tokens) if request.states else 0.0
-    return formulae.disk_bytes_each(units, request.dimension) + states
+    return formulae.disk_bytes_per_passage(units, request.dimension) + states
 
 
-def _build_ms_each(units: UnitCosts, request: PlanRequest) -> float:
-    states = formulae.states_ms_each(units, request.tokens) if request.states else 0.0
-    return formulae.build_ms_each(units) + states
+def _build_ms_per_passage(units: UnitCosts, request: PlanRequest) -> float:
+    states = formulae.states_ms_per_passage(units, request.tokens) if request.states else 0.0
+    return formulae.build_ms_per_passage(units) + states
 
 
 def _plan(
@@ -171,11 +171,14 @@ def _plan(
         busy=busy,
         p50_ms=p50_ms(units, costs),
         p99_ms=p99_ms(units, costs, busy, loops / fronts),
-        memory_bytes=passages * formulae.node_bytes_each(units, request.dimension)
+        memory_bytes=passages * formulae.node_bytes_per_passage(units, request.dimension)
         + units.process.node_bytes,
         disk_bytes=2 * passages * _disk_bytes_each(units, request),
         for_memory=min_shards,
         for_load=math.ceil(cores / request.max_utilisation / request.node_cores),
-        build_hours=request.passages * _build_ms_each(units, request) / request.node_cores / 3.6e6,
-        load_minutes=passages * formulae.load_ms_each(units) / 6e4,
+        build_hours=request.passages
+        * _build_ms_per_passage(units, request)
+        / request.node_cores
+        / 3.6e6,
+        load_minutes=passages * formulae.load_ms_per_passage(units) / 6e4,
     )

@@ -145,8 +145,9 @@ class PlacedShards:
         for shard, names in holders.items():
             if not names or not set(names) <= nodes.keys():
                 raise UnavailableError(
-                    f"shard {shard} is on no node that follows an assignment: start its node with "
-                    "--assignment and --data, the directory of its shards"
+                    f"no node that follows an assignment serves shard {shard}: start the node that "
+                    "has this shard with --assignment FILE, and with --data DIRECTORY, the "
+                    "directory of its shards"
                 )
         built = self._cluster.built_shards or len(shards)
         return Assignment(index_id=index_id, shards=built, version=0, nodes=nodes, holders=holders)

@@ -63,7 +63,7 @@ class Replica:
     def expected_latency(self) -> float | None:
         """The expected latency, which falls while the replica is idle; None before any answer."""
         mean = self.latency.value
-        return None if mean is None else mean * self.latency.freshness()
+        return None if mean is None else mean * self.latency.last_sample_weight()
 
     def cost(self, typical: float) -> tuple[float, int]:
         """The cost of a request to the replica; `typical` replaces a latency that is not known."""

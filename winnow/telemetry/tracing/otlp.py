@@ -1,7 +1,7 @@
 """Exports spans to an OpenTelemetry collector, with OTLP over gRPC.
 
 This is the only module that imports OpenTelemetry. It imports only the messages, because the SDK
-takes many times as long to record and convert a span (decision 16).
+needs many times as much time to record and convert a span (decision 16).
 """
 
 import threading

@@ -35,10 +35,12 @@ def test_a_walk_grows_with_the_logarithm_of_the_passages_and_with_the_dimension(
 
 
 def test_a_passage_takes_its_vector_its_links_and_the_rest() -> None:
-    assert formulae.node_bytes_each(units(), 768) == pytest.approx(4 * 768 + 150 + 450)
+    assert formulae.node_bytes_per_passage(units(), 768) == pytest.approx(4 * 768 + 150 + 450)
     # on disk the vector lies twice, and the measured rest has one of 384 values
     more = 4 * (768 - 384)
-    assert formulae.disk_bytes_each(units(), 768) == pytest.approx(4 * 768 + 150 + 3_000 + more)
+    assert formulae.disk_bytes_per_passage(units(), 768) == pytest.approx(
+        4 * 768 + 150 + 3_000 + more
+    )
 
 
 @pytest.mark.parametrize(

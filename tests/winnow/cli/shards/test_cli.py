@@ -239,7 +239,7 @@ def test_nodes_without_an_assignment_are_named(run: Any, front: Front) -> None:
     front.shards[2] = ["1"]
     code, _, err = run("move", "0", "--to", "b")
     assert code == 1
-    assert "shard 2 is on no node that follows an assignment" in err
+    assert "no node that follows an assignment serves shard 2" in err
 
 
 def test_the_assignment_of_another_index_is_refused(run: Any, front: Front) -> None:

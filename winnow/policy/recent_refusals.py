@@ -7,8 +7,8 @@ call would take time from admitted calls. Knows keys, the `retry_after` of each,
 from winnow.deadline import Clock
 
 
-class Refusals:
-    """The latest refusals by client, in bounded memory."""
+class RecentRefusals:
+    """The last refusal of each client, for a short time and in bounded memory."""
 
     def __init__(self, seconds: float, max_keys: int, clock: Clock) -> None:
         """`seconds`: how long a refusal counts. More than `max_keys` keys replace the oldest."""

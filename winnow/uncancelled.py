@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 Result = TypeVar("Result")
 
 
-async def to_the_end(work: Coroutine[Any, Any, Result]) -> Result:
+async def run_uncancelled(work: Coroutine[Any, Any, Result]) -> Result:
     """Runs `work` to its end and returns its result.
 
     If the caller is cancelled, raises CancelledError after `work` has ended.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 
-class Stop:
+class StopSignal:
     """A stop signal for all threads that work for one call. Once set, it stays set."""
 
     def __init__(self) -> None:
