@@ -36,7 +36,7 @@ _DERIVED_FILES = ("graph.hnsw", "tokens.npy", "postings.npy", "counts.npy")
 
 @dataclass(slots=True, kw_only=True)
 class Totals:
-    """Counts over all lives of processes so far."""
+    """Totals of all processes so far. Each process ends with a kill."""
 
     kills: Counter[str] = field(default_factory=Counter)
     """Kills by fault point."""

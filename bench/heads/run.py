@@ -54,7 +54,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"parts to measure, of {','.join(PARTS)}",
     )
     parser.add_argument(
-        "--times", type=float, default=1.0, help="factor for the number of requests, or the seconds"
+        "--times",
+        type=float,
+        default=1.0,
+        help="factor for the number of requests or the duration of every part",
     )
 
 

@@ -39,7 +39,9 @@ class Checkpoint:
 
     @property
     def vocabulary_size(self) -> int:
-        """Number of rows of the embedding table. All families have the same default."""
+        """Number of rows of the embedding table. All model families have the
+        same default.
+        """
         return int(self.config.get("vocab_size", 30522))
 
     @property

@@ -100,7 +100,8 @@ def _provenance(workspace: Workspace, encoder_of: Path | None, kind: ReaderKind)
 def _split_runs(last: Path) -> list[dict[str, Any]]:
     """Returns the runs that made a split reader, in the order of training, without repetition.
 
-    A run may start from the weights of an earlier run, whose checkpoint may have been replaced.
+    Earlier runs are read from the records of the runs that started from their weights, because the
+    checkpoint of an earlier run may have been overwritten.
     """
     runs: list[dict[str, Any]] = []
     seen: set[Path] = set()
@@ -145,7 +146,7 @@ class LadderBundle:
 
     @property
     def name(self) -> str:
-        """Layers and precisions of reader and encoder."""
+        """The name of the bundle: layers and precisions of its reader and its encoder."""
         return (
             f"reader-{self.reader or MINILM_LAYERS}-{self.reader_precision}-"
             f"encoder-{self.encoder or MINILM_LAYERS}-{self.encoder_precision}"

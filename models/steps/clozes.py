@@ -88,7 +88,11 @@ def _passages_outside_development_sets(data: DataDirectory) -> list[Passage]:
 def _answer_clozes(
     retrieved: Sequence[RetrievedQuestion], own_passages: Sequence[Passage], reader: OfflineReader
 ) -> list[Question | None]:
-    """Returns each question with another passage as gold, or else with its own passage."""
+    """Returns each question with its gold passage, or None if the reader finds no answer.
+
+    The gold passage is a retrieved one in which the reader finds the answer. Without one, it is the
+    passage from which the question was made.
+    """
     answered = add_gold_passages(retrieved, reader, _READ)
     remaining = [row for row, question in enumerate(answered) if question is None]
     own = [

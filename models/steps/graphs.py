@@ -28,7 +28,9 @@ def export_encoder(weights: Path, workspace: Workspace) -> None:
 
 
 def export_reader(weights: Path, workspace: Workspace) -> None:
-    """Exports the trained reader in float32 and int8. Its heads stay in float."""
+    """Exports the trained reader in float32 and int8. The output layers of the
+    int8 graph stay in float32.
+    """
     export_fp32_and_int8(trained_reader(weights, workspace), weights, workspace, "reader")
 
 

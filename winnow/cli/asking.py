@@ -114,7 +114,7 @@ def reported_max_loss(reply: answer_pb2.AnswerResponse) -> float | None:
 
 
 def reported_passages_needed(reply: answer_pb2.AnswerResponse) -> int | None:
-    """The number of passages that the answers depend on; None from an old front node."""
+    """The number of passages that had to be read for the answers; None from an old front node."""
     return reply.passages_needed if reply.HasField("passages_needed") else None
 
 

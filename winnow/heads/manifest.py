@@ -149,7 +149,9 @@ def _check_labels(manifest: HeadManifest, path: object) -> None:
 
 def _check_bio_labels(manifest: HeadManifest, path: object) -> None:
     if manifest.multi_label or manifest.threshold is not None:
-        raise ArtefactError(f"{path}: a token head has neither a threshold nor multi_label")
+        raise ArtefactError(
+            f"{path}: a token head must not set threshold or multi_label: remove them"
+        )
     labels = set(manifest.labels)
     if OUTSIDE not in labels or not all(map(_is_bio_label, labels)):
         raise ArtefactError(

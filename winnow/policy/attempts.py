@@ -147,11 +147,11 @@ class FlightWaiter(Generic[Result]):
         return any(e.attempt is self.own_attempt and e.error is None for e in self._ended)
 
     def outcome(self) -> EndedAttempt[Result]:
-        """Returns the attempt with whose outcome the caller settles.
+        """Returns the attempt whose outcome this caller gets.
 
-        This is the attempt with the best result. Without results, it is the caller's own attempt;
-        without an own attempt, an attempt of another caller. Of those, an error that an own attempt
-        would also have had comes first, and a refusal of another client last.
+        This is the attempt with the best result. If no attempt has a result, it is the caller's own
+        failed attempt, or else a failed attempt of another caller. Among those, errors that do not
+        depend on the caller come first, and refusals of the other client come last.
         """
         if self.best is not None:
             return self.best

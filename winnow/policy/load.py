@@ -184,7 +184,11 @@ class ReadLoad:
         return min(max_reads, max(usable_seconds / pace, 0.0)) if pace else max_reads
 
     def _reduced(self, requested: int, min_reads: int, filled: float) -> int:
-        """Returns all requested reads up to the calm share, and then fewer, down to `min_reads`."""
+        """Returns the number of passages to read.
+
+        This is the requested number up to the load `calm_share`, and then fewer, down to
+        `min_reads`.
+        """
         calm_share, open_share = self._settings.calm_share, 1 - self._settings.reserved_share
         pressure = (
             min(max((filled / open_share - calm_share) / (1 - calm_share), 0.0), 1.0)

@@ -66,7 +66,9 @@ def _even_out(holders: Mapping[int, set[str]], loads: dict[str, int], ranks: _Ra
 def _next_move(
     holders: Mapping[int, set[str]], loads: Mapping[str, int], ranks: _Ranks
 ) -> tuple[int, str, str] | None:
-    """Returns a shard, the node that it leaves and the node that receives it; None if even."""
+    """Returns a shard, the node that it leaves and the node that receives it; None if
+    the shards are spread evenly.
+    """
     by_load = sorted(loads, key=lambda name: (loads[name], name))
     for target in by_load:
         for source in reversed(by_load):

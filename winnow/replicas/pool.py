@@ -34,7 +34,7 @@ class SentAttempt(Generic[Result]):
     """The error of the attempt, if its replica was given up."""
 
     def error(self) -> BaseException | None:
-        """The error of the attempt; None if it has a result. The task must be done."""
+        """The error of the attempt; None if it has a result. Read it after the task has ended."""
         if not self.task.cancelled():
             return self.task.exception()
         cancelled = UnavailableError(f"{self.attempt.replica.address}: the call was cancelled")

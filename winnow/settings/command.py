@@ -15,7 +15,7 @@ from winnow.settings.source import Settings
 
 
 def settings_command(settings: type[Settings], run: Callable[[Any], None]) -> Callable[..., None]:
-    """Returns a typer command that loads `settings` with its options, and passes them to `run`."""
+    """Returns a typer command that fills `settings` from its options, and passes them to `run`."""
 
     def command(**flags: Any) -> None:
         config = flags.pop("config")

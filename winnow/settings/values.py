@@ -25,7 +25,7 @@ def _reject_url(value: object) -> object:
         return value
     if _URL.match(str(value)):
         raise ValueError(
-            "expected a directory, not a URL: copy the bundle to one first, with "
+            "expected a directory, not a URL: copy the bundle to a directory first, with "
             "`winnow bundle pull URL DIRECTORY`"
         )
     if not str(value).strip():

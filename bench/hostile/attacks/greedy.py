@@ -67,7 +67,10 @@ LOADS = {
 
 
 async def send_greedy_load(load: GreedyLoad, target: Target) -> Counter[str]:
-    """Asks questions until the time is over; returns the status counts after `SETTLING`."""
+    """Asks questions until the time is over.
+
+    Returns how many replies had each status, without those of the first `SETTLING` seconds.
+    """
     statuses = Counter[str]()
     async with open_aio_channel(target.front) as channel:
         stub = answer_pb2_grpc.AnswerServiceStub(channel)

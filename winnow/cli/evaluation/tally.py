@@ -66,7 +66,7 @@ class Report:
     passages_read: float
     """Mean number of passages read for a question, including speculative reads."""
     passages_needed: float | None
-    """Mean number of passages that the answers depend on; None from an old front node."""
+    """Mean number of passages that had to be read for the answers; None from an old front node."""
     max_loss: float | None
     """Accuracy budget that the replies report; 0 if every passage was read.
 

@@ -27,7 +27,7 @@ class PointFigures:
     read: float
     """Mean number of passages read, including speculative reads."""
     needed: float
-    """Mean number of passages that the answers depend on."""
+    """Mean number of passages that had to be read for the answers."""
     questions: int
     failed: int
     megabytes: float

@@ -71,7 +71,9 @@ def disk_bytes_per_passage(units: UnitCosts, dimension: int) -> float:
 
 
 def states_bytes_per_passage(units: UnitCosts, tokens: float) -> float:
-    """Disk space of each passage's precomputed states; `tokens` are of passage and question."""
+    """Disk space of each passage's precomputed states; `tokens` count the passage
+    and the question, but only those of the passage are stored.
+    """
     return _states(units).bytes_a_token * (tokens - QUESTION)
 
 

@@ -2,7 +2,8 @@
 
 The current span is a context variable, like the request id, so `span("encode")` needs no parent
 argument. Without tracing, the current span is a `Span`, which records nothing and costs only a
-lookup and a call. Knows neither how spans are recorded nor where they are sent.
+lookup and a call. This module does not know how spans are
+recorded, or where they are sent.
 """
 
 from collections.abc import Mapping
