@@ -65,7 +65,7 @@ def init(
         shards=found.shards,
         version=1,
         nodes=nodes,
-        holders=spread(range(found.shards), nodes, replicas),
+        holders=spread([part.shard for part in found.parts], nodes, replicas),
     )
     # another process may have created it meanwhile
     created = file.change(lambda before: first if before is None else before)

@@ -445,6 +445,10 @@ class AssignedShards(Generic[Shard]):
 
         Otherwise a snapshot could be restored beside a newer copy, and both would take writes.
         """
+
+        def is_part_of(part: int, whole: int) -> bool:
+            return whole in ancestors_of(part, assignment.shards)
+
         reports = await self._reports(assignment)
         for name in other_nodes(assignment, self._settings.name):
             report = reports.get(name)
@@ -454,8 +458,10 @@ class AssignedShards(Generic[Shard]):
                     "reply and may have a newer copy: start that node"
                 )
             numbers = {*(info.shard for info in report.infos), *(f.shard for f in report.faults)}
-            for each in (shard, *ancestors_of(shard, assignment.shards)):
-                if each in numbers:
+            for each in numbers:
+                if each is None:
+                    continue
+                if each == shard or is_part_of(each, shard) or is_part_of(shard, each):
                     raise UnavailableError(f"node {name} has shard {each}, but cannot send it now")
 
     async def _close_shard(self, shard: int) -> None:

@@ -131,7 +131,10 @@ class _StepPlanner:
             return True
         reported = {info.shard for report in self._reports.values() for info in report.infos}
         known = reported | self._all_held.keys()
-        return not any(each in known for each in ancestors_of(shard, self._assignment.shards))
+        built = self._assignment.shards
+        if any(shard in ancestors_of(each, built) for each in known):
+            return False  # its halves have later writes
+        return not any(each in known for each in ancestors_of(shard, built))
 
     def _may_show(self, shard: int) -> bool:
         if not self._held[shard].is_hidden:

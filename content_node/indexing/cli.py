@@ -251,7 +251,7 @@ def inspect(directory: _Directory, as_json: AsJson = False) -> None:
     merged = " merged" if any(shard.unmerged for shard in shards) else ""
     typer.echo(
         f"index {index.index_id} from {index.source}: {many(passages, 'passage')}{merged}, "
-        f"{many(index.shards, 'shard')}, {index.dimension} dimensions"
+        f"{many(len(shards), 'shard')}, {index.dimension} dimensions"
     )
     typer.echo(f"encoded by {index.bundle_name} ({index.encoding_fingerprint})")
     columns = ("shard", "passages", "M", "ef_construction", "MB", "states MB")

@@ -91,6 +91,7 @@ class JournaledShard:
         Another replica may have acknowledged writes that this one has not applied yet. So this
         replica catches up with the journal before it reports a put as unchanged.
         """
+        await self._shard.check_writes([])
         unchanged = await self._shard.find_unchanged_locally(puts, deadline)
         if not any(unchanged):
             return unchanged  # writing a stored passage again does no harm

@@ -11,7 +11,7 @@ from winnow.content_node.live.custody import OWNED, Custody, Role, read_custody,
 from winnow.content_node.live.database import create_log
 from winnow.content_node.live.entry import first_link
 from winnow.content_node.live.locks import LOCK_FILE, DirectoryLock
-from winnow.content_node.live.reading import log_path
+from winnow.content_node.live.reading import log_path, read_state
 from winnow.content_node.live.schema import TrimmedWrites
 from winnow.content_node.live.word_counts import WordTally
 from winnow.content_node.shard.manifest import read_shard_manifest
@@ -82,6 +82,9 @@ def resume_following(half: Path) -> None:
     number = parent_of(manifest.shard, manifest.shards)
     if number is None or read_custody(half) != OWNED:
         return
+    state = read_state(log_path(half))
+    if state is not None and state.journal_position:
+        return  # it was copied from a node that had split the shard
     parent = half.with_name(shard_name(number, manifest.shards))
     if not parent.is_dir() or not read_custody(parent).takes_writes:
         return

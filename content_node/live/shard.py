@@ -17,6 +17,7 @@ import structlog
 
 from winnow.content_node.live.custody import OWNED, Custody, Role, write_custody
 from winnow.content_node.live.entry import LoggedWrite
+from winnow.content_node.live.failures import write_failure
 from winnow.content_node.live.group_commit import GroupCommit
 from winnow.content_node.live.half_log import log_id_of_half, log_id_of_part
 from winnow.content_node.live.limits import WriteLimits, check_count, direct_write_refusal
@@ -228,9 +229,11 @@ class LiveShard:
             OSError: the new owner cannot be recorded on the disk.
 
         """
+        if self.custody.role is Role.FORMER_OWNER and self.custody.node == node:
+            return self.sequence
         if not node and self.publish_split is not None:
-            if self.custody.takes_writes:
-                await self.publish_split()  # all replicas end at this entry of the journal
+            self._check_owner()
+            await self.publish_split()  # all replicas end at this entry of the journal
         elif self.follows_journal:
             raise NotWritableError("a shard that follows a journal cannot be handed over")
         else:
@@ -250,9 +253,12 @@ class LiveShard:
     async def end_for_halves(self) -> None:
         """Refuses all later writes, because the halves of the shard take them.
 
-        Raises as `hand_over`.
+        Raises as `hand_over`. Raises OverloadedError or NotWritableError instead of OSError.
         """
-        await self._group.run_alone(partial(self._hand_over, ""))
+        try:
+            await self._group.run_alone(partial(self._hand_over, ""))
+        except OSError as error:
+            raise write_failure(error, self.shard_directory) from error
 
     async def wait_for_write(self, sequence: int, deadline: Deadline) -> None:
         """Returns when a write is served; raises DeadlineExceededError after the deadline."""

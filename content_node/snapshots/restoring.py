@@ -31,7 +31,6 @@ from winnow.content_node.states.manifest import (
 from winnow.domain.shard import shard_name
 from winnow.errors import ArtefactError, NotFoundError, UnavailableError
 from winnow.files.durable import sync_directory, sync_file
-from winnow.files.opened import sha256
 from winnow.journal.journal import JOURNAL
 from winnow.quoting import shown
 from winnow.storage.partial import restored_directory
@@ -106,9 +105,12 @@ def _rename_log(shard: Path, log_id: str) -> None:
         put_state(connection, replace(state, log_id=log_id))
         connection.execute("COMMIT")
     sync_file(log_path(shard))
-    for generation in newest_first(each.name for each in (shard / LIVE).iterdir()):
-        directory = shard / LIVE / generation
+    names = newest_first(each.name for each in (shard / LIVE).iterdir())
+    # the base of a half has the id of the half's log
+    for directory in (shard, *(shard / LIVE / each for each in names)):
         manifest = read_shard_manifest(directory)
+        if not manifest.log_id:
+            continue
         renamed = write_manifest(
             directory / SHARD_FILE, manifest.model_copy(update={"log_id": log_id})
         )
@@ -156,13 +158,15 @@ def restore_if_missing(
         )
     if not target.exists():
         return PulledShard(restore_snapshot(url, target, progress, name))
-    read_shard_manifest(target)  # raises ArtefactError if this is not a shard
+    held = read_shard_manifest(target)
     try:
         found = find_snapshot(url, name)
     except (UnavailableError, NotFoundError, ArtefactError) as error:
         return PulledShard(None, str(error))
-    expected = found.files[SHARD_FILE].sha256
-    if sha256(target / SHARD_FILE) != expected:
+    # not by the manifest, since restoring a half changes the id of its log there
+    expected = {name: entry.sha256 for name, entry in found.files.items()}
+    differs = any(expected.get(name) != entry.sha256 for name, entry in held.files.items())
+    if differs or held.index_id != found.snapshot.index_id:
         raise ArtefactError(
             f"{target} holds another shard, or another build of the shard, than snapshot "
             f"{found.snapshot.name} at {shown(url)}: move it away, or pull into another directory"

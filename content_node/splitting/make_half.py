@@ -46,6 +46,10 @@ async def make_half(
             f"the shard has {parent.sequence - parent.merged} unmerged writes: start this node "
             "with --feed to split it"
         )
+    if not feeding and parent.follows_journal:
+        raise ArtefactError(
+            "the shard follows a journal: start this node with --feed and --journal to split it"
+        )
     async with one_at_a_time:  # a merge would remove the files of the base
         writer = _HalfWriter(parent, half, directory, bundle=bundle, feeding=feeding)
         try:

@@ -65,8 +65,13 @@ def follow_parent(
         yield LocalParent(live_shard(parent), info.shard)
 
     def other_is_ready() -> bool:
-        """Whether the other half exists, and lacks few of the writes of this half."""
+        """Whether the other half exists, and lacks few of the writes of this half.
+
+        Also if the parent has ended: then the other half may be on another node.
+        """
         try:
+            if not live_shard(parent).takes_writes:
+                return True
             sibling = live_shard(other)
         except WinnowError:
             return False

@@ -1,5 +1,6 @@
 """`winnow shards init` assigns the shards of a snapshot to empty nodes."""
 
+import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,6 +10,9 @@ import pytest
 from winnow.assignment import AssignmentFile
 from winnow.cli.commands import main
 from winnow.content_node.snapshots.taking import take_snapshot
+from winnow.content_node.splitting.write_half import write_half
+from winnow.domain.partition import halves_of
+from winnow.domain.shard import shard_name
 from winnow.telemetry.progress import StageProgress
 
 Run = Callable[..., tuple[int, str, str]]
@@ -39,6 +43,23 @@ def test_each_shard_of_a_snapshot_is_assigned_to_nodes(run: Run, tmp_path: Path)
     assert assignment.nodes == {name: f"host-{name}:9000" for name in "abc"}
     assert sorted(assignment.holders) == [0, 1, 2]
     assert set(assignment.loads().values()) == {2}
+
+
+def test_the_halves_of_a_shard_in_a_snapshot_are_assigned(
+    run: Run, indexes: dict[int, Path], tmp_path: Path
+) -> None:
+    index = Path(shutil.copytree(indexes[3], tmp_path / "split"))
+    parent = index / shard_name(2, 3)
+    for half in halves_of(2, 3):
+        (index / shard_name(half, 3)).mkdir()
+        write_half(parent, parent, half, index / shard_name(half, 3), following=False)
+    shutil.rmtree(parent)
+    with StageProgress() as progress:
+        take_snapshot(index, str(tmp_path / "of-split"), progress, lambda: datetime.now(UTC))
+    assert run(A, B, snapshot=tmp_path / "of-split")[0] == 0
+    assignment = AssignmentFile(str(tmp_path / "assignment.json")).read()
+    assert assignment is not None
+    assert sorted(assignment.holders) == [0, 1, 7, 8]
 
 
 def test_an_assignment_that_exists_stays_although_nodes_are_added(run: Run, tmp_path: Path) -> None:

@@ -42,6 +42,13 @@ def test_a_node_opens_the_shards_that_it_lacks() -> None:
     assert next_steps(assignment(s1="b"), "c", {}, {}) == Steps()
 
 
+def test_a_shard_is_not_opened_again_beside_its_halves() -> None:
+    """An older copy of it, from a snapshot, would take writes that the halves lack."""
+    held = {shard: HeldShard(replace(INFO, shard=shard)) for shard in (1, 2, 3)}
+    assert next_steps(assignment(), "a", held, {}) == Steps()
+    assert next_steps(assignment(), "a", {1: held[1]}, {"b": serving(shard=2)}) == Steps()
+
+
 def test_a_shard_is_closed_only_once_all_its_nodes_serve_it() -> None:
     moved = assignment(s0="bc")
     held = {0: HELD, 1: HELD}

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 from conftest import Recorder
-from live_writes import logged
+from live_shards import built
+from live_writes import logged, put
+from moving_shards import merged, opened, store
 from prometheus_client import CollectorRegistry
 from tenacious import until
 
@@ -24,7 +26,7 @@ from winnow.content_node.snapshots import contents as of_shard
 from winnow.content_node.snapshots.contents import LogCopy, copy_log
 from winnow.content_node.snapshots.last_snapshot import SnapshotMetrics
 from winnow.content_node.snapshots.manifest import SnapshotShard
-from winnow.content_node.snapshots.restoring import restore_snapshot
+from winnow.content_node.snapshots.restoring import restore_if_missing, restore_snapshot
 from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.content_node.splitting.write_half import write_half
 from winnow.domain.partition import halves_of
@@ -339,6 +341,25 @@ def test_a_log_that_is_made_while_a_snapshot_looks_for_it_is_not_missing(
     assert copy_log(tmp_path, tmp_path / "room") is None
     assert log.last == 1
     log.close()
+
+
+async def test_a_half_of_a_merged_shard_is_restored_and_opened(tmp_path: Path) -> None:
+    """The base of such a half has the id of the log, which a restore changes."""
+    directory = built(tmp_path, {"a": "one two", "b": "two two three", "c": "four"})
+    parent = opened(directory)
+    await store(parent, *[put(name, f"text of {name}") for name in "abcdefgh"])
+    await merged(parent, directory)
+    half = tmp_path / shard_name(1, 1)
+    half.mkdir()
+    write_half(parent.directory, directory, 1, half, following=False)
+    await parent.close()
+    take_snapshot(half, str(tmp_path / "snapshots"), Recorder(), lambda: datetime.now(UTC))
+    url, target = str(tmp_path / "snapshots" / half.name), tmp_path / "restored"
+    restore_if_missing(url, target, Recorder())
+    live = opened(target)
+    assert live.view.passages > 0
+    await live.close()
+    assert restore_if_missing(url, target, Recorder()).restored is None
 
 
 @pytest.mark.parametrize("depth", [1, 12])

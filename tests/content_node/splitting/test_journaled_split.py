@@ -1,5 +1,6 @@
 """Replicas that follow a journal are split at the same entry, and their halves follow it on."""
 
+import errno
 import random
 import shutil
 from contextlib import suppress
@@ -16,7 +17,8 @@ from tenacious import happens
 
 from winnow.content_node.journal import composing
 from winnow.content_node.journal.composing import ShardWritePath
-from winnow.content_node.live.custody import Custody, Role
+from winnow.content_node.live import shard as shard_module
+from winnow.content_node.live.custody import Custody, Role, write_custody
 from winnow.content_node.live.reading import log_path, read_writes
 from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.shard.changes import Change
@@ -208,6 +210,54 @@ async def test_a_half_is_split_again_and_the_other_half_goes_on(nodes: list[Node
     for node in nodes:
         assert [node.shards[half].takes_writes for half in HALVES] == [False, True]
     for node in nodes:
+        await node.close()
+
+
+async def test_a_half_takes_over_although_the_other_half_is_on_another_node(
+    nodes: list[Node],
+) -> None:
+    a, b = nodes
+    await a.split()
+    await happens(lambda: not b.shards[PARENT].takes_writes)
+    await b.make(1)
+    await b.take_over(1)
+    assert b.shards[1].takes_writes
+    for node in nodes:
+        await node.close()
+
+
+async def test_a_former_owner_that_was_restarted_refuses_calls_at_once(nodes: list[Node]) -> None:
+    """Nothing would deliver the result of an entry that it publishes."""
+    a, b = nodes
+    await a.split()
+    await happens(lambda: not b.shards[PARENT].takes_writes)
+    await b.restart()
+    with pytest.raises(UnavailableError, match="split in two"):
+        await b.writers[PARENT].find_unchanged(
+            [digested(put("a", TEXTS["a"]))], Deadline.after(86_400)
+        )
+    assert await b.shards[PARENT].hand_over("") == b.shards[PARENT].sequence
+    for node in nodes:
+        await node.close()
+
+
+async def test_a_disk_that_is_full_when_the_shard_ends_is_tried_again(
+    nodes: list[Node], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = nodes
+    failures = [OSError(errno.ENOSPC, "No space left on device")]
+
+    def write_or_fail(directory: Path, custody: Custody) -> None:
+        if directory == b.directories[PARENT] and failures:
+            raise failures.pop()
+        write_custody(directory, custody)
+
+    monkeypatch.setattr(shard_module, "write_custody", write_or_fail)
+    await a.split()
+    await happens(lambda: not b.shards[PARENT].takes_writes)
+    assert not failures
+    for node in nodes:
+        assert not node.changes
         await node.close()
 
 
