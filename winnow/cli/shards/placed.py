@@ -105,7 +105,7 @@ class PlacedShards:
     def moving(self) -> dict[int, str]:
         """Describes each shard that is being split, or is not yet on exactly its assigned nodes.
 
-        A shard that no node serves does not count as moving, because its node is down.
+        A shard that no node serves counts only while a node loads it. Otherwise its node is down.
         """
         moving: dict[int, str] = {}
         for shard in self._cluster.shards:
@@ -113,6 +113,8 @@ class PlacedShards:
             if serving and (parts := self._parts(shard.shard)):
                 moving[shard.shard] = f"is being split into {', '.join(map(str, parts))}"
                 continue
+            if wanted is not None and not serving and _is_loading(shard):
+                moving[shard.shard] = "is loaded"
             if wanted is not None and serving and set(wanted) != serving:
                 moving[shard.shard] = f"{', '.join(sorted(serving))} -> {', '.join(wanted)}"
         return moving
@@ -171,6 +173,11 @@ class PlacedShards:
         if self._assignment is None or self._assignment.index_id != self._cluster.index_id:
             return None
         return self._assignment.holders.get(shard, ())
+
+
+def _is_loading(shard: ShardState) -> bool:
+    """Whether a node loads a shard."""
+    return any(each.state == ReplicaState.STATE_LOADING for each in shard.replicas)
 
 
 def _serving(shard: ShardState) -> set[str]:

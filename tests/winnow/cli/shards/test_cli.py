@@ -64,11 +64,13 @@ class Front(cluster_pb2_grpc.ClusterServiceServicer):
 
 
 def replica(name: str) -> ReplicaState:
+    """A replica on a node; `a!` is one that node a is loading."""
+    node = name.removesuffix("!")
     return ReplicaState(
-        address=f"10.0.0.1:{ord(name)}",
-        state=SERVING,
-        node=name if name.isalpha() else "",
-        node_address=f"{name}:9000",
+        address=f"10.0.0.1:{ord(node)}",
+        state=SERVING if node == name else ReplicaState.STATE_LOADING,
+        node=node if node.isalpha() else "",
+        node_address=f"{node}:9000",
         passages=1_234,
         sequence=17,
     )
@@ -226,6 +228,14 @@ def test_waiting_goes_on_after_an_interrupted_command(run: Any, front: Front) ->
     code, out, _ = run("spread", "--wait")
     assert code == 0
     assert "0 shards to move" in out
+
+
+def test_a_shard_that_its_node_is_still_loading_is_awaited(run: Any, front: Front) -> None:
+    run("move", "1", "--to", "b")
+    loading, served = ({0: ["a"], 1: ["b"], 2: [name]} for name in ("a!", "a"))
+    front.next_shards = [*[loading] * 8, served]
+    assert run("spread", "--wait")[0] == 0
+    assert not front.next_shards
 
 
 def test_two_nodes_with_one_name_are_refused(run: Any, front: Front) -> None:
