@@ -1,0 +1,79 @@
+"""A converted document: plain text, and the blocks that structure it. Pure."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class BlockKind(Enum):
+    """The kind of a block of text."""
+
+    HEADING = "heading"
+    PARAGRAPH = "paragraph"
+    LIST_ITEM = "list item"
+    TABLE_ROW = "table row"
+    CODE = "code"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A block of a document, such as a paragraph, as a range of the document's text."""
+
+    kind: BlockKind
+    start: int
+    """Offset of the first character, in code points."""
+    end: int
+    """Offset after the last character."""
+    level: int = 0
+    """Level of a heading, from 1; nesting depth of a list item, from 1; otherwise 0."""
+    page: int | None = None
+    """Number of the page or slide on which the block begins, from 1; None without pages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A converted document."""
+
+    title: str
+    """The document's title; empty if it has none."""
+    text: str
+    """The text of all blocks, in reading order."""
+    blocks: tuple[Block, ...]
+    """Blocks in the order of the text. Blocks do not overlap, and none is empty."""
+
+
+class DocumentBuilder:
+    """Joins blocks to a document, in the order in which they are added."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._blocks: list[Block] = []
+        self._length = 0
+
+    def add(self, kind: BlockKind, text: str, *, level: int = 0, page: int | None = None) -> None:
+        """Adds a block. Ignores text without printable characters.
+
+        Removes space at both ends. Runs of space become one space, except in code.
+        """
+        text = text.strip() if kind is BlockKind.CODE else " ".join(text.split())
+        if not text:
+            return
+        if self._blocks:
+            self._append(_separator(self._blocks[-1].kind, kind))
+        start = self._length
+        self._append(text)
+        block = Block(kind=kind, start=start, end=self._length, level=level, page=page)
+        self._blocks.append(block)
+
+    def build(self, title: str) -> Document:
+        """Returns the document."""
+        return Document(" ".join(title.split()), "".join(self._parts), tuple(self._blocks))
+
+    def _append(self, text: str) -> None:
+        self._parts.append(text)
+        self._length += len(text)
+
+
+def _separator(previous: BlockKind, kind: BlockKind) -> str:
+    """Returns what separates two blocks: items of a list and rows of a table stay together."""
+    together = kind in (BlockKind.LIST_ITEM, BlockKind.TABLE_ROW) and kind is previous
+    return "\n" if together else "\n\n"
