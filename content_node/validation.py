@@ -8,10 +8,9 @@ from winnow.bundle import Bundle
 from winnow.content_node.reader.model import max_question_tokens
 from winnow.domain.question import EncodedQuestion
 from winnow.errors import InvalidRequestError, Violation
+from winnow.text.encoder import SPECIAL_TOKENS
 from winnow.text.tokenizer import Tokenizer
 
-_SPECIAL_TOKENS = 2
-"""Tokens that the encoder adds to a question."""
 _MAX_RARITY = 100.0
 """Maximum rarity of a word. A word in one passage of the largest possible index has 37."""
 _MAX_NORM_ERROR = 0.05
@@ -51,7 +50,7 @@ def question_limits(bundle: Bundle) -> QuestionLimits:
     """Returns the limits of a bundle; raises ArtefactError if its tokenizer cannot be opened."""
     manifest = bundle.manifest
     max_tokens = min(
-        manifest.encoder.max_question_tokens - _SPECIAL_TOKENS, max_question_tokens(manifest.reader)
+        manifest.encoder.max_question_tokens - SPECIAL_TOKENS, max_question_tokens(manifest.reader)
     )
     return QuestionLimits(max_tokens, Tokenizer(bundle.tokenizer).vocabulary)
 

@@ -27,12 +27,11 @@ from winnow.security.metrics import CertificateMetrics
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.telemetry.runtimes import RuntimeMetrics
 from winnow.telemetry.tracing.tracer import Tracer
-from winnow.text.encoder import TextEncoder
+from winnow.text.encoder import SPECIAL_TOKENS, TextEncoder
 from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import encoder_pb2_grpc
 
 _log = structlog.get_logger("encoder_node")
-_SPECIAL_TOKENS = 2
 
 
 def run(settings: EncoderSettings) -> None:
@@ -88,7 +87,7 @@ def _info(bundle: Bundle, model: Encoder) -> EncoderInfo:
         dimension=entry.dimension,
         width=0 if states is None else states.shape[1],
         # texts for heads may be longer than questions: as long as passages
-        max_tokens=max(entry.max_question_tokens, entry.max_passage_tokens) - _SPECIAL_TOKENS,
+        max_tokens=max(entry.max_question_tokens, entry.max_passage_tokens) - SPECIAL_TOKENS,
     )
 
 

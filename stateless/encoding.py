@@ -12,11 +12,8 @@ from winnow.domain.question import EncodedQuestion
 from winnow.errors import InvalidRequestError, Violation
 from winnow.stateless.heads.encoder_groups import EncodedText
 from winnow.telemetry.tracing.span import span
-from winnow.text.encoder import TextEncoder
+from winnow.text.encoder import SPECIAL_TOKENS, TextEncoder
 from winnow.text.tokenizer import Tokenizer, Tokens
-
-_SPECIAL = 2
-"""Number of special tokens around a question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +39,7 @@ class QuestionEncoder:
 
     def __init__(self, bundle: Bundle, tokenizer: Tokenizer, encoder: TextEncoder) -> None:
         self._tokenizer, self._encoder = tokenizer, encoder
-        self._max_tokens = bundle.manifest.encoder.max_question_tokens - _SPECIAL
+        self._max_tokens = bundle.manifest.encoder.max_question_tokens - SPECIAL_TOKENS
         self._fingerprint = bundle.manifest.fingerprint
 
     def tokenise(self, text: str) -> TokenisedQuestion:

@@ -7,8 +7,8 @@ the shard as it was built; it is never removed.
 from collections.abc import Iterable
 from pathlib import Path
 
-LIVE = "live"
-"""The subdirectory of a shard for its log and its merged generations."""
+from winnow.content_node.live.reading import LIVE
+
 MERGE_LOCK = "merge.lock"
 """The lock file that a merge holds."""
 _PREFIX, _PARTIAL, _DAMAGED = "generation-", ".partial", ".damaged"

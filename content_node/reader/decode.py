@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import NDArray
 
-Logits = NDArray[np.float32]
+from winnow.content_node.reader.model import Logits
 
 
 @dataclass(frozen=True, slots=True)

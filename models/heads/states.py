@@ -24,9 +24,9 @@ from winnow.errors import ArtefactError
 from winnow.inference.encoder import States, open_question_encoder
 from winnow.inference.options import InferenceOptions
 from winnow.settings.common import cores
+from winnow.text.encoder import SPECIAL_TOKENS
 from winnow.text.tokenizer import Tokenizer
 
-_SPECIAL_TOKENS = 2
 _STATES, _LENGTHS, _OFFSETS = "states.npy", "lengths.npy", "offsets.npy"
 
 
@@ -111,10 +111,10 @@ def _compute_states(texts: Sequence[str], bundle: Bundle, target: Path, label: s
     encoder = open_question_encoder(
         bundle, tokenizer.special, InferenceOptions(runs=threads), states=True
     )
-    max_tokens = bundle.manifest.encoder.max_question_tokens - _SPECIAL_TOKENS
+    max_tokens = bundle.manifest.encoder.max_question_tokens - SPECIAL_TOKENS
     tokens = list(tokenizer.tokenise_many(texts))
     lengths = np.array(
-        [min(len(each), max_tokens) + _SPECIAL_TOKENS for each in tokens], dtype=np.int64
+        [min(len(each), max_tokens) + SPECIAL_TOKENS for each in tokens], dtype=np.int64
     )
     offsets = [
         np.array([(0, 0), *each.offsets[:max_tokens], (0, 0)], dtype=np.int32) for each in tokens

@@ -20,9 +20,8 @@ from winnow.inference.options import InferenceOptions, Runtime
 from winnow.inference.runtime import FLOAT, open_session
 from winnow.passages.encoding import MAX_TITLE_TOKENS
 from winnow.settings.common import cores
+from winnow.text.encoder import SPECIAL_TOKENS
 from winnow.text.tokenizer import Tokenizer
-
-_SPECIAL_TOKENS = 2
 
 
 class OfflineReader:
@@ -56,7 +55,7 @@ class OfflineReader:
             layers = LowerLayers(lower_session, special, entry, entry.apart, fingerprint="")
             model = SplitReader(layers, session)
         self._reader = Reader(model, manifest.score)
-        self._max_question_tokens = manifest.encoder.max_question_tokens - _SPECIAL_TOKENS
+        self._max_question_tokens = manifest.encoder.max_question_tokens - SPECIAL_TOKENS
 
     def read(self, question: str, passage: Passage, distance: float = 0.0) -> Reading:
         """Reads one passage. `distance` is copied into the reading."""

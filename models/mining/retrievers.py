@@ -17,6 +17,7 @@ from winnow.content_node.shard.manifest import read_index_manifest
 from winnow.content_node.shard.retrieving import retrieve
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import shard_name
+from winnow.text.encoder import SPECIAL_TOKENS
 from winnow.text.tokenizer import Tokenizer
 
 
@@ -49,7 +50,6 @@ CANDIDATES = 100
 """Number of candidates by vector and of candidates by words, the default of a front node."""
 _EF = 256
 """HNSW search width (ef)."""
-_SPECIAL_TOKENS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class ServedRetriever:
             view_of(open_shard(index / shard_name(shard, shards), _EF)) for shard in range(shards)
         ]
         self._tokenizer, manifest = Tokenizer(bundle.tokenizer), bundle.manifest
-        self._max_question_tokens = manifest.encoder.max_question_tokens - _SPECIAL_TOKENS
+        self._max_question_tokens = manifest.encoder.max_question_tokens - SPECIAL_TOKENS
         self._word_weight = manifest.retrieval.words
 
     def find(self, question: str, vector: NDArray[np.float32], k: int) -> Sequence[ScoredPassage]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from typing import Any, TypeVar, cast
 
 import grpc.aio
@@ -27,13 +27,13 @@ from winnow.stateless.early_rejection import EarlyRejection
 from winnow.stateless.feed.metrics import FeedMetrics
 from winnow.stateless.feed.servicer import FeedServicer
 from winnow.stateless.metrics import FrontMetrics
+from winnow.stateless.supervision import BackgroundTasks
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.telemetry.runtimes import RuntimeMetrics
 from winnow.v1 import feed_pb2_grpc, head_pb2_grpc
 
 _log = structlog.get_logger("standalone")
 Result = TypeVar("Result")
-Tasks = Mapping[str, Callable[[], Coroutine[Any, Any, None]]]
 
 
 class EmbeddedServices:
@@ -143,7 +143,7 @@ def _log_by_standard_library() -> None:
 
 
 @contextlib.asynccontextmanager
-async def _running(tasks: Tasks) -> AsyncIterator[None]:
+async def _running(tasks: BackgroundTasks) -> AsyncIterator[None]:
     """Runs tasks until the end of the context. A task that fails is a bug and is logged."""
     running = [asyncio.create_task(_logged(name, run)) for name, run in tasks.items()]
     try:

@@ -15,12 +15,13 @@ from winnow.domain.question import (
     Question,
     RetrievalDepth,
     Retriever,
+    WaitPolicy,
 )
 from winnow.domain.shard_call import CallKind
 from winnow.searcher import Read, Retrieved, Searcher
 from winnow.stateless.answer.recording import CallRecorder
 from winnow.stateless.answer.scatter import NO_CALLS, ScatterResult, scatter
-from winnow.stateless.policy.waiting import AdaptiveTimeout, WaitingSettings, settings_of_step
+from winnow.stateless.policy.waiting import AdaptiveTimeout, policy_of_step
 from winnow.stateless.replicas.joint import JointCalls
 from winnow.stateless.replicas.partial import SendJoint, Shards
 
@@ -156,15 +157,11 @@ class ShardCalls:
 
         """
         called = len(calls) + sum(map(len, joint))
-        policy = self.question.patience
-        settings = WaitingSettings(
-            policy.min_coverage, policy.min_wait_factor, policy.max_wait_factor
-        )
+        policy = WaitPolicy()
         if self.allows_partial:
-            settings = settings_of_step(settings, len(self.searchers), called, failed_before)
-        else:
-            settings = WaitingSettings()
-        timeout = AdaptiveTimeout(settings, called, until)
+            shards = len(self.searchers)
+            policy = policy_of_step(self.question.patience, shards, called, failed_before)
+        timeout = AdaptiveTimeout(policy, called, until)
         partial, write = self.allows_partial, self._awaited_write
         return await scatter(calls, timeout, partial, is_empty, write, joint=joint)
 

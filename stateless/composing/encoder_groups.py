@@ -16,10 +16,8 @@ from winnow.stateless.heads.predictor import Predictor
 from winnow.stateless.heads.servicer import HeadServicer
 from winnow.stateless.http.predictions import predict_operations
 from winnow.stateless.supervision import BackgroundTasks
+from winnow.text.encoder import SPECIAL_TOKENS
 from winnow.v1 import head_pb2_grpc
-
-_SPECIAL = 2
-"""Number of special tokens around a text."""
 
 
 async def open_encoder_groups(
@@ -67,7 +65,7 @@ def _open_group(name: str, encoder: OpenEncoder, heads: OpenHeads) -> EncoderGro
         manifest.states_fingerprint,
         tokenizer=encoder.tokenizer,
         encoder=encoder.encoder,
-        max_tokens=manifest.encoder.max_passage_tokens - _SPECIAL,
+        max_tokens=manifest.encoder.max_passage_tokens - SPECIAL_TOKENS,
         heads=heads.heads,
         memory=heads.memory,
         begin_run=heads.begin_run,

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from winnow.domain.prediction import HeadInMemory
 from winnow.heads.heads import Heads
 from winnow.heads.local import LocalHeads
 from winnow.heads.metrics import HeadCacheMetrics
@@ -53,7 +52,4 @@ class LocalHeadsOpener:
 
 
 def _memory(heads: LocalHeads) -> HeadMemory:
-    in_memory = (
-        HeadInMemory(each.id, each.version, each.bytes, each.pinned) for each in heads.cached()
-    )
-    return HeadMemory(heads.budget_bytes, tuple(in_memory))
+    return HeadMemory(heads.budget_bytes, tuple(heads.cached()))

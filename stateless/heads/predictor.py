@@ -7,15 +7,9 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Sequence
 
-import structlog
-
 from winnow.deadline import Deadline
 from winnow.domain.prediction import Applied, HeadPrediction
-from winnow.errors import (
-    DeadlineExceededError,
-    UnavailableError,
-    WinnowError,
-)
+from winnow.errors import DeadlineExceededError, UnavailableError, WinnowError
 from winnow.stateless.heads.encoder_groups import EncodedText, EncoderGroup, EncoderGroups
 from winnow.stateless.heads.metrics import HeadMetrics
 from winnow.stateless.heads.predictions import (
@@ -28,7 +22,6 @@ from winnow.telemetry.tracing.span import span
 from winnow.text.encoder import OnEncoded
 from winnow.text.tokenizer import Tokens
 
-_log = structlog.get_logger("stateless")
 _RESULT_RESERVE = 0.05
 """Share of the remaining time that is kept for collecting the predictions."""
 

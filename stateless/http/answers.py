@@ -13,7 +13,8 @@ from winnow.rpc import request_id
 from winnow.rpc.server import KIB
 from winnow.rpc.status import code_of
 from winnow.stateless.answer.core import AnswerCore
-from winnow.stateless.http.call import MAX_ESCAPED_BYTES, HttpOperation, NewDeadline, Refusal
+from winnow.stateless.early_rejection import Refusal
+from winnow.stateless.http.call import MAX_ESCAPED_BYTES, HttpOperation, NewDeadline
 from winnow.stateless.http.headers import before_deadline
 from winnow.stateless.http.packed_answers import PackedBatchReply, PackedReply
 from winnow.stateless.http.problems import problem_of

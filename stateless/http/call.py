@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from google.protobuf.message import Message
 
 from winnow.deadline import Deadline
-from winnow.errors import WinnowError
+from winnow.stateless.early_rejection import Refusal
 
 NewDeadline = Callable[[], Deadline]
 """Returns the deadline of the request. If the caller sets none, returns the default deadline,
@@ -24,8 +24,6 @@ class LongReply(Protocol):
 
 Run = Callable[[Any, NewDeadline, str], Coroutine[Any, Any, Message | LongReply]]
 """Serves a call: `run(message, new_deadline, client)` returns the response."""
-Refusal = Callable[[str], WinnowError | None]
-"""A rule: takes the key of a client; returns the error that refuses its request, or None."""
 
 Gate = Callable[..., str]
 """Checks the key of a call: `gate(scope, headers, calls=1, begun=0)` returns the client key.

@@ -8,9 +8,10 @@ characters that a path cannot contain.
 from functools import partial
 
 from winnow.convert import feed as convert
+from winnow.stateless.early_rejection import Refusal
 from winnow.stateless.feed.core import FeedCore
 from winnow.stateless.feed.servicer import MAX_MESSAGE_BYTES
-from winnow.stateless.http.call import MAX_ESCAPED_BYTES, HttpOperation, NewDeadline, Refusal
+from winnow.stateless.http.call import MAX_ESCAPED_BYTES, HttpOperation, NewDeadline
 from winnow.stateless.http.headers import before_deadline
 from winnow.v1 import feed_pb2
 

@@ -10,45 +10,28 @@ https://github.com/vespa-engine/vespa, in container-search, com.yahoo.search.dis
 from dataclasses import dataclass, replace
 
 from winnow.deadline import Deadline
+from winnow.domain.question import WaitPolicy
 from winnow.policy.shares import smallest_count_for_share
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingSettings:
-    """When to stop waiting. The defaults are Vespa's: wait for every shard."""
-
-    minimum_coverage: float = 1.0
-    """Share of the shards, 0 to 1, that is awaited until the deadline; 1 waits for all.
-
-    At least one shard that found something is always awaited.
-    """
-    min_factor: float = 0.0
-    """Share of the remaining time, 0 to 1, to wait for the last missing shard."""
-    max_factor: float = 1.0
-    """Share of the remaining time, `min_factor` to 1, to wait for the other shards when
-    `minimum_coverage` has just been reached."""
-
-
-def settings_of_step(
-    settings: WaitingSettings, shards: int, called: int, failed: int
-) -> WaitingSettings:
-    """Returns the settings of one step of a question, such as retrieving or reading.
+def policy_of_step(policy: WaitPolicy, shards: int, called: int, failed: int) -> WaitPolicy:
+    """Returns the policy of one step of a question, such as retrieving or reading.
 
     A step may call only some of the shards. At least one result is awaited. If shards failed in an
     earlier step, the minimum coverage of the whole index needs a larger share of the called shards.
 
     Args:
-        settings: settings of the question.
+        policy: policy of the question.
         shards: number of shards of the index.
         called: number of shards that are called in this step.
         failed: number of shards that failed in earlier steps.
 
     """
     covered = shards - failed - called
-    needed = max(smallest_count_for_share(settings.minimum_coverage, shards) - covered, 1)
-    if smallest_count_for_share(settings.minimum_coverage, called) >= min(needed, called):
-        return settings
-    return replace(settings, minimum_coverage=min(needed / called, 1.0))
+    needed = max(smallest_count_for_share(policy.min_coverage, shards) - covered, 1)
+    if smallest_count_for_share(policy.min_coverage, called) >= min(needed, called):
+        return policy
+    return replace(policy, min_coverage=min(needed / called, 1.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +47,10 @@ class Wait:
 class AdaptiveTimeout:
     """The timeout of one step. It may become shorter with every reply."""
 
-    def __init__(self, settings: WaitingSettings, called: int, deadline: Deadline) -> None:
+    def __init__(self, policy: WaitPolicy, called: int, deadline: Deadline) -> None:
         """`called`: number of called shards, including unreachable shards."""
-        self._settings, self._called, self._deadline = settings, called, deadline
-        self._minimum = smallest_count_for_share(settings.minimum_coverage, called)
+        self._policy, self._called, self._deadline = policy, called, deadline
+        self._minimum = smallest_count_for_share(policy.min_coverage, called)
         self._until = deadline
         self._remaining_at_minimum: float | None = None
         """Seconds that remained when the minimum coverage was reached."""
@@ -99,10 +82,10 @@ class AdaptiveTimeout:
             self._until = Deadline.after(wait, self._deadline.clock)
 
     def _factor(self, pending: int) -> float:
-        """`min_factor` for one pending shard, up to `max_factor` for as many as are allowed."""
-        settings = self._settings
-        miss = (1 - settings.minimum_coverage) * self._called - 1
+        """`min_wait_factor` for one pending shard; `max_wait_factor` for as many as are allowed."""
+        policy = self._policy
+        miss = (1 - policy.min_coverage) * self._called - 1
         if pending == 1 or miss <= 0:
-            return settings.min_factor
+            return policy.min_wait_factor
         slope = min((pending - 1) / miss, 1.0)
-        return settings.min_factor + (settings.max_factor - settings.min_factor) * slope
+        return policy.min_wait_factor + (policy.max_wait_factor - policy.min_wait_factor) * slope

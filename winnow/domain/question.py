@@ -78,7 +78,9 @@ class WaitPolicy:
     """How long a question waits for shards. The default is to wait for all until the deadline."""
 
     min_coverage: float = 1.0
-    """Share of the shards, 0 to 1, that must reply before late shards may be given up."""
+    """Share of the shards, 0 to 1, that must reply before late shards may be given up; 1 waits for
+    all. At least one shard that found something is always awaited.
+    """
     min_wait_factor: float = 0.0
     """Share of the remaining time, 0 to 1, to wait for the last missing shard."""
     max_wait_factor: float = 1.0

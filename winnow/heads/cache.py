@@ -7,6 +7,7 @@ Not thread-safe: use the cache on the event loop.
 import asyncio
 from dataclasses import KW_ONLY, dataclass
 
+from winnow.domain.prediction import HeadInMemory
 from winnow.errors import OverloadedError
 from winnow.heads.head import Head
 from winnow.heads.metrics import EncoderGroupMetrics
@@ -48,17 +49,6 @@ class HeadSlot:
         return self.head.manifest.version if self.head else None
 
 
-@dataclass(frozen=True, slots=True)
-class CachedHead:
-    """Description of a head in memory, for display."""
-
-    id: str
-    version: int
-    bytes: int
-    """Estimated memory of the head."""
-    pinned: bool
-
-
 class HeadCache:
     """The slots of heads, by head id. A held slot is never removed."""
 
@@ -88,11 +78,13 @@ class HeadCache:
         """Returns the number of slots whose head is not in memory."""
         return len(self._slots) - len(self._memory)
 
-    def heads(self) -> list[CachedHead]:
+    def heads(self) -> list[HeadInMemory]:
         """Returns the heads in memory, by id."""
         memory = self._memory
         return [
-            CachedHead(head, slot.head.manifest.version, memory.bytes(head), memory.is_pinned(head))
+            HeadInMemory(
+                head, slot.head.manifest.version, memory.bytes(head), memory.is_pinned(head)
+            )
             for head, slot in sorted(self._slots.items())
             if slot.head is not None
         ]

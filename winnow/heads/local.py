@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from winnow.deadline import Clock, Deadline
-from winnow.domain.prediction import Applied
+from winnow.domain.prediction import Applied, HeadInMemory
 from winnow.errors import DeadlineExceededError, IdentityError, OverloadedError, WinnowError
 from winnow.heads.async_store import AsyncHeadStore
-from winnow.heads.cache import CachedHead, HeadCache, HeadSlot
+from winnow.heads.cache import HeadCache, HeadSlot
 from winnow.heads.head import Head
 from winnow.heads.heads import States
 from winnow.heads.loader import HeadLoader
@@ -125,7 +125,7 @@ class LocalHeads:
         finally:
             run.stop()
 
-    def cached(self) -> list[CachedHead]:
+    def cached(self) -> list[HeadInMemory]:
         """Returns the heads in memory, by id."""
         return self._cache.heads()
 

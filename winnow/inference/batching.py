@@ -20,9 +20,7 @@ from winnow.inference.local import lengths_to_warm_up, placeholder_tokens
 from winnow.inference.runtime import INT8
 from winnow.policy.batching import BatchLimits, EncoderBatch
 from winnow.policy.fair_queue import FairQueue
-from winnow.text.encoder import OnEncoded, TextEncoding
-
-_SPECIAL = 2
+from winnow.text.encoder import SPECIAL_TOKENS, OnEncoded, TextEncoding
 
 
 @dataclass(eq=False, slots=True)
@@ -36,7 +34,7 @@ class _Text:
 
     @property
     def tokens(self) -> int:
-        return len(self.ids) + _SPECIAL
+        return len(self.ids) + SPECIAL_TOKENS
 
 
 def check_can_batch(texts: int, precision: str) -> None:

@@ -14,6 +14,13 @@ def deadline_of(context: Any, default: float) -> Deadline:
     return Deadline.after(min(default if left is None else float(left), MAX_SECONDS))
 
 
+def unexpired_deadline_of(context: Any, default: float) -> Deadline:
+    """As `deadline_of`; raises DeadlineExceededError if the deadline has already passed."""
+    deadline = deadline_of(context, default)
+    deadline.check("the call began")
+    return deadline
+
+
 def timeout(deadline: Deadline) -> float:
     """The remaining seconds, as the `timeout` argument of a gRPC call; never negative."""
     return max(deadline.left(), 0.0)

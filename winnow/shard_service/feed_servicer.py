@@ -10,7 +10,7 @@ from winnow.convert.by_name import optional
 from winnow.deadline import Deadline
 from winnow.errors import IdentityError
 from winnow.quoting import shortened
-from winnow.rpc.deadline import deadline_of
+from winnow.rpc.deadline import unexpired_deadline_of
 from winnow.rpc.server import KIB
 from winnow.shard_writer import CountingShardWriter, WritableShards
 from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc
@@ -74,6 +74,4 @@ class ShardFeedServicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
         return shard.writer
 
     def _deadline(self, context: Any) -> Deadline:
-        deadline = deadline_of(context, self._default_deadline)
-        deadline.check("the call began")
-        return deadline
+        return unexpired_deadline_of(context, self._default_deadline)

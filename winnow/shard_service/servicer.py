@@ -12,7 +12,7 @@ from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion
 from winnow.errors import WinnowError
 from winnow.rpc import client_key
-from winnow.rpc.deadline import deadline_of
+from winnow.rpc.deadline import unexpired_deadline_of
 from winnow.rpc.server import KIB
 from winnow.rpc.status import code_of
 from winnow.searcher import ContentNode, RequestedShard, Retrieved, Searcher
@@ -108,9 +108,7 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
         return self._node.searcher(optional(request, "shard"))
 
     def _deadline(self, context: Any) -> Deadline:
-        deadline = deadline_of(context, self._default_deadline)
-        deadline.check("the call began")
-        return deadline
+        return unexpired_deadline_of(context, self._default_deadline)
 
 
 def _result_of(shard: int, result: Retrieved | Exception) -> Retrieved | WinnowError:

@@ -12,6 +12,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+SPECIAL_TOKENS = 2
+"""Number of special tokens that an encoder adds to a text: [CLS] and [SEP]."""
+
 
 @dataclass(frozen=True, slots=True)
 class TextEncoding:
@@ -20,7 +23,7 @@ class TextEncoding:
     vector: NDArray[np.float32]
     """Vector of the text: [dimension], normalised to length one."""
     states: NDArray[np.float16] | None = None
-    """Hidden state of each token: [tokens + 2, width], with [CLS] first and [SEP] last.
+    """Hidden state of each token: [tokens + SPECIAL_TOKENS, width], [CLS] first, [SEP] last.
 
     Always in half precision, so that heads predict the same from local and remote states. None if
     the bundle has no output of states.

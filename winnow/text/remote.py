@@ -16,11 +16,10 @@ from winnow.rpc.deadline import timeout
 from winnow.rpc.replying import reply_of
 from winnow.rpc.status import error_of_node
 from winnow.security.peers import PLAIN_TEXT, PeerChannels
-from winnow.text.encoder import TextEncoding
+from winnow.text.encoder import SPECIAL_TOKENS, TextEncoding
 from winnow.v1 import encoder_pb2, encoder_pb2_grpc
 
 SERVICE = "winnow.v1.EncoderService"
-_SPECIAL_TOKENS = 2
 _READINESS = {
     grpc.ChannelConnectivity.READY: 2,
     grpc.ChannelConnectivity.CONNECTING: 1,
@@ -95,7 +94,7 @@ class RemoteEncoder:
             raise self._bad_reply(f"sent an invalid encoding: {error}") from error
         states, expects_states = encoding.states, self._states is not StatesFormat.NONE
         if (states is not None) != expects_states or (
-            states is not None and len(states) != tokens + _SPECIAL_TOKENS
+            states is not None and len(states) != tokens + SPECIAL_TOKENS
         ):
             raise self._bad_reply("sent token states that do not fit the request")
         return encoding

@@ -9,6 +9,7 @@ from manual_clock import ManualClock
 
 from winnow.deadline import Deadline
 from winnow.domain.coverage import ShardStatus
+from winnow.domain.question import WaitPolicy
 from winnow.errors import (
     DeadlineExceededError,
     IdentityError,
@@ -20,14 +21,12 @@ from winnow.errors import (
 from winnow.rpc.status import rich_status
 from winnow.stateless.answer.failures import Failure, error_of
 from winnow.stateless.answer.scatter import ScatterResult, scatter
-from winnow.stateless.policy.waiting import AdaptiveTimeout, WaitingSettings
+from winnow.stateless.policy.waiting import AdaptiveTimeout
 
 
 def waits(seconds: float, shards: int = 2, **settings: float) -> AdaptiveTimeout:
     """By a clock that stands: a machine that is busy takes no time from those who wait."""
-    return AdaptiveTimeout(
-        WaitingSettings(**settings), shards, Deadline.after(seconds, ManualClock())
-    )
+    return AdaptiveTimeout(WaitPolicy(**settings), shards, Deadline.after(seconds, ManualClock()))
 
 
 async def gives(value: int) -> int:
@@ -99,7 +98,7 @@ async def test_nobody_asked_is_nobody_failed() -> None:
 
 async def test_once_enough_have_answered_the_rest_is_given_up_early() -> None:
     ended = asyncio.Event()
-    patient = waits(60, shards=2, minimum_coverage=0.5, min_factor=0.0)
+    patient = waits(60, shards=2, min_coverage=0.5, min_wait_factor=0.0)
     gathered = await scatter({0: gives(1), 1: hangs(ended)}, patient)
     assert gathered.results == {0: 1}
     assert gathered.failures[1].status is ShardStatus.ADAPTIVE
@@ -108,7 +107,7 @@ async def test_once_enough_have_answered_the_rest_is_given_up_early() -> None:
 
 async def test_a_failure_does_not_count_as_an_answer() -> None:
     ended = asyncio.Event()
-    patient = waits(0.05, shards=2, minimum_coverage=0.5, min_factor=0.0)
+    patient = waits(0.05, shards=2, min_coverage=0.5, min_wait_factor=0.0)
     gathered = await scatter({0: fails(UnavailableError("gone")), 1: hangs(ended)}, patient)
     assert gathered.failures[1].status is ShardStatus.TIMEOUT
 

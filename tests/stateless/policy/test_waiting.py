@@ -9,16 +9,17 @@ from hypothesis import strategies as st
 from manual_clock import ManualClock
 
 from winnow.deadline import Deadline
+from winnow.domain.question import WaitPolicy
 from winnow.policy.shares import smallest_count_for_share
-from winnow.stateless.policy.waiting import AdaptiveTimeout, Wait, WaitingSettings, settings_of_step
+from winnow.stateless.policy.waiting import AdaptiveTimeout, Wait, policy_of_step
 
 TIMEOUT = 5.0
-FULL = WaitingSettings(minimum_coverage=1.0, min_factor=0.0, max_factor=0.5)
-HALF = WaitingSettings(minimum_coverage=0.5, min_factor=0.0, max_factor=0.5)
+FULL = WaitPolicy(min_coverage=1.0, min_wait_factor=0.0, max_wait_factor=0.5)
+HALF = WaitPolicy(min_coverage=0.5, min_wait_factor=0.0, max_wait_factor=0.5)
 
 
 def play(
-    settings: WaitingSettings,
+    settings: WaitPolicy,
     asked: int,
     replies: list[float],
     failures: frozenset[int] = frozenset(),
@@ -49,7 +50,7 @@ def milliseconds(waits: list[Wait]) -> list[int]:
     ],
 )
 def test_waits_are_those_that_vespa_publishes(
-    settings: WaitingSettings,
+    settings: WaitPolicy,
     asked: int,
     replies: list[float],
     waits: list[int],
@@ -70,29 +71,29 @@ def test_a_timeout_before_the_minimum_is_plain_also_where_waiting_may_adapt() ->
     ("settings", "asked", "replies", "waits"),
     [
         # one of two missing: there is no slope, so the least is waited
-        (WaitingSettings(0.5, 0.1, 0.5), 2, [1.0], [5000, 400]),
+        (WaitPolicy(0.5, 0.1, 0.5), 2, [1.0], [5000, 400]),
         # ten shards at 70 %: three missing is the most, then two, then one
-        (WaitingSettings(0.7, 0.1, 0.5), 10, [0.0] * 9, [5000] * 7 + [2500, 1500, 500]),
+        (WaitPolicy(0.7, 0.1, 0.5), 10, [0.0] * 9, [5000] * 7 + [2500, 1500, 500]),
         # the shares are of the time left when coverage was reached, not of what is left now
-        (WaitingSettings(0.5, 0.2, 0.8), 4, [1.0, 1.0, 1.0], [5000, 4000, 2400, 600]),
+        (WaitPolicy(0.5, 0.2, 0.8), 4, [1.0, 1.0, 1.0], [5000, 4000, 2400, 600]),
         # a later wait never reaches past an earlier one
-        (WaitingSettings(0.5, 0.5, 0.5), 4, [0.0, 0.0, 1.0], [5000, 5000, 2500, 1500]),
+        (WaitPolicy(0.5, 0.5, 0.5), 4, [0.0, 0.0, 1.0], [5000, 5000, 2500, 1500]),
         # with a factor of 1 the deadline still rules
-        (WaitingSettings(0.5, 1.0, 1.0), 4, [1.0, 1.0, 1.0], [5000, 4000, 3000, 2000]),
+        (WaitPolicy(0.5, 1.0, 1.0), 4, [1.0, 1.0, 1.0], [5000, 4000, 3000, 2000]),
         # rounding does not ask for an eleventh of twenty shards at 55 %
-        (WaitingSettings(0.55, 0.0, 0.0), 20, [0.0] * 11, [5000] * 11 + [0]),
+        (WaitPolicy(0.55, 0.0, 0.0), 20, [0.0] * 11, [5000] * 11 + [0]),
         # a minimum of nothing still waits for the first answer
-        (WaitingSettings(0.0, 0.0, 0.6), 4, [0.0], [5000, 2000]),
+        (WaitPolicy(0.0, 0.0, 0.6), 4, [0.0], [5000, 2000]),
     ],
 )
 def test_waits_follow_the_rule(
-    settings: WaitingSettings, asked: int, replies: list[float], waits: list[int]
+    settings: WaitPolicy, asked: int, replies: list[float], waits: list[int]
 ) -> None:
     assert milliseconds(play(settings, asked, replies)) == waits
 
 
 def test_a_factor_of_one_is_not_adaptive() -> None:
-    assert not any(w.adaptive for w in play(WaitingSettings(0.5, 1.0, 1.0), 4, [0.7, 0.9, 0.1]))
+    assert not any(w.adaptive for w in play(WaitPolicy(0.5, 1.0, 1.0), 4, [0.7, 0.9, 0.1]))
 
 
 def test_a_failure_is_neither_coverage_nor_waited_for() -> None:
@@ -131,14 +132,14 @@ def test_nothing_is_waited_for_when_every_shard_replied() -> None:
 def test_a_step_waits_for_its_part_and_for_the_minimum_of_the_question(
     coverage: float, shards: int, called: int, failed: int, least: int
 ) -> None:
-    settings = settings_of_step(WaitingSettings(coverage, 0.2, 0.8), shards, called, failed)
-    assert smallest_count_for_share(settings.minimum_coverage, called) == least
-    assert (settings.min_factor, settings.max_factor) == (0.2, 0.8)
+    settings = policy_of_step(WaitPolicy(coverage, 0.2, 0.8), shards, called, failed)
+    assert smallest_count_for_share(settings.min_coverage, called) == least
+    assert (settings.min_wait_factor, settings.max_wait_factor) == (0.2, 0.8)
 
 
 @pytest.mark.parametrize("coverage", [0.0, 0.3, 0.5])
 def test_shards_that_found_nothing_end_no_wait(coverage: float) -> None:
-    timeout = AdaptiveTimeout(WaitingSettings(coverage), 4, Deadline.after(TIMEOUT, ManualClock()))
+    timeout = AdaptiveTimeout(WaitPolicy(coverage), 4, Deadline.after(TIMEOUT, ManualClock()))
     assert timeout.next_wait(0) == Wait(TIMEOUT, adaptive=False)
     assert timeout.next_wait(3, empty=3) == Wait(TIMEOUT, adaptive=False)
     assert timeout.next_wait(2, failed=1, empty=2) == Wait(TIMEOUT, adaptive=False)
@@ -147,7 +148,7 @@ def test_shards_that_found_nothing_end_no_wait(coverage: float) -> None:
 
 shares = st.floats(0, 1)
 settings_of = st.builds(
-    lambda coverage, one, two: WaitingSettings(coverage, min(one, two), max(one, two)),
+    lambda coverage, one, two: WaitPolicy(coverage, min(one, two), max(one, two)),
     shares,
     shares,
     shares,
@@ -156,7 +157,7 @@ settings_of = st.builds(
 
 @given(settings_of, st.integers(1, 12), st.data())
 def test_the_moment_of_giving_up_is_within_the_deadline_and_never_moves_later(
-    settings: WaitingSettings, asked: int, data: st.DataObject
+    settings: WaitPolicy, asked: int, data: st.DataObject
 ) -> None:
     clock = ManualClock()
     deadline = Deadline.after(TIMEOUT, clock)
@@ -175,11 +176,11 @@ def test_the_moment_of_giving_up_is_within_the_deadline_and_never_moves_later(
 
 @given(settings_of, st.integers(1, 12), st.data())
 def test_no_shard_is_given_up_by_policy_before_the_minimum_has_answered(
-    settings: WaitingSettings, asked: int, data: st.DataObject
+    settings: WaitPolicy, asked: int, data: st.DataObject
 ) -> None:
     failures = data.draw(st.frozensets(st.integers(0, asked - 1), max_size=asked))
     waits = play(settings, asked, [0.01] * (asked - 1), failures)
-    minimum = smallest_count_for_share(settings.minimum_coverage, asked)
+    minimum = smallest_count_for_share(settings.min_coverage, asked)
     for replies, wait in enumerate(waits):
         answered = replies - sum(n < replies for n in failures)
         if answered < minimum:
@@ -189,7 +190,7 @@ def test_no_shard_is_given_up_by_policy_before_the_minimum_has_answered(
 
 @given(settings_of, st.integers(1, 12), st.integers(0, 12), st.integers(0, 12))
 def test_no_shard_is_given_up_before_something_was_found(
-    settings: WaitingSettings, asked: int, empty: int, failed: int
+    settings: WaitPolicy, asked: int, empty: int, failed: int
 ) -> None:
     timeout = AdaptiveTimeout(settings, asked, Deadline.after(TIMEOUT, ManualClock()))
     if empty + failed < asked:
@@ -198,7 +199,7 @@ def test_no_shard_is_given_up_before_something_was_found(
 
 @given(settings_of, st.integers(2, 12), st.integers(1, 11))
 def test_the_fewer_are_missing_the_less_is_waited(
-    settings: WaitingSettings, asked: int, answered: int
+    settings: WaitPolicy, asked: int, answered: int
 ) -> None:
     def wait(answers: int) -> float:
         return (

@@ -15,7 +15,7 @@ from tenacious import happens, turn
 
 from winnow.deadline import Deadline
 from winnow.domain.coverage import ShardStatus
-from winnow.domain.question import EncodedQuestion, PartialResults, RetrievalDepth
+from winnow.domain.question import EncodedQuestion, PartialResults, RetrievalDepth, WaitPolicy
 from winnow.domain.shard import NodeReport
 from winnow.errors import NotLoadedError, UnavailableError, WinnowError
 from winnow.replicas.policy.hedging import HedgeSettings
@@ -26,7 +26,7 @@ from winnow.searcher import RequestedShard, Retrieved, Searcher
 from winnow.stateless.answer.recording import CallRecorder
 from winnow.stateless.answer.scatter import ScatterResult, scatter
 from winnow.stateless.metrics import ReplicaMetrics
-from winnow.stateless.policy.waiting import AdaptiveTimeout, WaitingSettings
+from winnow.stateless.policy.waiting import AdaptiveTimeout
 from winnow.stateless.replicas.joint import JointCalls
 from winnow.stateless.replicas.node_calls import NodeCalls
 from winnow.stateless.replicas.replicated import ReplicatedSearcher
@@ -152,7 +152,7 @@ class Cluster:
                 for n in retrieval.alone
             }
             joint = {n: recorder.recorded_joint(n, send) for n, send in retrieval.calls().items()}
-            timeout = AdaptiveTimeout(WaitingSettings(), len(self.shards), deadline)
+            timeout = AdaptiveTimeout(WaitPolicy(), len(self.shards), deadline)
             allow = partial is PartialResults.ALLOW
             return await asyncio.wait_for(scatter(alone, timeout, allow, joint=joint), 10)
 

@@ -18,7 +18,7 @@ from winnow.candidates.joint import join
 from winnow.deadline import Deadline
 from winnow.domain.answered import ShardTimings
 from winnow.domain.passage import Hit
-from winnow.domain.question import EncodedQuestion, RetrievalDepth
+from winnow.domain.question import EncodedQuestion, RetrievalDepth, WaitPolicy
 from winnow.domain.shard import NodeReport
 from winnow.errors import (
     DeadlineExceededError,
@@ -32,7 +32,7 @@ from winnow.searcher import RequestedShard, Retrieved, Searcher
 from winnow.stateless.answer.choose import best_overall
 from winnow.stateless.answer.scatter import scatter
 from winnow.stateless.metrics import ReplicaMetrics
-from winnow.stateless.policy.waiting import AdaptiveTimeout, WaitingSettings
+from winnow.stateless.policy.waiting import AdaptiveTimeout
 from winnow.stateless.replicas.joint import JointCalls
 from winnow.stateless.replicas.node_calls import NodeCalls
 from winnow.stateless.replicas.replicated import ReplicatedSearcher
@@ -156,7 +156,7 @@ class Front:
                 shard: self.shards[shard].retrieve(question, DEPTH, deadline)
                 for shard in retrieval.alone
             }
-            timeout = AdaptiveTimeout(WaitingSettings(), len(SHARDS), deadline)
+            timeout = AdaptiveTimeout(WaitPolicy(), len(SHARDS), deadline)
             gathered = await scatter(alone, timeout, joint=retrieval.calls())
         assert deadline.left() > -0.001
         assert sorted([*gathered.results, *gathered.failures]) == list(SHARDS)

@@ -86,7 +86,7 @@ class LoadedHeads:
         return self.registry.get_sample_value(f"winnow_heads_{name}", {"ring": "test"})
 
     def in_memory(self) -> list[str]:
-        return [head.id for head in self.heads.cached()]
+        return [head.head_id for head in self.heads.cached()]
 
     def one_head(self) -> int:
         """Bytes that a head takes."""

@@ -136,7 +136,7 @@ class Sequences(RuleBasedStateMachine):
 
     @rule(asked=st.lists(ids, min_size=1, max_size=3, unique=True), settles=st.booleans())
     def predict(self, asked: list[str], settles: bool) -> None:
-        before = {head.id for head in self.heads.cached()}
+        before = {head.head_id for head in self.heads.cached()}
         with capture_logs():
             for each in self.runner.run(self.apply(asked, settles)):
                 self.judge(each, each.head in before)

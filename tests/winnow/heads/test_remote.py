@@ -182,14 +182,14 @@ async def test_a_server_that_leaves_gets_no_more_calls(store: HeadStore) -> None
             number = next(each for each in range(3) if there.belongs_to(each))
             mine = there.belongs_to(number)
             await there.heads.apply(some_states(), HEADS, Deadline.after(LONG))
-            assert {each.id for each in warm[number].cached()} == set(mine)
+            assert {each.head_id for each in warm[number].cached()} == set(mine)
             await there.servers[number].server.set_serving(False)
 
             async def elsewhere() -> bool:
                 found = await there.heads.apply(some_states(), mine, Deadline.after(LONG))
                 assert all(each.failure is None for each in found)
                 others = (each for each in warm if each is not warm[number])
-                return {head.id for each in others for head in each.cached()} >= set(HEADS)
+                return {head.head_id for each in others for head in each.cached()} >= set(HEADS)
 
             while not await elsewhere():
                 pass

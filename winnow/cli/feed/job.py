@@ -46,10 +46,6 @@ class FeedPlan:
         return self.cut and self.delete
 
 
-class BadFeedRowsError(ArtefactError):
-    """The source has invalid rows."""
-
-
 class FeedProgress(RowProgress):
     """A context manager that shows the progress of a feed."""
 
@@ -150,7 +146,7 @@ class FeedJob:
                 good += 1
             self._progress.advance()
         if bad and not self.plan.skip_bad_rows:
-            raise BadFeedRowsError(
+            raise ArtefactError(
                 f"{many(bad, 'bad row')}, and nothing was sent: correct the rows above, or use "
                 "--skip-bad-rows to skip them"
             )
@@ -167,7 +163,7 @@ class FeedJob:
             elif self.plan.skip_bad_rows:
                 self._skip_bad_row(row)
             else:
-                raise BadFeedRowsError(
+                raise ArtefactError(
                     f"line {row.line}: {row.reason}: correct it, or use --skip-bad-rows to skip it"
                 )
 
