@@ -6,7 +6,6 @@ front node has time to call another replica. Retrieval is cheap and never waits 
 the number of concurrent retrievals is limited.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -36,14 +35,7 @@ class NodeLoad:
         """
         # a node reads all hits of a call or none: front nodes read fewer passages under load, keep
         # capacity for larger questions, and allow for shards that get more hits than others
-        settings = LoadSettings(
-            max_reads=max_reads,
-            horizon=math.inf,
-            usable_share=1.0,
-            min_granted_share=1.0,
-            reserved_share=0.0,
-            refusal_seconds=0.0,
-        )
+        settings = LoadSettings.all_or_nothing(max_reads)
         self._load = ReadLoad(settings, clock, lambda: pace.seconds)
         self._pace, self._metrics, self._shards = pace, metrics, shards
         self._max_reads, self._retrieving = max_reads, 0

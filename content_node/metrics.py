@@ -7,8 +7,6 @@ from prometheus_client import CollectorRegistry
 from winnow.domain.write import Outcome, Written
 from winnow.telemetry.metrics import COUNTS, FAST, LONG, MetricFactory
 
-NODE_STAGES = ("queue", "retrieve", "read")
-
 
 class NodeMetrics:
     """Metrics of retrieval and reading, which all shards of a process share."""

@@ -1,6 +1,7 @@
 """A shard in the states that callers can see: loading, served, withdrawn, leaving or failed."""
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 from winnow.content_node.local_shard import LocalShard, Retrieval
 from winnow.content_node.transfer.source import TransferSource
@@ -11,6 +12,8 @@ from winnow.domain.shard import ShardInfo
 from winnow.errors import LeavingError, NotLoadedError, UnavailableError
 from winnow.searcher import Read, Retrieved
 from winnow.shard_writer import WritableShard
+
+Part = TypeVar("Part")
 
 
 class ServedShard:
@@ -46,11 +49,7 @@ class ServedShard:
 
         Raises NotLoadedError or UnavailableError if the shard is not served.
         """
-        if self.fault:
-            raise self.fault_error
-        if self._transfer is None:
-            raise UnavailableError("the shard is still loading")
-        return self._transfer
+        return self._available(self._transfer)
 
     @property
     def writing(self) -> WritableShard:
@@ -58,11 +57,7 @@ class ServedShard:
 
         Raises NotLoadedError or UnavailableError if the shard is not served.
         """
-        if self.fault:
-            raise self.fault_error
-        if self._writing is None:
-            raise UnavailableError("the shard is still loading")
-        return self._writing
+        return self._available(self._writing)
 
     def fail(self, fault: str, *, is_temporary: bool = False) -> None:
         """Makes every call fail with the reason `fault`.
@@ -88,19 +83,19 @@ class ServedShard:
             raise LeavingError("the node is leaving")
         if self._withdrawal_reason:
             raise NotLoadedError(self._withdrawal_reason)
-        return await self._available_searcher().info(deadline)
+        return await self._available(self._searcher).info(deadline)
 
     async def retrieve(
         self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
     ) -> Retrieved:
         """Retrieves the shard's passages that may be among the best of the cluster."""
-        return await self._available_searcher().retrieve(question, depth, deadline)
+        return await self._available(self._searcher).retrieve(question, depth, deadline)
 
     async def prepare(
         self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
     ) -> Retrieval:
         """Returns a retrieval that runs in any thread."""
-        return await self._available_searcher().prepare(question, depth, deadline)
+        return await self._available(self._searcher).prepare(question, depth, deadline)
 
     async def read(
         self,
@@ -110,7 +105,9 @@ class ServedShard:
         deadline: Deadline,
     ) -> Read:
         """Reads hits of `retrieve`."""
-        return await self._available_searcher().read(question, hits, max_answer_tokens, deadline)
+        return await self._available(self._searcher).read(
+            question, hits, max_answer_tokens, deadline
+        )
 
     async def search(
         self,
@@ -120,16 +117,19 @@ class ServedShard:
         deadline: Deadline,
     ) -> Read:
         """Retrieves and reads this shard's best passages."""
-        return await self._available_searcher().search(question, depth, max_answer_tokens, deadline)
+        return await self._available(self._searcher).search(
+            question, depth, max_answer_tokens, deadline
+        )
 
     @property
     def fault_error(self) -> UnavailableError:
         """The error of every call after `fail`."""
         return UnavailableError(self.fault) if self._is_temporary else NotLoadedError(self.fault)
 
-    def _available_searcher(self) -> LocalShard:
+    def _available(self, part: Part | None) -> Part:
+        """Returns a part of the shard that is set once the shard is loaded."""
         if self.fault:
             raise self.fault_error
-        if self._searcher is None:
+        if part is None:
             raise UnavailableError("the shard is still loading")
-        return self._searcher
+        return part

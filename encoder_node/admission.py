@@ -4,7 +4,6 @@ A text that cannot meet its deadline is refused immediately, so that the caller 
 another node.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -28,16 +27,8 @@ class AdmittedEncoder:
         self, inner: TextEncoder, max_texts: int, clock: Clock, metrics: EncoderMetrics
     ) -> None:
         """`max_texts` limits the number of texts that wait."""
-        # all or nothing: a text is one piece of work
-        settings = LoadSettings(
-            max_reads=max_texts,
-            horizon=math.inf,
-            usable_share=1.0,
-            min_granted_share=1.0,
-            reserved_share=0.0,
-            refusal_seconds=0.0,
-        )
         self._pace = Pace(_HALF_LIFE, clock)
+        settings = LoadSettings.all_or_nothing(max_texts)
         self._load = ReadLoad(settings, clock, lambda: self._pace.seconds)
         self._inner, self._metrics = inner, metrics
 

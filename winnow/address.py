@@ -5,6 +5,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import Self
 
+DEFAULT_ADDRESS = "127.0.0.1:8080"
+"""Address of a front node that clients call by default."""
 _HOST_NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_])?\.?")
 _NUMBERS = re.compile(r"[0-9.]+")
 _MAX_PORT = (1 << 16) - 1

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import structlog
 
+from winnow.content_node.disk_space import usable_for_shards
 from winnow.content_node.live.locks import DirectoryLock
 from winnow.domain.shard import shard_number_of
 from winnow.errors import ArtefactError, WinnowError
@@ -20,10 +21,8 @@ _REMOVED = ".removed"
 
 def shards_in(data: Path) -> list[Path]:
     """Lists the directories of shards, sorted; raises ArtefactError if that fails."""
-    try:
+    with usable_for_shards(data):
         return sorted(each for each in data.iterdir() if shard_number_of(each.name) is not None)
-    except OSError as error:
-        raise ArtefactError(f"cannot use {data} for shards: {error.strerror}") from error
 
 
 def lock_data(data: Path) -> DirectoryLock:
@@ -32,9 +31,8 @@ def lock_data(data: Path) -> DirectoryLock:
     Raises ArtefactError if another node has locked it, or the lock cannot be written.
     """
     try:
-        return DirectoryLock(data / _LOCK)
-    except OSError as error:
-        raise ArtefactError(f"cannot use {data} for shards: {error.strerror}") from error
+        with usable_for_shards(data):
+            return DirectoryLock(data / _LOCK)
     except ArtefactError as error:
         raise ArtefactError(
             f"--data {data} is used by another node: give each node another directory"
@@ -43,10 +41,8 @@ def lock_data(data: Path) -> DirectoryLock:
 
 def prepare_data(data: Path) -> None:
     """Creates a data directory; finishes the deletions that a killed node began."""
-    try:
+    with usable_for_shards(data):
         data.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ArtefactError(f"cannot use {data} for shards: {error.strerror}") from error
     for each in data.glob(f"*{_REMOVED}"):
         shutil.rmtree(each, ignore_errors=True)
 

@@ -33,7 +33,7 @@ from winnow.content_node.transfer.receiving import receive_shard
 from winnow.content_node.transfer.remote import PeerNodes
 from winnow.deadline import Deadline
 from winnow.domain.assignment import Assignment
-from winnow.domain.partition import ancestors_of, halves_of, parent_of
+from winnow.domain.partition import halves_of, parent_of, shares_passages
 from winnow.domain.shard import NodeReport, ShardInfo, shard_name, shard_number_of
 from winnow.errors import NotLoadedError, UnavailableError, WinnowError
 from winnow.settings.errors import SettingsError
@@ -445,10 +445,6 @@ class AssignedShards(Generic[Shard]):
 
         Otherwise a snapshot could be restored beside a newer copy, and both would take writes.
         """
-
-        def is_part_of(part: int, whole: int) -> bool:
-            return whole in ancestors_of(part, assignment.shards)
-
         reports = await self._reports(assignment)
         for name in other_nodes(assignment, self._settings.name):
             report = reports.get(name)
@@ -459,9 +455,7 @@ class AssignedShards(Generic[Shard]):
                 )
             numbers = {*(info.shard for info in report.infos), *(f.shard for f in report.faults)}
             for each in numbers:
-                if each is None:
-                    continue
-                if each == shard or is_part_of(each, shard) or is_part_of(shard, each):
+                if each is not None and shares_passages(each, shard, assignment.shards):
                     raise UnavailableError(f"node {name} has shard {each}, but cannot send it now")
 
     async def _close_shard(self, shard: int) -> None:

@@ -72,7 +72,7 @@ class RunningShards:
             directories = [shard.directory for shard in self.all]
             index_id = await DaemonWork(partial(most_common_index, directories)).result()
             self._index_check = SameIndexCheck(index_id)
-        loaded = await asyncio.gather(*map(self._load, self.all), return_exceptions=True)
+        loaded = await asyncio.gather(*map(self.load_added, self.all), return_exceptions=True)
         errors = {
             shard.directory: error
             for shard, error in zip(self.all, loaded, strict=True)
@@ -118,7 +118,12 @@ class RunningShards:
 
     async def load_added(self, shard: RunningShard) -> None:
         """Loads a shard that was added. Raises NotLoadedError if it cannot be loaded."""
-        await self._load(shard)
+        try:
+            await shard.load()
+        except WinnowError as error:
+            shard.served.fail(str(error))
+            raise
+        self._serving[shard.directory] = True
 
     async def remove(self, shard: RunningShard) -> None:
         """Removes a shard: stores its waiting writes, and releases its directory."""
@@ -173,14 +178,6 @@ class RunningShards:
     def _check(self, manifest: ShardManifest, directory: Path) -> None:
         # looked up here, since `load` and `set_index` may replace it
         self._index_check.check(manifest, directory)
-
-    async def _load(self, shard: RunningShard) -> None:
-        try:
-            await shard.load()
-        except WinnowError as error:
-            shard.served.fail(str(error))
-            raise
-        self._serving[shard.directory] = True
 
     async def _update_health(self, directory: Path, serving: bool) -> None:
         self._serving[directory] = serving

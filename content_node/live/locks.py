@@ -55,11 +55,6 @@ class AlternatingLock:
     def __init__(self) -> None:
         self._queue, self._held = threading.Lock(), threading.Lock()
 
-    @property
-    def has_waiter(self) -> bool:
-        """Whether a thread waits for the lock."""
-        return self._queue.locked()
-
     def __enter__(self) -> None:
         with self._queue:
             self._held.acquire()

@@ -18,6 +18,7 @@ from winnow.replicas.call import EarlierAttempt
 from winnow.replicas.policy.hedge_schedule import HedgeSchedule
 from winnow.replicas.policy.hedging import HedgeDelays, LatencyEstimate
 from winnow.replicas.policy.outcomes import ReplicaOutcome, outcome_of
+from winnow.replicas.pool import given_up_error
 from winnow.replicas.routing import ReplicaPolicies
 from winnow.searcher import MAX_CALL_SHARDS, ContentNode, RequestedShard, Retrieved
 from winnow.stateless.policy.covering import cover
@@ -28,7 +29,6 @@ from winnow.stateless.replicas.shared_retrieval import MAX_CALL_HITS
 from winnow.telemetry.tracing.span import Attributes, SpanKind, span
 
 _Results = Sequence[Retrieved | Exception]
-_GIVEN_UP = "the server was given up"
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
@@ -226,8 +226,7 @@ class JointCalls:
         """
         for call in self._running:
             if shards := lost.get(call.address):
-                error = UnavailableError(f"{call.address} was given up: {why}")
-                call.give_up_shards(shards, error.with_public(_GIVEN_UP))
+                call.give_up_shards(shards, given_up_error(call.address, why))
 
     def send_call(
         self,

@@ -11,7 +11,6 @@ from winnow.domain.question import ReadScope, Retriever
 from winnow.domain.write import Position
 from winnow.errors import InvalidRequestError
 
-DEFAULT_ADDRESS = "127.0.0.1:8080"
 _POSITION = re.compile(r"(\d{1,9}):(\d{1,18})")
 
 

@@ -10,8 +10,8 @@ import grpc
 import grpc.aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from winnow.address import DEFAULT_ADDRESS
 from winnow.client.calls import (
-    DEFAULT_ADDRESS,
     DEFAULT_TIMEOUT,
     Call,
     CallOptions,

@@ -25,7 +25,6 @@ from winnow.quoting import quoted
 from winnow.rpc import client_key, request_id
 from winnow.rpc.status import error_of
 
-DEFAULT_ADDRESS = "127.0.0.1:8080"
 DEFAULT_TIMEOUT = 10.0
 """Seconds until a question or a prediction is given up."""
 _DETAILS = "grpc-status-details-bin"

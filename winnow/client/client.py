@@ -8,8 +8,8 @@ from typing import Any, Self, TypeVar, Unpack
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from winnow.address import DEFAULT_ADDRESS
 from winnow.client.calls import (
-    DEFAULT_ADDRESS,
     DEFAULT_TIMEOUT,
     Call,
     CallOptions,

@@ -115,6 +115,11 @@ def ancestors_of(shard: int, built: int) -> Iterator[int]:
         shard = parent
 
 
+def shares_passages(one: int, other: int, built: int) -> bool:
+    """Whether two numbers stand for the same shard, or one for a part of the other."""
+    return one in (other, *ancestors_of(other, built)) or other in ancestors_of(one, built)
+
+
 def root_of(shard: int, built: int) -> int:
     """The shard from the build that contains this one; may be the shard itself."""
     return next((each for each in ancestors_of(shard, built) if each < built), shard)

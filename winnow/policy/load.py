@@ -52,6 +52,18 @@ class LoadSettings:
     max_retry_after: float = 5.0
     """Upper bound of `retry_after` in refusals, in seconds."""
 
+    @classmethod
+    def all_or_nothing(cls, max_reads: int) -> "LoadSettings":
+        """Limits of a server that grants all reads of a request, or refuses it as late."""
+        return cls(
+            max_reads=max_reads,
+            horizon=math.inf,
+            usable_share=1.0,
+            min_granted_share=1.0,
+            reserved_share=0.0,
+            refusal_seconds=0.0,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Ticket:

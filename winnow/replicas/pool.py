@@ -21,7 +21,12 @@ from winnow.telemetry.tracing.span import SpanKind, span
 Backend = TypeVar("Backend")
 Result = TypeVar("Result")
 Send = Callable[[Backend], Coroutine[Any, Any, Result]]
-_GIVEN_UP = "the server was given up"
+
+
+def given_up_error(address: str, why: str) -> WinnowError:
+    """Returns the error of a request to a server that was given up."""
+    error = UnavailableError(f"{address} was given up: {why}")
+    return error.with_public("the server was given up")
 
 
 @dataclass(eq=False, slots=True)
@@ -168,8 +173,7 @@ class ReplicaPool(Generic[Backend]):
         """Fails the running requests of a replica, so that they can be retried in time."""
         for sent in self._running:
             if sent.attempt.replica.address == address and sent.given_up is None:
-                error = UnavailableError(f"{address} was given up: {why}")
-                sent.given_up = error.with_public(_GIVEN_UP)
+                sent.given_up = given_up_error(address, why)
                 sent.task.cancel()
 
     def _cancel(self, task: asyncio.Task[Any]) -> None:

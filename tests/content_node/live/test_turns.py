@@ -17,7 +17,7 @@ def test_a_thread_that_waits_comes_before_one_that_comes_again() -> None:
         waiting = threading.Thread(target=other)
         with turns:
             waiting.start()
-            while not turns.has_waiter:
+            while not turns._queue.locked():
                 pass
         with turns:
             came.append("again")

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from winnow import signals
+from winnow.address import DEFAULT_ADDRESS
 from winnow.cli.access import with_credentials
 from winnow.cli.exits import FAILED
 from winnow.cli.options import (
-    DEFAULT_ADDRESS,
     FilterOption,
     FrontAddress,
     IndexDirectory,

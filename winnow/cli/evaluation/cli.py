@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from winnow import signals
+from winnow.address import DEFAULT_ADDRESS
 from winnow.cli import options
 from winnow.cli.access import with_credentials
 from winnow.cli.asking import Failures, IndexTarget, QuestionOutcome, QuestionTarget, ask_all
@@ -32,7 +33,7 @@ def evaluate(
         Path,
         typer.Option(help="JSON lines with question, answers and optional context (.gz, .zst)."),
     ],
-    address: options.FrontAddress = options.DEFAULT_ADDRESS,
+    address: options.FrontAddress = DEFAULT_ADDRESS,
     index: options.IndexDirectory = None,
     passages_to_read: options.PassagesToRead = 10,
     max_loss: options.MaxLoss = None,

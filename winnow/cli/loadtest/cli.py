@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from winnow import signals
+from winnow.address import DEFAULT_ADDRESS
 from winnow.cli import options
 from winnow.cli.access import with_credentials
 from winnow.cli.drawing import check_picture_path, draw_after, figure
@@ -26,7 +27,7 @@ def bench(
     questions: Annotated[
         Path, typer.Option(help="File of questions: JSON lines with question (.gz, .zst).")
     ],
-    address: options.FrontAddress = options.DEFAULT_ADDRESS,
+    address: options.FrontAddress = DEFAULT_ADDRESS,
     clients: Annotated[
         int,
         typer.Option(

@@ -11,9 +11,10 @@ from rich.console import Console
 from rich.text import Text
 
 from winnow import signals
+from winnow.address import DEFAULT_ADDRESS
 from winnow.cli.access import with_credentials
 from winnow.cli.exits import FAILED, print_error
-from winnow.cli.options import DEFAULT_ADDRESS, split_commas
+from winnow.cli.options import split_commas
 from winnow.cli.output import console, print_json, printable, replace_unencodable_characters
 from winnow.cli.predict.batches import Ask, batches, predict_batch
 from winnow.cli.predict.render import render_predictions

@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
+from winnow.address import DEFAULT_ADDRESS
 from winnow.assignment import AssignmentFile
 from winnow.cli.access import with_credentials
-from winnow.cli.options import DEFAULT_ADDRESS, FrontAddress
+from winnow.cli.options import FrontAddress
 from winnow.cli.output import AsJson, console, print_json, table
 from winnow.cli.shards.placed import PlacedShards
 from winnow.cli.top.polling import ClusterPoller

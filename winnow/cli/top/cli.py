@@ -11,9 +11,8 @@ from google.protobuf.json_format import MessageToDict
 from rich.console import Console
 from rich.live import Live
 
-from winnow.address import Address
+from winnow.address import DEFAULT_ADDRESS, Address
 from winnow.cli.access import with_credentials
-from winnow.cli.options import DEFAULT_ADDRESS
 from winnow.cli.output import console, print_json
 from winnow.cli.top.figures import IntervalFigures, interval_figures
 from winnow.cli.top.polling import ClusterPoller, ClusterSample
