@@ -13,6 +13,7 @@ from winnow.domain.partition import (
     is_shard_number,
     parent_of,
     root_of,
+    shares_passages,
 )
 from winnow.domain.shard import shard_of
 
@@ -98,3 +99,12 @@ def test_a_shard_can_be_split_a_limited_number_of_times() -> None:
     with pytest.raises(ValueError, match="no shard"):
         partition.split(max(partition))
     assert is_shard_number(max(partition), 3)
+
+
+def test_numbers_share_passages_if_one_is_a_part_of_the_other() -> None:
+    first, second = halves_of(1, 3)
+    assert shares_passages(1, 1, 3)
+    assert shares_passages(1, second, 3)
+    assert shares_passages(halves_of(first, 3)[0], 1, 3)
+    assert not shares_passages(first, second, 3)
+    assert not shares_passages(0, first, 3)
