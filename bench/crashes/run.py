@@ -24,8 +24,7 @@ from bench.crashes.expected import ENCODER, ExpectedShard, MismatchError
 from bench.crashes.run_cycle import Life, initial_texts, run_life, shuffled_fault_points
 from bench.figures import Figure, print_figures
 from bench.synthetic import build_shard
-from winnow.content_node.live.reading import LIVE
-from winnow.content_node.merging.names import newest_first
+from winnow.content_node.merging.names import LIVE, newest_first
 from winnow.faultpoints import POINTS
 
 _POINTS = [point for point in POINTS if not point.startswith("custody.")]

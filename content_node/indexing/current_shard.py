@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from winnow.content_node.live.reading import LIVE, log_path, read_state
+from winnow.content_node.live.reading import log_path, read_state
 from winnow.content_node.live.schema import State
+from winnow.content_node.merging.names import LIVE
 from winnow.content_node.merging.newest import newest_name
 from winnow.content_node.shard.manifest import ShardManifest, read_shard_manifest
 from winnow.content_node.shard.view import live_generation

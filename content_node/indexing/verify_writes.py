@@ -11,7 +11,7 @@ from winnow.content_node.indexing.contents import GenerationFindings, GraphTarge
 from winnow.content_node.live.copying import check_live_log
 from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.live.opening import check_log_continues_base
-from winnow.content_node.live.reading import LIVE
+from winnow.content_node.merging.names import LIVE
 from winnow.content_node.merging.newest import newest_name, open_newest
 from winnow.content_node.shard.manifest import ShardManifest, read_shard_manifest
 from winnow.content_node.shard.store import PassageStore

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from winnow.content_node.live.reading import LIVE
+from winnow.content_node.merging.names import LIVE
 from winnow.errors import ArtefactError
 from winnow.files.durable import sync_directory, write_durably
 

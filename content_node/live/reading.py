@@ -22,14 +22,13 @@ from winnow.content_node.live.schema import (
     select_writes,
 )
 from winnow.content_node.live.word_counts import WordTally
+from winnow.content_node.merging.names import LIVE
 from winnow.errors import ArtefactError
 
 StartReplay = Callable[[int], Callable[[LoggedWrite], None]]
 """Called with the number of the last trimmed write before the log is replayed. Returns a function,
 which is called with every later write in order.
 """
-LIVE = "live"
-"""The subdirectory of a shard for its log and its merged generations."""
 LOG = "writes.sqlite"
 _CHUNK_WRITES = 256
 """Writes that are in memory at a time: about a megabyte."""

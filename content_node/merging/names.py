@@ -7,10 +7,10 @@ the shard as it was built; it is never removed.
 from collections.abc import Iterable
 from pathlib import Path
 
-from winnow.content_node.live.reading import LIVE
-
 MERGE_LOCK = "merge.lock"
 """The lock file that a merge holds."""
+LIVE = "live"
+"""The subdirectory of a shard for its log and its merged generations."""
 _PREFIX, _PARTIAL, _DAMAGED = "generation-", ".partial", ".damaged"
 _DIGITS = 20
 

@@ -12,8 +12,8 @@ from typing import TypeVar
 
 import structlog
 
-from winnow.content_node.live.reading import LIVE, log_path
-from winnow.content_node.merging.names import damaged_path, generation_sequence, newest_first
+from winnow.content_node.live.reading import log_path
+from winnow.content_node.merging.names import LIVE, damaged_path, generation_sequence, newest_first
 from winnow.content_node.merging.repair import UnrepairableError, manifest_of_generation, repair
 from winnow.content_node.merging.tidying import list_names, remove_abandoned_merge
 from winnow.content_node.shard.manifest import ShardManifest, read_shard_manifest

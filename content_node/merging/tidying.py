@@ -14,8 +14,8 @@ from pathlib import Path
 import structlog
 
 from winnow.content_node.daemon_work import DaemonWork
-from winnow.content_node.live.reading import LIVE
 from winnow.content_node.merging.names import (
+    LIVE,
     MERGE_LOCK,
     generation_path,
     obsolete_names,

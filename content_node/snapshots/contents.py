@@ -24,8 +24,8 @@ from winnow.content_node.live.acknowledged import (
 from winnow.content_node.live.copying import copy_database
 from winnow.content_node.live.locks import LOCK_FILE
 from winnow.content_node.live.opening import check_log_continues_base, check_no_log_files
-from winnow.content_node.live.reading import LIVE, check_log, log_path
-from winnow.content_node.merging.names import generation_sequence
+from winnow.content_node.live.reading import check_log, log_path
+from winnow.content_node.merging.names import LIVE, generation_sequence
 from winnow.content_node.merging.newest import newest_name
 from winnow.content_node.shard.manifest import FileEntry, ShardManifest, open_shard_manifest
 from winnow.content_node.states.manifest import DATA, STARTS, STATES_FILE, open_states_manifest

@@ -13,7 +13,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from winnow.content_node.live.reading import LIVE
+from winnow.content_node.merging.names import LIVE
 from winnow.content_node.snapshots.manifest import Snapshot
 from winnow.files.durable import write_durably
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from uuid import uuid4
 
 from winnow.content_node.live.database import connect
-from winnow.content_node.live.reading import LIVE, log_path
+from winnow.content_node.live.reading import log_path
 from winnow.content_node.live.schema import get_state, put_state
-from winnow.content_node.merging.names import newest_first
+from winnow.content_node.merging.names import LIVE, newest_first
 from winnow.content_node.shard.manifest import SHARD_FILE, read_shard_manifest, write_manifest
 from winnow.content_node.snapshots.stored_snapshots import (
     FILES,

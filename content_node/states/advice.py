@@ -4,8 +4,7 @@ import shlex
 from pathlib import Path
 
 from winnow.bundle.manifest import read_manifest
-from winnow.content_node.live.reading import LIVE
-from winnow.content_node.merging.names import generation_sequence
+from winnow.content_node.merging.names import LIVE, generation_sequence
 from winnow.errors import ArtefactError
 from winnow.packaged import default_bundle
 

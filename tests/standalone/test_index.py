@@ -18,7 +18,7 @@ from conftest import QUESTIONS
 
 from winnow import AsyncIndex, Index
 from winnow.client import Options, PassageFields, Reply
-from winnow.content_node.live.reading import LIVE
+from winnow.content_node.merging.names import LIVE
 from winnow.content_node.splitting.write_half import write_half
 from winnow.domain.partition import halves_of
 from winnow.domain.shard import shard_name, shard_of

@@ -19,8 +19,8 @@ from winnow.content_node.live.custody import Custody, Role, write_custody
 from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.live.log import WriteLog
 from winnow.content_node.live.opening import open_log
-from winnow.content_node.live.reading import LIVE, LOG, log_path
-from winnow.content_node.merging.names import generation_path
+from winnow.content_node.live.reading import LOG, log_path
+from winnow.content_node.merging.names import LIVE, generation_path
 from winnow.content_node.shard.manifest import SHARD_FILE, read_shard_manifest, write_manifest
 from winnow.content_node.snapshots import contents as of_shard
 from winnow.content_node.snapshots.contents import LogCopy, copy_log
