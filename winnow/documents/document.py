@@ -1,6 +1,7 @@
 """A converted document: plain text, and the blocks that structure it. Pure."""
 
-from dataclasses import dataclass
+import re
+from dataclasses import KW_ONLY, dataclass
 from enum import Enum
 
 
@@ -39,6 +40,17 @@ class Document:
     """The text of all blocks, in reading order."""
     blocks: tuple[Block, ...]
     """Blocks in the order of the text. Blocks do not overlap, and none is empty."""
+    _: KW_ONLY
+    format: str = ""
+    """Name of the file's format, such as `PDF`."""
+    notes: tuple[str, ...] = ()
+    """What the conversion left out, such as `3 of 10 pages have no text`."""
+
+
+_UNPRINTABLE = re.compile(
+    # controls, soft hyphens, zero-width spaces, byte order marks, surrogates, noncharacters
+    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u200b\u2060\ufeff\ud800-\udfff\ufffe\uffff]"
+)
 
 
 class DocumentBuilder:
@@ -52,8 +64,10 @@ class DocumentBuilder:
     def add(self, kind: BlockKind, text: str, *, level: int = 0, page: int | None = None) -> None:
         """Adds a block. Ignores text without printable characters.
 
-        Removes space at both ends. Runs of space become one space, except in code.
+        Removes space at both ends and unprintable characters. Runs of space become one space,
+        except in code.
         """
+        text = _UNPRINTABLE.sub("", text)
         text = text.strip() if kind is BlockKind.CODE else " ".join(text.split())
         if not text:
             return
@@ -64,9 +78,10 @@ class DocumentBuilder:
         block = Block(kind=kind, start=start, end=self._length, level=level, page=page)
         self._blocks.append(block)
 
-    def build(self, title: str) -> Document:
+    def build(self, title: str, *, notes: tuple[str, ...] = ()) -> Document:
         """Returns the document."""
-        return Document(" ".join(title.split()), "".join(self._parts), tuple(self._blocks))
+        title = " ".join(_UNPRINTABLE.sub("", title).split())
+        return Document(title, "".join(self._parts), tuple(self._blocks), notes=notes)
 
     def _append(self, text: str) -> None:
         self._parts.append(text)

@@ -1,0 +1,124 @@
+"""Tests of the conversion in worker processes."""
+
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from winnow.documents.conversion.converter import DocumentConverter
+from winnow.documents.conversion.protocol import ConversionLimits
+from winnow.documents.conversion.worker import ConversionWorker
+from winnow.documents.document import Document
+from winnow.documents.failures import ConversionFailure, FailureReason
+
+HANG = "input(); import time; time.sleep(999)"
+
+
+def worker(code: str, seconds: float = 60) -> ConversionWorker:
+    """Returns a worker whose process runs `code`."""
+    return ConversionWorker(ConversionLimits(seconds=seconds), [sys.executable, "-c", code])
+
+
+def test_files_are_converted_in_order_and_failures_are_values(tmp_path: Path) -> None:
+    pages = [tmp_path / f"{number}.html" for number in range(20)]
+    for number, page in enumerate(pages):
+        page.write_text(f"<h1>Page {number}</h1>", encoding="utf-8")
+    pages[3].write_bytes(b"\x00\x01" * 500)
+    pages[5].unlink()
+    os.mkfifo(pages[5])
+    pages[7].unlink()
+    with DocumentConverter(workers=2) as converter:
+        results = list(converter.convert(pages))
+    assert [path for path, _ in results] == pages
+    failures = {int(path.stem): each for path, each in results if not isinstance(each, Document)}
+    assert {number: failure.reason for number, failure in failures.items()} == {
+        3: FailureReason.UNKNOWN_FORMAT,
+        5: FailureReason.UNREADABLE,
+        7: FailureReason.UNREADABLE,
+    }
+    documents = {int(path.stem): each for path, each in results if isinstance(each, Document)}
+    assert all(each.text == f"Page {number}" for number, each in documents.items())
+    assert {each.format for each in documents.values()} == {"HTML"}
+
+
+def test_files_are_taken_only_a_little_ahead(tmp_path: Path) -> None:
+    taken = []
+
+    def paths() -> Iterator[Path]:
+        for number in range(1_000):
+            taken.append(number)
+            yield tmp_path / f"{number}.txt"
+
+    with DocumentConverter(workers=1) as converter:
+        next(converter.convert(paths()))
+    assert len(taken) < 10
+
+
+def test_limits_of_size_are_failures(tmp_path: Path) -> None:
+    long, large = tmp_path / "long.txt", tmp_path / "large.txt"
+    long.write_text("word " * 1_000, encoding="utf-8")
+    large.touch()
+    os.truncate(large, 2 << 30)
+    limits = ConversionLimits(file_bytes=10_000, characters=1_000)
+    with DocumentConverter(workers=1, limits=limits) as converter:
+        results = dict(converter.convert([long, large]))
+    assert results[long] == ConversionFailure(
+        FailureReason.TOO_LARGE, "the text has 4,999 characters, at most 1,000 are allowed"
+    )
+    assert results[large] == ConversionFailure(
+        FailureReason.TOO_LARGE, "the file has 2,147,483,648 bytes, at most 10,000 are read"
+    )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the address space")
+def test_a_file_that_needs_too_much_memory_fails_alone(tmp_path: Path) -> None:
+    greedy, small = tmp_path / "greedy.html", tmp_path / "small.html"
+    greedy.write_text("<p>word" * 20_000_000, encoding="utf-8")
+    small.write_text("<p>word", encoding="utf-8")
+    limits = ConversionLimits(memory_bytes=400_000_000)
+    with DocumentConverter(workers=1, limits=limits) as converter:
+        results = dict(converter.convert([greedy, small]))
+    assert results[greedy] == ConversionFailure(
+        FailureReason.TOO_MUCH_MEMORY, "the conversion needs more than 400 MB"
+    )
+    assert isinstance(results[small], Document)
+
+
+def test_a_conversion_that_takes_too_long_is_stopped(tmp_path: Path) -> None:
+    slow = worker(HANG, seconds=0.1)
+    for _ in range(2):
+        failure = slow.convert(tmp_path)
+        assert isinstance(failure, ConversionFailure)
+        assert failure.reason is FailureReason.TOO_SLOW
+        assert failure.detail == "the conversion took more than 0.1 seconds"
+
+
+@pytest.mark.parametrize(
+    ("code", "detail"),
+    [
+        ("input(); import os; os.kill(os.getpid(), 11)", "the process was ended by SIGSEGV"),
+        ("input(); raise SystemExit(3)", "the process ended with exit code 3"),
+        ("print('x' * 99, flush=True); input(); input()", "the conversion gave an invalid reply"),
+    ],
+)
+def test_a_process_that_ends_or_babbles_is_a_failure(
+    tmp_path: Path, code: str, detail: str
+) -> None:
+    failure = worker(code).convert(tmp_path)
+    assert isinstance(failure, ConversionFailure)
+    assert failure.reason is FailureReason.CRASHED
+    assert failure.detail.startswith(detail)
+
+
+def test_a_worker_can_be_killed_while_it_converts(tmp_path: Path) -> None:
+    hanging = worker(HANG)
+    results = []
+    thread = threading.Thread(target=lambda: results.append(hanging.convert(tmp_path)))
+    thread.start()
+    hanging.kill()
+    thread.join()
+    assert results == [ConversionFailure(FailureReason.CRASHED, "the conversion was stopped")]
+    hanging.close()

@@ -1,0 +1,91 @@
+"""A worker process, which converts one file after the other: `python -m … LIMITS`."""
+
+import os
+import resource
+import signal
+import stat
+import sys
+from pathlib import Path
+from typing import IO
+
+from winnow.documents.conversion.protocol import (
+    LENGTH,
+    ConversionLimits,
+    Converted,
+    reply_bytes,
+    requested_path,
+)
+from winnow.documents.failures import ConversionError, ConversionFailure, FailureReason
+from winnow.documents.formats.registry import convert
+from winnow.parent import die_with_parent
+
+
+def main() -> None:
+    """Answers requests from standard input until it ends."""
+    die_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the converter ends its workers
+    limits = ConversionLimits.from_json(sys.argv[1])
+    _limit(resource.RLIMIT_AS, limits.memory_bytes)
+    _limit(resource.RLIMIT_CORE, 0)
+    with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as replies:
+        # libraries may print, which must not damage replies
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        for line in sys.stdin.buffer:
+            if not _reply(replies, _converted(requested_path(line), limits)):
+                return
+
+
+def _reply(replies: IO[bytes], converted: Converted) -> bool:
+    """Writes a reply; returns whether the process can go on."""
+    content = reply_bytes(converted)
+    replies.write(LENGTH.pack(len(content)))
+    replies.write(content)
+    replies.flush()
+    exhausted = FailureReason.TOO_MUCH_MEMORY
+    return not (isinstance(converted, ConversionFailure) and converted.reason is exhausted)
+
+
+def _converted(path: Path, limits: ConversionLimits) -> Converted:
+    try:
+        document = convert(path.name, _content(path, limits.file_bytes))
+    except ConversionError as error:
+        return error.failure()
+    except MemoryError:
+        detail = f"the conversion needs more than {limits.memory_bytes // 1_000_000:,} MB"
+        return ConversionFailure(FailureReason.TOO_MUCH_MEMORY, detail)
+    except Exception as error:  # noqa: BLE001 - libraries raise any error for damaged files
+        message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        return ConversionFailure(FailureReason.DAMAGED, f"the parser failed: {message[:500]}")
+    if len(document.text) > limits.characters:
+        detail = f"the text has {len(document.text):,} characters, at most {limits.characters:,}"
+        return ConversionFailure(FailureReason.TOO_LARGE, f"{detail} are allowed")
+    return document
+
+
+def _content(path: Path, limit: int) -> bytes:
+    """Returns the bytes of a file; raises ConversionError if it is too large or unreadable."""
+    try:
+        # other than a regular file, a pipe would block
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # noqa: PTH123
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise ConversionError(FailureReason.UNREADABLE, "it is not a regular file")
+            content = file.read(limit + 1)
+    except OSError as error:
+        raise ConversionError(FailureReason.UNREADABLE, error.strerror or str(error)) from error
+    if len(content) > limit:
+        size = max(status.st_size, len(content))
+        detail = f"the file has {size:,} bytes, at most {limit:,} are read"
+        raise ConversionError(FailureReason.TOO_LARGE, detail)
+    return content
+
+
+def _limit(kind: int, value: int) -> None:
+    """Sets a limit of the process, if the system's own limit is not lower."""
+    hard = resource.getrlimit(kind)[1]
+    value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+    resource.setrlimit(kind, (value, hard))
+
+
+if __name__ == "__main__":
+    main()

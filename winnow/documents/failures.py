@@ -1,0 +1,45 @@
+"""Why a file has no document. Pure."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class FailureReason(Enum):
+    """The kind of a failure, in the words of a report."""
+
+    NO_TEXT = "no text"
+    """The file has no text, such as a scan without recognised text."""
+    PASSWORD = "needs a password"  # noqa: S105 - not a password
+    DAMAGED = "damaged"
+    UNKNOWN_FORMAT = "unknown format"
+    """The content has no format that can be converted."""
+    TOO_LARGE = "too large"
+    """The file, its unpacked content or its text exceeds a limit."""
+    TOO_SLOW = "too slow"
+    TOO_MUCH_MEMORY = "too much memory"
+    CRASHED = "crashed"
+    """The process that converted the file ended."""
+    UNREADABLE = "cannot be read"
+    """The operating system refuses to read the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConversionFailure:
+    """A file that was not converted, and why."""
+
+    reason: FailureReason
+    detail: str
+    """What exactly is wrong, such as `page 3 is not a page`; not empty."""
+
+
+class ConversionError(Exception):
+    """Raised by a format for a file that it cannot convert."""
+
+    def __init__(self, reason: FailureReason, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+        self.detail = detail
+
+    def failure(self) -> ConversionFailure:
+        """Returns the failure as a value."""
+        return ConversionFailure(self.reason, self.detail)

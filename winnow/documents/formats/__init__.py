@@ -1,0 +1,1 @@
+"""Formats of files, each converted to a document by one module."""

@@ -1,0 +1,79 @@
+"""Rows of HTML tables, with the column's header before each cell."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from winnow.documents.document import BlockKind
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborNode
+
+_MAX_SPAN = 100
+"""Limit of columns or rows that a cell can span; greater values would cost memory."""
+
+
+def is_data_table(table: "LexborNode") -> bool:
+    """Returns whether a table has rows of several cells; other tables only arrange a page."""
+    if table.css_first("table table, pre, h1, h2, h3, ul, ol, dl") is not None:
+        return False
+    return any(len(row.css("td, th")) > 1 for row in table.css("tr"))
+
+
+def table_rows(
+    table: "LexborNode", text: "Callable[[LexborNode], str]"
+) -> Iterator[tuple[BlockKind, str]]:
+    """Yields the caption as a paragraph, then each row; `text` returns the text of a cell."""
+    caption = table.css_first("caption")
+    if caption is not None:
+        yield BlockKind.PARAGRAPH, text(caption)
+    header: Sequence[str] = ()
+    above: dict[int, tuple[int, str]] = {}  # by column: the rows that a cell still spans, its text
+    for row in table.css("tr"):
+        cells = _cells(row, above, text)
+        in_head = row.parent is not None and row.parent.tag == "thead"
+        if in_head or (not header and row.css_first("td") is None):
+            header = [" ".join(pair).strip() for pair in zip(header, cells, strict=False)] or cells
+        else:
+            yield BlockKind.TABLE_ROW, row_text(header, cells)
+
+
+def row_text(header: Sequence[str], cells: Sequence[str]) -> str:
+    """Joins cells, each after its column's header; leaves out empty and repeated ones."""
+    parts: list[str] = []
+    for column, cell in enumerate(cells):
+        name = header[column].rstrip(":") if column < len(header) else ""
+        part = f"{name}: {cell}" if name else cell
+        if cell and (not parts or parts[-1] != part):
+            parts.append(part)
+    return "; ".join(parts)
+
+
+def _cells(
+    row: "LexborNode", above: dict[int, tuple[int, str]], text: "Callable[[LexborNode], str]"
+) -> list[str]:
+    """Returns the text of each column of a row, repeated where a cell spans several."""
+    cells: list[str] = []
+    for cell in row.css("td, th"):
+        _fill_from_above(cells, above)
+        content = text(cell)
+        for _ in range(_span(cell, "colspan")):
+            rows = _span(cell, "rowspan")
+            if rows > 1:
+                above[len(cells)] = (rows - 1, content)
+            cells.append(content)
+    _fill_from_above(cells, above)
+    return cells
+
+
+def _fill_from_above(cells: list[str], above: dict[int, tuple[int, str]]) -> None:
+    while len(cells) in above:
+        rows, content = above.pop(len(cells))
+        if rows > 1:
+            above[len(cells)] = (rows - 1, content)
+        cells.append(content)
+
+
+def _span(cell: "LexborNode", name: str) -> int:
+    value = cell.attributes.get(name) or "1"
+    return max(1, min(int(value), _MAX_SPAN)) if re.fullmatch(r"\d{1,4}", value) else 1
