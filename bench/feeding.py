@@ -21,17 +21,16 @@ import shutil
 import sys
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from itertools import count, islice
 from pathlib import Path
 from statistics import median
 
 from bench import quantiles
-from bench.figures import Figure, at_least, print_figures, quantile_figures
+from bench.figures import Figure, at_least, print_figures
 from bench.inputs import add_index_and_questions, read_question_texts
+from bench.outcomes import QuestionOutcomes
 from winnow.bundle import load_bundle
 from winnow.cli.local.cluster import LocalCluster, LocalPlan
 from winnow.client import AsyncClient, PassageFields
@@ -156,29 +155,22 @@ async def feed_at_rate(
     return fed
 
 
-@dataclass(slots=True)
-class QuestionSeries:
-    """Latencies and outcomes of consecutive questions."""
-
-    latencies: list[float] = field(default_factory=list)
-    """Latency of each question in seconds. A late question counts with its timeout."""
-    outcomes: Counter[str] = field(default_factory=Counter)
-    """Number of questions by outcome: `complete`, `incomplete`, `refused` or `late`."""
-
-    async def ask(self, client: AnswerClient, questions: Sequence[str], timeout: float) -> None:
-        """Asks questions one after the other, and records latency and outcome of each."""
-        for question in questions:
-            request = answer_pb2.AnswerRequest(question=question, max_loss=0, fresh=True)
-            started = time.perf_counter()
-            try:
-                reply = await client.ask(request, timeout=timeout)
-                outcome = "complete" if reply.coverage.complete else "incomplete"
-            except OverloadedError:
-                outcome = "refused"
-            except DeadlineExceededError:
-                outcome = "late"
-            self.outcomes[outcome] += 1
-            self.latencies.append(time.perf_counter() - started)
+async def ask_questions(
+    client: AnswerClient, questions: Sequence[str], timeout: float, series: QuestionOutcomes
+) -> None:
+    """Asks questions one after the other. A late question counts with its timeout."""
+    for question in questions:
+        request = answer_pb2.AnswerRequest(question=question, max_loss=0, fresh=True)
+        started = time.perf_counter()
+        try:
+            reply = await client.ask(request, timeout=timeout)
+            outcome = "complete" if reply.coverage.complete else "incomplete"
+        except OverloadedError:
+            outcome = "refused"
+        except DeadlineExceededError:
+            outcome = "late"
+        series.outcomes[outcome] += 1
+        series.latencies.append(time.perf_counter() - started)
 
 
 async def measure_feeding(cluster: LocalCluster, options: argparse.Namespace) -> list[Figure]:
@@ -186,10 +178,10 @@ async def measure_feeding(cluster: LocalCluster, options: argparse.Namespace) ->
     source, bare_encoder = PassageSource(options.passages), BareEncoder(options.threads)
     questions = read_question_texts(options.questions)
     encoder_rates, feed_rates, background_rates = list[float](), list[float](), list[float]()
-    series = {WITHOUT_FEEDING: QuestionSeries(), WITH_FEEDING: QuestionSeries()}
+    without_feeding, with_feeding = QuestionOutcomes(), QuestionOutcomes()
     async with AsyncClient(cluster.feed) as feeding, AnswerClient(cluster.address) as client:
         await feed_at_full_rate(feeding, source.next_passages(FULL_RATE_BATCH))
-        await QuestionSeries().ask(client, questions[:20], options.timeout)
+        await ask_questions(client, questions[:20], options.timeout, QuestionOutcomes())
         for number in range(options.rounds):
             passages = source.next_passages(options.block)
             encoder_rates.append(await asyncio.to_thread(bare_encoder.measure_rate, passages))
@@ -197,12 +189,12 @@ async def measure_feeding(cluster: LocalCluster, options: argparse.Namespace) ->
             start = number * options.questions_each
             numbers = range(start, start + options.questions_each)
             batch = [questions[number % len(questions)] for number in numbers]
-            await series[WITHOUT_FEEDING].ask(client, batch, options.timeout)
+            await ask_questions(client, batch, options.timeout, without_feeding)
             stop = asyncio.Event()
             rate = median(feed_rates) / 2
             background = asyncio.create_task(feed_at_rate(feeding, source, rate, stop))
             started = time.perf_counter()
-            await series[WITH_FEEDING].ask(client, batch, options.timeout)
+            await ask_questions(client, batch, options.timeout, with_feeding)
             stop.set()
             fed = await background
             # counts the time until the last passages are stored, after the last question
@@ -215,8 +207,11 @@ async def measure_feeding(cluster: LocalCluster, options: argparse.Namespace) ->
             )
     return [
         *rate_figures(encoder_rates, feed_rates, background_rates),
-        *latency_figures({name: own.latencies for name, own in series.items()}),
-        *(figure for name, own in series.items() for figure in outcome_figures(name, own.outcomes)),
+        *without_feeding.latency_figures(WITHOUT_FEEDING),
+        *with_feeding.latency_figures(WITH_FEEDING),
+        p99_ratio_figure(without_feeding.latencies, with_feeding.latencies),
+        *without_feeding.outcome_figures(WITHOUT_FEEDING),
+        *with_feeding.outcome_figures(WITH_FEEDING),
     ]
 
 
@@ -235,33 +230,20 @@ def rate_figures(
     ]
 
 
-def latency_figures(latencies: Mapping[str, list[float]]) -> list[Figure]:
-    """Returns latency quantiles of questions without and with feeding, and the ratio of the p99."""
-    p99 = {name: quantiles.quantile(own, 0.99) for name, own in latencies.items()}
-    p99_ratio = quantiles.ratio(p99[WITH_FEEDING], p99[WITHOUT_FEEDING])
-    return [
-        *quantile_figures("questions", WITHOUT_FEEDING, latencies[WITHOUT_FEEDING], 0.5, 0.99),
-        *quantile_figures("questions", WITH_FEEDING, latencies[WITH_FEEDING], 0.5, 0.99),
-        Figure(
-            "questions",
-            "p99 beside feeding / without (95 %)",
-            p99_ratio.value,
-            "times",
-            spread=(p99_ratio.low, p99_ratio.high),
-            target=f"at most {MAX_P99_RATIO:g}",
-            holds=quantiles.is_at_most(p99_ratio, MAX_P99_RATIO),
-        ),
-    ]
-
-
-def outcome_figures(name: str, counts: Counter[str]) -> list[Figure]:
-    """Returns the counts of outcomes. The target of every outcome except `complete` is 0."""
-    return [
-        Figure("questions", f"{name}: {outcome}", count)
-        if outcome == "complete"
-        else Figure("questions", f"{name}: {outcome}", count, target="0", holds=not count)
-        for outcome, count in sorted(counts.items())
-    ]
+def p99_ratio_figure(without_feeding: Sequence[float], with_feeding: Sequence[float]) -> Figure:
+    """Returns the p99 with feeding divided by the p99 without, with its 95 % interval."""
+    p99_ratio = quantiles.ratio(
+        quantiles.quantile(with_feeding, 0.99), quantiles.quantile(without_feeding, 0.99)
+    )
+    return Figure(
+        "questions",
+        "p99 beside feeding / without (95 %)",
+        p99_ratio.value,
+        "times",
+        spread=(p99_ratio.low, p99_ratio.high),
+        target=f"at most {MAX_P99_RATIO:g}",
+        holds=quantiles.is_at_most(p99_ratio, MAX_P99_RATIO),
+    )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

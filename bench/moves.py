@@ -23,13 +23,13 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import grpc
 
 from bench.figures import Figure, at_most, print_figures, quantile_figures, ratio_figure
 from bench.inputs import add_index_and_questions, read_question_texts
+from bench.outcomes import QuestionOutcomes
 from winnow.assignment import AssignmentFile
 from winnow.cli.local.ports import free_ports
 from winnow.cli.local.processes import Processes
@@ -54,14 +54,6 @@ _FRONT_SECONDS = 2.0
 """Seconds after which the front node has polled a restarted node."""
 _ID_COUNT = 500
 """Number of ids that are written repeatedly, with growing versions."""
-
-
-@dataclass(slots=True)
-class QuestionOutcomes:
-    """Latencies and outcomes of a series of questions."""
-
-    latencies: list[float] = field(default_factory=list)
-    outcomes: Counter[str] = field(default_factory=Counter)
 
 
 class MovingCluster:
@@ -301,12 +293,7 @@ def move_figures(
     for name, own in durations.items():
         rows += quantile_figures(name, "duration", own, 0.5)
     for name, series in (("at rest", at_rest), ("moving", moving)):
-        rows += quantile_figures("questions", name, series.latencies, 0.5, 0.99)
-        for outcome, count in sorted(series.outcomes.items()):
-            is_expected = outcome == "complete" or outcome.endswith("down")
-            label, target = f"{name}: {outcome}", "" if is_expected else "0"
-            holds = None if is_expected else not count
-            rows.append(Figure("questions", label, count, target=target, holds=holds))
+        rows += [*series.latency_figures(name), *series.outcome_figures(name)]
     ratio = ratio_figure(
         "questions", "p99 while moving / at rest", moving.latencies, at_rest.latencies, 0.99
     )

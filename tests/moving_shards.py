@@ -25,6 +25,7 @@ from winnow.content_node.transfer.remote import PeerNodes
 from winnow.content_node.transfer.servicer import TRANSFER_SERVICE, ShardTransferServicer
 from winnow.content_node.transfer.source import TransferSource
 from winnow.deadline import Deadline
+from winnow.domain.shard import ShardInfo
 from winnow.domain.write import Outcome, Write
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
@@ -33,6 +34,19 @@ from winnow.v1 import shard_transfer_pb2_grpc
 
 INDEX = "index"
 LIMITS = WriteLimits(shard=0, shards=1, dimension=DIMENSION, vocabulary=1_000, max_unmerged=10_000)
+
+
+def shard_info(shard: int) -> ShardInfo:
+    """What a node reports of a shard of an index that was built with one shard."""
+    return ShardInfo(
+        shard=shard,
+        shards=1,
+        index_id=INDEX,
+        passages=0,
+        dimension=DIMENSION,
+        bundle_name="",
+        bundle_fingerprint="",
+    )
 
 
 def opened(directory: Path) -> LiveShard:

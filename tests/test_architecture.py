@@ -159,7 +159,7 @@ def test_services_never_import_the_training_libraries() -> None:
         for file in files(package):
             roots = {name.partition(".")[0] for name in imports(file)}
             assert not roots & {"torch", "transformers", "tantivy"}, file
-            # `winnow bench ladder` makes models to measure them
+            # `winnow bench classification` makes models to measure them
             assert "onnx" not in roots or "winnow/cli/ladder" in str(file), file
 
 

@@ -85,7 +85,7 @@ RULES = (
     Rule("nats-server *", How.ELSEWHERE, "tests/nats_server.py"),
     Rule("pytest *", How.ELSEWHERE, _DEMO),
     # tools
-    Rule("winnow bench units *", How.ELSEWHERE, "tests/winnow/cli/units"),
+    Rule("winnow bench unit-costs *", How.ELSEWHERE, "tests/winnow/cli/units"),
     Rule("winnow shards*", How.ELSEWHERE, "tests/winnow/cli/shards"),
     Rule("winnow top*", How.ELSEWHERE, "tests/winnow/cli/top"),
     Rule("winnow bundle *", How.ELSEWHERE, "tests/winnow/test_bundle_places.py"),
@@ -107,7 +107,6 @@ RULES = (
     Rule("winnow bench *", How.PARSED, _MEASURES),
     Rule("winnow pareto *", How.PARSED, _MEASURES),
     Rule("python -m bench *", How.PARSED, _MEASURES),
-    Rule("txtai-venv/bin/python -m bench *", How.PARSED, "needs an environment with txtai"),
     # dashboards
     Rule("promtool *", How.ELSEWHERE, "tests/deploy"),
     # other people's
@@ -120,8 +119,6 @@ RULES = (
     Rule("kubectl *", How.SHELL, "needs a cluster"),
     Rule("pip install *", How.SHELL, "downloads"),
     Rule("python3.11 -m pip download *", How.SHELL, "downloads"),
-    Rule("python3 -m venv *", How.SHELL, "is for an environment with txtai"),
-    Rule("txtai-venv/bin/python -m pip *", How.SHELL, "downloads"),
     Rule("for *", How.SHELL, "downloads"),
     Rule("hf download *", How.SHELL, "downloads"),
     Rule("done", How.SHELL, "downloads"),

@@ -78,6 +78,13 @@ def random_metadata(rng: Random) -> tuple[tuple[str, str | bytes], ...]:
     return tuple(pair for pair in headers if rng.random() < 0.5)
 
 
+def with_flipped_bit(data: bytes, rng: Random) -> bytes:
+    """Returns `data`, which is not empty, with one random bit flipped."""
+    flipped = bytearray(data)
+    flipped[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+    return bytes(flipped)
+
+
 def _question_message(rng: Random) -> answer_pb2.AnswerRequest:
     options: dict[str, Any] = {
         "passages_to_read": rng.choice(_UINTS),
@@ -137,12 +144,7 @@ def _corrupted(data: bytes, rng: Random) -> bytes:
     if choice == 0:
         return data[: rng.randrange(len(data) + 1)]
     if choice == 1 and data:
-        position = rng.randrange(len(data))
-        return (
-            data[:position]
-            + bytes((data[position] ^ 1 << rng.randrange(8),))
-            + data[position + 1 :]
-        )
+        return with_flipped_bit(data, rng)
     if choice == 2:  # field 1000, length-delimited
         return data + b"\xc2\x3e\x09" + MARK.encode()
     if choice == 3:

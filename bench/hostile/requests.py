@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
-from bench.hostile.payloads import MARK
+from bench.hostile.payloads import MARK, with_flipped_bit
 
 _PATHS = (
     *("/v1/answer", "/v1/answers") * 4,
@@ -45,12 +45,7 @@ def random_request(rng: Random) -> bytes:
     if choice == 0:
         return data[: rng.randrange(len(data) + 1)]
     if choice == 1:
-        position = rng.randrange(len(data))
-        return (
-            data[:position]
-            + bytes((data[position] ^ 1 << rng.randrange(8),))
-            + data[position + 1 :]
-        )
+        return with_flipped_bit(data, rng)
     return data + _well_framed(rng) if choice == 2 else data
 
 

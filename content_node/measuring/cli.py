@@ -40,7 +40,7 @@ def measure(
     """Measure the costs of a content node on this machine: reading, retrieval, memory and disk.
 
     The shards have demo passages and random vectors, and are removed afterwards. Prints JSON,
-    which is a part of the file that `winnow bench units` writes.
+    which is a part of the file that `winnow bench unit-costs` writes.
     """
     sizes = sorted(set(passages or PASSAGES))
     bundle, threads = load_bundle(default_bundle()), threads or cores()

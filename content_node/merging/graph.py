@@ -40,7 +40,7 @@ def extend_graph(
     return index
 
 
-def build_graph(
+def build_graph_from_chunks(
     dimension: int, rows: int, all_rows: Chunks, m: int, ef_construction: int
 ) -> hnswlib.Index:
     """Builds a graph of rows that all hold a passage; `m` is hnswlib's links per row."""
@@ -62,7 +62,7 @@ def build_graph_from_store(store: PassageStore, manifest: ShardManifest) -> hnsw
     sources = vectors if len(live_rows) else np.zeros((1, manifest.dimension), np.float32)
     copies = sources[np.arange(len(holes)) * _HOLE_STRIDE % len(sources)]
     chunks = iter([(live_rows, vectors), (holes, copies)])
-    index = build_graph(
+    index = build_graph_from_chunks(
         manifest.dimension, manifest.rows, chunks, manifest.m, manifest.ef_construction
     )
     for row in holes.tolist():

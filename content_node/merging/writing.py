@@ -9,7 +9,7 @@ import hnswlib
 import numpy as np
 
 from winnow.content_node.live.reading import log_path, read_writes
-from winnow.content_node.merging.graph import build_graph, extend_graph
+from winnow.content_node.merging.graph import build_graph_from_chunks, extend_graph
 from winnow.content_node.merging.passages import LogRange, MergedPassages, RowCounts
 from winnow.content_node.merging.policy import needs_renumbering
 from winnow.content_node.shard.manifest import (
@@ -123,7 +123,7 @@ def _graph(
     """Extends the graph of the base, or builds a new graph if the rows were renumbered."""
     manifest = base.manifest
     if renumbered:
-        return build_graph(
+        return build_graph_from_chunks(
             manifest.dimension,
             counts.rows,
             passages.vectors(),

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from models.assemble import ScoreWeights
 from models.data import DataError, Passage, contains_answer
-from models.measuring.fitting import minimise
+from models.measuring.fitting import fit_signed_weights, ranking_loss
 from models.measuring.reading import OfflineReader
 from models.measuring.retrieving import NearestPassages
 from models.mining.mine import TrainingQuestion
@@ -162,14 +162,8 @@ def exact_match_by_passages(
 
 def _fit_weights(features: Tensor, is_right: Tensor) -> Tensor:
     """Returns the weights that maximise the probability of right passages."""
-    signs = torch.tensor(SIGNS, dtype=features.dtype)
-    roots = torch.full_like(signs, 0.5).requires_grad_()
 
-    def loss() -> Tensor:
-        weights = signs * roots**2
-        scores = features @ weights
-        right = scores.masked_fill(~is_right, float("-inf")).logsumexp(1)
-        return (scores.logsumexp(1) - right).mean() + _RIDGE * (weights**2).sum()
+    def loss(weights: Tensor) -> Tensor:
+        return ranking_loss(features @ weights, is_right) + _RIDGE * (weights**2).sum()
 
-    minimise([roots], loss)
-    return signs * roots.detach() ** 2
+    return fit_signed_weights(0.25 * torch.tensor(SIGNS, dtype=features.dtype), loss)

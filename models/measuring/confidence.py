@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from models.assemble import ScoreWeights
 from models.measuring.calibrate import SIGNS, Candidates
-from models.measuring.fitting import minimise
+from models.measuring.fitting import fit_logistic
 from winnow.domain.confidence import Confidence
 
 SHARE = 0.1
@@ -48,8 +48,10 @@ def fit_confidence(
     inputs = np.concatenate([inputs for inputs, _ in best])
     targets = np.concatenate([targets for _, targets in best])
     spread = np.maximum(inputs.std(0), _MIN_SPREAD)
-    slopes, bias = _regress(inputs / spread, targets)
-    relevance, span, distance = (slopes / spread).tolist()
+    slopes, bias = fit_logistic(
+        torch.tensor(inputs / spread), torch.tensor(targets, dtype=torch.float64), SIGNS, _RIDGE
+    )
+    relevance, span, distance = (slopes.numpy() / spread).tolist()
     return Confidence(relevance, span, distance, bias)
 
 
@@ -67,24 +69,3 @@ def _best_answers(
     best = np.where(mask, scores, -np.inf)[has_passages].argmax(1)
     rows = np.arange(len(best))
     return features[has_passages][rows, best], is_right[has_passages][rows, best]
-
-
-def _regress(
-    features: NDArray[np.float64], labels: NDArray[np.bool_]
-) -> tuple[NDArray[np.float64], float]:
-    """Returns slopes and bias of a logistic regression. The slopes have the signs `SIGNS`."""
-    inputs, targets = torch.tensor(features), torch.tensor(labels, dtype=torch.float64)
-    signs = torch.tensor(SIGNS, dtype=torch.float64)
-    roots = torch.full((len(SIGNS),), 0.5, dtype=torch.float64, requires_grad=True)
-    bias = torch.zeros(1, dtype=torch.float64, requires_grad=True)
-
-    def loss() -> torch.Tensor:
-        slopes = signs * roots**2
-        cross_entropy = torch.nn.functional.binary_cross_entropy_with_logits(
-            inputs @ slopes + bias, targets
-        )
-        return cross_entropy + _RIDGE * (slopes**2).sum()
-
-    minimise([roots, bias], loss)
-    slopes: NDArray[np.float64] = (signs * roots.detach() ** 2).numpy()
-    return slopes, float(bias.detach())

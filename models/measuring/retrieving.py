@@ -11,9 +11,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
+from torch import Tensor
 
 from models.data import DataError, Passage
-from models.measuring.fitting import minimise
+from models.measuring.fitting import fit_signed_weights, ranking_loss
 from models.mining.embedding import Embedder
 from models.mining.mine import TrainingQuestion, nearest_rows
 from winnow.content_node.indexing.counting import count_words
@@ -89,17 +90,13 @@ def fit_word_weight(nearest_passages: NearestPassages, is_right: NDArray[np.bool
         for each in (nearest_passages.distances, nearest_passages.matches)
     )
     target = torch.tensor(is_right[is_answered])
-    roots = torch.tensor([3.0, 0.5], dtype=torch.float64, requires_grad=True)
 
-    def loss() -> torch.Tensor:
-        distance, words = (roots**2).unbind()  # squares, so that no weight is negative
+    def loss(weights: Tensor) -> Tensor:
+        distance, words = weights.unbind()
         scores = words * matches - distance * distances
-        right = scores.masked_fill(~target, float("-inf")).logsumexp(1)
-        value: torch.Tensor = (scores.logsumexp(1) - right).mean() + _RIDGE * (roots**2).sum()
-        return value
+        return ranking_loss(scores, target) + _RIDGE * weights.sum()
 
-    minimise([roots], loss)
-    distance, words = (roots.detach() ** 2).tolist()
+    distance, words = fit_signed_weights(torch.tensor([9.0, 0.25]).double(), loss).tolist()
     return min(float(words) / max(float(distance), _MIN_DISTANCE_WEIGHT), MAX_WORD_WEIGHT)
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from models.assemble import ScoreWeights
 from models.measuring.calibrate import Candidates
-from models.measuring.fitting import minimise
+from models.measuring.fitting import fit_logistic
 from winnow.domain.stopping import StoppingRule, wave_ends
 
 FIRST_STOP = 1
@@ -99,18 +99,8 @@ def _fit_weights(readings: _Readings, stops: Sequence[int]) -> tuple[float, floa
     spread = torch.tensor(np.maximum(features.std(0), _MIN_DIVISOR))
     inputs = torch.tensor(features - features.mean(0)) / spread
     targets = torch.tensor(wins.astype(np.float64))
-    roots = torch.full((3,), 0.5, dtype=torch.float64, requires_grad=True)
-    bias = torch.zeros(1, dtype=torch.float64, requires_grad=True)
-
-    def loss() -> torch.Tensor:
-        weights = roots**2  # squares, so that no weight is negative
-        cross_entropy = torch.nn.functional.binary_cross_entropy_with_logits(
-            bias - inputs @ weights, targets
-        )
-        return cross_entropy + _RIDGE * (weights**2).sum()
-
-    minimise([roots, bias], loss)
-    score, nearness, gap = (roots.detach() ** 2 / spread).tolist()
+    slopes, _ = fit_logistic(inputs, targets, (-1.0, -1.0, -1.0), _RIDGE)
+    score, nearness, gap = (-slopes / spread).tolist()
     return nearness / max(score, _MIN_DIVISOR), gap / max(score, _MIN_DIVISOR)
 
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from transformers import BertModel
 
-from models.measuring.fitting import minimise
+from models.measuring.fitting import fit_signed_weights, ranking_loss
 from models.network.late_interaction import LateInteraction, max_similarities, round_tokens
 from models.packed.encoding import body_states, length_batches
 from models.packed.search import Candidates
@@ -115,18 +115,14 @@ def fit_weights(ranked: RankedSet, features: Tensor) -> Tensor:
     """
     is_gold = ranked.candidates.rows == ranked.gold[:, None]
     has_gold = is_gold.any(1)
-    values, target = features[has_gold].double(), is_gold[has_gold].int().argmax(1)
-    missing = ranked.candidates.rows[has_gold] < 0
-    roots = torch.ones(features.shape[2], dtype=torch.float64, device=values.device)
-    roots.requires_grad_(True)
+    values, missing = features[has_gold].double(), ranked.candidates.rows[has_gold] < 0
 
-    def loss() -> Tensor:
-        scores = (values @ roots.square()).masked_fill(missing, _MASKED)
-        right = scores.gather(1, target[:, None]).squeeze(1)
-        return (scores.logsumexp(1) - right).mean() + _RIDGE * roots.square().sum()
+    def loss(weights: Tensor) -> Tensor:
+        scores = (values @ weights).masked_fill(missing, _MASKED)
+        return ranking_loss(scores, is_gold[has_gold]) + _RIDGE * weights.sum()
 
-    minimise([roots], loss)
-    return roots.detach().square().float()
+    start = torch.ones(features.shape[2], dtype=torch.float64, device=values.device)
+    return fit_signed_weights(start, loss).float()
 
 
 def gold_recall(ranked: RankedSet, scores: Tensor, counts: Sequence[int] = COUNTS) -> list[float]:

@@ -12,6 +12,7 @@ import grpc
 import numpy as np
 import pytest
 import structlog
+from damaged_files import flip_bit
 from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry
 from tenacious import turn
@@ -113,16 +114,6 @@ def encoded(text: str, bundle: Bundle) -> EncodedQuestion:
     )
 
 
-def damaged(shard: Path) -> Path:
-    path = shard / "passages.sqlite"
-    with path.open("r+b") as file:
-        file.seek(5_000)
-        (byte,) = file.read(1)
-        file.seek(5_000)
-        file.write(bytes([byte ^ 1]))
-    return shard
-
-
 async def test_a_node_lists_the_shards_that_it_loads_and_then_serves(
     indexes: dict[int, Path], bundle: Bundle
 ) -> None:
@@ -160,7 +151,7 @@ async def test_shards_retrieve_together_as_each_does_alone(
 ) -> None:
     index = Path(shutil.copytree(indexes[8], tmp_path / "index"))
     shards = shard_directories(index)
-    damaged(shards[3])
+    flip_bit(shards[3] / "passages.sqlite", 5_000)
     question = encoded("who won the tour", bundle)
     depth, until = RetrievalDepth(passages=5, candidates=20, by_words=10), Deadline.after(60)
     async with serving(shards, bundle) as node:
@@ -225,7 +216,7 @@ async def test_a_shard_that_cannot_be_loaded_is_named_and_the_others_serve(
 ) -> None:
     index = Path(shutil.copytree(indexes[3], tmp_path / "index"))
     first, second, third = shard_directories(index)
-    damaged(second)
+    flip_bit(second / "passages.sqlite", 5_000)
     shutil.rmtree(third)
     async with serving([first, second, third], bundle) as node:
         await node.shards.load()
@@ -269,7 +260,9 @@ async def test_a_node_without_any_loaded_shard_names_them_all(
     indexes: dict[int, Path], bundle: Bundle, tmp_path: Path
 ) -> None:
     index = Path(shutil.copytree(indexes[2], tmp_path / "index"))
-    shards = list(map(damaged, shard_directories(index)))
+    shards = list(shard_directories(index))
+    for shard in shards:
+        flip_bit(shard / "passages.sqlite", 5_000)
     async with serving(shards, bundle) as node:
         assert await load_failure(node.remote.address) is None
         with pytest.raises(NotLoadedError, match=r"00000-of.*00001-of"):

@@ -13,6 +13,7 @@ from checkpoints import (
     sequences,
     whole,
 )
+from damaged_files import flip_bit
 from torch import Tensor
 
 from models.exporting.bundle import CheckpointDirectories, ExportOptions, export_bundle
@@ -100,13 +101,6 @@ def test_weights_that_are_no_numbers_are_named(tmp_path: Path) -> None:
         opened(directory)
 
 
-def flip(path: Path) -> None:
-    """One bit of the last weight: nothing but a checksum can tell."""
-    content = bytearray(path.read_bytes())
-    content[-1] ^= 1
-    path.write_bytes(content)
-
-
 def test_weights_altered_since_their_download_are_refused(tmp_path: Path) -> None:
     directory = make("bert", tmp_path / "b")
     weights = directory / "model.safetensors"
@@ -114,7 +108,7 @@ def test_weights_altered_since_their_download_are_refused(tmp_path: Path) -> Non
     record.parent.mkdir(parents=True)
     record.write_text(f"{'a' * 40}\n{sha256(weights)}\n1712656091.1\n")
     require_as_downloaded(directory, weights)
-    flip(weights)
+    flip_bit(weights)  # of the last weight: nothing but a checksum can tell
     with pytest.raises(
         CheckpointError, match=r"has SHA-256 .*, but the hub recorded .* download it again"
     ):
@@ -138,7 +132,7 @@ def test_weights_altered_in_the_shared_cache_are_refused(tmp_path: Path) -> None
     weights.rename(blob)
     weights.symlink_to(blob)
     require_as_downloaded(weights.parent, weights)
-    flip(blob)
+    flip_bit(blob)
     with pytest.raises(CheckpointError, match="but the hub recorded"):
         require_as_downloaded(weights.parent, weights)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from conftest import QUESTIONS
+from damaged_files import flip_bit
 from held_ports import free_ports
 from prometheus_client import CollectorRegistry
 
@@ -121,7 +122,7 @@ async def test_a_damaged_shard_leaves_the_others_serving(
     indexes: dict[int, Path], tmp_path: Path
 ) -> None:
     index = Path(shutil.copytree(indexes[2], tmp_path / "index"))
-    damage(shard_directories(index)[1])
+    flip_bit(shard_directories(index)[1] / "passages.sqlite", 5_000)
     registry = CollectorRegistry()
     run, address = one_process(index, registry)
     async with running([run], address) as client:
@@ -171,17 +172,8 @@ async def test_where_no_shard_can_be_loaded_the_process_ends_and_says_why(
 ) -> None:
     index = Path(shutil.copytree(indexes[2], tmp_path / "index"))
     for shard in shard_directories(index):
-        damage(shard)
+        flip_bit(shard / "passages.sqlite", 5_000)
     run, _ = one_process(index, CollectorRegistry())
     with pytest.raises(ArtefactError, match=r"no shard can be loaded: .*00000.*00001"):
         async with asyncio.timeout(120):
             await run()
-
-
-def damage(shard: Path) -> None:
-    path = shard / "passages.sqlite"
-    with path.open("r+b") as file:
-        file.seek(5_000)
-        (byte,) = file.read(1)
-        file.seek(5_000)
-        file.write(bytes([byte ^ 1]))

@@ -17,6 +17,7 @@ from typing import IO
 import httpx
 import pytest
 from conftest import QUESTIONS
+from damaged_files import flip_bit
 from held_ports import free_ports
 from in_process import InProcess
 from tenacious import until
@@ -278,10 +279,7 @@ def test_an_index_is_built_inspected_and_verified(
     verified = here("index", "verify", str(out), "--json")
     assert verified.returncode == 0
     assert json.loads(verified.stdout)["ok"] is True
-    damaged = next(out.glob("shard-*/graph.hnsw"))
-    content = bytearray(damaged.read_bytes())
-    content[100] ^= 1
-    damaged.write_bytes(content)
+    flip_bit(next(out.glob("shard-*/graph.hnsw")), 100)
     refused = here("index", "verify", str(out))
     assert refused.returncode == 1
     assert "graph.hnsw is damaged" in refused.stdout
@@ -345,10 +343,7 @@ def damaged(indexes: dict[int, Path], tmp_path: Path) -> Path:
     """An index of two shards, the second one with a flipped byte."""
     index = tmp_path / "damaged"
     shutil.copytree(indexes[2], index)
-    store = index / "shard-00001-of-00002" / "passages.sqlite"
-    content = bytearray(store.read_bytes())
-    content[-1] ^= 1
-    store.write_bytes(content)
+    flip_bit(index / "shard-00001-of-00002" / "passages.sqlite")
     return index
 
 

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from damaged_files import flip_bit
 from whole_bundle import WHOLE
 
 from winnow.bundle import Bundle, load_bundle, read_manifest
@@ -47,12 +48,7 @@ def test_the_default_reader_is_in_halves_and_serves_what_the_whole_one_served(
 
 
 def test_a_flipped_byte_is_refused_by_name(copy: Path) -> None:
-    path = copy / "reader.onnx"
-    with path.open("rb+") as file:
-        file.seek(1_000_000)
-        byte = file.read(1)
-        file.seek(1_000_000)
-        file.write(bytes([byte[0] ^ 1]))
+    flip_bit(copy / "reader.onnx", 1_000_000)
     with pytest.raises(ArtefactError, match=r"reader\.onnx is damaged"):
         load_bundle(copy)
 

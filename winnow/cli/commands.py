@@ -93,6 +93,9 @@ _GROUP_COMMANDS: Mapping[str, _Commands] = {
 }
 """Commands that other modules add to a group."""
 _SUBCOMMANDS: Mapping[tuple[str, ...], str] = {
+    ("bench", "classification"): "winnow.cli.ladder.cli:ladder",
+    ("bench", "unit-costs"): "winnow.cli.units.cli:units",
+    # earlier names of the same two commands, which 0.2 will not have
     ("bench", "ladder"): "winnow.cli.ladder.cli:ladder",
     ("bench", "units"): "winnow.cli.units.cli:units",
 }

@@ -1,7 +1,7 @@
 """Unit costs: the time and space of a question, a passage and a shard on given hardware.
 
-This module has their fields and reads their JSON file. `winnow bench units` measures unit costs,
-and `winnow plan` uses them. Milliseconds are times of one core.
+This module has their fields and reads their JSON file. `winnow bench unit-costs` measures unit
+costs, and `winnow plan` uses them. Milliseconds are times of one core.
 """
 
 from pathlib import Path
@@ -166,5 +166,5 @@ def read_unit_costs(path: Path) -> UnitCosts:
         field = ".".join(map(str, first["loc"])) or "the file"
         raise ArtefactError(
             f"{path} has no unit costs: {field}: {first['msg']}; measure them with "
-            "`winnow bench units --out FILE`"
+            "`winnow bench unit-costs --out FILE`"
         ) from error

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from conftest import PASSAGES
+from damaged_files import flip_bit
 from fake_split_reader import lower
 from fed_index import FedIndex
 from live_writes import logged
@@ -60,9 +61,7 @@ def test_an_index_is_good_with_all_that_was_written(fed: FedIndex) -> None:
 def test_a_damaged_file_of_a_generation_is_named(fed: FedIndex, name: str) -> None:
     fed.close()
     path = generation_path(fed.shards[0], 3) / name
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 0x40
-    path.write_bytes(data)
+    flip_bit(path, path.stat().st_size // 2)
     [fault] = verified(fed).faults
     assert f"{path} is damaged" in fault
 

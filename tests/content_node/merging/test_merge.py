@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from damaged_files import flip_bit
 from fake_split_reader import lower
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -190,21 +191,18 @@ def test_a_generation_that_is_there_and_damaged_is_put_aside_and_made_again(fed:
     fed.put("a", "text")
     done = merged(fed)
     path = Path(done.directory) / "passages.sqlite"
-    data = bytearray(path.read_bytes())
-    data[5_000] ^= 1
-    path.write_bytes(data)
+    flip_bit(path, 5_000)
+    data = path.read_bytes()
     assert merged(fed) == done
     expect_same(opened(done), fed)
-    assert (damaged_path(Path(done.directory)) / "passages.sqlite").read_bytes() == bytes(data)
+    assert (damaged_path(Path(done.directory)) / "passages.sqlite").read_bytes() == data
 
 
 def test_damage_is_not_merged(fed: Fed) -> None:
     fed.put("a", "text")
     path = fed.shard / "passages.sqlite"
     good = path.read_bytes()
-    data = bytearray(good)
-    data[-5_000] ^= 1
-    path.write_bytes(data)
+    flip_bit(path, -5_000)
     with pytest.raises(ArtefactError, match=r"passages\.sqlite is damaged"):
         merged(fed)
     path.write_bytes(good)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from damaged_files import flip_bit
 from live_shards import Fed, built
 from structlog.testing import capture_logs
 
@@ -55,12 +56,6 @@ def names(shard: Path) -> list[str]:
 
 def newest(shard: Path) -> Path:
     return generation_path(shard, 5)
-
-
-def flip(path: Path, place: int) -> None:
-    data = bytearray(path.read_bytes())
-    data[place] ^= 0x10
-    path.write_bytes(data)
 
 
 def texts(segment: StoredSegment) -> dict[str, str]:
@@ -122,7 +117,7 @@ def test_a_flipped_byte_is_refused_by_name_or_repaired_and_said_so(shard: Path, 
     kept = shutil.copytree(directory, shard.parent / "kept")
     asked = open_base(directory).nearest(np.ones(8, np.float32), 5)
     for name, place in sampled():
-        flip(directory / name, int(place * (directory / name).stat().st_size))
+        flip_bit(directory / name, int(place * (directory / name).stat().st_size))
         with capture_logs() as said:
             if name in DERIVED:
                 segment = opened(shard)
@@ -140,7 +135,7 @@ def test_a_flipped_byte_is_refused_by_name_or_repaired_and_said_so(shard: Path, 
 
 
 def test_nothing_is_repaired_by_a_node_that_takes_no_writes(shard: Path) -> None:
-    flip(newest(shard) / "graph.hnsw", 100)
+    flip_bit(newest(shard) / "graph.hnsw", 100)
     with pytest.raises(ArtefactError, match=r"graph\.hnsw"):
         opened(shard, feeding=False)
 
@@ -155,7 +150,7 @@ def test_counts_of_the_index_are_refused_by_name_where_nobody_has_them_any_more(
     shard: Path,
 ) -> None:
     for directory in (shard, newest(shard)):
-        flip(directory / "frequencies.npy", -1)
+        flip_bit(directory / "frequencies.npy", -1)
     with pytest.raises(ArtefactError, match=r"frequencies\.npy"):
         opened(shard)
 
@@ -164,7 +159,7 @@ def test_counts_of_the_index_are_refused_by_name_where_nobody_has_them_any_more(
 def test_the_generation_before_is_served_where_the_log_goes_on_after_it(
     shard: Path, name: str
 ) -> None:
-    flip(newest(shard) / name, 30)
+    flip_bit(newest(shard) / name, 30)
     with capture_logs() as said:
         assert opened(shard, trimmed=3).manifest.sequence == 3
     assert name in said[0]["reason"]
@@ -177,7 +172,7 @@ def test_the_generation_before_is_served_where_the_log_goes_on_after_it(
 def test_a_damaged_generation_whose_writes_are_gone_is_refused_by_name(
     shard: Path, name: str
 ) -> None:
-    flip(newest(shard) / name, 30)
+    flip_bit(newest(shard) / name, 30)
     before = names(shard)
     with pytest.raises(ArtefactError, match=name):
         opened(shard, feeding=False, trimmed=0)
@@ -196,7 +191,7 @@ def test_a_generation_of_another_shard_is_refused(shard: Path) -> None:
 
 
 def test_damage_of_what_was_built_is_not_taken_for_damage_of_a_generation(shard: Path) -> None:
-    flip(shard / "manifest.json", 30)
+    flip_bit(shard / "manifest.json", 30)
     with pytest.raises(ArtefactError, match=r"manifest\.json"):
         opened(shard)
     assert len(names(shard)) == 2

@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from damaged_files import flip_bit
 
 from winnow.content_node.indexing.contents import recall_at
 from winnow.content_node.indexing.verify import verify_index
@@ -22,19 +23,11 @@ def index(indexes: dict[int, Path], tmp_path: Path) -> Path:
     return Path(shutil.copytree(indexes[2], tmp_path / "index"))
 
 
-def flip(path: Path, place: int) -> None:
-    with path.open("rb+") as file:
-        file.seek(place)
-        byte = file.read(1)
-        file.seek(place)
-        file.write(bytes([byte[0] ^ 0x40]))
-
-
 @pytest.mark.parametrize("name", ["passages.sqlite", "graph.hnsw"])
 @pytest.mark.parametrize("share", [0.0, 0.37, 0.9])
 def test_a_flipped_byte_anywhere_is_refused_by_name(index: Path, name: str, share: float) -> None:
     path = index / shard_name(1, 2) / name
-    flip(path, int(path.stat().st_size * share))
+    flip_bit(path, int(path.stat().st_size * share))
     with pytest.raises(ArtefactError, match=f"{name} is damaged"):
         open_shard(path.parent, ef=64)
     reports = verify_index(index, 10, 0.9)
@@ -86,10 +79,10 @@ def test_a_swapped_shard_is_named(index: Path, tmp_path: Path) -> None:
 
 def test_a_flipped_byte_of_the_index_manifest_is_refused_by_name(index: Path) -> None:
     for place in range((index / INDEX_FILE).stat().st_size):
-        flip(index / INDEX_FILE, place)
+        flip_bit(index / INDEX_FILE, place)
         with pytest.raises(ArtefactError, match=r"index\.json"):
             read_index_manifest(index)
-        flip(index / INDEX_FILE, place)
+        flip_bit(index / INDEX_FILE, place)
     assert read_index_manifest(index).shards == 2
 
 

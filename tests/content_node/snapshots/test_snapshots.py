@@ -10,6 +10,7 @@ from uuid import uuid4
 import fsspec
 import pytest
 from conftest import Recorder
+from damaged_files import flip_bit
 
 from winnow.content_node.indexing.verify import verify_index
 from winnow.content_node.snapshots.manifest import Snapshot
@@ -191,9 +192,7 @@ def test_no_byte_of_the_manifest_can_be_another(index: Path, tmp_path: Path, pla
     url = tmp_path / "snapshots"
     taken(index, url)
     newest = url / SNAPSHOTS / f"{taken(index, url).name}.json"
-    data = bytearray(newest.read_bytes())
-    data[place % len(data)] ^= 1
-    newest.write_bytes(data)
+    flip_bit(newest, place % newest.stat().st_size)
     with pytest.raises(ArtefactError, match=r"is damaged|cannot be used"):
         restore_snapshot(str(url), tmp_path / "restored", Recorder())
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Recorder
+from damaged_files import flip_bit
 from fake_split_reader import lower
 from live_shards import Fed, built
 from structlog.testing import capture_logs
@@ -79,9 +80,7 @@ def test_a_shard_without_states_is_restored_as_before(shard: Path) -> None:
 @pytest.mark.parametrize("name", [STATES_FILE, DATA, STARTS])
 def test_damaged_states_are_left_out_of_a_snapshot(shard: Path, name: str) -> None:
     write(shard)
-    data = bytearray((shard / name).read_bytes())
-    data[-1] ^= 1
-    (shard / name).write_bytes(data)
+    flip_bit(shard / name)
     with capture_logs() as logs:
         copy = restored(shard)
     assert "not in the snapshot" in logs[0]["event"]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from live_shards import built
 from live_writes import delete, digested, put
-from moving_shards import merged, opened, store
+from moving_shards import merged, opened, shard_info, store
 
 from winnow.content_node.live.custody import Custody, Role
 from winnow.content_node.live.shard import LiveShard
@@ -23,7 +23,6 @@ from winnow.content_node.transfer.batches import next_batch
 from winnow.content_node.transfer.following import Handover, LogBatch
 from winnow.deadline import Deadline
 from winnow.domain.partition import holds
-from winnow.domain.shard import ShardInfo
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.storage.partial import restored_directory
 
@@ -93,7 +92,7 @@ class History:
         async def stop(_seconds: float) -> None:
             raise StoppedError
 
-        follower = follow_parent(self.shards[half], info(half), self._live)
+        follower = follow_parent(self.shards[half], shard_info(half), self._live)
         self._monkeypatch.setattr(follower, "_sleep", stop)
         try:
             await follower.run()
@@ -154,18 +153,6 @@ def cut_parent(calls: int, rng: random.Random) -> Callable[[LiveShard, int], Loc
                 after += len(some)
 
     return Cut
-
-
-def info(shard: int) -> ShardInfo:
-    return ShardInfo(
-        shard=shard,
-        shards=1,
-        index_id="index",
-        passages=0,
-        dimension=1,
-        bundle_name="",
-        bundle_fingerprint="",
-    )
 
 
 async def words(*shards: LiveShard) -> tuple[Counter[int], int, int]:

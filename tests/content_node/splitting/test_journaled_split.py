@@ -11,7 +11,7 @@ import pytest
 from fake_journal import FakeJournal
 from live_shards import built
 from live_writes import delete, digested, put
-from moving_shards import merged, opened
+from moving_shards import merged, opened, shard_info
 from prometheus_client import CollectorRegistry
 from tenacious import happens
 
@@ -26,7 +26,6 @@ from winnow.content_node.splitting.parent import follow_parent
 from winnow.content_node.splitting.write_half import write_half
 from winnow.deadline import Deadline
 from winnow.domain.partition import holds
-from winnow.domain.shard import ShardInfo
 from winnow.domain.write import Write, Written
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.shard_writer import CountingShardWriter
@@ -54,7 +53,7 @@ class Node:
         fed = self.fed[number] = ShardWritePath(
             journal="fake",
             shard=live,
-            info=info(number),
+            info=shard_info(number),
             encoding_fingerprint="encoding",
             registry=CollectorRegistry(),
         )
@@ -101,7 +100,7 @@ class Node:
         if live.custody.role is not Role.FOLLOWER:
             return
         try:
-            await follow_parent(live, info(half), self._live).run()
+            await follow_parent(live, shard_info(half), self._live).run()
         except ArtefactError:  # the shard was started again, and trimmed writes that the half lacks
             await self.fed.pop(half).close()
             del self.shards[half], self.writers[half]
@@ -125,18 +124,6 @@ class Node:
     async def close(self) -> None:
         for fed in self.fed.values():
             await fed.close()
-
-
-def info(shard: int) -> ShardInfo:
-    return ShardInfo(
-        shard=shard,
-        shards=1,
-        index_id="index",
-        passages=0,
-        dimension=1,
-        bundle_name="",
-        bundle_fingerprint="",
-    )
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from damaged_files import flip_bit
 from fake_split_reader import LowerSession, lower
 from shards_made import make, passages
 from structlog.testing import capture_logs
@@ -288,9 +289,7 @@ def test_files_that_are_cut_short_are_not_used(shard: Path, name: str) -> None:
 
 def test_a_damaged_passage_is_computed_and_the_others_are_not(shard: Path) -> None:
     write(shard, lower())
-    data = bytearray((shard / DATA).read_bytes())
-    data[5] ^= 1
-    (shard / DATA).write_bytes(data)
+    flip_bit(shard / DATA, 5)
     segment = open_shard(shard, ef=64, lower_layers_fingerprint="f" * 16)
     with capture_logs() as logs:
         assert segment.load(0).states is None

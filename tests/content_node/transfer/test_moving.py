@@ -7,6 +7,7 @@ from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
 import pytest
+from damaged_files import flip_bit
 from live_shards import built
 from live_writes import delete, put
 from moving_shards import INDEX, Holder, holding, merged, moves, opened, store
@@ -271,10 +272,7 @@ async def test_an_interrupted_copy_is_resumed(owner: Holder, tmp_path: Path) -> 
 
 
 async def test_a_file_that_is_damaged_on_its_way_is_refused(owner: Holder, tmp_path: Path) -> None:
-    path = owner.directory / "postings.npy"
-    content = bytearray(path.read_bytes())
-    content[-1] ^= 1
-    path.write_bytes(content)
+    flip_bit(owner.directory / "postings.npy")
     with pytest.raises(ArtefactError, match=r"postings.npy of the shard at node old is damaged"):
         await copied(owner, tmp_path / "copy")
     assert not (tmp_path / "copy").exists()

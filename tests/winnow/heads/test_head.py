@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from damaged_files import flip_bit
 from numpy.typing import ArrayLike
 from onnx import helper
 from small_heads import LABELS, WIDTH, model_of, small_head, small_model
@@ -118,9 +119,7 @@ def test_a_model_with_another_input_is_refused(tmp_path: Path) -> None:
 def test_a_flipped_byte_of_the_model_is_refused(tmp_path: Path) -> None:
     directory = small_head(tmp_path)
     artefact = load_head(directory)
-    content = bytearray((directory / MODEL).read_bytes())
-    content[len(content) // 2] ^= 1
-    (directory / MODEL).write_bytes(content)
+    flip_bit(directory / MODEL, (directory / MODEL).stat().st_size // 2)
     for attempt in (lambda: load_head(directory), lambda: open_head(artefact)):
         with pytest.raises(ArtefactError, match=r"head\.onnx is damaged"):
             attempt()

@@ -1,4 +1,4 @@
-"""`winnow bench ladder`."""
+"""`winnow bench classification`."""
 
 from collections.abc import Sequence
 from pathlib import Path

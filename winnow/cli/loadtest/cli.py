@@ -75,8 +75,9 @@ def bench(
     By default the server may stop reading early. --max-loss 0 reads every passage.
     With --json each measurement has the max_loss that was used, or null if no reply reported it.
 
-    `winnow bench ladder` needs no running system: it measures how much each lever speeds up text
-    classification on CPUs.
+    Two commands need no running system. `winnow bench classification` measures how much each lever
+    speeds up text classification on CPUs. `winnow bench unit-costs` measures the unit costs of this
+    machine for `winnow plan`.
     """
     if not clients and not rate:
         raise typer.BadParameter("no load to offer: give --clients or --rate")

@@ -84,7 +84,7 @@ def plan(
     units: Annotated[
         Path | None,
         typer.Option(
-            help="Unit costs of your hardware, written by `winnow bench units --out`.",
+            help="Unit costs of your hardware, written by `winnow bench unit-costs --out`.",
             show_default="those of docs/sizing.md",
         ),
     ] = None,
@@ -168,5 +168,5 @@ def _lines(units: UnitCosts, request: PlanRequest, planned: ClusterPlan) -> Iter
         yield "spare          none: if a node is lost, so are its shards; --replicas 2 adds a spare"
     yield (
         f"estimated from {units.processor}, bundle {units.bundle}; measure your machine with "
-        "winnow bench units"
+        "winnow bench unit-costs"
     )

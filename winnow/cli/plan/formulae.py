@@ -138,7 +138,7 @@ def _states(units: UnitCosts) -> StatesUnits:
     if units.node.states is None:
         raise ValueError(
             "these unit costs have no states: leave out --states, or measure the unit costs again "
-            "with `winnow bench units --out FILE`"
+            "with `winnow bench unit-costs --out FILE`"
         )
     return units.node.states
 

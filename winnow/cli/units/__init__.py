@@ -1,1 +1,1 @@
-"""`winnow bench units`: measures what the parts of a cluster cost on this machine."""
+"""`winnow bench unit-costs`: measures what the parts of a cluster cost on this machine."""

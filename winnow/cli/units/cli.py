@@ -1,4 +1,4 @@
-"""`winnow bench units`."""
+"""`winnow bench unit-costs`."""
 
 from pathlib import Path
 from typing import Annotated

@@ -147,8 +147,17 @@ def test_a_file_without_texts_is_refused_by_name(tmp_path: Path, content: bytes)
         texts.read_texts(path)
 
 
-def test_the_ladder_stands_below_bench_which_works_as_before() -> None:
-    for words, said in ((["bench", "ladder"], "--rounds"), (["bench"], "--questions")):
-        shown = CliRunner().invoke(build_app(words), [*words, "--help"], env={"COLUMNS": "100"})
-        assert shown.exit_code == 0
-        assert said in shown.output
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (["bench", "classification"], "--rounds"),
+        (["bench", "ladder"], "--rounds"),
+        (["bench"], "--questions"),
+    ],
+)
+def test_classification_is_measured_below_bench_by_both_names(
+    words: list[str], option: str
+) -> None:
+    shown = CliRunner().invoke(build_app(words), [*words, "--help"], env={"COLUMNS": "100"})
+    assert shown.exit_code == 0
+    assert option in shown.output

@@ -101,8 +101,9 @@ def test_units_are_shown_as_tables() -> None:
     assert [table.row_count for table in tables(units())] == [9, 3, 7]
 
 
-def test_units_stand_below_bench() -> None:
-    words = ["bench", "units"]
+@pytest.mark.parametrize("name", ["unit-costs", "units"])
+def test_unit_costs_are_measured_below_bench_by_both_names(name: str) -> None:
+    words = ["bench", name]
     shown = CliRunner().invoke(build_app(words), [*words, "--help"], env={"COLUMNS": "100"})
     assert shown.exit_code == 0
     assert "--out" in shown.output
