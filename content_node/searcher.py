@@ -30,9 +30,8 @@ from winnow.errors import (
     ArtefactError,
     GenerationGoneError,
     IdentityError,
-    InvalidRequestError,
     NotLoadedError,
-    Violation,
+    invalid_field,
 )
 from winnow.inference.stop_signal import StopSignal
 from winnow.policy.pace import Pace
@@ -257,9 +256,7 @@ class LocalSearcher:
         view = self._generations.lease(generation, deadline)
         for index, hit in enumerate(hits):
             if hit.generation != generation:
-                raise InvalidRequestError(
-                    Violation(f"hits[{index}]", "is of another generation than the first hit")
-                )
+                raise invalid_field(f"hits[{index}]", "is of another generation than the first hit")
         if generation not in ("", view.generation):
             done = await self._pool.call(partial(_relocate_hits, view, hits), deadline, client)
             return view, done.results[0]
@@ -277,9 +274,7 @@ def _check_row(view: ShardView, hit: Hit, index: int) -> None:
     if view.log_id:
         # the replica that returned the hit has applied more of the log
         raise GenerationGoneError(f"row {hit.row} is not written yet: retrieve again")
-    raise InvalidRequestError(
-        Violation(f"hits[{index}].row", f"{hit.row} is not a row of this shard")
-    )
+    raise invalid_field(f"hits[{index}].row", f"{hit.row} is not a row of this shard")
 
 
 def _relocate_hits(view: ShardView, hits: Sequence[Hit], _: StopSignal) -> Sequence[Hit]:

@@ -7,7 +7,7 @@ import numpy as np
 from winnow.bundle import Bundle
 from winnow.content_node.reader.model import max_question_tokens
 from winnow.domain.question import EncodedQuestion
-from winnow.errors import InvalidRequestError, Violation
+from winnow.errors import invalid_field
 from winnow.text.encoder import SPECIAL_TOKENS
 from winnow.text.tokenizer import Tokenizer
 
@@ -30,20 +30,20 @@ class QuestionLimits:
         """Refuses a question that this bundle's tokenizer and encoder cannot produce."""
         ids = question.token_ids
         if not 1 <= len(ids) <= self.max_tokens:
-            raise _invalid(
+            raise invalid_field(
                 "question.token_ids",
                 f"it has {len(ids)} tokens, the bundle allows 1 to {self.max_tokens}",
             )
         if (max_id := max(ids)) >= self.vocabulary:
-            raise _invalid(
+            raise invalid_field(
                 "question.token_ids",
                 f"{max_id} is not a token id: the bundle has {self.vocabulary} tokens",
             )
         if (max_rarity := max(question.rarities, default=0.0)) > _MAX_RARITY:
-            raise _invalid("question.rarities", f"{max_rarity:g} is more than {_MAX_RARITY:g}")
+            raise invalid_field("question.rarities", f"{max_rarity:g} is more than {_MAX_RARITY:g}")
         norm = float(np.linalg.norm(question.vector.astype(np.float64)))
         if abs(norm - 1.0) > _MAX_NORM_ERROR:
-            raise _invalid("question.vector", f"its norm is {norm:.4g}, it must be 1")
+            raise invalid_field("question.vector", f"its norm is {norm:.4g}, it must be 1")
 
 
 def question_limits(bundle: Bundle) -> QuestionLimits:
@@ -53,7 +53,3 @@ def question_limits(bundle: Bundle) -> QuestionLimits:
         manifest.encoder.max_question_tokens - SPECIAL_TOKENS, max_question_tokens(manifest.reader)
     )
     return QuestionLimits(max_tokens, Tokenizer(bundle.tokenizer).vocabulary)
-
-
-def _invalid(field: str, description: str) -> InvalidRequestError:
-    return InvalidRequestError(Violation(field, description))

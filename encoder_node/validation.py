@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from winnow.domain.encoder import EncoderInfo, StatesFormat
-from winnow.errors import IdentityError, InvalidRequestError, Violation
+from winnow.errors import IdentityError, invalid_field
 from winnow.quoting import quoted
 
 
@@ -20,18 +20,18 @@ def check_fingerprint(expected: str, info: EncoderInfo) -> None:
 def check_states(requested: StatesFormat, info: EncoderInfo) -> None:
     """Raises InvalidRequestError if the request needs states and the encoder has none."""
     if requested is not StatesFormat.NONE and not info.width:
-        raise InvalidRequestError(
-            Violation("states_format", f"the encoder of bundle {info.bundle} gives no token states")
+        raise invalid_field(
+            "states_format", f"the encoder of bundle {info.bundle} gives no token states"
         )
 
 
 def check_ids(ids: Sequence[int], max_tokens: int, vocabulary: int) -> None:
     """Raises InvalidRequestError if there are too many token ids, or one is out of range."""
     if len(ids) > max_tokens:
-        raise InvalidRequestError(
-            Violation("token_ids", f"{len(ids)} tokens, but the encoder takes at most {max_tokens}")
+        raise invalid_field(
+            "token_ids", f"{len(ids)} tokens, but the encoder takes at most {max_tokens}"
         )
     if ids and (greatest := max(ids)) >= vocabulary:
-        raise InvalidRequestError(
-            Violation("token_ids", f"{greatest} is not a token id: there are {vocabulary} tokens")
+        raise invalid_field(
+            "token_ids", f"{greatest} is not a token id: there are {vocabulary} tokens"
         )

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from winnow.errors import IdentityError, InvalidRequestError, Violation
+from winnow.errors import IdentityError, InvalidRequestError, invalid_field
 from winnow.heads.manifest import EncoderEntry, validate_head_id
 from winnow.quoting import quoted
 
@@ -34,4 +34,4 @@ def check_heads(ids: Sequence[str]) -> tuple[str, ...]:
 
 
 def _invalid_heads(description: str) -> InvalidRequestError:
-    return InvalidRequestError(Violation("head_ids", description))
+    return invalid_field("head_ids", description)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from winnow.bundle import Bundle
 from winnow.domain.answered import Timings
 from winnow.domain.question import EncodedQuestion
-from winnow.errors import InvalidRequestError, Violation
+from winnow.errors import invalid_field
 from winnow.stateless.heads.encoder_groups import EncodedText
 from winnow.telemetry.tracing.span import span
 from winnow.text.encoder import SPECIAL_TOKENS, TextEncoder
@@ -47,7 +47,7 @@ class QuestionEncoder:
         started = time.perf_counter()
         tokens = self._tokenizer.tokenise(text)
         if not tokens.ids:
-            raise InvalidRequestError(Violation("question", "has no word in it"))
+            raise invalid_field("question", "has no word in it")
         kept, truncated = tokens.first(self._max_tokens), len(tokens) > self._max_tokens
         return TokenisedQuestion(text, kept, truncated, time.perf_counter() - started)
 

@@ -59,6 +59,11 @@ class InvalidRequestError(WinnowError):
         self.violations = violations
 
 
+def invalid_field(name: str, description: str) -> InvalidRequestError:
+    """Returns the error of a request in which one field breaks a rule."""
+    return InvalidRequestError(Violation(name, description))
+
+
 class NotFoundError(WinnowError):
     """The request names something that does not exist."""
 

@@ -10,7 +10,7 @@ from google.protobuf.message import DecodeError
 
 from winnow.convert.shard_feed import writes_of_messages, writes_to_messages
 from winnow.domain.write import Write
-from winnow.errors import InvalidRequestError, Violation
+from winnow.errors import invalid_field
 from winnow.v1.shard_feed_pb2 import WriteRequest
 
 _MAX_FRAME_BYTES = 16
@@ -51,11 +51,9 @@ class JournalMessages:
         for index, write in enumerate(writes_to_messages(writes)):
             size = write.ByteSize() + _MAX_FRAME_BYTES
             if size > max_writes_bytes:
-                raise InvalidRequestError(
-                    Violation(
-                        f"writes[{index}]",
-                        f"it has {size} bytes, but a journal entry takes {max_writes_bytes}",
-                    )
+                raise invalid_field(
+                    f"writes[{index}]",
+                    f"it has {size} bytes, but a journal entry takes {max_writes_bytes}",
                 )
             if writes_bytes + size > max_writes_bytes:
                 yield request.SerializeToString()
@@ -84,18 +82,14 @@ class JournalMessages:
         try:
             request = WriteRequest.FromString(content)
         except DecodeError as error:
-            raise InvalidRequestError(
-                Violation("entry", f"it is not a WriteRequest message: {error}")
-            ) from error
+            raise invalid_field("entry", f"it is not a WriteRequest message: {error}") from error
         own = (self.index_id, self.shard, self.encoding_fingerprint)
         if (request.index_id, request.shard, request.encoding_fingerprint) != own:
-            raise InvalidRequestError(
-                Violation(
-                    "entry",
-                    f"it is for shard {request.shard} of index {request.index_id}, encoded by "
-                    f"{request.encoding_fingerprint}; this is shard {self.shard} of index "
-                    f"{self.index_id}, encoded by {self.encoding_fingerprint}",
-                )
+            raise invalid_field(
+                "entry",
+                f"it is for shard {request.shard} of index {request.index_id}, encoded by "
+                f"{request.encoding_fingerprint}; this is shard {self.shard} of index "
+                f"{self.index_id}, encoded by {self.encoding_fingerprint}",
             )
         is_split = request.HasField("split_shard") and request.split_shard == self.part
         return JournalContent(list(writes_of_messages(request.writes)), is_split)

@@ -10,7 +10,7 @@ from winnow.content_node.shard.stored_segment import StoredSegment
 from winnow.domain.partition import holds, root_of
 from winnow.domain.shard import shard_of
 from winnow.domain.write import EncodedPassage, Write
-from winnow.errors import InvalidRequestError, Violation
+from winnow.errors import invalid_field
 from winnow.quoting import quoted
 
 MAX_CALL_WRITES = 10_000
@@ -81,7 +81,7 @@ class WriteLimits:
     def _check(self, writes: Sequence[Write], within: int) -> None:
         for index, write in enumerate(writes):
             if not holds(within, self.shards, write.id):
-                raise _invalid(
+                raise invalid_field(
                     f"writes[{index}].id",
                     f"{quoted(write.id)} belongs to shard {shard_of(write.id, self.shards)} or one "
                     f"of its halves, but this is shard {self.shard} of {self.shards}",
@@ -92,14 +92,14 @@ class WriteLimits:
     def _check_put(self, put: EncodedPassage, field: str) -> None:
         values = len(put.vector) // _FLOAT_BYTES
         if values != self.dimension:
-            raise _invalid(
+            raise invalid_field(
                 f"{field}.vector",
                 f"has {values} values, but the vectors of this shard have {self.dimension}",
             )
         for name in ("title_tokens", "text_tokens"):
             greatest = int(np.frombuffer(getattr(put, name), "<u4").max(initial=0))
             if greatest >= self.vocabulary:
-                raise _invalid(
+                raise invalid_field(
                     f"{field}.{name}",
                     f"{greatest} is not a token id of the bundle: its ids are below "
                     f"{self.vocabulary}",
@@ -109,7 +109,7 @@ class WriteLimits:
 def check_count(field: str, count: int) -> None:
     """Raises InvalidRequestError if a call has too many writes or passages."""
     if count > MAX_CALL_WRITES:
-        raise _invalid(
+        raise invalid_field(
             field, f"has {count} elements, at most {MAX_CALL_WRITES} are allowed in one call"
         )
 
@@ -121,7 +121,3 @@ def direct_write_refusal(log_id: str) -> str:
         "other replicas: start the node with --journal; or, to continue without replicas, build a "
         "separate index: `winnow index build --passages INDEX --out NEW`"
     )
-
-
-def _invalid(field: str, description: str) -> InvalidRequestError:
-    return InvalidRequestError(Violation(field, description))

@@ -8,7 +8,7 @@ from winnow.content_node.transfer.batches import next_batch, wait_for_write
 from winnow.content_node.transfer.copies import OpenCopies, OpenCopy
 from winnow.content_node.transfer.messages import batch_to_message
 from winnow.content_node.transfer.source import TransferSource
-from winnow.errors import IdentityError, InvalidRequestError, UnavailableError, Violation
+from winnow.errors import IdentityError, UnavailableError, invalid_field
 from winnow.quoting import shortened
 from winnow.rpc.server import KIB
 from winnow.v1 import shard_transfer_pb2, shard_transfer_pb2_grpc
@@ -78,7 +78,7 @@ class ShardTransferServicer(shard_transfer_pb2_grpc.ShardTransferServiceServicer
 
     def _source(self, transfer: shard_transfer_pb2.Transfer) -> TransferSource:
         if not transfer.node:
-            raise InvalidRequestError(Violation("transfer.node", "it is empty"))
+            raise invalid_field("transfer.node", "it is empty")
         source = self._shards.searcher(transfer.shard).transfer
         if transfer.index_id != source.index_id:
             raise IdentityError(

@@ -8,7 +8,7 @@ from functools import partial
 import structlog
 
 from winnow.convert import answer as convert
-from winnow.errors import InvalidRequestError, Violation, WinnowError
+from winnow.errors import WinnowError, invalid_field
 from winnow.rpc import request_id
 from winnow.rpc.server import KIB
 from winnow.rpc.status import code_of
@@ -99,7 +99,7 @@ async def _answers(
     count = len(message.requests)
     if not 1 <= count <= MAX_QUESTIONS:
         problem = f"has {count} questions, but 1 to {MAX_QUESTIONS} are allowed"
-        raise InvalidRequestError(Violation("requests", problem))
+        raise invalid_field("requests", problem)
     slots = asyncio.Semaphore(_MAX_CONCURRENT)
 
     async def answer(each: answer_pb2.AnswerRequest) -> http_pb2.AnswerResult | PackedReply:

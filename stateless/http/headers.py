@@ -10,7 +10,7 @@ from functools import partial
 from typing import TypeVar
 
 from winnow.deadline import MAX_SECONDS, Deadline
-from winnow.errors import DeadlineExceededError, InvalidRequestError, Violation
+from winnow.errors import DeadlineExceededError, invalid_field
 from winnow.quoting import quoted
 from winnow.stateless.http.call import NewDeadline
 
@@ -57,7 +57,7 @@ def new_deadline_of(headers: Headers, default: float) -> NewDeadline:
     seconds = float(value) if _SECONDS.fullmatch(value) else 0.0
     if not seconds:
         problem = f"{quoted(value)} is not a number of seconds above 0, such as 0.5"
-        raise InvalidRequestError(Violation(TIMEOUT_HEADER, problem))
+        raise invalid_field(TIMEOUT_HEADER, problem)
     deadline = Deadline.after(min(seconds, MAX_SECONDS))
     return lambda: deadline
 

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from google.protobuf import descriptor_pool, json_format
 from google.protobuf.message import Message
 
-from winnow.errors import InvalidRequestError, OverloadedError, Violation
+from winnow.errors import InvalidRequestError, OverloadedError, invalid_field
 from winnow.inference.fair_threads import FairThreads
 from winnow.quoting import quoted, shortened
 from winnow.stateless.http.call import LongReply
@@ -107,7 +107,7 @@ def parse_message(kind: type[AnyMessage], data: bytes) -> AnyMessage:
 
     """
     if not data.lstrip(_SPACE).startswith(b"{"):
-        raise _invalid("request", "is not a JSON object: send one, such as {}")
+        raise invalid_field("request", "is not a JSON object: send one, such as {}")
     value = _parse(data)
     if violation := misplaced_boolean(kind, value):
         raise InvalidRequestError(violation)
@@ -139,21 +139,25 @@ def _parse(data: bytes) -> dict[str, Any]:
         nonlocal objects
         objects += 1
         if objects > _MAX_OBJECTS:
-            raise _invalid(
+            raise invalid_field(
                 "request", f"has more than {_MAX_OBJECTS} objects: send several requests"
             )
         result = dict(pairs)
         if len(result) < len(pairs):
             ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
-            raise _invalid("request", f"has {quoted(twice)} twice in an object")
+            raise invalid_field("request", f"has {quoted(twice)} twice in an object")
         return result
 
     try:
         value: dict[str, Any] = json.loads(data.decode(), object_pairs_hook=to_dict)
     except UnicodeDecodeError as error:
-        raise _invalid("request", f"is not UTF-8 ({error.reason} at byte {error.start})") from error
+        raise invalid_field(
+            "request", f"is not UTF-8 ({error.reason} at byte {error.start})"
+        ) from error
     except (ValueError, RecursionError) as error:
-        raise _invalid("request", f"cannot be read as JSON: {shortened(str(error))}") from error
+        raise invalid_field(
+            "request", f"cannot be read as JSON: {shortened(str(error))}"
+        ) from error
     return value
 
 
@@ -165,12 +169,12 @@ def _request_error(message: str) -> InvalidRequestError:
         at = nested.end()
     if unknown := _UNKNOWN.match(message, at):
         problem = f"{quoted(unknown[1])} is not a field of this request: see /openapi.json"
-        return _invalid(shortened(unknown[1]) or "request", problem)
+        return invalid_field(shortened(unknown[1]) or "request", problem)
     message = message[at:].rstrip(".")
     problem, _, location = message.rpartition(" at ")
     if problem and (field_path := _FIELD_PATH.fullmatch(location)):
         message, path = problem, path or field_path[1].split(".")[1:]
-    return _invalid(".".join(path) or "request", shortened(_plain(message)))
+    return invalid_field(".".join(path) or "request", shortened(_plain(message)))
 
 
 def _plain(message: str) -> str:
@@ -181,7 +185,3 @@ def _plain(message: str) -> str:
         if match := re.fullmatch(pattern, message, re.DOTALL):
             return f"{match.groupdict().get('value', '')} {plain}".lstrip()
     return message
-
-
-def _invalid(field: str, description: str) -> InvalidRequestError:
-    return InvalidRequestError(Violation(field, description))

@@ -20,6 +20,7 @@ from winnow.errors import (
     UnavailableError,
     Violation,
     WinnowError,
+    invalid_field,
 )
 from winnow.quoting import quoted
 from winnow.rpc import client_key, request_id
@@ -67,7 +68,7 @@ class Call(Generic[Result]):
 def check_timeout(seconds: float) -> None:
     """Raises InvalidRequestError if a timeout is NaN."""
     if math.isnan(seconds):
-        raise InvalidRequestError(Violation("timeout", "nan is not a number of seconds"))
+        raise invalid_field("timeout", "nan is not a number of seconds")
 
 
 class CallOptions:
@@ -80,7 +81,7 @@ class CallOptions:
         if client_key.of_metadata(self._name) != client_name:
             name = quoted(client_name)
             problem = f"{name} is not 1 to 64 letters, digits or ._:@-"
-            raise InvalidRequestError(Violation("client_name", problem))
+            raise invalid_field("client_name", problem)
 
     def arguments(self, timeout: float, id_metadata: Metadata) -> dict[str, Any]:
         """Returns the keyword arguments of a gRPC call.
@@ -109,8 +110,8 @@ def request_id_metadata(wanted: str | None) -> Metadata:
     """
     identifier = uuid.uuid4().hex[:16] if wanted is None else wanted
     if not _REQUEST_ID.fullmatch(identifier):
-        raise InvalidRequestError(
-            Violation("request_id", f"{quoted(identifier)} is not 1 to 64 letters, digits or ._-")
+        raise invalid_field(
+            "request_id", f"{quoted(identifier)} is not 1 to 64 letters, digits or ._-"
         )
     return ((request_id.KEY, identifier),)
 

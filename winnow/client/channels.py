@@ -12,7 +12,7 @@ import grpc.aio
 
 from winnow.address import Address
 from winnow.client.credentials import LiveCredentials
-from winnow.errors import InvalidRequestError, Violation
+from winnow.errors import invalid_field
 from winnow.rpc.channel import OPTIONS
 from winnow.security.rotating import RotatingChannel
 
@@ -33,7 +33,7 @@ def check_address(address: str) -> None:
             Address.parse(address)
     except ValueError as error:
         problem = f"{address!r} is neither HOST:PORT nor dns:///HOST:PORT"
-        raise InvalidRequestError(Violation("address", problem)) from error
+        raise invalid_field("address", problem) from error
 
 
 def open_channel(address: str, live: LiveCredentials | None = None) -> grpc.Channel:

@@ -8,7 +8,7 @@ from pathlib import Path
 import grpc
 
 from winnow.address import Address
-from winnow.errors import InvalidRequestError, Violation
+from winnow.errors import InvalidRequestError, invalid_field
 from winnow.files.watched import WatchedFiles
 from winnow.keys.token import HEADER, is_token
 from winnow.security.certificates import CertificateError, Certificates, TlsFiles
@@ -137,7 +137,7 @@ def _is_local(address: str) -> bool:
 
 
 def _invalid(name: str, problem: str) -> InvalidRequestError:
-    return InvalidRequestError(Violation(name, problem))
+    return invalid_field(name, problem)
 
 
 def _certificates(credentials: Credentials) -> Certificates:

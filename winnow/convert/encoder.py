@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from winnow.convert.by_name import same_fields, value_of_message
 from winnow.domain.encoder import EncoderInfo, StatesFormat
-from winnow.errors import InvalidRequestError, Violation
+from winnow.errors import invalid_field
 from winnow.text.encoder import TextEncoding
 from winnow.v1 import encoder_pb2
 
@@ -30,7 +30,7 @@ def format_of_message(number: int, field: str = "states_format") -> StatesFormat
     """Converts a format; raises InvalidRequestError for `field` if the number is unknown."""
     known_format = _FORMAT_BY_NUMBER.get(number)  # type: ignore[call-overload]
     if known_format is None:
-        raise InvalidRequestError(Violation(field, f"{number} is not a known value"))
+        raise invalid_field(field, f"{number} is not a known value")
     return StatesFormat(known_format)
 
 
@@ -57,7 +57,7 @@ def states_of_message(message: encoder_pb2.TokenStates) -> States:
     """
     states_format = format_of_message(message.format, "states.format")
     if states_format is StatesFormat.NONE:
-        raise InvalidRequestError(Violation("states.format", "must be set"))
+        raise invalid_field("states.format", "must be set")
     _check_sizes(message, states_format)
     shape = (message.tokens, message.width)
     if states_format is StatesFormat.FLOAT16:
@@ -68,27 +68,23 @@ def states_of_message(message: encoder_pb2.TokenStates) -> States:
         with np.errstate(over="ignore", invalid="ignore"):  # checked below
             states = (steps * scales).astype(np.float16)
     if not np.isfinite(states).all():
-        raise InvalidRequestError(Violation("states", "every value must be finite"))
+        raise invalid_field("states", "every value must be finite")
     return states
 
 
 def _check_sizes(message: encoder_pb2.TokenStates, states_format: StatesFormat) -> None:
     if not message.tokens or not message.width:
-        raise InvalidRequestError(Violation("states", "tokens and width must be at least 1"))
+        raise invalid_field("states", "tokens and width must be at least 1")
     expected = message.tokens * message.width * _BYTES_PER_VALUE[states_format]
     if len(message.values) != expected:
-        raise InvalidRequestError(
-            Violation(
-                "states.values",
-                f"{len(message.values)} bytes, but expected {expected}: {message.tokens} tokens of "
-                f"{message.width} values as {states_format.value}",
-            )
+        raise invalid_field(
+            "states.values",
+            f"{len(message.values)} bytes, but expected {expected}: {message.tokens} tokens of "
+            f"{message.width} values as {states_format.value}",
         )
     scales = 4 * message.tokens if states_format is StatesFormat.INT8 else 0
     if len(message.scales) != scales:
-        raise InvalidRequestError(
-            Violation("states.scales", f"{len(message.scales)} bytes, but expected {scales}")
-        )
+        raise invalid_field("states.scales", f"{len(message.scales)} bytes, but expected {scales}")
 
 
 _QUICK_VALUES = 1 << 16
@@ -135,11 +131,8 @@ def encoding_of_message(message: encoder_pb2.EncodeResponse) -> TextEncoding:
     Raises InvalidRequestError, which names the field, if the vector or the states are invalid.
     """
     if len(message.vector) % 4:
-        raise InvalidRequestError(
-            Violation(
-                "vector",
-                f"{len(message.vector)} bytes is not a multiple of 4: expected float32 values",
-            )
+        raise invalid_field(
+            "vector", f"{len(message.vector)} bytes is not a multiple of 4: expected float32 values"
         )
     vector = np.frombuffer(message.vector, "<f4").astype(np.float32, copy=False)
     states = states_of_message(message.states) if message.HasField("states") else None

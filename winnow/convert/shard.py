@@ -13,11 +13,10 @@ from winnow.domain.reading import Reading
 from winnow.domain.shard import MAX_FIELDS, MAX_SHARDS, NodeReport, ShardFault, ShardInfo
 from winnow.domain.shard_call import Interval
 from winnow.errors import (
-    InvalidRequestError,
     NotLoadedError,
     UnavailableError,
-    Violation,
     WinnowError,
+    invalid_field,
 )
 from winnow.rpc.status import error_of_bytes, error_to_bytes, public_node_message
 from winnow.searcher import Read, Retrieved
@@ -55,15 +54,13 @@ def question_to_message(question: EncodedQuestion) -> shard_pb2.EncodedQuestion:
 def question_of_message(message: shard_pb2.EncodedQuestion) -> EncodedQuestion:
     """Converts a message to a question; raises InvalidRequestError if a value is invalid."""
     if len(message.vector) % 4:
-        raise InvalidRequestError(
-            Violation(
-                "question.vector",
-                f"{len(message.vector)} bytes is not a multiple of 4: expected float32 values",
-            )
+        raise invalid_field(
+            "question.vector",
+            f"{len(message.vector)} bytes is not a multiple of 4: expected float32 values",
         )
     vector = np.frombuffer(message.vector, dtype="<f4").astype(np.float32, copy=False)
     if not np.isfinite(vector).all():
-        raise InvalidRequestError(Violation("question.vector", "every value must be finite"))
+        raise invalid_field("question.vector", "every value must be finite")
     return EncodedQuestion(
         text=message.text,
         token_ids=tuple(message.token_ids),
@@ -78,15 +75,13 @@ def _rarities(message: shard_pb2.EncodedQuestion) -> tuple[float, ...]:
     """Returns the rarities; raises InvalidRequestError unless there is one per token, or none."""
     rarities = tuple(message.rarities)
     if rarities and len(rarities) != len(message.token_ids):
-        raise InvalidRequestError(
-            Violation(
-                "question.rarities", f"{len(rarities)} values for {len(message.token_ids)} tokens"
-            )
+        raise invalid_field(
+            "question.rarities", f"{len(rarities)} values for {len(message.token_ids)} tokens"
         )
     usable = all(0 <= each < math.inf for each in (*rarities, message.mean_length))
     if not usable or (rarities and not message.mean_length):
-        raise InvalidRequestError(
-            Violation("question.rarities", "every value must be a finite number of at least 0")
+        raise invalid_field(
+            "question.rarities", "every value must be a finite number of at least 0"
         )
     return rarities
 

@@ -17,7 +17,7 @@ from winnow.convert.lazy import LazySequence
 from winnow.domain.passage import Passage
 from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.domain.write import Deletion, EncodedPassage, FedPassage, Outcome, Write, Written
-from winnow.errors import InvalidRequestError, UnavailableError, Violation
+from winnow.errors import UnavailableError, Violation, invalid_field
 from winnow.files.json_lines import json_type
 from winnow.passages.canonical import PassageDigest
 from winnow.passages.validation import deletion_violations, passage_violations
@@ -188,7 +188,7 @@ def _write_of_message(message: shard_feed_pb2.EncodedWrite, field: str) -> Write
         put = _put_of_message(message.id, version, message.put, f"{field}.put")
         return Write(message.id, version, put)
     if kind != "delete" or not message.delete:
-        raise _violation(field, "the write is neither a put nor a deletion")
+        raise invalid_field(field, "the write is neither a put nor a deletion")
     _raise_first(field, deletion_violations(Deletion(message.id, version)))
     return Write(message.id, version)
 
@@ -222,20 +222,22 @@ def _metadata(text: str, field: str) -> dict[str, Any]:
     try:
         value = json.loads(text) if text else {}
     except (ValueError, RecursionError) as error:
-        raise _violation(field, f"metadata is not JSON: {error}") from error
+        raise invalid_field(field, f"metadata is not JSON: {error}") from error
     if not isinstance(value, dict):
-        raise _violation(field, f"metadata is {json_type(value)}, expected an object")
+        raise invalid_field(field, f"metadata is {json_type(value)}, expected an object")
     return value
 
 
 def _raise_first(field: str, violations: Iterable[Violation]) -> None:
     for each in violations:
-        raise _violation(f"{field}.{each.field}", each.description)
+        raise invalid_field(f"{field}.{each.field}", each.description)
 
 
 def _uint32_values(data: bytes, field: str) -> NDArray[np.uint32]:
     if len(data) % _VALUE_BYTES:
-        raise _violation(field, f"{len(data)} bytes is not a multiple of 4: expected uint32 values")
+        raise invalid_field(
+            field, f"{len(data)} bytes is not a multiple of 4: expected uint32 values"
+        )
     return np.frombuffer(data, "<u4")
 
 
@@ -243,25 +245,21 @@ def _check_offsets(message: shard_feed_pb2.EncodedPassage, tokens: int, field: s
     """Raises InvalidRequestError if the offsets do not ascend, or are beyond the text."""
     values = _uint32_values(message.text_offsets, field)
     if len(values) != 2 * tokens:
-        raise _violation(
+        raise invalid_field(
             field, f"{len(values)} values for {tokens} tokens: expected two for each token"
         )
     starts, ends = values[::2], values[1::2]
     in_order = (starts[1:] >= starts[:-1]).all() and (ends[1:] >= ends[:-1]).all()
     if not in_order or (starts > ends).any() or ends.max(initial=0) > len(message.text):
-        raise _violation(field, "the offsets do not ascend, or are beyond the text")
+        raise invalid_field(field, "the offsets do not ascend, or are beyond the text")
 
 
 def _check_vector(data: bytes, field: str) -> None:
     """Raises InvalidRequestError if the vector's norm is not 1."""
     if len(data) % _VALUE_BYTES:
-        raise _violation(
+        raise invalid_field(
             field, f"{len(data)} bytes is not a multiple of 4: expected float32 values"
         )
     norm = float(np.sqrt(np.square(np.frombuffer(data, "<f4"), dtype=np.float64).sum()))
     if not abs(norm - 1) <= _NORM_TOLERANCE:  # also true for NaN
-        raise _violation(field, f"its norm is {norm:.4g}, but it must be 1")
-
-
-def _violation(field: str, description: str) -> InvalidRequestError:
-    return InvalidRequestError(Violation(field, description))
+        raise invalid_field(field, f"its norm is {norm:.4g}, but it must be 1")

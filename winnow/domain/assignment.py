@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from winnow.domain.partition import MAX_SPLITS, Partition, halves_of, is_shard_number
 from winnow.domain.shard import MAX_SHARDS
-from winnow.errors import InvalidRequestError, Violation
+from winnow.errors import InvalidRequestError, invalid_field
 
 _MAX_LISTED = 10
 """Maximum number of shards that an error lists."""
@@ -29,18 +29,20 @@ class Assignment:
     def __post_init__(self) -> None:
         """Raises InvalidRequestError unless the shards form an index and have known nodes."""
         if not 1 <= self.shards <= MAX_SHARDS:
-            raise _invalid("shards", f"{self.shards} is not from 1 to {MAX_SHARDS:,}")
+            raise invalid_field("shards", f"{self.shards} is not from 1 to {MAX_SHARDS:,}")
         try:
             _ = self.partition
         except ValueError as error:
-            raise _invalid("holders", str(error)) from error
+            raise invalid_field("holders", str(error)) from error
         for shard, names in self.holders.items():
             if not names:
-                raise _invalid(f"holders[{shard}]", "no node is named")
+                raise invalid_field(f"holders[{shard}]", "no node is named")
             if len(set(names)) < len(names):
-                raise _invalid(f"holders[{shard}]", "a node is named twice")
+                raise invalid_field(f"holders[{shard}]", "a node is named twice")
             if unknown := set(names) - set(self.nodes):
-                raise _invalid(f"holders[{shard}]", f"node {min(unknown)} is not among the nodes")
+                raise invalid_field(
+                    f"holders[{shard}]", f"node {min(unknown)} is not among the nodes"
+                )
 
     @property
     def partition(self) -> Partition:
@@ -93,14 +95,14 @@ class Assignment:
             raise self._unknown(shard)
         if to not in nodes:
             known = ", ".join(sorted(nodes)) or "none"
-            raise _invalid("to", f"there is no running node {to}: choose one of {known}")
+            raise invalid_field("to", f"there is no running node {to}: choose one of {known}")
         if to in names:
-            raise _invalid("to", f"node {to} already has shard {shard}")
+            raise invalid_field("to", f"node {to} already has shard {shard}")
         if not node and len(names) > 1:
-            raise _invalid("from", f"shard {shard} is on nodes {', '.join(names)}: name one")
+            raise invalid_field("from", f"shard {shard} is on nodes {', '.join(names)}: name one")
         node = node or names[0]
         if node not in names:
-            raise _invalid("from", f"shard {shard} is on {', '.join(names)}, not on {node}")
+            raise invalid_field("from", f"shard {shard} is on {', '.join(names)}, not on {node}")
         moved = tuple(to if name == node else name for name in names)
         return self.changed({shard: moved}, nodes)
 
@@ -115,7 +117,7 @@ class Assignment:
             raise self._unknown(shard)
         halves = dict.fromkeys(halves_of(shard, self.shards), names)
         if not is_shard_number(max(halves), self.shards) or len(self.holders) == MAX_SHARDS:
-            raise _invalid(
+            raise invalid_field(
                 "shard",
                 f"shard {shard} cannot be split: a shard can be split at most {MAX_SPLITS} times, "
                 f"and an index has at most {MAX_SHARDS:,} shards",
@@ -127,15 +129,11 @@ class Assignment:
         parts = self.partition.parts_of(shard)
         if parts and all(part > shard for part in parts):
             listed = ", ".join(map(str, parts))
-            return _invalid("shard", f"shard {shard} was split: name one of {listed}")
+            return invalid_field("shard", f"shard {shard} was split: name one of {listed}")
         known = ", ".join(map(str, sorted(self.holders)[:_MAX_LISTED]))
         more = " and others" if len(self.holders) > _MAX_LISTED else ""
-        return _invalid("shard", f"there is no shard {shard}: the index has {known}{more}")
+        return invalid_field("shard", f"there is no shard {shard}: the index has {known}{more}")
 
 
 def _without(holders: Mapping[int, tuple[str, ...]], shard: int) -> dict[int, tuple[str, ...]]:
     return {each: names for each, names in holders.items() if each != shard}
-
-
-def _invalid(field: str, description: str) -> InvalidRequestError:
-    return InvalidRequestError(Violation(field, description))

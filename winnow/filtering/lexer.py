@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import NamedTuple
 
-from winnow.errors import InvalidRequestError, Violation
+from winnow.errors import InvalidRequestError, invalid_field
 from winnow.filtering.writing import WORD
 from winnow.quoting import quoted
 
@@ -66,7 +66,7 @@ def tokens(text: str) -> Iterator[Token]:
 
 def filter_error(description: str) -> InvalidRequestError:
     """Returns the error for an invalid filter."""
-    return InvalidRequestError(Violation(FIELD, description))
+    return invalid_field(FIELD, description)
 
 
 def _describe_error(text: str, index: int) -> str:

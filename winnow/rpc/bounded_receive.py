@@ -15,11 +15,10 @@ import grpc
 from winnow.caller import Lease
 from winnow.errors import (
     DeadlineExceededError,
-    InvalidRequestError,
     OverloadedError,
     UnavailableError,
-    Violation,
     WinnowError,
+    invalid_field,
 )
 
 _MESSAGE_SECONDS = 10.0
@@ -54,7 +53,7 @@ class BoundedReceive:
         """
         message = await self.next_message(context)
         if message is grpc.aio.EOF:
-            raise InvalidRequestError(Violation("request", "the call ended without a message"))
+            raise invalid_field("request", "the call ended without a message")
         return message
 
     async def next_message(self, context: Any, lease: Lease | None = None) -> Any:

@@ -12,7 +12,7 @@ import grpc
 from google.protobuf.message import DecodeError
 
 from winnow import caller
-from winnow.errors import InvalidRequestError, Violation, WinnowError
+from winnow.errors import WinnowError, invalid_field
 from winnow.rpc.bounded_receive import BoundedReceive, MessageStream
 from winnow.rpc.per_address import PerAddressLimit
 from winnow.rpc.status import code_of
@@ -182,6 +182,6 @@ def _returning_errors(deserialise: Callable[[bytes], Any]) -> Callable[[bytes], 
             return deserialise(data)
         except DecodeError as error:
             problem = f"not a valid message of this method, or not UTF-8 text ({error})"
-            return InvalidRequestError(Violation("request", problem))
+            return invalid_field("request", problem)
 
     return parse

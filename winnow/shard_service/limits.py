@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from winnow.domain.passage import Hit
 from winnow.domain.question import RetrievalDepth
-from winnow.errors import InvalidRequestError, Violation
+from winnow.errors import invalid_field
 from winnow.filtering import MAX_CANONICAL, parse
 from winnow.searcher import MAX_CALL_SHARDS
 
@@ -20,7 +20,7 @@ def check_passages(count: int, field: str = "passages") -> None:
     Like every check here, raises InvalidRequestError.
     """
     if not 1 <= count <= MAX_PASSAGES:
-        raise _invalid(field, f"{count} is not between 1 and {MAX_PASSAGES}")
+        raise invalid_field(field, f"{count} is not between 1 and {MAX_PASSAGES}")
 
 
 def check_shards(shards: Sequence[int]) -> None:
@@ -29,9 +29,9 @@ def check_shards(shards: Sequence[int]) -> None:
     If a shard were repeated, its hits would compete with themselves for the best passages.
     """
     if not 1 <= len(shards) <= MAX_CALL_SHARDS:
-        raise _invalid("shards", f"{len(shards)} is not between 1 and {MAX_CALL_SHARDS}")
+        raise invalid_field("shards", f"{len(shards)} is not between 1 and {MAX_CALL_SHARDS}")
     if repeated := [shard for shard, count in Counter(shards).items() if count > 1]:
-        raise _invalid("shards", f"shard {repeated[0]} occurs twice")
+        raise invalid_field("shards", f"shard {repeated[0]} occurs twice")
 
 
 def check_depth(depth: RetrievalDepth) -> None:
@@ -41,7 +41,7 @@ def check_depth(depth: RetrievalDepth) -> None:
         parse(depth.where, MAX_CANONICAL)
     for field in ("candidates", "by_words"):
         if (count := getattr(depth, field)) > MAX_PASSAGES:
-            raise _invalid(field, f"{count} is more than {MAX_PASSAGES}")
+            raise invalid_field(field, f"{count} is more than {MAX_PASSAGES}")
 
 
 def check_hits(hits: Iterable[Hit]) -> None:
@@ -49,25 +49,25 @@ def check_hits(hits: Iterable[Hit]) -> None:
     rows = set()
     for index, hit in enumerate(hits):
         if hit.row in rows:
-            raise _invalid(f"hits[{index}].row", f"row {hit.row} occurs twice")
+            raise invalid_field(f"hits[{index}].row", f"row {hit.row} occurs twice")
         rows.add(hit.row)
         if not 0 <= hit.distance < math.inf:
-            raise _invalid(
+            raise invalid_field(
                 f"hits[{index}].distance", f"must be 0 or more and finite, not {hit.distance}"
             )
         if not math.isfinite(hit.hybrid_distance):
-            raise _invalid(
+            raise invalid_field(
                 f"hits[{index}].hybrid_distance", f"must be finite, not {hit.hybrid_distance}"
             )
         if not 0 <= hit.words < math.inf:
-            raise _invalid(f"hits[{index}].words", f"must be 0 or more and finite, not {hit.words}")
+            raise invalid_field(
+                f"hits[{index}].words", f"must be 0 or more and finite, not {hit.words}"
+            )
 
 
 def check_answer_tokens(tokens: int) -> None:
     """Refuses a maximum answer length that is out of range."""
     if not 1 <= tokens <= MAX_ANSWER_TOKENS:
-        raise _invalid("max_answer_tokens", f"{tokens} is not between 1 and {MAX_ANSWER_TOKENS}")
-
-
-def _invalid(field: str, description: str) -> InvalidRequestError:
-    return InvalidRequestError(Violation(field, description))
+        raise invalid_field(
+            "max_answer_tokens", f"{tokens} is not between 1 and {MAX_ANSWER_TOKENS}"
+        )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from winnow.cli.top.render import STATES
 from winnow.domain.assignment import Assignment
-from winnow.errors import InvalidRequestError, UnavailableError, Violation
+from winnow.errors import UnavailableError, invalid_field
 from winnow.v1.cluster_pb2 import GetClusterResponse, ReplicaState, ShardState
 
 _FAULTY = (
@@ -138,7 +138,7 @@ class PlacedShards:
                     f"it is of index {self._assignment.index_id}, but the front node serves index "
                     f"{index_id}: give the assignment of the served index"
                 )
-                raise InvalidRequestError(Violation("assignment", description))
+                raise invalid_field("assignment", description)
             return self._assignment
         holders: Mapping[int, tuple[str, ...]] = {
             shard.shard: tuple(sorted(_serving(shard))) for shard in shards
