@@ -14,9 +14,7 @@ _log = structlog.get_logger("stateless")
 
 
 async def serve_with_task(
-    serving: Coroutine[Any, Any, None],
-    task: Coroutine[Any, Any, None],
-    name: str = "content nodes",
+    serving: Coroutine[Any, Any, None], task: Coroutine[Any, Any, None], name: str = "content nodes"
 ) -> None:
     """Runs `serving` and `task` until `serving` ends, then cancels `task`.
 

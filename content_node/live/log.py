@@ -109,10 +109,7 @@ class WriteLog:
         return self._trimmed.words if self._trimmed else WordTally()
 
     def append(
-        self,
-        writes: Sequence[LoggedWrite],
-        journal_position: str | None = None,
-        log_id: str = "",
+        self, writes: Sequence[LoggedWrite], journal_position: str | None = None, log_id: str = ""
     ) -> None:
         """Stores the next writes of the log in one transaction; returns when it is durable.
 

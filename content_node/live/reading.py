@@ -137,11 +137,7 @@ def check_log(
 
 
 def _checked_writes(
-    readable: Path,
-    log: Path,
-    state: State,
-    trimmed: TrimmedWrites,
-    acknowledged: AcknowledgedWrite,
+    readable: Path, log: Path, state: State, trimmed: TrimmedWrites, acknowledged: AcknowledgedWrite
 ) -> Iterator[LoggedWrite]:
     """Yields the writes of `readable`, a log or its copy; errors name `log`."""
     links, sequence = {trimmed.last: trimmed.link}, trimmed.last

@@ -20,14 +20,7 @@ from winnow.content_node.shard.manifest import (
     read_shard_manifest,
     write_manifest,
 )
-from winnow.content_node.shard.saving import (
-    FILES,
-    GRAPH,
-    STORE,
-    file_entry,
-    save_graph,
-    save_words,
-)
+from winnow.content_node.shard.saving import FILES, GRAPH, STORE, file_entry, save_graph, save_words
 from winnow.content_node.shard.store import PassageStore
 from winnow.domain.word_counts import WordCounts
 from winnow.errors import ArtefactError
@@ -135,12 +128,7 @@ def _graph(
 
 
 def _write_manifest(
-    partial: Path,
-    base: ShardManifest,
-    words: WordsEntry,
-    counts: RowCounts,
-    upto: int,
-    log_id: str,
+    partial: Path, base: ShardManifest, words: WordsEntry, counts: RowCounts, upto: int, log_id: str
 ) -> None:
     """Writes the manifest of a generation, with the checksums of its files."""
     changed = {

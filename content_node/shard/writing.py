@@ -10,14 +10,7 @@ from pathlib import Path
 from winnow.content_node.shard.field_tables import write_tables
 from winnow.content_node.shard.manifest import FORMAT, SHARD_FILE, ShardManifest, write_manifest
 from winnow.content_node.shard.nearest import SPACE, build_graph
-from winnow.content_node.shard.saving import (
-    FILES,
-    GRAPH,
-    STORE,
-    file_entry,
-    save_graph,
-    save_words,
-)
+from winnow.content_node.shard.saving import FILES, GRAPH, STORE, file_entry, save_graph, save_words
 from winnow.content_node.shard.schema import SCHEMA
 from winnow.content_node.shard.store import PassageStore
 from winnow.domain.shard import shard_name

@@ -41,9 +41,7 @@ def batch_of_message(message: shard_transfer_pb2.ReadLogResponse) -> LogBatch:
     )
 
 
-def _logged_to_messages(
-    writes: Sequence[LoggedWrite],
-) -> Iterable[shard_transfer_pb2.LoggedWrite]:
+def _logged_to_messages(writes: Sequence[LoggedWrite]) -> Iterable[shard_transfer_pb2.LoggedWrite]:
     plain = (Write(each.id, each.version, each.put) for each in writes)
     for each, message in zip(writes, writes_to_messages(plain), strict=True):
         yield shard_transfer_pb2.LoggedWrite(

@@ -136,10 +136,7 @@ class PeerNodes:
     """
 
     def __init__(
-        self,
-        name: str,
-        address_of: Callable[[str], str],
-        peers: PeerChannels = PLAIN_TEXT,
+        self, name: str, address_of: Callable[[str], str], peers: PeerChannels = PLAIN_TEXT
     ) -> None:
         """`name` is the name of this node.
 

@@ -15,9 +15,7 @@ class ServedWords:
     """Keeps the word statistics of the served index. A new index gets new statistics."""
 
     def __init__(
-        self,
-        sources: Callable[[int], Sequence[WordSource]],
-        pause: Callable[[], Awaitable[object]],
+        self, sources: Callable[[int], Sequence[WordSource]], pause: Callable[[], Awaitable[object]]
     ) -> None:
         """Creates an object without statistics.
 

@@ -49,9 +49,7 @@ def _credentials(
     key: Annotated[
         Path | None,
         typer.Option(
-            envvar="WINNOW_KEY",
-            help="PEM file of the private key of --cert.",
-            show_default="none",
+            envvar="WINNOW_KEY", help="PEM file of the private key of --cert.", show_default="none"
         ),
     ] = None,
     token_file: Annotated[

@@ -38,8 +38,7 @@ def push(
 
 @app.command()
 def pull(
-    url: _Url,
-    directory: Annotated[Path, typer.Argument(help="Directory to copy the bundle to.")],
+    url: _Url, directory: Annotated[Path, typer.Argument(help="Directory to copy the bundle to.")]
 ) -> None:
     """Copy a published bundle to a local directory, unless it is there already.
 

@@ -11,13 +11,7 @@ import grpc.aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from winnow.address import DEFAULT_ADDRESS
-from winnow.client.calls import (
-    DEFAULT_TIMEOUT,
-    Call,
-    CallOptions,
-    call_error,
-    request_id_metadata,
-)
+from winnow.client.calls import DEFAULT_TIMEOUT, Call, CallOptions, call_error, request_id_metadata
 from winnow.client.channels import SERVICE, check_address, open_aio_channel
 from winnow.client.client import CHECK_INTERVAL, CHECK_TIMEOUT, Result
 from winnow.client.credentials import Credentials, LiveCredentials

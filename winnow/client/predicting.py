@@ -117,9 +117,7 @@ def _predictions(texts: Sequence[str], message: head_pb2.PredictResponse) -> Pre
     return value_of_message(Predictions, message, results=tuple(results), timings=timings)
 
 
-def head_predictions(
-    messages: Sequence[head_pb2.HeadPrediction],
-) -> tuple[HeadPrediction, ...]:
+def head_predictions(messages: Sequence[head_pb2.HeadPrediction]) -> tuple[HeadPrediction, ...]:
     """Converts the predictions of several heads."""
     return tuple(map(_head_prediction, messages))
 

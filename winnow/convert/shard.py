@@ -12,12 +12,7 @@ from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.reading import Reading
 from winnow.domain.shard import MAX_FIELDS, MAX_SHARDS, NodeReport, ShardFault, ShardInfo
 from winnow.domain.shard_call import Interval
-from winnow.errors import (
-    NotLoadedError,
-    UnavailableError,
-    WinnowError,
-    invalid_field,
-)
+from winnow.errors import NotLoadedError, UnavailableError, WinnowError, invalid_field
 from winnow.rpc.status import error_of_bytes, error_to_bytes, public_node_message
 from winnow.searcher import Read, Retrieved
 from winnow.v1 import shard_pb2

@@ -9,13 +9,7 @@ import asyncio
 import structlog
 
 from winnow.deadline import Clock
-from winnow.errors import (
-    ArtefactError,
-    IdentityError,
-    NotFoundError,
-    UnavailableError,
-    WinnowError,
-)
+from winnow.errors import ArtefactError, IdentityError, NotFoundError, UnavailableError, WinnowError
 from winnow.heads.async_store import AsyncHeadStore
 from winnow.heads.cache import HeadCache, HeadSlot
 from winnow.heads.head import estimate_memory

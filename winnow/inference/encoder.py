@@ -68,10 +68,7 @@ class Encoder:
 
 
 def open_question_encoder(
-    bundle: Bundle,
-    special: SpecialTokens,
-    options: InferenceOptions = PLAIN,
-    states: bool = False,
+    bundle: Bundle, special: SpecialTokens, options: InferenceOptions = PLAIN, states: bool = False
 ) -> Encoder:
     """Opens the question encoder. With `states`, the encoder also returns token states.
 

@@ -94,10 +94,7 @@ def _message_writer() -> Iterator[Callable[[str], None]]:
 
 
 def log_flags(
-    table: str,
-    file: Path | None,
-    at_terminal: bool,
-    environment: Mapping[str, str] | None = None,
+    table: str, file: Path | None, at_terminal: bool, environment: Mapping[str, str] | None = None
 ) -> tuple[str, ...]:
     """Flags for text logs at a terminal, unless the log format is set."""
     log_format = configured_value(table, "log_format", file, environment)

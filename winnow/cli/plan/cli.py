@@ -36,8 +36,7 @@ def plan(
     p99: Annotated[
         str,
         typer.Option(
-            metavar="TIME",
-            help="Time in which 99 of 100 questions are answered, such as 300ms.",
+            metavar="TIME", help="Time in which 99 of 100 questions are answered, such as 300ms."
         ),
     ] = "300ms",
     passages_to_read: Annotated[
@@ -74,8 +73,7 @@ def plan(
     states: Annotated[
         bool,
         typer.Option(
-            "--states",
-            help="The index has precomputed states (`winnow index build --states`).",
+            "--states", help="The index has precomputed states (`winnow index build --states`)."
         ),
     ] = False,
     fed: Annotated[

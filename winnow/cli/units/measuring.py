@@ -132,9 +132,7 @@ def _measure_passage_encoding(bundle: Bundle, tokenizer: Tokenizer, threads: int
 
 
 def _core_milliseconds(
-    encoder: PassageEncoder,
-    pairs: Sequence[tuple[tuple[int, ...], tuple[int, ...]]],
-    threads: int,
+    encoder: PassageEncoder, pairs: Sequence[tuple[tuple[int, ...], tuple[int, ...]]], threads: int
 ) -> float:
     """Core milliseconds per pair of title and text, while all threads encode."""
     with ThreadPoolExecutor(threads) as pool:

@@ -8,13 +8,7 @@ STORE/HEAD/3/head.json, …     a version, which never changes
 import re
 from pathlib import Path
 
-from winnow.errors import (
-    ArtefactError,
-    IdentityError,
-    NotFoundError,
-    UnavailableError,
-    WinnowError,
-)
+from winnow.errors import ArtefactError, IdentityError, NotFoundError, UnavailableError, WinnowError
 from winnow.heads.artefact import HeadArtefact, load_head
 from winnow.heads.head import open_head
 from winnow.heads.manifest import (
