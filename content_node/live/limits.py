@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from winnow.content_node.settings import NodeSettings
+from winnow.content_node.shard.manifest import CONVERT_INDEX
 from winnow.content_node.shard.stored_segment import StoredSegment
 from winnow.domain.partition import holds, root_of
 from winnow.domain.shard import shard_of
@@ -17,10 +18,7 @@ MAX_CALL_WRITES = 10_000
 """Maximum number of writes or passages of one call."""
 _FLOAT_BYTES = 4
 _FEED_DISABLED = "the node takes no writes: start the node with --feed"
-_OLD_VERSION = (
-    "the shard is of an older version and takes no writes: `winnow index build --passages INDEX "
-    "--out NEW` converts it"
-)
+_OLD_VERSION = f"the shard is of an older version and takes no writes: {CONVERT_INDEX}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

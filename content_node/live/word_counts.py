@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.content_node.live.entry import LoggedWrite
+from winnow.content_node.shard.manifest import CONVERT_INDEX
 from winnow.content_node.shard.stored_segment import StoredSegment
 from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.errors import ArtefactError, NotLoadedError
@@ -83,8 +84,8 @@ def built_counts(base: StoredSegment) -> WordCounts:
     words = base.manifest.words
     if words is None:
         raise NotLoadedError(
-            f"shard {base.manifest.shard} is of an older version without word counts: `winnow "
-            "index build --passages INDEX --out NEW` converts it"
+            f"shard {base.manifest.shard} is of an older version without word counts: "
+            f"{CONVERT_INDEX}"
         )
     [file] = [file for file in base.files if file.path.name == words.frequencies]
     try:

@@ -13,6 +13,7 @@ from winnow.content_node.merging.graph import build_graph_from_chunks, extend_gr
 from winnow.content_node.merging.passages import LogRange, MergedPassages, RowCounts
 from winnow.content_node.merging.policy import needs_renumbering
 from winnow.content_node.shard.manifest import (
+    CONVERT_INDEX,
     FORMAT,
     SHARD_FILE,
     ShardManifest,
@@ -78,10 +79,7 @@ def open_verified(directory: Path) -> VerifiedBase:
     """Opens and verifies all files of a base. Raises ArtefactError if one is damaged or missing."""
     manifest = read_shard_manifest(directory)
     if manifest.words is None:
-        raise ArtefactError(
-            f"{directory} is of an older version and has no words: `winnow index build --passages "
-            "INDEX --out NEW` converts it"
-        )
+        raise ArtefactError(f"{directory} is of an older version and has no words: {CONVERT_INDEX}")
     files = {name: OpenFile(directory / name) for name in manifest.files}
     for name, entry in manifest.files.items():
         files[name].verify(entry.sha256, entry.bytes)

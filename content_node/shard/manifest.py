@@ -219,6 +219,8 @@ class IndexManifest(_StrictModel):
     """Checksum of the manifest itself; empty in format 1."""
 
 
+CONVERT_INDEX = "`winnow index build --passages INDEX --out NEW` converts the index"
+"""Advice for a shard of an older version."""
 Model = TypeVar("Model", ShardManifest, IndexManifest)
 
 

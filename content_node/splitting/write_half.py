@@ -19,6 +19,7 @@ from winnow.content_node.merging.writing import copy_words, open_verified
 from winnow.content_node.shard import open_shard
 from winnow.content_node.shard.field_tables import write_tables
 from winnow.content_node.shard.manifest import (
+    CONVERT_INDEX,
     FORMAT,
     SHARD_FILE,
     ShardManifest,
@@ -76,10 +77,7 @@ def write_half(
         parent = open_verified(base)
         manifest = parent.manifest
         if manifest.format < FORMAT:
-            raise ArtefactError(
-                f"{base} was built by an older version: `winnow index build --passages INDEX --out "
-                "NEW` converts the index"
-            )
+            raise ArtefactError(f"{base} was built by an older version: {CONVERT_INDEX}")
         _copy_passages(base / manifest.store, directory / STORE, manifest, half)
         parent.files[manifest.store].check()
         passages = _count_rows(directory / STORE)

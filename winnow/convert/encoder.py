@@ -8,6 +8,7 @@ is at most s / 2, less than 0.4 % of M, plus the rounding to half precision (2 *
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.convert.arrays import float32_values
 from winnow.convert.by_name import same_fields, value_of_message
 from winnow.domain.encoder import EncoderInfo, StatesFormat
 from winnow.errors import invalid_field
@@ -130,10 +131,6 @@ def encoding_of_message(message: encoder_pb2.EncodeResponse) -> TextEncoding:
 
     Raises InvalidRequestError, which names the field, if the vector or the states are invalid.
     """
-    if len(message.vector) % 4:
-        raise invalid_field(
-            "vector", f"{len(message.vector)} bytes is not a multiple of 4: expected float32 values"
-        )
-    vector = np.frombuffer(message.vector, "<f4").astype(np.float32, copy=False)
+    vector = float32_values(message.vector, "vector")
     states = states_of_message(message.states) if message.HasField("states") else None
     return TextEncoding(vector, states, message.queue_ms / 1e3, message.encode_ms / 1e3)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from winnow.convert.arrays import float32_values
 from winnow.convert.by_name import milliseconds, optional, same_fields, value_of_message
 from winnow.domain.answered import ShardTimings
 from winnow.domain.passage import Hit, Passage
@@ -48,12 +49,7 @@ def question_to_message(question: EncodedQuestion) -> shard_pb2.EncodedQuestion:
 
 def question_of_message(message: shard_pb2.EncodedQuestion) -> EncodedQuestion:
     """Converts a message to a question; raises InvalidRequestError if a value is invalid."""
-    if len(message.vector) % 4:
-        raise invalid_field(
-            "question.vector",
-            f"{len(message.vector)} bytes is not a multiple of 4: expected float32 values",
-        )
-    vector = np.frombuffer(message.vector, dtype="<f4").astype(np.float32, copy=False)
+    vector = float32_values(message.vector, "question.vector")
     if not np.isfinite(vector).all():
         raise invalid_field("question.vector", "every value must be finite")
     return EncodedQuestion(

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from winnow.convert.arrays import VALUE_BYTES, float32_values, uint32_values
 from winnow.convert.by_name import same_fields, value_of_message
 from winnow.convert.feed import OUTCOME_BY_NUMBER, OUTCOMES
 from winnow.convert.lazy import LazySequence
@@ -27,8 +27,6 @@ _EMPTY_OBJECT = "{}"
 """Metadata without fields, as JSON."""
 _NORM_TOLERANCE = 0.05
 """Maximum difference between a vector's norm and 1. Rounding causes a smaller one."""
-_VALUE_BYTES = 4
-"""Bytes of a token id, and of a vector's value."""
 
 
 def writes_to_messages(writes: Iterable[Write]) -> list[shard_feed_pb2.EncodedWrite]:
@@ -132,7 +130,7 @@ def counts_to_message(
 def changes_of_message(message: shard_feed_pb2.GetWordCountsResponse) -> WordChanges:
     """Converts the changes by writes; raises UnavailableError if the message is inconsistent."""
     ids, by = message.changed_tokens, message.changes
-    if len(ids) % _VALUE_BYTES or len(ids) != len(by):
+    if len(ids) % VALUE_BYTES or len(ids) != len(by):
         raise UnavailableError(
             f"a shard reported {len(ids)} bytes of token ids and {len(by)} bytes of changes: does "
             "it run another version?"
@@ -148,10 +146,10 @@ def changes_of_message(message: shard_feed_pb2.GetWordCountsResponse) -> WordCha
 
 def built_of_message(message: shard_feed_pb2.GetWordCountsResponse) -> WordCounts:
     """Converts the counts of the build; raises UnavailableError if they are incomplete."""
-    if len(message.built) % _VALUE_BYTES:
+    if len(message.built) % VALUE_BYTES:
         raise UnavailableError(
             f"a shard reported {len(message.built)} bytes of counts, which is not a multiple of "
-            f"{_VALUE_BYTES}: does it run another version?"
+            f"{VALUE_BYTES}: does it run another version?"
         )
     counts = np.frombuffer(message.built, "<u4").astype(np.uint32)
     return WordCounts(counts, message.built_tokens, message.built_passages)
@@ -205,8 +203,8 @@ def _put_of_message(
         version=version,
     )
     _raise_first(field, passage_violations(fed))
-    _uint32_values(message.title_tokens, f"{field}.title_tokens")
-    ids = _uint32_values(message.text_tokens, f"{field}.text_tokens")
+    uint32_values(message.title_tokens, f"{field}.title_tokens")
+    ids = uint32_values(message.text_tokens, f"{field}.text_tokens")
     _check_offsets(message, len(ids), f"{field}.text_offsets")
     _check_vector(message.vector, f"{field}.vector")
     return EncodedPassage(
@@ -233,17 +231,9 @@ def _raise_first(field: str, violations: Iterable[Violation]) -> None:
         raise invalid_field(f"{field}.{each.field}", each.description)
 
 
-def _uint32_values(data: bytes, field: str) -> NDArray[np.uint32]:
-    if len(data) % _VALUE_BYTES:
-        raise invalid_field(
-            field, f"{len(data)} bytes is not a multiple of 4: expected uint32 values"
-        )
-    return np.frombuffer(data, "<u4")
-
-
 def _check_offsets(message: shard_feed_pb2.EncodedPassage, tokens: int, field: str) -> None:
     """Raises InvalidRequestError if the offsets do not ascend, or are beyond the text."""
-    values = _uint32_values(message.text_offsets, field)
+    values = uint32_values(message.text_offsets, field)
     if len(values) != 2 * tokens:
         raise invalid_field(
             field, f"{len(values)} values for {tokens} tokens: expected two for each token"
@@ -256,10 +246,7 @@ def _check_offsets(message: shard_feed_pb2.EncodedPassage, tokens: int, field: s
 
 def _check_vector(data: bytes, field: str) -> None:
     """Raises InvalidRequestError if the vector's norm is not 1."""
-    if len(data) % _VALUE_BYTES:
-        raise invalid_field(
-            field, f"{len(data)} bytes is not a multiple of 4: expected float32 values"
-        )
-    norm = float(np.sqrt(np.square(np.frombuffer(data, "<f4"), dtype=np.float64).sum()))
+    values = float32_values(data, field)
+    norm = float(np.sqrt(np.square(values, dtype=np.float64).sum()))
     if not abs(norm - 1) <= _NORM_TOLERANCE:  # also true for NaN
         raise invalid_field(field, f"its norm is {norm:.4g}, but it must be 1")
