@@ -19,7 +19,7 @@ from winnow.content_node.shard.generations import RecentGenerations
 from winnow.content_node.shard.retrieving import retrieve
 from winnow.content_node.shard.view import ShardView
 from winnow.content_node.validation import question_limits
-from winnow.deadline import Clock, Deadline
+from winnow.deadline import Deadline
 from winnow.domain.answered import ShardTimings
 from winnow.domain.passage import Hit
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
@@ -56,7 +56,6 @@ class LocalSearcher:
         *,
         pace: Pace,
         metrics: NodeMetrics,
-        clock: Clock = time.monotonic,
         journaled: bool = False,
         custody: Callable[[], Custody] = lambda: OWNED,
         on_drop: Callable[[], None] = lambda: None,
@@ -72,7 +71,7 @@ class LocalSearcher:
         self._limits = question_limits(bundle)
         self._word_weight = bundle.manifest.retrieval.words
         self._info = shard_info(view, bundle)
-        self._generations = RecentGenerations(view, clock, on_drop)
+        self._generations = RecentGenerations(view, time.monotonic, on_drop)
         self._sequence_waiter = SequenceWaiter(view.sequence)
         self._report_passages()
 

@@ -30,7 +30,7 @@ from winnow.content_node.metrics import WriteMetrics
 from winnow.content_node.shard.changes import Change
 from winnow.content_node.shard.stored_segment import StoredSegment
 from winnow.content_node.shard.view import ShardView
-from winnow.deadline import Clock, Deadline
+from winnow.deadline import Deadline
 from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.domain.write import Write, Written
 from winnow.errors import (
@@ -69,7 +69,6 @@ class LiveShard:
         limits: WriteLimits,
         metrics: WriteMetrics,
         custody: Custody = OWNED,
-        clock: Clock = time.monotonic,
     ) -> None:
         """Takes the parts that `open_live` has loaded; `words` counts all writes of `state`."""
         self._state, self._words, self._log = state, words, log
@@ -77,7 +76,7 @@ class LiveShard:
         """Whether this copy takes the writes, or the copy of another node."""
         self.publish_split: Callable[[], Awaitable[None]] | None = None
         """Publishes to the journal that the halves take the writes; None without a journal."""
-        self._limits, self._metrics, self._clock = limits, metrics, clock
+        self._limits, self._metrics = limits, metrics
         self._on_new_view: Callable[[ShardView], None] = lambda _: None
         self._served_view = self.view = state.view
         self._served_sequence = SequenceWaiter(state.view.sequence)
@@ -85,7 +84,7 @@ class LiveShard:
         self._group = GroupCommit(self._commit, self._publish)
         self._broken_reason = ""
         """Why the shard takes no more writes: a durable write could not be applied. Else empty."""
-        self._last_write = clock()
+        self._last_write = time.monotonic()
         max_unmerged = 0 if limits.refusal else limits.max_unmerged
         metrics.observe_waiting(lambda: self._group.queued_writes, max_unmerged)
         self._update_metrics()
@@ -161,7 +160,7 @@ class LiveShard:
             rows=view.rows,
             dead=view.rows - view.passages,
             writes=view.sequence - self.merged,
-            idle=self._clock() - self._last_write,
+            idle=time.monotonic() - self._last_write,
         )
 
     async def write(self, writes: Sequence[Write], deadline: Deadline) -> list[Written]:
@@ -495,7 +494,7 @@ class LiveShard:
             _log.exception("durable write not visible: applying it failed")
             raise NotWritableError(self._broken_reason) from error
         self._word_changes = self._words.changes(self._state.sequence)
-        self._last_write = self._clock() if writes else self._last_write
+        self._last_write = time.monotonic() if writes else self._last_write
         self.view = self._state.view
 
     def _prepare_state(self, base: StoredSegment) -> LiveState:

@@ -21,7 +21,10 @@ from winnow.files.opened import OpenFile
 from winnow.inference.stop_signal import StopSignal
 
 SPACE: Final = "l2"
+Vector = NDArray[np.float32]
+"""[dimension]."""
 Vectors = NDArray[np.float32]
+"""[vectors, dimension]."""
 _EXTRA_FOR_TIES = 4
 """Neighbours fetched beyond `k`, to find ties with the last one: some texts occur twice."""
 READS_PER_NEIGHBOUR = 0.7
@@ -48,11 +51,7 @@ class NearestIndex(Protocol):
     """Finds rows near a vector. Safe to search from several threads at once."""
 
     def search(
-        self,
-        vector: Vectors,
-        k: int,
-        allowed: RowMask | None = None,
-        stop: StopSignal | None = None,
+        self, vector: Vector, k: int, allowed: RowMask | None = None, stop: StopSignal | None = None
     ) -> ScoredRows:
         """Returns at most `k` allowed rows with squared distances, nearest first, ties by row.
 
@@ -62,11 +61,7 @@ class NearestIndex(Protocol):
         """
 
     def nearest(
-        self,
-        vector: Vectors,
-        k: int,
-        allowed: RowMask | None = None,
-        stop: StopSignal | None = None,
+        self, vector: Vector, k: int, allowed: RowMask | None = None, stop: StopSignal | None = None
     ) -> ScoredRows:
         """Returns the result of `search` and all other rows at the distance of its last row."""
 
@@ -85,29 +80,21 @@ class ExactIndex:
         self._index.set_num_threads(1)
 
     def search(
-        self,
-        vector: Vectors,
-        k: int,
-        allowed: RowMask | None = None,
-        stop: StopSignal | None = None,
+        self, vector: Vector, k: int, allowed: RowMask | None = None, stop: StopSignal | None = None
     ) -> ScoredRows:
         excluded = 0 if allowed is None else int(np.count_nonzero(~allowed[self._rows]))
         return _sort(*self._query(vector, min(k + excluded, len(self._rows))), allowed, k)
 
     def nearest(
-        self,
-        vector: Vectors,
-        k: int,
-        allowed: RowMask | None = None,
-        stop: StopSignal | None = None,
+        self, vector: Vector, k: int, allowed: RowMask | None = None, stop: StopSignal | None = None
     ) -> ScoredRows:
         return _with_ties(lambda more: self.search(vector, more, allowed, stop), k)
 
-    def compare(self, vector: Vectors) -> tuple[NDArray[np.uint64], Vectors]:
+    def compare(self, vector: Vector) -> tuple[NDArray[np.uint64], Vectors]:
         """Returns all rows with their squared distances, in any order."""
         return self._query(vector, len(self._rows))
 
-    def _query(self, vector: Vectors, k: int) -> tuple[NDArray[np.uint64], Vectors]:
+    def _query(self, vector: Vector, k: int) -> tuple[NDArray[np.uint64], Vectors]:
         if len(vector) != self._dimension:  # hnswlib would read beyond it
             raise ValueError(f"the vector has {len(vector)} values, expected {self._dimension}")
         if not k:
@@ -145,11 +132,7 @@ class GraphIndex:
         self._index.set_num_threads(1)
 
     def search(
-        self,
-        vector: Vectors,
-        k: int,
-        allowed: RowMask | None = None,
-        stop: StopSignal | None = None,
+        self, vector: Vector, k: int, allowed: RowMask | None = None, stop: StopSignal | None = None
     ) -> ScoredRows:
         if allowed is None:
             found = self.search_graph(vector, k)
@@ -159,11 +142,7 @@ class GraphIndex:
         return self._search_filtered(vector, k, allowed & self._occupied_rows, stop)[:k]
 
     def nearest(
-        self,
-        vector: Vectors,
-        k: int,
-        allowed: RowMask | None = None,
-        stop: StopSignal | None = None,
+        self, vector: Vector, k: int, allowed: RowMask | None = None, stop: StopSignal | None = None
     ) -> ScoredRows:
         if not self._equal:
             return _with_ties(lambda more: self.search(vector, more, allowed, stop), k)
@@ -174,7 +153,7 @@ class GraphIndex:
             self._equal.contains_all,
         )
 
-    def search_graph(self, vector: Vectors, k: int) -> ScoredRows | None:
+    def search_graph(self, vector: Vector, k: int) -> ScoredRows | None:
         """Returns the rows that the graph alone finds; None if it reaches fewer than `k` rows.
 
         Many equal vectors or deleted rows divide a graph. hnswlib searches at least `k` wide, even
@@ -184,7 +163,7 @@ class GraphIndex:
         found = self._query_graph(vector, k)
         return None if found is None else _sort(*found, None)
 
-    def _query_graph(self, vector: Vectors, k: int) -> tuple[NDArray[np.integer], Vectors] | None:
+    def _query_graph(self, vector: Vector, k: int) -> tuple[NDArray[np.integer], Vectors] | None:
         k = min(k, self._count)
         if not k:
             return np.empty(0, np.int64), np.empty(0, np.float32)
@@ -195,7 +174,7 @@ class GraphIndex:
         return rows[0], distances[0]
 
     def _search_filtered(
-        self, vector: Vectors, k: int, allowed: RowMask, stop: StopSignal | None
+        self, vector: Vector, k: int, allowed: RowMask, stop: StopSignal | None
     ) -> ScoredRows:
         """Searches the graph wider and wider until at least `k` allowed rows are found. Compares
         with all allowed rows if that takes less time.
@@ -217,7 +196,7 @@ class GraphIndex:
         return _sort(*self._equal.add_equal_rows(rows, distances), allowed)
 
     def _search_exactly(
-        self, vector: Vectors, k: int, allowed: RowMask, stop: StopSignal | None
+        self, vector: Vector, k: int, allowed: RowMask, stop: StopSignal | None
     ) -> ScoredRows:
         return search_chunks(self._vectors.chunks(np.flatnonzero(allowed)), vector, k, stop)
 
@@ -232,7 +211,7 @@ def neighbours_to_fetch(k: int, allowed: int, rows: int) -> int:
 
 def search_chunks(
     chunks: Iterable[tuple[RowNumbers, Vectors]],
-    vector: Vectors,
+    vector: Vector,
     k: int,
     stop: StopSignal | None = None,
 ) -> ScoredRows:
@@ -245,7 +224,7 @@ def search_chunks(
     return nsmallest(k, _nearest_of_chunks(chunks, vector, k, stop), key=by_distance)
 
 
-def compute_distances(source: VectorSource, vector: Vectors, rows: Sequence[int]) -> Vectors:
+def compute_distances(source: VectorSource, vector: Vector, rows: Sequence[int]) -> Vectors:
     """Returns squared distances of rows, [rows], bit for bit as indexes return them."""
     distances = np.empty(len(rows), np.float32)
     if len(rows):
@@ -301,7 +280,7 @@ def by_distance(scored_row: tuple[int, float]) -> tuple[float, int]:
 
 
 def _nearest_of_chunks(
-    chunks: Iterable[tuple[RowNumbers, Vectors]], vector: Vectors, k: int, stop: StopSignal | None
+    chunks: Iterable[tuple[RowNumbers, Vectors]], vector: Vector, k: int, stop: StopSignal | None
 ) -> Iterator[tuple[int, float]]:
     for rows, vectors in chunks:
         check_stop(stop)

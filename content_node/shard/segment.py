@@ -13,15 +13,13 @@ from numpy.typing import NDArray
 
 from winnow.content_node.shard.bm25 import Terms
 from winnow.content_node.shard.equal_passages import EqualPassages
-from winnow.content_node.shard.nearest import NearestIndex, VectorSource, compute_distances
+from winnow.content_node.shard.nearest import NearestIndex, Vector, VectorSource, compute_distances
 from winnow.content_node.shard.postings import Postings
 from winnow.content_node.shard.row_filter import RowFilter, check_stop
 from winnow.content_node.shard.rows import RowMask, ScoredRows
 from winnow.content_node.shard.store import StoredPassage
 from winnow.content_node.shard.words import WordIndex
 from winnow.inference.stop_signal import StopSignal
-
-Vector = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,8 +34,8 @@ class OpenCopy:
 class OpenCopies:
     """Opens copies, and closes idle copies. Used on the event loop."""
 
-    def __init__(self, open_files: OpenFiles, idle_seconds: float = IDLE_SECONDS) -> None:
-        self._open_files, self._idle_seconds = open_files, idle_seconds
+    def __init__(self, open_files: OpenFiles) -> None:
+        self._open_files = open_files
         self._copies: dict[str, OpenCopy] = {}
         self._copy_of: dict[tuple[Path, str], str] = {}
         """The id of the open copy, by the directory of the shard and the name of the node."""
@@ -87,7 +87,7 @@ class OpenCopies:
         if copy.timer is not None:
             copy.timer.cancel()
         loop = asyncio.get_running_loop()
-        copy.timer = loop.call_later(self._idle_seconds, self._close, copy.id)
+        copy.timer = loop.call_later(IDLE_SECONDS, self._close, copy.id)
 
     def _close(self, copy_id: str) -> None:
         copy = self._copies.pop(copy_id, None)

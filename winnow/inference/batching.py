@@ -12,7 +12,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from winnow.deadline import Clock
 from winnow.errors import ArtefactError
 from winnow.inference.encoder import Encoder
 from winnow.inference.fair_threads import call_on_event_loop, fail, succeed
@@ -54,10 +53,9 @@ class BatchingTextEncoder:
         encoder: Encoder,
         limits: BatchLimits,
         threads: int = 1,
-        clock: Clock = time.perf_counter,
     ) -> None:
         """`threads`: maximum number of concurrent runs; one is best for a GPU."""
-        self._encoder, self._limits, self._clock = encoder, limits, clock
+        self._encoder, self._limits = encoder, limits
         self._queue = FairQueue[_Text]()
         self._changed = threading.Condition()
         self._filling = threading.Lock()
@@ -78,7 +76,7 @@ class BatchingTextEncoder:
     ) -> TextEncoding:
         """Encodes a text together with other waiting texts. Cancelling removes the text."""
         loop = asyncio.get_running_loop()
-        text = _Text(tuple(ids), loop.create_future(), loop, self._clock())
+        text = _Text(tuple(ids), loop.create_future(), loop, time.perf_counter())
         self._awaited.add(text)
         with self._changed:
             self._queue.add(client, text)
@@ -140,7 +138,7 @@ class BatchingTextEncoder:
                     return texts
                 batch.add(text.tokens)
                 texts.append(text)
-            seconds = batch.remaining_wait(self._clock() - first.arrived)
+            seconds = batch.remaining_wait(time.perf_counter() - first.arrived)
             if not seconds or not self._changed.wait(seconds):
                 break
         return texts
@@ -148,14 +146,14 @@ class BatchingTextEncoder:
     def _run(self, texts: Sequence[_Text]) -> None:
         if not texts:
             return
-        began = self._clock()
+        began = time.perf_counter()
         try:
             encodings = self._encoder.encode_batch([text.ids for text in texts])
         except BaseException as error:  # noqa: BLE001 (raised where it is awaited)
             for text in texts:
                 call_on_event_loop(text.loop, fail, text.done, error)
             return
-        took = self._clock() - began
+        took = time.perf_counter() - began
         for text, (vector, states) in zip(texts, encodings, strict=True):
             encoding = TextEncoding(vector, states, began - text.arrived, took)
             call_on_event_loop(text.loop, succeed, text.done, encoding)

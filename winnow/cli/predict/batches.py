@@ -14,10 +14,10 @@ Ask = Callable[[Sequence[str]], Predictions]
 """A function that sends one request for several texts. It raises WinnowError if that fails."""
 
 
-def batches(texts: Iterable[str], max_texts: int = MAX_TEXTS) -> Iterator[list[str]]:
-    """Splits texts into lists of at most `max_texts`."""
+def batches(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Splits texts into lists of at most `MAX_TEXTS`."""
     remaining = iter(texts)
-    while batch := list(islice(remaining, max_texts)):
+    while batch := list(islice(remaining, MAX_TEXTS)):
         yield batch
 
 
