@@ -7,10 +7,9 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from winnow.bundle import Bundle
-from winnow.content_node.assigned.shards import AssignedShards
 from winnow.content_node.composing.assigned import open_assigned
+from winnow.content_node.composing.assigned_shards import AssignedShards
 from winnow.content_node.composing.parts import NodeParts, open_node_parts
-from winnow.content_node.composing.shard import RunningShard
 from winnow.content_node.composing.shards import RunningShards
 from winnow.content_node.daemon_work import DaemonWork
 from winnow.content_node.settings import NodeSettings
@@ -74,7 +73,7 @@ def _open_shards(
     registry: CollectorRegistry,
     server: Server,
     certificates: CertificateMetrics,
-) -> tuple[RunningShards | AssignedShards[RunningShard], NodeParts]:
+) -> tuple[RunningShards | AssignedShards, NodeParts]:
     """Opens the shards that the settings name, or those that are assigned to the node."""
     runtimes = RuntimeMetrics(registry)
     if settings.assignment:

@@ -13,9 +13,8 @@ from tenacious import available
 
 from winnow.assignment import AssignmentFile
 from winnow.bundle import Bundle
-from winnow.content_node.assigned.shards import AssignedShards
 from winnow.content_node.composing.assigned import open_assigned
-from winnow.content_node.composing.shard import RunningShard
+from winnow.content_node.composing.assigned_shards import AssignedShards
 from winnow.content_node.settings import NodeSettings
 from winnow.content_node.shard.manifest import read_shard_manifest
 from winnow.content_node.snapshots.contents import open_shard_files
@@ -44,7 +43,7 @@ class AssignedNode:
 
     name: str
     address: str
-    shards: AssignedShards[RunningShard]
+    shards: AssignedShards
     registry: CollectorRegistry
     health: list[bool]
 

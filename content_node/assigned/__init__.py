@@ -1,1 +1,1 @@
-"""Follows the assignment of shards to nodes: opens, receives and closes shards of this node."""
+"""Decides how a node follows the assignment of shards, and manages its data directory."""

@@ -7,9 +7,8 @@ from prometheus_client import CollectorRegistry
 
 from winnow.assignment import AssignmentFile
 from winnow.bundle import Bundle
-from winnow.content_node.assigned.shards import AssignedShards, Sleep
+from winnow.content_node.composing.assigned_shards import AssignedShards, Sleep
 from winnow.content_node.composing.parts import NodeParts, open_node_parts
-from winnow.content_node.composing.shard import RunningShard
 from winnow.content_node.composing.shards import RunningShards
 from winnow.content_node.served_shards import ServedShards
 from winnow.content_node.settings import NodeSettings
@@ -27,7 +26,7 @@ def open_assigned(
     set_serving: Callable[[bool], Awaitable[None]],
     peers: PeerChannels,
     sleep: Sleep = asyncio.sleep,
-) -> tuple[AssignedShards[RunningShard], NodeParts]:
+) -> tuple[AssignedShards, NodeParts]:
     """Returns the shards of a node that follows an assignment, and the parts that they share.
 
     The caller closes the shards, and the pool of the parts.

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Generic
 
 import structlog
 
@@ -16,7 +15,6 @@ from winnow.content_node.assigned.directories import (
     prepare_data,
     shards_in,
 )
-from winnow.content_node.assigned.running import OpenedShard, Shard, ShardHost
 from winnow.content_node.assigned.steps import (
     HeldShard,
     Steps,
@@ -24,6 +22,8 @@ from winnow.content_node.assigned.steps import (
     nodes_serving,
     other_nodes,
 )
+from winnow.content_node.composing.shard import RunningShard
+from winnow.content_node.composing.shards import RunningShards
 from winnow.content_node.daemon_work import DaemonWork
 from winnow.content_node.live.locks import DirectoryLock
 from winnow.content_node.pull_shard import LoggedProgress, pull_shard
@@ -48,13 +48,13 @@ _POLLED_SECONDS = 7.0
 Sleep = Callable[[float], Awaitable[None]]
 
 
-class AssignedShards(Generic[Shard]):
+class AssignedShards:
     """Opens the shards that are assigned to this node, and closes shards that moved away."""
 
     def __init__(
         self,
         settings: NodeSettings,
-        shards: ShardHost[Shard],
+        shards: RunningShards,
         peer_nodes: PeerNodes,
         file: AssignmentFile,
         *,
@@ -84,9 +84,9 @@ class AssignedShards(Generic[Shard]):
         """The last assignment that was ignored, because it is of another index."""
         self._fault = ""
         """Why the assignment cannot be read; empty if it can."""
-        self._held: dict[int, Shard] = {}
+        self._held: dict[int, RunningShard] = {}
         """The shards that are served, by number."""
-        self._failed: dict[int, Shard] = {}
+        self._failed: dict[int, RunningShard] = {}
         """The shards that could not be opened, and are tried again."""
         self._lock: DirectoryLock | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -98,7 +98,7 @@ class AssignedShards(Generic[Shard]):
         """The earliest next attempt to open or make a shard, on the clock of the event loop."""
 
     @property
-    def all(self) -> Sequence[Shard]:
+    def all(self) -> Sequence[RunningShard]:
         """All shards of the node."""
         return self._shards.all
 
@@ -310,7 +310,7 @@ class AssignedShards(Generic[Shard]):
             if shard not in self._changing
         }
 
-    async def _describe(self, running: OpenedShard) -> HeldShard:
+    async def _describe(self, running: RunningShard) -> HeldShard:
         info: ShardInfo | None = None
         try:
             info = await running.served.info(Deadline.after(_INTERVAL))
