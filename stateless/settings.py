@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from winnow.domain.answer_size import AnswerSize
 from winnow.domain.question import PartialResults, ReadScope, Retriever, WaitPolicy
 from winnow.policy.load import LoadSettings
 from winnow.replicas.policy.hedging import HedgeSettings
@@ -97,6 +98,18 @@ class FrontSettings(PeerSettings, ServiceSettings):
         description="Accuracy budget for early stopping, in points of exact match (0 to 100), "
         "unless the question sets it. 0 disables early stopping, which needs the global scope, "
         "hybrid retrieval, and a bundle with a rule for the budget.",
+    )
+    answer_size: AnswerSize = Field(
+        AnswerSize.AUTO,
+        description="What to show of an answer, unless the question sets it: its words (span), its "
+        "sentence or list item (sentence), or its passage (passage). auto chooses the span or the "
+        "sentence.",
+    )
+    min_confidence: Share | None = Field(
+        None,
+        description="Minimum confidence of an answer, 0 to 1, unless the question sets it. Below "
+        "it, the reply says that there is no answer. If it is not set, the score decides. It needs "
+        "a bundle with a calibrated confidence.",
     )
     read_ahead: int = Field(
         # content nodes on one machine with the front share its cores

@@ -43,6 +43,8 @@ questions = st.builds(
     after=st.just([])
     | st.lists(st.builds(answer_pb2.Position, shard=st.none() | uint32, sequence=st.just(0))),
     filter=where,
+    answer_size=enum,
+    min_confidence=st.none() | floats,
 )
 predictions = st.builds(
     head_pb2.PredictRequest,

@@ -83,6 +83,14 @@ def full_reply() -> answer_pb2.AnswerResponse:
     )  # fmt: skip
     best.passage.CopyFrom(answer_pb2.Passage(id="combining", title="Łódź", text=text))
     best.passage.metadata.update({"year": 1923, "tags": ["a", "b"]})
+    best.sentence_start, best.sentence_end, best.sentence_confidence = 0, len(text), 0.875
+    best.size, best.shown_text = answer_pb2.ANSWER_SIZE_SPAN, best.text
+    best.source.MergeFrom(
+        answer_pb2.Source(
+            document="cafés.pdf", page=4, headings=["Cities", "Łódź"], start=120, end=170,
+            url="https://example.org/cafés.pdf",
+        )
+    )  # fmt: skip
     other = reply.answers.add(text="Łódź", start=13, end=17, score=2.5, shard=0, confidence=0.06)
     other.passage.CopyFrom(answer_pb2.Passage(id="other", title="", text=text))
     reply.coverage.shards.add(shard=0, passages=7, status=answer_pb2.ShardCoverage.STATUS_SEARCHED)

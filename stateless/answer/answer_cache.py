@@ -52,12 +52,15 @@ class AnswerKey:
     ids: tuple[int, ...]
     """Token ids. Texts with the same tokens are the same question."""
     options: Question
-    """The question's options, without its text, heads and required writes."""
+    """The question's options, without its text, heads, required writes and minimum confidence.
+
+    Callers judge a cached answer by their own minimum confidence.
+    """
 
     @classmethod
     def of(cls, ids: tuple[int, ...], question: Question) -> "AnswerKey":
         """Returns the key of a question with these token ids."""
-        return cls(ids, replace(question, text="", heads=(), after=()))
+        return cls(ids, replace(question, text="", heads=(), after=(), min_confidence=None))
 
 
 _Key = tuple[object, AnswerKey]

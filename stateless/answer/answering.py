@@ -17,6 +17,7 @@ from winnow.stateless.answer.fields import fields_of_index
 from winnow.stateless.answer.merge import coverage_of, merge
 from winnow.stateless.answer.recording import CallRecorder
 from winnow.stateless.answer.search import search
+from winnow.stateless.answer.sizing import with_size
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.encoding import QuestionEncoder, TokenisedQuestion
 from winnow.stateless.metrics import FRONT_STAGES, FrontMetrics
@@ -37,6 +38,7 @@ class Answerer:
         metrics: FrontMetrics,
         weigh: Callable[[EncodedQuestion], EncodedQuestion] = lambda question: question,
         confidence: Confidence | None = None,
+        sentence_confidence: Confidence | None = None,
     ) -> None:
         """Creates an answerer; calls no shard yet.
 
@@ -49,11 +51,14 @@ class Answerer:
             limits: limits of the time for shards and of the passages that they rank.
             metrics: metrics of questions.
             weigh: adds the rarity of the question's words, if the index took writes.
-            confidence: estimates the probability that an answer is right; None for no estimate.
+            confidence: estimates the probability that a span is right; None for no estimate.
+            sentence_confidence: estimates the probability that the sentence of a span contains the
+                right answer; None for no estimate.
 
         """
         self._encoder, self._cluster, self._metrics = encoder, cluster, metrics
-        self._weigh, self._confidence = weigh, confidence
+        self._weigh = weigh
+        self._confidence, self._sentence_confidence = confidence, sentence_confidence
         self._no_answer_below, self._rule_for, self._limits = no_answer_below, rule_for, limits
 
     @property
@@ -125,7 +130,10 @@ class Answerer:
                 self._metrics.shard_failures.labels(str(shard), status.value).inc()
             raise
         with span("merge"):
-            answers = merge(result.readings, question.answers, self._confidence)
+            answers = tuple(
+                with_size(answer, question, self._sentence_confidence)
+                for answer in merge(result.readings, question.answers, self._confidence)
+            )
         timings.calls = recorder.calls()
         timings.total = recorder.elapsed()
         timings.merge = timings.total - timings.merge_start

@@ -22,6 +22,7 @@ from winnow.errors import UnavailableError
 from winnow.stateless.answer.admission import Admission
 from winnow.stateless.answer.answer_cache import AnswerCache, AnswerKey
 from winnow.stateless.answer.answering import Answerer
+from winnow.stateless.answer.sizing import is_likely
 from winnow.stateless.answer.validation import (
     QuestionDefaults,
     current_positions,
@@ -141,6 +142,9 @@ class AnswerCore:
         if self._heads is not None and question.heads:
             answering = self._with_heads(self._heads, question, tokens, answering, deadline, client)
         answered = await answering
+        if question.min_confidence is not None:
+            likely = is_likely(answered.answers, question.min_confidence)
+            answered = replace(answered, has_answer=likely)
         if details := {part.shard: part.detail for part in answered.coverage.shards if part.detail}:
             _log.info("shards failed", **_log_fields(details))
         self.answered_questions += 1

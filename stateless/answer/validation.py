@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from winnow.domain.answer_size import AnswerSize
 from winnow.domain.partition import Partition
 from winnow.domain.question import (
     AnswerRequest,
@@ -19,6 +20,7 @@ from winnow.errors import InvalidRequestError, Violation
 from winnow.filtering import Filter, parse
 from winnow.stateless.answer.fields import unknown_fields
 from winnow.stateless.heads.validation import head_id_violations, raise_if_any
+from winnow.text.surroundings import asks_for_several
 
 MAX_CHARACTERS = 1_000
 MAX_PASSAGES = 100
@@ -50,6 +52,10 @@ class QuestionDefaults:
     patience: WaitPolicy = field(default_factory=WaitPolicy)
     serves_heads: bool = False
     """Whether questions may name heads."""
+    answer_size: AnswerSize = AnswerSize.AUTO
+    min_confidence: float | None = None
+    has_confidence: bool = True
+    """Whether answers have a confidence, so that questions may set a minimum."""
 
 
 def validate(
@@ -70,6 +76,7 @@ def validate(
         *_numbers(request),
         *_max_loss(request, question),
         *_wait_policy(question.patience),
+        *_min_confidence(request, defaults),
         *_heads(request.heads, defaults),
         *_positions(request.after),
         *filter_violations,
@@ -102,6 +109,11 @@ def _with_defaults(
         heads=request.heads,
         where=str(where or ""),
         after=request.after,
+        answer_size=request.answer_size or defaults.answer_size,
+        asks_for_several=asks_for_several(request.question),
+        min_confidence=(
+            defaults.min_confidence if request.min_confidence is None else request.min_confidence
+        ),
     )
 
 
@@ -153,6 +165,18 @@ def _wait_policy(policy: WaitPolicy) -> Iterator[Violation]:
     low, high = policy.min_wait_factor, policy.max_wait_factor
     if low > high:
         yield Violation("min_wait_factor", f"{low:g} is more than max_wait_factor, {high:g}")
+
+
+def _min_confidence(request: AnswerRequest, defaults: QuestionDefaults) -> Iterator[Violation]:
+    value = request.min_confidence
+    if value is None:
+        return
+    if not 0 <= value <= 1:  # NaN too
+        yield Violation("min_confidence", f"{value:g} is not between 0 and 1")
+    elif not defaults.has_confidence:
+        yield Violation(
+            "min_confidence", "needs a bundle with a calibrated confidence: leave it out"
+        )
 
 
 def _heads(ids: tuple[str, ...], defaults: QuestionDefaults) -> Iterator[Violation]:

@@ -8,6 +8,7 @@ import structlog
 from winnow.inference.fair_threads import FairThreads
 from winnow.policy.byte_bounded_lru import MIB
 from winnow.policy.load import ReadLoad
+from winnow.settings.errors import SettingsError
 from winnow.stateless.answer.admission import Admission
 from winnow.stateless.answer.answer_cache import AnswerCache
 from winnow.stateless.answer.answering import Answerer
@@ -64,7 +65,12 @@ def serve_answers(
 
 
 def _defaults(front: Front, serves_heads: bool) -> QuestionDefaults:
-    settings = front.settings
+    settings, has_confidence = front.settings, front.bundle.manifest.confidence is not None
+    if settings.min_confidence is not None and not has_confidence:
+        raise SettingsError(
+            f"--min-confidence needs a calibrated confidence, which bundle "
+            f"{front.bundle.manifest.name} lacks: leave it out, or calibrate the bundle"
+        )
     return QuestionDefaults(
         passages_to_read=settings.passages_to_read,
         answers=settings.answers,
@@ -75,6 +81,9 @@ def _defaults(front: Front, serves_heads: bool) -> QuestionDefaults:
         partial_results=settings.partial_results,
         patience=settings.patience,
         serves_heads=serves_heads,
+        answer_size=settings.answer_size,
+        min_confidence=settings.min_confidence,
+        has_confidence=has_confidence,
     )
 
 
@@ -122,4 +131,5 @@ def _answerer(
         metrics=front.metrics,
         weigh=words.weigh,
         confidence=manifest.confidence,
+        sentence_confidence=manifest.sentence_confidence,
     )

@@ -1,5 +1,6 @@
 """Messages and domain values are the same thing twice."""
 
+import json
 from dataclasses import astuple, replace
 
 import numpy as np
@@ -8,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from winnow.convert import answer, shard
-from winnow.domain.answered import ShardTimings, Timings
+from winnow.convert.by_name import value_of_message
+from winnow.domain.answer_size import AnswerSize
+from winnow.domain.answered import Answer, ShardTimings, Timings
 from winnow.domain.coverage import ShardCoverage, ShardStatus
 from winnow.domain.passage import Hit, Passage
 from winnow.domain.question import (
@@ -21,6 +24,7 @@ from winnow.domain.question import (
 from winnow.domain.reading import Reading
 from winnow.domain.shard import MAX_SHARDS, ShardInfo
 from winnow.domain.shard_call import CallKind, CallOutcome, Interval, ReadTime, ShardCall
+from winnow.domain.source import Source, source_of
 from winnow.domain.write import Position
 from winnow.errors import InvalidRequestError, UnavailableError
 from winnow.searcher import Read, Retrieved
@@ -76,6 +80,40 @@ def test_the_log_that_a_reply_counts_in_survives_the_journey() -> None:
     assert shard.read_of_search_response(shard.read_to_search_response(read)) == read
     retrieved = Retrieved((), (), ShardTimings(), sequence=7, log_id="log")
     assert shard.retrieved_of_message(shard.retrieved_to_message(retrieved)) == retrieved
+
+
+@pytest.mark.parametrize(
+    ("metadata", "document"),
+    [
+        ({"document": "a.pdf", "page": 4, "heading": "A › B", "start": 1, "end": 5.0}, "a.pdf"),  # noqa: RUF001
+        ({"document": "a.pdf", "page": "four", "heading": 7, "start": -1}, "a.pdf"),
+        ({"document": ["a.pdf"], "page": 4}, ""),
+        ({}, ""),
+    ],
+)
+def test_an_answer_has_its_source_whatever_is_in_the_metadata(
+    metadata: dict[str, object], document: str
+) -> None:
+    reading = Reading(
+        passage=Passage("a", "", "It is. So it was.", json.dumps(metadata)),
+        start=7,
+        end=9,
+        score=0,
+        relevance=0,
+        span_score=0,
+        distance=0,
+        hybrid_distance=0,
+    )
+    found = Answer(reading, 0, 0.5, sentence=(7, 17), size=AnswerSize.SENTENCE)
+    message = answer._answer_to_message(found)
+    assert message.HasField("source") == bool(document)
+    assert message.source.document == document
+    assert (message.text, message.shown_text) == ("So", "So it was.")
+    assert (message.sentence_start, message.sentence_end) == (7, 17)
+    assert message.size == answer_pb2.ANSWER_SIZE_SENTENCE
+    assert not message.HasField("sentence_confidence")
+    got = value_of_message(Source, message.source, headings=tuple(message.source.headings))
+    assert not document or got == source_of(metadata)
 
 
 @given(

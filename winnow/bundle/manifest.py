@@ -123,6 +123,8 @@ class ScoreEntry(_ManifestModel):
     """Minimum score of an answer; if the best candidate scores less, there is no answer."""
     confidence: ConfidenceEntry | None = None
     """None in bundles of older versions."""
+    sentence_confidence: ConfidenceEntry | None = None
+    """Coefficients of the confidence of an answer's sentence; None if it was not fitted."""
 
 
 class RetrievalEntry(_ManifestModel):
@@ -212,8 +214,12 @@ class Manifest(_ManifestModel):
     @property
     def confidence(self) -> Confidence | None:
         """The model of an answer's confidence; None if it was not fitted."""
-        entry = self.score.confidence
-        return None if entry is None else Confidence(**entry.model_dump())
+        return _confidence(self.score.confidence)
+
+    @property
+    def sentence_confidence(self) -> Confidence | None:
+        """The model of the confidence of an answer's sentence; None if it was not fitted."""
+        return _confidence(self.score.sentence_confidence)
 
     def stopping_rule(self, max_loss: float) -> StoppingRule | None:
         """Returns the rule with the largest loss of at most `max_loss`; None if there is none."""
@@ -248,6 +254,10 @@ def read_manifest(directory: Path) -> Manifest:
         )
     _check_names(manifest, path)
     return manifest
+
+
+def _confidence(entry: ConfidenceEntry | None) -> Confidence | None:
+    return None if entry is None else Confidence(**entry.model_dump())
 
 
 def _check_names(manifest: Manifest, path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from winnow import signals
+from winnow.domain.answer_size import AnswerSize
 from winnow.domain.question import ReadScope, Retriever
 from winnow.domain.write import Position
 from winnow.errors import InvalidRequestError
@@ -66,6 +67,24 @@ MaxLoss = Annotated[
         min=0,
         max=100,
         help="Accuracy budget for early stopping, in points of exact match (0-100). 0 disables it.",
+        show_default="the server's",
+    ),
+]
+AnswerSizeOption = Annotated[
+    AnswerSize | None,
+    typer.Option(
+        case_sensitive=False,
+        help="What to show of an answer: its words (span), its sentence or list item (sentence), "
+        "or its passage (passage). auto chooses the span or the sentence.",
+        show_default="the server's",
+    ),
+]
+MinConfidence = Annotated[
+    float | None,
+    typer.Option(
+        min=0,
+        max=1,
+        help="Minimum confidence of an answer (0-1). Below it, no answer is shown.",
         show_default="the server's",
     ),
 ]

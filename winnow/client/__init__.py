@@ -17,14 +17,17 @@ from winnow.client.replies import (
     ShardTimings,
     Timings,
 )
+from winnow.domain.answer_size import AnswerSize
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.prediction import Entity, LabelScore
 from winnow.domain.question import PartialResults, ReadScope, Retriever
 from winnow.domain.shard_call import CallKind, CallOutcome
+from winnow.domain.source import Source
 from winnow.domain.write import Outcome, Position, WriteResult
 
 __all__ = [
     "Answer",
+    "AnswerSize",
     "AsyncClient",
     "CallKind",
     "CallOutcome",
@@ -50,6 +53,7 @@ __all__ = [
     "ShardCoverage",
     "ShardStatus",
     "ShardTimings",
+    "Source",
     "TextPrediction",
     "Timings",
     "WriteResult",

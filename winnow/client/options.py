@@ -9,6 +9,7 @@ from winnow.client.calls import Call
 from winnow.client.replies import Reply
 from winnow.client.reply_messages import reply_of_message
 from winnow.convert import answer as convert
+from winnow.domain.answer_size import AnswerSize
 from winnow.domain.question import PartialResults, ReadScope, Retriever
 from winnow.domain.write import Position
 from winnow.errors import InvalidRequestError, Violation
@@ -59,11 +60,19 @@ class Options(TypedDict, total=False):
 
     At most one for each shard.
     """
+    answer_size: AnswerSize | Literal["auto", "span", "sentence", "passage"] | None
+    """Which part of the passage to show as the answer: `Answer.shown_text`."""
+    min_confidence: float | None
+    """Minimum confidence of an answer; below it, `Reply.has_answer` is false. 0 to 1.
+
+    Needs a bundle with a calibrated confidence.
+    """
 
 
 _ENUMS: Mapping[str, Callable[[Any], int]] = {
     "read_scope": lambda value: convert.read_scope_message(ReadScope(value)),
     "retriever": lambda value: convert.retriever_message(Retriever(value)),
+    "answer_size": lambda value: convert.answer_size_message(AnswerSize(value)),
     "partial_results": lambda value: answer_pb2.PartialResults.Value(
         f"PARTIAL_RESULTS_{PartialResults(value).name}"
     ),

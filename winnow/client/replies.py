@@ -8,10 +8,12 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from winnow.client.predicting import HeadPrediction, json_value
+from winnow.domain.answer_size import AnswerSize
 from winnow.domain.answered import dimmed
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.question import ReadScope
 from winnow.domain.shard_call import CallKind, CallOutcome
+from winnow.domain.source import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +111,22 @@ class Answer:
     words: float = 0.0
     """BM25 of the question's words in the passage: higher is better."""
     confidence: float | None = None
-    """Probability that the answer is right, 0 to 1; None if the cluster's bundle has none."""
+    """Probability that `text` is right, 0 to 1; None if the cluster's bundle has none."""
+    source: Source | None = None
+    """The document of the passage; None if its metadata names none."""
+    sentence_start: int | None = None
+    """Offset of the sentence, list item, table row or list that contains `text`.
+
+    None from an old front node.
+    """
+    sentence_end: int | None = None
+    """Offset after the last character of the sentence; None from an old front node."""
+    size: AnswerSize | None = None
+    """The size of `shown_text`: SPAN, SENTENCE or PASSAGE. None if this client does not know it."""
+    shown_text: str = ""
+    """The part of the passage to show as the answer."""
+    sentence_confidence: float | None = None
+    """Probability that the sentence contains the right answer; None if the bundle has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,8 +200,8 @@ class Reply:
 
     @property
     def answer(self) -> str | None:
-        """The text of the best answer; None if no answer is likely."""
-        return self.answers[0].text if self.has_answer and self.answers else None
+        """The shown text of the best answer; None if no answer is likely."""
+        return self.answers[0].shown_text if self.has_answer and self.answers else None
 
     def as_dict(self) -> dict[str, Any]:
         """Converts to JSON values: enums by value, non-finite figures as None."""

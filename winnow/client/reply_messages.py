@@ -20,6 +20,7 @@ from winnow.convert import answer as convert
 from winnow.convert.by_name import value_of_message
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.shard_call import CallKind, CallOutcome
+from winnow.domain.source import Source
 from winnow.v1 import answer_pb2
 
 
@@ -41,7 +42,18 @@ def reply_of_message(question: str, message: answer_pb2.AnswerResponse) -> Reply
 def _answer(message: answer_pb2.Answer) -> Answer:
     metadata = json_format.MessageToDict(message.passage.metadata)
     passage = value_of_message(Passage, message.passage, metadata=metadata)
-    return value_of_message(Answer, message, passage=passage)
+    return value_of_message(
+        Answer,
+        message,
+        passage=passage,
+        source=_source(message.source) if message.HasField("source") else None,
+        size=convert.answer_size_of_message(message.size),
+        shown_text=message.shown_text or message.text,  # older fronts send only the text
+    )
+
+
+def _source(message: answer_pb2.Source) -> Source:
+    return value_of_message(Source, message, headings=tuple(message.headings))
 
 
 def _coverage(message: answer_pb2.Coverage) -> Coverage:

@@ -15,17 +15,22 @@ from winnow.convert.by_name import (
     same_fields,
     value_of_message,
 )
+from winnow.domain.answer_size import AnswerSize
 from winnow.domain.answered import Answer, Answered, PackedAnswers, Timings
 from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
 from winnow.domain.passage import Passage
 from winnow.domain.question import AnswerRequest, PartialResults, ReadScope, Retriever
 from winnow.domain.shard_call import CallKind, CallOutcome, ReadTime, ShardCall
+from winnow.domain.source import source_of
 from winnow.domain.write import Position
 from winnow.errors import InvalidRequestError, Violation
 from winnow.v1 import answer_pb2
 
 _SINGLE_DIGITS = 6
-_DECIMAL_OPTIONS = ("max_loss", "min_coverage", "min_wait_factor", "max_wait_factor")
+_DECIMAL_OPTIONS = (
+    *("max_loss", "min_coverage", "min_wait_factor", "max_wait_factor"),
+    "min_confidence",
+)
 _STAGES = (
     *("queue", "tokenise", "encode", "retrieve", "read", "merge", "total"),
     *("retrieve_start", "read_start", "merge_start"),
@@ -36,6 +41,8 @@ _SCOPES = numbers_of(ReadScope, answer_pb2.ReadScope, "READ_SCOPE_")
 _SCOPE_BY_NUMBER = choices_of(_SCOPES)
 _RETRIEVERS = numbers_of(Retriever, answer_pb2.Retriever, "RETRIEVER_")
 _PARTIAL_RESULTS = numbers_of(PartialResults, answer_pb2.PartialResults, "PARTIAL_RESULTS_")
+_SIZES = numbers_of(AnswerSize, answer_pb2.AnswerSize, "ANSWER_SIZE_")
+_SIZE_BY_NUMBER = choices_of(_SIZES)
 _STATUSES = numbers_of(ShardStatus, answer_pb2.ShardCoverage.Status, "STATUS_")
 _KINDS = numbers_of(CallKind, answer_pb2.ShardCall.Kind, "KIND_")
 _OUTCOMES = numbers_of(CallOutcome, answer_pb2.ShardCall.Outcome, "OUTCOME_")
@@ -55,6 +62,7 @@ def request_of_message(message: answer_pb2.AnswerRequest) -> AnswerRequest:
         partial_results=_choice(
             "partial_results", message.partial_results, _PARTIAL_RESULTS, violations
         ),
+        answer_size=_choice("answer_size", message.answer_size, _SIZES, violations),
         **{name: _decimal(message, name) for name in _DECIMAL_OPTIONS},
         heads=tuple(message.heads),
         where=message.filter,
@@ -78,6 +86,16 @@ def read_scope_of_message(message: int) -> ReadScope | None:
 def retriever_message(retriever: Retriever | None) -> answer_pb2.Retriever.ValueType:
     """Converts the retriever of a request; None leaves the choice to the server."""
     return answer_pb2.RETRIEVER_UNSPECIFIED if retriever is None else _RETRIEVERS[retriever]
+
+
+def answer_size_message(size: AnswerSize | None) -> answer_pb2.AnswerSize.ValueType:
+    """Converts the answer size of a request; None leaves the choice to the server."""
+    return answer_pb2.ANSWER_SIZE_UNSPECIFIED if size is None else _SIZES[size]
+
+
+def answer_size_of_message(message: int) -> AnswerSize | None:
+    """Converts the size of an answer; None from an older front, or for an unknown value."""
+    return _SIZE_BY_NUMBER.get(message)
 
 
 def is_quick(answered: Answered) -> bool:
@@ -163,7 +181,18 @@ def _answer_to_message(answer: Answer) -> answer_pb2.Answer:
         hybrid_distance=reading.hybrid_distance,
         words=reading.words,
         confidence=answer.confidence,
+        source=_source_to_message(reading.passage),
+        sentence_start=answer.sentence[0],
+        sentence_end=answer.sentence[1],
+        size=_SIZES[answer.size],
+        shown_text=answer.shown_text,
+        sentence_confidence=answer.sentence_confidence,
     )
+
+
+def _source_to_message(passage: Passage) -> answer_pb2.Source | None:
+    source = source_of(json.loads(passage.metadata)) if passage.metadata else None
+    return None if source is None else answer_pb2.Source(**same_fields(source))
 
 
 def _passage_to_message(passage: Passage) -> answer_pb2.Passage:

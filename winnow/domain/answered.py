@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from winnow.domain.answer_size import AnswerSize
 from winnow.domain.coverage import Coverage
 from winnow.domain.prediction import HeadPrediction
 from winnow.domain.question import ReadScope
@@ -67,7 +68,33 @@ class Answer:
     reading: Reading
     shard: int
     confidence: float | None = None
-    """The probability that the answer is right, 0 to 1; None if the bundle cannot estimate it."""
+    """The probability that the span is right, 0 to 1; None if the bundle cannot estimate it."""
+    sentence_confidence: float | None = field(default=None, kw_only=True)
+    """The probability that the sentence contains the right answer; None if it is not estimated."""
+    sentence: tuple[int, int] = field(default=(0, 0), kw_only=True)
+    """Range of the sentence, list item, table row or list that contains the span."""
+    size: AnswerSize = field(default=AnswerSize.SPAN, kw_only=True)
+    """The size that is shown; never AUTO."""
+
+    @property
+    def shown_text(self) -> str:
+        """The part of the passage that is shown as the answer."""
+        if self.size is AnswerSize.PASSAGE:
+            return self.reading.passage.text
+        if self.size is AnswerSize.SENTENCE:
+            return self.reading.passage.text[slice(*self.sentence)]
+        return self.reading.answer
+
+    @property
+    def shown_confidence(self) -> float | None:
+        """The probability that the shown text contains the right answer, as far as it is known.
+
+        A right span makes its sentence and its passage right, so their confidence is at least that
+        of the span.
+        """
+        if self.size is AnswerSize.SPAN or self.sentence_confidence is None:
+            return self.confidence
+        return max(self.sentence_confidence, self.confidence or 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +104,7 @@ class Answered:
     answers: tuple[Answer, ...]
     """Answers, best first."""
     has_answer: bool
-    """Whether the best answer scores high enough to be shown as the answer."""
+    """Whether the best answer is likely enough to be shown as the answer."""
     coverage: Coverage
     timings: Timings
     passages_asked: int

@@ -1,6 +1,6 @@
-"""The probability that an answer is right. Pure.
+"""The probability that an answer is right, for each size of the answer. Pure.
 
-The probability is a logistic regression on the scores of one reading. `winnow models calibrate`
+Each probability is a logistic regression on the scores of one reading. `winnow models calibrate`
 fits it on questions that no model was trained on. Each question is asked twice: with all passages,
 and without the passages that contain its answer.
 """

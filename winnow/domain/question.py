@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from winnow.domain.answer_size import AnswerSize
 from winnow.domain.write import Position
 
 if TYPE_CHECKING:  # clients need no arrays: `client/pyproject.toml`
@@ -107,6 +108,12 @@ class Question:
     """The canonical text of a filter of passages; empty for all."""
     after: tuple[Position, ...] = ()
     """Writes that the answer must include, at most one position per shard."""
+    answer_size: AnswerSize = AnswerSize.AUTO
+    """Which part of a passage is shown as the answer."""
+    asks_for_several: bool = False
+    """Whether the text asks for several things, such as a list."""
+    min_confidence: float | None = None
+    """Confidence below which there is no answer, 0 to 1; None to decide by the score."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,3 +164,5 @@ class AnswerRequest:
     """A filter (`winnow.filtering`); empty for none."""
     after: tuple[Position, ...] = ()
     """Writes that the answer must include, at most one position per shard."""
+    answer_size: AnswerSize | None = None
+    min_confidence: float | None = None

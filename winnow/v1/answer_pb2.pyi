@@ -97,6 +97,46 @@ PARTIAL_RESULTS_FORBID: PartialResults.ValueType  # 2
 """Partial results are forbidden. The call fails with the status of the first shard that fails."""
 Global___PartialResults: typing_extensions.TypeAlias = PartialResults
 
+class _AnswerSize:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _AnswerSizeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_AnswerSize.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    ANSWER_SIZE_UNSPECIFIED: _AnswerSize.ValueType  # 0
+    """The server's default."""
+    ANSWER_SIZE_AUTO: _AnswerSize.ValueType  # 1
+    """The span. The sentence instead, if its confidence is much higher, or if the question asks for
+    several things and the span is in a list. Only in requests.
+    """
+    ANSWER_SIZE_SPAN: _AnswerSize.ValueType  # 2
+    """The words that the reader chose."""
+    ANSWER_SIZE_SENTENCE: _AnswerSize.ValueType  # 3
+    """The sentence, list item or table row that contains the span. The whole list, if the question asks
+    for several things and the span is in a list.
+    """
+    ANSWER_SIZE_PASSAGE: _AnswerSize.ValueType  # 4
+    """The whole passage."""
+
+class AnswerSize(_AnswerSize, metaclass=_AnswerSizeEnumTypeWrapper):
+    """Which part of a passage is shown as the answer."""
+
+ANSWER_SIZE_UNSPECIFIED: AnswerSize.ValueType  # 0
+"""The server's default."""
+ANSWER_SIZE_AUTO: AnswerSize.ValueType  # 1
+"""The span. The sentence instead, if its confidence is much higher, or if the question asks for
+several things and the span is in a list. Only in requests.
+"""
+ANSWER_SIZE_SPAN: AnswerSize.ValueType  # 2
+"""The words that the reader chose."""
+ANSWER_SIZE_SENTENCE: AnswerSize.ValueType  # 3
+"""The sentence, list item or table row that contains the span. The whole list, if the question asks
+for several things and the span is in a list.
+"""
+ANSWER_SIZE_PASSAGE: AnswerSize.ValueType  # 4
+"""The whole passage."""
+Global___AnswerSize: typing_extensions.TypeAlias = AnswerSize
+
 @typing.final
 class AnswerRequest(google.protobuf.message.Message):
     """A question and its options. An option that is not set takes the server's default."""
@@ -118,6 +158,8 @@ class AnswerRequest(google.protobuf.message.Message):
     FRESH_FIELD_NUMBER: builtins.int
     FILTER_FIELD_NUMBER: builtins.int
     AFTER_FIELD_NUMBER: builtins.int
+    ANSWER_SIZE_FIELD_NUMBER: builtins.int
+    MIN_CONFIDENCE_FIELD_NUMBER: builtins.int
     question: builtins.str
     """The question: 1 to 1000 characters. The encoder reads its first 64 tokens."""
     passages_to_read: builtins.int
@@ -154,6 +196,12 @@ class AnswerRequest(google.protobuf.message.Message):
     """Filter on passage metadata, such as: year >= 2010 and lang = "en". Empty allows every passage.
     At most 1000 characters. An unknown field is an INVALID_ARGUMENT that lists the known fields.
     """
+    answer_size: Global___AnswerSize.ValueType
+    """Which part of the passage is shown as the answer. Every response has the offsets of all sizes."""
+    min_confidence: builtins.float
+    """Minimum confidence of an answer, 0 to 1: has_answer is false below it. If neither the request nor the
+    server sets it, has_answer depends on the score. It needs a bundle with a calibrated confidence.
+    """
     @property
     def heads(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """Heads to apply to the question, at most 32. They use the question's encoding. The caller's key also
@@ -184,9 +232,11 @@ class AnswerRequest(google.protobuf.message.Message):
         fresh: builtins.bool = ...,
         filter: builtins.str = ...,
         after: collections.abc.Iterable[Global___Position] | None = ...,
+        answer_size: Global___AnswerSize.ValueType = ...,
+        min_confidence: builtins.float | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_answers", b"_answers", "_max_answer_tokens", b"_max_answer_tokens", "_max_loss", b"_max_loss", "_max_wait_factor", b"_max_wait_factor", "_min_coverage", b"_min_coverage", "_min_wait_factor", b"_min_wait_factor", "_passages_to_read", b"_passages_to_read", "answers", b"answers", "max_answer_tokens", b"max_answer_tokens", "max_loss", b"max_loss", "max_wait_factor", b"max_wait_factor", "min_coverage", b"min_coverage", "min_wait_factor", b"min_wait_factor", "passages_to_read", b"passages_to_read"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_answers", b"_answers", "_max_answer_tokens", b"_max_answer_tokens", "_max_loss", b"_max_loss", "_max_wait_factor", b"_max_wait_factor", "_min_coverage", b"_min_coverage", "_min_wait_factor", b"_min_wait_factor", "_passages_to_read", b"_passages_to_read", "after", b"after", "answers", b"answers", "filter", b"filter", "fresh", b"fresh", "heads", b"heads", "max_answer_tokens", b"max_answer_tokens", "max_loss", b"max_loss", "max_wait_factor", b"max_wait_factor", "min_coverage", b"min_coverage", "min_wait_factor", b"min_wait_factor", "partial_results", b"partial_results", "passages_to_read", b"passages_to_read", "question", b"question", "read_scope", b"read_scope", "retriever", b"retriever"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_answers", b"_answers", "_max_answer_tokens", b"_max_answer_tokens", "_max_loss", b"_max_loss", "_max_wait_factor", b"_max_wait_factor", "_min_confidence", b"_min_confidence", "_min_coverage", b"_min_coverage", "_min_wait_factor", b"_min_wait_factor", "_passages_to_read", b"_passages_to_read", "answers", b"answers", "max_answer_tokens", b"max_answer_tokens", "max_loss", b"max_loss", "max_wait_factor", b"max_wait_factor", "min_confidence", b"min_confidence", "min_coverage", b"min_coverage", "min_wait_factor", b"min_wait_factor", "passages_to_read", b"passages_to_read"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_answers", b"_answers", "_max_answer_tokens", b"_max_answer_tokens", "_max_loss", b"_max_loss", "_max_wait_factor", b"_max_wait_factor", "_min_confidence", b"_min_confidence", "_min_coverage", b"_min_coverage", "_min_wait_factor", b"_min_wait_factor", "_passages_to_read", b"_passages_to_read", "after", b"after", "answer_size", b"answer_size", "answers", b"answers", "filter", b"filter", "fresh", b"fresh", "heads", b"heads", "max_answer_tokens", b"max_answer_tokens", "max_loss", b"max_loss", "max_wait_factor", b"max_wait_factor", "min_confidence", b"min_confidence", "min_coverage", b"min_coverage", "min_wait_factor", b"min_wait_factor", "partial_results", b"partial_results", "passages_to_read", b"passages_to_read", "question", b"question", "read_scope", b"read_scope", "retriever", b"retriever"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_answers", b"_answers"]) -> typing.Literal["answers"] | None: ...
     @typing.overload
@@ -195,6 +245,8 @@ class AnswerRequest(google.protobuf.message.Message):
     def WhichOneof(self, oneof_group: typing.Literal["_max_loss", b"_max_loss"]) -> typing.Literal["max_loss"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_max_wait_factor", b"_max_wait_factor"]) -> typing.Literal["max_wait_factor"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_min_confidence", b"_min_confidence"]) -> typing.Literal["min_confidence"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_min_coverage", b"_min_coverage"]) -> typing.Literal["min_coverage"] | None: ...
     @typing.overload
@@ -246,7 +298,10 @@ class AnswerResponse(google.protobuf.message.Message):
     PASSAGES_NEEDED_FIELD_NUMBER: builtins.int
     MAX_LOSS_FIELD_NUMBER: builtins.int
     has_answer: builtins.bool
-    """Whether the best answer scores high enough to be shown as an answer."""
+    """Whether the best answer is likely enough to be shown as an answer. With min_confidence: whether the
+    confidence of its shown size is at least that. Otherwise: whether its score reaches the threshold of the
+    bundle.
+    """
     passages_read: builtins.int
     """Passages read for this request, speculative reads included. 0 if the answer was cached."""
     read_scope: Global___ReadScope.ValueType
@@ -339,6 +394,12 @@ class Answer(google.protobuf.message.Message):
     HYBRID_DISTANCE_FIELD_NUMBER: builtins.int
     WORDS_FIELD_NUMBER: builtins.int
     CONFIDENCE_FIELD_NUMBER: builtins.int
+    SOURCE_FIELD_NUMBER: builtins.int
+    SENTENCE_START_FIELD_NUMBER: builtins.int
+    SENTENCE_END_FIELD_NUMBER: builtins.int
+    SIZE_FIELD_NUMBER: builtins.int
+    SHOWN_TEXT_FIELD_NUMBER: builtins.int
+    SENTENCE_CONFIDENCE_FIELD_NUMBER: builtins.int
     text: builtins.str
     """Exactly passage.text[start:end]."""
     start: builtins.int
@@ -362,9 +423,27 @@ class Answer(google.protobuf.message.Message):
     words: builtins.float
     """BM25 score of the question's words in the passage. Higher is better."""
     confidence: builtins.float
-    """Probability that the answer is right, 0 to 1. Absent if the bundle has no calibration."""
+    """Probability that the text is the right answer, 0 to 1. Absent if the bundle has no calibration."""
+    sentence_start: builtins.int
+    """Offset of the sentence, list item or table row that contains the text, in Unicode code points of
+    passage.text. If the question asks for several things and the text is in a list, it is the whole list.
+    """
+    sentence_end: builtins.int
+    """Offset after the last character of the sentence."""
+    size: Global___AnswerSize.ValueType
+    """The size of shown_text: SPAN, SENTENCE or PASSAGE."""
+    shown_text: builtins.str
+    """The part of passage.text to show as the answer: text, the sentence, or all of it."""
+    sentence_confidence: builtins.float
+    """Probability that the sentence contains the right answer, 0 to 1. Absent if the bundle has no calibration
+    of sentences.
+    """
     @property
     def passage(self) -> Global___Passage: ...
+    @property
+    def source(self) -> Global___Source:
+        """The document that the passage is from. Absent if the passage has no metadata field `document`."""
+
     def __init__(
         self,
         *,
@@ -380,19 +459,80 @@ class Answer(google.protobuf.message.Message):
         hybrid_distance: builtins.float = ...,
         words: builtins.float = ...,
         confidence: builtins.float | None = ...,
+        source: Global___Source | None = ...,
+        sentence_start: builtins.int | None = ...,
+        sentence_end: builtins.int | None = ...,
+        size: Global___AnswerSize.ValueType = ...,
+        shown_text: builtins.str = ...,
+        sentence_confidence: builtins.float | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_confidence", b"_confidence", "_end", b"_end", "_shard", b"_shard", "_start", b"_start", "confidence", b"confidence", "end", b"end", "passage", b"passage", "shard", b"shard", "start", b"start"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_confidence", b"_confidence", "_end", b"_end", "_shard", b"_shard", "_start", b"_start", "confidence", b"confidence", "distance", b"distance", "end", b"end", "hybrid_distance", b"hybrid_distance", "passage", b"passage", "relevance", b"relevance", "score", b"score", "shard", b"shard", "span_score", b"span_score", "start", b"start", "text", b"text", "words", b"words"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_confidence", b"_confidence", "_end", b"_end", "_sentence_confidence", b"_sentence_confidence", "_sentence_end", b"_sentence_end", "_sentence_start", b"_sentence_start", "_shard", b"_shard", "_start", b"_start", "confidence", b"confidence", "end", b"end", "passage", b"passage", "sentence_confidence", b"sentence_confidence", "sentence_end", b"sentence_end", "sentence_start", b"sentence_start", "shard", b"shard", "source", b"source", "start", b"start"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_confidence", b"_confidence", "_end", b"_end", "_sentence_confidence", b"_sentence_confidence", "_sentence_end", b"_sentence_end", "_sentence_start", b"_sentence_start", "_shard", b"_shard", "_start", b"_start", "confidence", b"confidence", "distance", b"distance", "end", b"end", "hybrid_distance", b"hybrid_distance", "passage", b"passage", "relevance", b"relevance", "score", b"score", "sentence_confidence", b"sentence_confidence", "sentence_end", b"sentence_end", "sentence_start", b"sentence_start", "shard", b"shard", "shown_text", b"shown_text", "size", b"size", "source", b"source", "span_score", b"span_score", "start", b"start", "text", b"text", "words", b"words"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_confidence", b"_confidence"]) -> typing.Literal["confidence"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_end", b"_end"]) -> typing.Literal["end"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_sentence_confidence", b"_sentence_confidence"]) -> typing.Literal["sentence_confidence"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_sentence_end", b"_sentence_end"]) -> typing.Literal["sentence_end"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_sentence_start", b"_sentence_start"]) -> typing.Literal["sentence_start"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_shard", b"_shard"]) -> typing.Literal["shard"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_start", b"_start"]) -> typing.Literal["start"] | None: ...
 
 Global___Answer: typing_extensions.TypeAlias = Answer
+
+@typing.final
+class Source(google.protobuf.message.Message):
+    """A document, and the place in it that a passage is from. The fields come from metadata of the passage, which
+    anybody who feeds passages can set.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    DOCUMENT_FIELD_NUMBER: builtins.int
+    PAGE_FIELD_NUMBER: builtins.int
+    HEADINGS_FIELD_NUMBER: builtins.int
+    URL_FIELD_NUMBER: builtins.int
+    START_FIELD_NUMBER: builtins.int
+    END_FIELD_NUMBER: builtins.int
+    document: builtins.str
+    """Path of the document, relative to its folder. The separator is a slash."""
+    page: builtins.int
+    """Number of the page on which the passage begins, from 1. Absent if the document has no pages."""
+    url: builtins.str
+    """Web address of the document, with http or https. Empty if unknown."""
+    start: builtins.int
+    """Offset of the passage in the converted text of the document, in Unicode code points."""
+    end: builtins.int
+    """Offset after the last character of the passage."""
+    @property
+    def headings(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Headings above the passage, the outermost first."""
+
+    def __init__(
+        self,
+        *,
+        document: builtins.str = ...,
+        page: builtins.int | None = ...,
+        headings: collections.abc.Iterable[builtins.str] | None = ...,
+        url: builtins.str = ...,
+        start: builtins.int | None = ...,
+        end: builtins.int | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_end", b"_end", "_page", b"_page", "_start", b"_start", "end", b"end", "page", b"page", "start", b"start"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_end", b"_end", "_page", b"_page", "_start", b"_start", "document", b"document", "end", b"end", "headings", b"headings", "page", b"page", "start", b"start", "url", b"url"]) -> None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_end", b"_end"]) -> typing.Literal["end"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_page", b"_page"]) -> typing.Literal["page"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_start", b"_start"]) -> typing.Literal["start"] | None: ...
+
+Global___Source: typing_extensions.TypeAlias = Source
 
 @typing.final
 class Passage(google.protobuf.message.Message):

@@ -38,13 +38,14 @@ function first(answer, answers, times, sure) {
     "section",
     { className: sure ? "answer" : "answer unsure", "aria-label": "Answer" },
     ...(sure
-      ? [make("h2", words, answer.text)]
+      ? [make("h2", words, shownText(answer))]
       : [
           make("h2", { className: "doubt" }, "No sure answer was found."),
           make("p", { className: "quiet" }, "The best candidate:"),
-          make("p", words, answer.text),
+          make("p", words, shownText(answer)),
         ]),
     confidence(answer),
+    source(answer.source),
     passage(answer),
     make("details", {}, make("summary", {}, "Why this answer"), reasons(answer, answers, times)),
   );
@@ -56,6 +57,14 @@ function confidence(answer) {
   return confidence == null
     ? null
     : make("p", { className: "quiet confidence" }, `confidence ${likelihood(confidence)}`);
+}
+
+/** Returns a paragraph that cites the document of an answer; null without a document. */
+function source(cited) {
+  if (!cited) return null;
+  const page = cited.page == null ? "" : `page ${cited.page}`;
+  const parts = [cited.document, page, cited.headings?.at(-1)];
+  return make("p", { className: "quiet source" }, parts.filter(Boolean).join(", "));
 }
 
 function rest(others, answers, times) {
@@ -77,7 +86,7 @@ function candidate(answer, answers, times) {
   const summary = make(
     "summary",
     {},
-    make("span", { className: "text" }, answer.text),
+    make("span", { className: "text" }, shownText(answer)),
     make("span", { className: "quiet title" }, titleOf(answer)),
     make("span", { className: "quiet figure", title: figures[1] }, figures[0]),
   );
@@ -97,6 +106,9 @@ function passage(answer) {
     make("figcaption", { className: "quiet" }, titleOf(answer), metadata(answer.passage?.metadata)),
   );
 }
+
+/** Returns the part of the passage to show. Older servers send only the text. */
+const shownText = (answer) => answer.shownText || answer.text;
 
 const titleOf = (answer) => answer.passage?.title || answer.passage?.id || "";
 

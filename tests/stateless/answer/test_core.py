@@ -1,15 +1,17 @@
 """The answer core, without any transport."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
-from fakes import nothing_found
+from fakes import nothing_found, reading
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 from tenacious import happens
 
 from winnow.deadline import Deadline
-from winnow.domain.answered import Answered
+from winnow.domain.answer_size import AnswerSize
+from winnow.domain.answered import Answer, Answered
 from winnow.domain.partition import Partition
 from winnow.domain.question import AnswerRequest, Question, ReadScope
 from winnow.domain.write import Position
@@ -43,6 +45,7 @@ class Echo:
         self._registry, self._load = registry, load
         self.in_flight: float | None = None
         self.reads = self.asked = 0
+        self.answers: tuple[Answer, ...] = ()
         self.lines: dict[str, asyncio.Event] = {}
         """What the readers of some clients wait for."""
 
@@ -61,7 +64,7 @@ class Echo:
             await self.lines[admitted.client].wait()
         self.in_flight = self._registry.get_sample_value(IN_FLIGHT)
         self.reads = self._load.reads_in_flight
-        return nothing_found(admitted)
+        return replace(nothing_found(admitted), answers=self.answers)
 
 
 class House:
@@ -192,6 +195,32 @@ async def test_whether_a_question_was_cut_is_told_of_each_question_itself() -> N
     known = await house.ask(AnswerRequest(question="Who? and more"))
     assert (known.cached, known.question_truncated) == (True, True)
     assert known.timings.total >= known.timings.tokenise > 0
+
+
+async def test_a_known_answer_is_judged_by_the_minimum_confidence_of_each_caller() -> None:
+    house = House(remember=True)
+    house.core.set_answerer(house.echo)  # type: ignore[arg-type]
+    house.echo.answers = (Answer(reading("a"), 0, 0.5),)
+    asked = [AnswerRequest(question="Who?", min_confidence=each) for each in (None, 0.5, 0.6)]
+    got = [await house.ask(request) for request in asked]
+    assert [each.has_answer for each in got] == [False, True, False], "False is that of the score"
+    assert [each.cached for each in got] == [False, True, True]
+
+
+async def test_an_answer_of_another_size_is_another_answer() -> None:
+    house = House(remember=True)
+    house.core.set_answerer(house.echo)  # type: ignore[arg-type]
+    sizes = [None, AnswerSize.AUTO, AnswerSize.SENTENCE, AnswerSize.SENTENCE]
+    got = [await house.ask(AnswerRequest(question="Who?", answer_size=size)) for size in sizes]
+    assert [each.cached for each in got] == [False, True, False, True], "AUTO is the default"
+
+
+async def test_a_question_for_several_things_is_another_question() -> None:
+    """Questions with the same tokens may differ in this, since long ones are cut."""
+    house = House(remember=True)
+    house.core.set_answerer(house.echo)  # type: ignore[arg-type]
+    await house.ask(AnswerRequest(question="what is this"))
+    assert not (await house.ask(AnswerRequest(question="what are these"))).cached
 
 
 async def test_a_filter_may_name_what_the_index_has() -> None:

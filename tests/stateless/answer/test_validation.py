@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from winnow.domain.answer_size import AnswerSize
 from winnow.domain.question import (
     AnswerRequest,
     PartialResults,
@@ -71,6 +72,25 @@ def test_two_writes_of_one_shard_are_refused() -> None:
         validate(AnswerRequest(question="Who?", after=after), DEFAULTS)
 
 
+def test_size_and_confidence_are_those_of_the_question_or_of_the_server() -> None:
+    defaults = replace(DEFAULTS, answer_size=AnswerSize.SENTENCE, min_confidence=0.5)
+    bare = validate(AnswerRequest(question="Who?"), defaults)
+    assert (bare.answer_size, bare.min_confidence) == (AnswerSize.SENTENCE, 0.5)
+    request = AnswerRequest(question="Who?", answer_size=AnswerSize.SPAN, min_confidence=0)
+    got = validate(request, defaults)
+    assert (got.answer_size, got.min_confidence) == (AnswerSize.SPAN, 0)
+
+
+def test_a_question_for_several_things_is_recognised() -> None:
+    assert validate(AnswerRequest(question="What are these?"), DEFAULTS).asks_for_several
+
+
+def test_a_minimum_confidence_needs_a_bundle_that_has_one() -> None:
+    defaults = replace(DEFAULTS, has_confidence=False)
+    with pytest.raises(InvalidRequestError, match="min_confidence: needs a bundle with a calib"):
+        validate(AnswerRequest(question="Who?", min_confidence=0.5), defaults)
+
+
 STOPPING = replace(DEFAULTS, max_loss=0.3)
 
 
@@ -122,6 +142,8 @@ def test_a_loss_that_would_be_ignored_is_refused_and_told_what_to_do(
         ({"question": "x", "max_answer_tokens": 65}, ["max_answer_tokens"]),
         ({"question": "x", "max_loss": -0.1}, ["max_loss"]),
         ({"question": "x", "max_loss": float("nan")}, ["max_loss"]),
+        ({"question": "x", "min_confidence": 1.1}, ["min_confidence"]),
+        ({"question": "x", "min_confidence": float("nan")}, ["min_confidence"]),
         ({"question": "x", "min_coverage": 1.1}, ["min_coverage"]),
         ({"question": "x", "min_wait_factor": -0.1}, ["min_wait_factor"]),
         ({"question": "x", "max_wait_factor": float("nan")}, ["max_wait_factor"]),

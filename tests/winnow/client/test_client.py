@@ -132,11 +132,13 @@ async def test_options_become_the_fields_of_the_same_names(
         "?", passages_to_read=5, answers=2, read_scope="per-shard", retriever="dense",
         max_answer_tokens=7, max_loss=0.5, partial_results="forbid", min_coverage=0.5,
         min_wait_factor=0.25, max_wait_factor=0.75, where="year > 1", request_id="mine",
+        answer_size="sentence", min_confidence=0.5,
     )  # fmt: skip
     sent = front.requests[0]
     assert (sent.passages_to_read, sent.answers, sent.max_answer_tokens) == (5, 2, 7)
     assert (sent.read_scope, sent.retriever, sent.partial_results) == (2, 1, 2)
     assert (sent.max_loss, sent.min_coverage) == (0.5, 0.5)
+    assert (sent.answer_size, sent.min_confidence) == (3, 0.5)
     assert (sent.min_wait_factor, sent.max_wait_factor) == (0.25, 0.75)
     assert sent.filter == "year > 1"
     assert front.metadata["x-request-id"] == "mine"

@@ -4,7 +4,7 @@ import json
 
 from scripted_front import full_reply
 
-from winnow.client import CallKind, CallOutcome, ShardStatus
+from winnow.client import AnswerSize, CallKind, CallOutcome, ShardStatus, Source
 from winnow.client.reply_messages import reply_of_message
 from winnow.v1 import answer_pb2
 
@@ -43,6 +43,29 @@ def test_every_kind_and_outcome_of_a_call_has_its_name_and_unknown_ones_have_non
 def test_a_scope_that_is_not_known_is_none() -> None:
     reply = answer_pb2.AnswerResponse(read_scope=99)  # type: ignore[arg-type]
     assert reply_of_message("?", reply).read_scope is None
+
+
+def test_an_answer_has_its_source_and_its_sizes() -> None:
+    best, other = reply_of_message("Who?", full_reply()).answers
+    assert best.source == Source(
+        document="cafés.pdf",
+        page=4,
+        headings=("Cities", "Łódź"),
+        url="https://example.org/cafés.pdf",
+        start=120,
+        end=170,
+    )
+    assert (best.sentence_start, best.sentence_end) == (0, len(best.passage.text))
+    assert (best.size, best.sentence_confidence) == (AnswerSize.SPAN, 0.875)
+    # the other answer is one of an older front
+    assert (other.source, other.size, other.sentence_start) == (None, None, None)
+    assert other.shown_text == other.text == "Łódź"
+
+
+def test_the_answer_is_the_shown_text() -> None:
+    message = full_reply()
+    message.answers[0].shown_text = "The whole sentence."
+    assert reply_of_message("Who?", message).answer == "The whole sentence."
 
 
 def test_as_a_dictionary_it_is_json_with_the_answer_first() -> None:

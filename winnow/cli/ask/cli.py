@@ -9,10 +9,12 @@ from winnow.address import DEFAULT_ADDRESS
 from winnow.cli.access import with_credentials
 from winnow.cli.exits import FAILED
 from winnow.cli.options import (
+    AnswerSizeOption,
     FilterOption,
     FrontAddress,
     IndexDirectory,
     MaxLoss,
+    MinConfidence,
     ReadScopeOption,
     RetrieverOption,
     parse_positions,
@@ -62,6 +64,8 @@ def ask(
     max_loss: MaxLoss = None,
     read_scope: ReadScopeOption = None,
     retriever: RetrieverOption = None,
+    answer_size: AnswerSizeOption = None,
+    min_confidence: MinConfidence = None,
     where: FilterOption = "",
     heads: Annotated[
         list[str] | None,
@@ -98,6 +102,9 @@ def ask(
       answers: text, start, end, score, relevance, span_score, distance,
         hybrid_distance, words, confidence, shard,
         passage (id, title, text, metadata),
+        source (document, page, headings, url, start, end; null without one),
+        sentence_start, sentence_end, sentence_confidence,
+        size (span, sentence or passage), shown_text,
       coverage: complete, known, searched, failed,
         shards (shard, passages, status, reason, sequence),
       timings: queue_ms, tokenise_ms, encode_ms, retrieve_ms, read_ms,
@@ -130,6 +137,8 @@ def ask(
         "max_loss": max_loss,
         "read_scope": read_scope,
         "retriever": retriever,
+        "answer_size": answer_size,
+        "min_confidence": min_confidence,
         "where": where,
         "heads": split_commas(",".join(heads or ())),
         "fresh": fresh,

@@ -9,7 +9,7 @@ from rich.text import Text
 from winnow.cli.ask.timeline import render_timeline
 from winnow.cli.output import HIGHLIGHT, printable
 from winnow.cli.predict.render import render_predictions
-from winnow.client import Answer, Coverage, Reply, ShardStatus
+from winnow.client import Answer, Coverage, Reply, ShardStatus, Source
 from winnow.quoting import many, were
 
 _MAX_SHARDS = 8
@@ -42,15 +42,22 @@ def _best_answer(reply: Reply, plain: bool) -> Iterator[RenderableType]:
         yield Text("no answer is likely", style="bold yellow")
         return
     best = reply.answers[0]
-    words = Text(printable(best.text), style="bold green")
+    words = Text(printable(best.shown_text, lines=True), style="bold green")
     yield words if plain else Panel(words, padding=(1, 4), expand=False)
     yield Text()
     if best.passage.title:
         yield Text(printable(best.passage.title), style="bold")
     yield highlight_answer(best, plain)
     confidence = "" if best.confidence is None else f"confidence {_percent(best.confidence)}, "
-    source = f"passage {printable(best.passage.id)}, shard {best.shard}"
-    yield Text(f"{confidence}score {best.score:.2f}, {source}", style="dim")
+    if best.source is not None:
+        yield Text(printable(_citation(best.source)))
+    place = f"passage {printable(best.passage.id)}, shard {best.shard}"
+    yield Text(f"{confidence}score {best.score:.2f}, {place}", style="dim")
+
+
+def _citation(source: Source) -> str:
+    """The document with the place in it, and its web address if it has one."""
+    return f"{source.citation} ({source.url})" if source.url else source.citation
 
 
 def highlight_answer(answer: Answer, plain: bool) -> Text:
@@ -74,12 +81,12 @@ def _candidates(reply: Reply) -> Iterator[Text]:
 
 
 def _candidate(answer: Answer) -> Text:
-    title = printable(answer.passage.title)
+    title = printable(answer.source.citation if answer.source else answer.passage.title)
     score = f"score {answer.score:.2f}"
     rated = score if answer.confidence is None else f"{_percent(answer.confidence):>5}"
     return Text.assemble(
         (f"{rated}  ", "dim"),
-        (printable(answer.text) or "(no words)", "bold"),
+        (printable(answer.shown_text) or "(no words)", "bold"),
         (f"  {title}" if title else "", "dim"),
     )
 

@@ -36,6 +36,7 @@ def test_the_parts_of_a_reply_have_their_order(reply: Reply) -> None:
         "",
         "Łódź",
         "The cafe\u0301 in Łódź was opened by **Zoe\u0308 Nowak** in 1923.",
+        "cafés.pdf, page 4, Łódź (https://example.org/cafés.pdf)",
         "confidence 75%, score 8.50, passage combining, shard 0",
         "",
         "other candidates",
@@ -78,6 +79,13 @@ def test_a_bundle_without_confidence_has_none_shown(reply: Reply) -> None:
     assert "score 2.50  Łódź" in lines
 
 
+def test_the_shown_size_is_the_answer(reply: Reply) -> None:
+    best = replace(reply.answers[0], shown_text="The café\nwas opened.", source=None)
+    lines = text(replace(reply, answers=(best,))).splitlines()
+    assert lines[:2] == ["The café", "was opened."]
+    assert "pdf" not in "".join(lines)
+
+
 def test_it_says_where_nothing_was_read_for_a_known_answer(reply: Reply) -> None:
     known = replace(reply, cached=True, passages_read=0)
     assert "40.0 ms, answered from the cache" in text(known).splitlines()
@@ -92,7 +100,7 @@ def test_on_a_terminal_the_answer_stands_in_a_frame(reply: Reply) -> None:
 
 def test_where_no_answer_is_likely_all_are_candidates(reply: Reply) -> None:
     lines = text(replace(reply, has_answer=False)).splitlines()
-    assert lines[:5] == ["no answer is likely", "", "candidates", "  75%  Zoe\u0308 Nowak  Łódź",
+    assert lines[:5] == ["no answer is likely", "", "candidates", "  75%  Zoe\u0308 Nowak  cafés.pdf, page 4, Łódź",
                          "   6%  Łódź"]  # fmt: skip
 
 

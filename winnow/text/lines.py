@@ -1,0 +1,86 @@
+"""Divides a text into paragraphs, list items and table rows. Pure.
+
+Blank lines separate blocks. In a block, a line is a list item, a table row or a short paragraph, as
+in the text of converted documents (`winnow.documents.document`). Exceptions are hard-wrapped
+paragraphs, and list items with a marker that go on in the next line.
+"""
+
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+
+_BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
+_LINE = re.compile(r"[^\n]+")
+_MARKER = re.compile(r"\s*(?:[-*+•‣◦▪–]|\(?(?:\d{1,3}|[A-Za-z])[.)])\s+\S")  # noqa: RUF001
+"""Beginning of a list item, such as `- ` or `2. `."""
+_MAX_BLOCK = 2_000
+"""Maximum number of characters that are searched before and after a span."""
+_MIN_WRAP_WIDTH = 40
+"""Minimum width of hard-wrapped text, in characters. Shorter lines are list items."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextRange:
+    """The range [start, end) of a text, in code points."""
+
+    start: int
+    end: int
+
+
+def block_around(text: str, start: int, end: int) -> TextRange:
+    """Returns the range of the blocks that the span [start, end) overlaps.
+
+    Searches at most `_MAX_BLOCK` characters before and after the span.
+    """
+    first, last = max(0, start - _MAX_BLOCK), min(len(text), end + _MAX_BLOCK)
+    for blank in _BLANK_LINES.finditer(text, first, last):
+        if blank.end() <= start:
+            first = blank.end()
+        elif blank.start() >= end:
+            last = blank.start()
+            break
+    return _stripped(text, first, last)
+
+
+def units_of(text: str, block: TextRange) -> list[TextRange]:
+    """Returns the paragraphs, list items or table rows of a block, in order."""
+    ranges = (
+        _stripped(text, *line.span()) for line in _LINE.finditer(text, block.start, block.end)
+    )
+    lines = [line for line in ranges if line.start < line.end]
+    items = [index for index, line in enumerate(lines) if _MARKER.match(text, line.start, line.end)]
+    if items:
+        firsts = sorted({0, *items})
+    elif _is_wrapped([text[line.start : line.end] for line in lines]):
+        firsts = [0]
+    else:
+        firsts = list(range(len(lines)))
+    ends = [*firsts[1:], len(lines)]
+    return [
+        TextRange(lines[first].start, lines[end - 1].end)
+        for first, end in zip(firsts, ends, strict=False)
+    ]
+
+
+def _stripped(text: str, start: int, end: int) -> TextRange:
+    """Returns the range without white space at its ends."""
+    while start < end and text[start].isspace():
+        start += 1
+    while start < end and text[end - 1].isspace():
+        end -= 1
+    return TextRange(start, end)
+
+
+def _is_wrapped(lines: list[str]) -> bool:
+    """Whether the lines are one paragraph: the first word of each line did not fit into the line
+    before it, and most lines go on with a sentence.
+
+    Two lines can satisfy this rule by chance, so the second must also begin in lower case.
+    """
+    width, pairs = max(map(len, lines), default=0), list(pairwise(lines))
+    if not pairs or width < _MIN_WRAP_WIDTH:
+        return False
+    if any(len(line) + 1 + len(following.split()[0]) <= width for line, following in pairs):
+        return False
+    continued = sum(line[-1] not in ".!?:;" for line, _ in pairs)
+    return 2 * continued > len(pairs) and (len(pairs) > 1 or lines[1][0].islower())

@@ -1,0 +1,86 @@
+"""Finds the sentence, list item, table row or list that contains a span. Pure.
+
+Lists answer questions that ask for several things, which this module recognises.
+"""
+
+import re
+
+from winnow.text.lines import TextRange, block_around, units_of
+from winnow.text.sentences import sentence_range
+
+_MAX_ITEM = 300
+"""Maximum characters of a list item or table row. A longer line is a paragraph of sentences."""
+_MAX_LIST = 2_000
+"""Maximum characters of a list with its lead-in. A longer list is not an answer."""
+_LEADS_IN = re.compile(r":$|\b(?:following|these|below)\b", re.IGNORECASE)
+
+_PREPOSITION = r"(?:(?:about|at|by|for|from|in|of|on|to|under|with)\s+)?"
+_COUNT = r"(?:the\s+)?(?:all|both|some|two|three|four|five|six|seven|eight|nine|ten|\d{1,3})"
+_ASKS_FOR_SEVERAL = re.compile(
+    rf"""\s*(?:
+        {_PREPOSITION}(?:what|which|who)\s+(?:are|were)\b
+      | {_PREPOSITION}(?:what|which)\s+(?:\w+\s+){{0,2}}\w*[^\Wsui]s\s+
+        (?:are|were|can|could|do|did|does|exist|have|may|might|must|shall|should|will|would)\b
+      | (?:please\s+)?(?:list|enumerate)\b
+      | (?:please\s+)?(?:name|give(?:\s+me)?|tell\s+me)\s+{_COUNT}\b
+      | (?:please\s+)?(?:name|give(?:\s+me)?|tell\s+me)\s+the\s+\w+s\b
+    )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+def asks_for_several(question: str) -> bool:
+    """Whether a question asks for several things: "what are the …", "list …", "name three …"."""
+    return _ASKS_FOR_SEVERAL.match(question) is not None
+
+
+def sentence_around(text: str, start: int, end: int) -> tuple[int, int]:
+    """Returns the range of the sentence, list item or table row that contains [start, end).
+
+    If the span crosses a boundary, the range contains the sentences or lines on both sides.
+    """
+    units = units_of(text, block_around(text, start, end))
+    overlapped = [unit for unit in units if unit.start < end and start < unit.end]
+    if not overlapped:
+        return start, end
+    whole = TextRange(overlapped[0].start, overlapped[-1].end)
+    is_item = len(units) > 1 and _is_short(whole)
+    if len(overlapped) > 1 or is_item:
+        return whole.start, whole.end
+    return sentence_range(text, start, end, (whole.start, whole.end))
+
+
+def list_around(text: str, start: int, end: int) -> tuple[int, int] | None:
+    """Returns the range of the list or table that contains [start, end), with its lead-in.
+
+    The lead-in is the sentence before the list, if it announces the list. None if the span is not
+    in a list, or if the list is long.
+    """
+    block = block_around(text, start, end)
+    units = units_of(text, block)
+    items = units[1:]
+    if not items or not all(map(_is_short, items)):
+        return None
+    first = units[0].start if _is_short(units[0]) else _last_sentence(text, units[0]).start
+    lead_in = _sentence_before(text, block.start)
+    if lead_in is not None and first == block.start:
+        first = lead_in.start
+    return (first, block.end) if block.end - first <= _MAX_LIST and first <= start else None
+
+
+def _is_short(unit: TextRange) -> bool:
+    return unit.end - unit.start <= _MAX_ITEM
+
+
+def _last_sentence(text: str, unit: TextRange) -> TextRange:
+    return TextRange(*sentence_range(text, unit.end - 1, unit.end, (unit.start, unit.end)))
+
+
+def _sentence_before(text: str, index: int) -> TextRange | None:
+    """Returns the last sentence before a list that begins at `index`, if it announces the list."""
+    end = len(text[:index].rstrip())
+    if not end:
+        return None
+    units = units_of(text, block_around(text, end - 1, end))
+    sentence = _last_sentence(text, units[-1])
+    return sentence if _LEADS_IN.search(text[sentence.start : sentence.end]) else None
