@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 
 from winnow.candidates.joint import join
 from winnow.content_node.admission import NodeLoad
@@ -51,8 +50,8 @@ class JointRetrieval:
             results = await self._run_ready(ready, deadline.before_reply(), client)
             if sum(isinstance(each, Retrieved) for each in results) > 1:
                 with suppress(DeadlineExceededError):  # too many hits are better than none
-                    work = partial(_join, results, depth)
-                    (results,) = (await self._pool.call(work, deadline, client)).results
+                    done = await self._pool.call(lambda _: join(results, depth), deadline, client)
+                    return done.results[0]
         return results
 
     async def _run_ready(
@@ -97,9 +96,3 @@ def _run_retrieval(
         raise
     except Exception as error:  # noqa: BLE001 (the other shards still answer)
         return number, error
-
-
-def _join(
-    results: Sequence[Retrieved | Exception], depth: RetrievalDepth, _stop: StopSignal
-) -> list[Retrieved | Exception]:
-    return join(results, depth)

@@ -8,7 +8,7 @@ from winnow.domain.shard import INDEX_FILE, MAX_SHARDS, shard_name, shard_number
 from winnow.errors import ArtefactError
 from winnow.files.checksummed_json import (
     CHECKSUM_FIELD,
-    has_valid_checksum,
+    check_checksum,
     open_json,
     read_json_object,
 )
@@ -28,8 +28,8 @@ def shard_directories(index: Path) -> list[Path]:
             f"build`"
         )
     text, manifest = read_json_object(open_json(path, "an index"))
-    if CHECKSUM_FIELD in manifest and not has_valid_checksum(text, manifest):
-        raise ArtefactError(f"{path} is damaged: its checksum does not match; copy it again")
+    if CHECKSUM_FIELD in manifest:
+        check_checksum(text, manifest, path, "; copy it again")
     shards = manifest.get("shards")
     if type(shards) is not int or not 1 <= shards <= MAX_SHARDS:
         raise ArtefactError(

@@ -109,7 +109,9 @@ class Merger(Generic[Base]):
         failures = 0
         while True:
             await self._sleep(retry_after(failures) if failures else _CHECK_INTERVAL)
-            failures = failures + 1 if await self._merge_if_due() is False else 0
+            async with self._one_at_a_time:
+                succeeded = await self._merge_if_due()
+            failures = failures + 1 if succeeded is False else 0
 
     async def merge_now(self) -> None:
         """Waits for a running merge, and then merges all writes so far, if any are unmerged.
@@ -122,10 +124,6 @@ class Merger(Generic[Base]):
 
     async def _merge_if_due(self) -> bool | None:
         """Merges if the policy asks for it; returns whether it succeeded, None if not due."""
-        async with self._one_at_a_time:
-            return await self._check_and_merge()
-
-    async def _check_and_merge(self) -> bool | None:
         try:
             # before a merge, which may need the disk space that a cleanup frees
             if self._cleanup.due:

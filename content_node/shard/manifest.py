@@ -20,8 +20,8 @@ from winnow.domain.shard import INDEX_FILE, MAX_SHARDS, shard_name
 from winnow.errors import ArtefactError
 from winnow.files.checksummed_json import (
     CHECKSUM_FIELD,
+    check_checksum,
     first_violation,
-    has_valid_checksum,
     open_json,
     read_json_object,
     to_checksummed_json,
@@ -292,10 +292,5 @@ def _check_format(path: Path, text: str, content: dict[str, Any]) -> None:
             "build the index again with `winnow index build`"
         )
     # a manifest with a checksum is not of format 1, even if it claims to be
-    if (version >= _FIRST_CHECKSUM_FORMAT or CHECKSUM_FIELD in content) and not has_valid_checksum(
-        text, content
-    ):
-        raise ArtefactError(
-            f"{path} is damaged: its checksum does not match; copy it again, or build the index "
-            "again"
-        )
+    if version >= _FIRST_CHECKSUM_FORMAT or CHECKSUM_FIELD in content:
+        check_checksum(text, content, path, "; copy it again, or build the index again")

@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from winnow.errors import ArtefactError
 from winnow.files.checksummed_json import (
+    check_checksum,
     first_violation,
-    has_valid_checksum,
     open_json,
     read_json_object,
     to_checksummed_json,
@@ -61,8 +61,7 @@ def open_states_manifest(directory: Path) -> tuple[StatesManifest, OpenFile]:
     path = directory / STATES_FILE
     file = open_json(path, "a shard with states")
     text, content = read_json_object(file)
-    if not has_valid_checksum(text, content):
-        raise ArtefactError(f"{path} is damaged: its checksum does not match")
+    check_checksum(text, content, path)
     if content.get("format") != FORMAT:
         raise ArtefactError(
             f"{path} has format {content.get('format')!r}, this version reads {FORMAT}"

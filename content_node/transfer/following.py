@@ -11,8 +11,9 @@ from typing import Protocol
 
 import structlog
 
-from winnow.content_node.live.custody import Custody, Role
+from winnow.content_node.live.custody import Role
 from winnow.content_node.live.entry import LoggedWrite
+from winnow.content_node.live.shard import LiveShard
 from winnow.errors import ArtefactError, IdentityError, UnavailableError, WinnowError
 
 _log = structlog.get_logger("content_node")
@@ -60,27 +61,6 @@ class Owner(Protocol):
         """Yields the writes after a sequence number in batches, without end."""
 
 
-class FollowerCopy(Protocol):
-    """The interface of the copy that follows: a `LiveShard`."""
-
-    @property
-    def custody(self) -> Custody:
-        """The role of the copy."""
-
-    @property
-    def sequence(self) -> int:
-        """The number of the copy's last write."""
-
-    async def store_followed(self, writes: Sequence[LoggedWrite], log_id: str) -> None:
-        """Stores writes of the owner's log, with their sequence numbers."""
-
-    async def take_over(self, log_id: str = "", journal_position: str = "") -> None:
-        """Takes the writes of the shard from now on.
-
-        If the owner followed a journal, the copy follows it from `journal_position`.
-        """
-
-
 OpenOwner = Callable[[str], AbstractAsyncContextManager[Owner]]
 """Opens the shard on the node with this name; raises UnavailableError for an unknown address."""
 
@@ -90,7 +70,7 @@ class LogFollower:
 
     def __init__(
         self,
-        copy: FollowerCopy,
+        copy: LiveShard,
         open_owner: OpenOwner,
         sleep: Sleep = asyncio.sleep,
         *,

@@ -22,7 +22,8 @@ IDS = st.text(max_size=6)
 
 @st.composite
 def partitions(draw: st.DrawFn) -> Partition:
-    partition = Partition.as_built(draw(st.integers(1, 5)))
+    built = draw(st.integers(1, 5))
+    partition = Partition(built, range(built))
     for _ in range(draw(st.integers(0, 8))):
         partition = partition.split(draw(st.sampled_from(partition.shards)))
     return partition
@@ -93,7 +94,7 @@ def test_shards_that_are_no_whole_index_are_refused(shards: list[int], problem: 
 
 
 def test_a_shard_can_be_split_a_limited_number_of_times() -> None:
-    partition = Partition.as_built(3)
+    partition = Partition(3, range(3))
     for _ in range(MAX_SPLITS):
         partition = partition.split(max(partition))
     with pytest.raises(ValueError, match="no shard"):

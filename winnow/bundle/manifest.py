@@ -11,8 +11,8 @@ from winnow.domain.stopping import StoppingRule
 from winnow.errors import ArtefactError
 from winnow.files.checksummed_json import (
     CHECKSUM_FIELD,
+    check_checksum,
     first_violation,
-    has_valid_checksum,
     open_json,
     read_json_object,
 )
@@ -238,11 +238,9 @@ def read_manifest(directory: Path) -> Manifest:
     """
     path = directory / FILE
     text, content = read_json_object(open_json(path, "a bundle"))
-    if CHECKSUM_FIELD in content and not has_valid_checksum(text, content):
-        raise ArtefactError(
-            f"{path} is damaged: its checksum does not match; copy it again, or remove the field "
-            f"{CHECKSUM_FIELD} if you edited the file yourself"
-        )
+    if CHECKSUM_FIELD in content:
+        own = f"remove the field {CHECKSUM_FIELD} if you edited the file yourself"
+        check_checksum(text, content, path, f"; copy it again, or {own}")
     try:
         manifest = Manifest.model_validate(content)
     except ValidationError as error:

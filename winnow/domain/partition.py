@@ -43,11 +43,6 @@ class Partition:
         if covered < built * 2**MAX_SPLITS:
             raise ValueError("it lacks a half of a shard that was split")
 
-    @classmethod
-    def as_built(cls, built: int) -> "Partition":
-        """The partition of an index whose shards were never split."""
-        return cls(built, range(built))
-
     def __eq__(self, other: object) -> bool:
         """Whether both have the same shards."""
         if not isinstance(other, Partition):

@@ -37,6 +37,15 @@ def has_valid_checksum(text: str, content: Mapping[str, Any]) -> bool:
     return _digest(text.replace(claimed, "", 1)) == claimed
 
 
+def check_checksum(text: str, content: Mapping[str, Any], path: object, advice: str = "") -> None:
+    """Raises ArtefactError if the checksum in `content` does not match `text`.
+
+    `path` names the file in the message, which ends with `advice`.
+    """
+    if not has_valid_checksum(text, content):
+        raise ArtefactError(f"{path} is damaged: its checksum does not match{advice}")
+
+
 def open_json(path: Path, what: str) -> OpenFile:
     """Opens a JSON file; raises ArtefactError if the file cannot be opened.
 
@@ -81,8 +90,7 @@ def parse_checksummed_json(data: bytes, path: object, advice: str = "") -> dict[
     message ends with `advice`.
     """
     text, content = parse_json_object(data, path)
-    if not has_valid_checksum(text, content):
-        raise ArtefactError(f"{path} is damaged: its checksum does not match{advice}")
+    check_checksum(text, content, path, advice)
     return content
 
 

@@ -112,17 +112,15 @@ class Server:
 
         Raises UnavailableError if the address cannot be bound.
         """
+        port, cause = 0, None
         try:
             port = self._bind(address)
         except RuntimeError as error:
-            port = 0
-            cause: Exception | None = error
-        else:
-            cause = None
+            cause = error
         if port == 0:
             raise UnavailableError(f"cannot listen on {address}: is it in use?") from cause
         await self.grpc.start()
-        return int(port)
+        return port
 
     def _bind(self, address: str) -> int:
         """Binds the address; returns the port. On failure, returns 0 or raises RuntimeError."""

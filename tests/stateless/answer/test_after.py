@@ -8,7 +8,7 @@ from winnow.errors import InvalidRequestError
 from winnow.rpc.status import rich_status
 from winnow.stateless.answer.validation import current_positions
 
-PARTITION = Partition.as_built(3)
+PARTITION = Partition(3, range(3))
 
 
 def test_a_write_of_a_shard_that_was_split_is_required_of_its_parts() -> None:

@@ -38,7 +38,7 @@ class Echo:
     """An answerer that says what it was given."""
 
     shards = 2
-    partition = Partition.as_built(2)
+    partition = Partition(2, range(2))
     fields = frozenset({"year"})
 
     def __init__(self, registry: CollectorRegistry, load: ReadLoad) -> None:
@@ -119,12 +119,12 @@ async def test_a_question_waits_until_the_front_knows_of_a_split_that_its_caller
         @property
         def partition(self) -> Partition:  # type: ignore[override]
             looked.set()
-            return Partition.as_built(2)
+            return Partition(2, range(2))
 
     house.echo = Unsplit(house.registry, house.load)
     house.core.set_answerer(house.echo)  # type: ignore[arg-type]
     later = Echo(house.registry, house.load)
-    later.partition = Partition.as_built(2).split(1)
+    later.partition = Partition(2, range(2)).split(1)
     request = AnswerRequest(question="Who?", after=(Position(5, 7),))
     asking = asyncio.create_task(house.ask(request, left=60.0))
     await looked.wait()
