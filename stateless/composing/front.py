@@ -69,10 +69,6 @@ async def _do_nothing() -> None:
     return None
 
 
-def _nothing() -> None:
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class FrontPart:
     """A part of a front: how it is prepared, its background tasks, and its further ports."""
@@ -85,7 +81,7 @@ class FrontPart:
     """
     servers: Sequence[Listener] = ()
     """Servers on further ports."""
-    leave: Callable[[], None] = _nothing
+    leave: Callable[[], None] = lambda: None
     """Is called when the front starts to leave."""
 
 

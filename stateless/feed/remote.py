@@ -1,7 +1,7 @@
 """Writes to a shard over gRPC, as a `ShardWriter`."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -67,13 +67,7 @@ class RemoteShardWriter:
         with self._counted():
             async for batch in _batches(writes):
                 request = shard_feed_pb2.WriteRequest(**self._target_fields, writes=batch)
-                reply = await self._call(
-                    self._stub.Write(
-                        request,
-                        timeout=timeout(deadline),
-                        metadata=call_metadata.build(),
-                    )
-                )
+                reply = await self._call(self._stub.Write, request, deadline)
                 written += convert.written_of_message(reply, len(batch))
         return written
 
@@ -87,13 +81,7 @@ class RemoteShardWriter:
         request = shard_feed_pb2.FindUnchangedRequest(**self._target_fields, passages=passages)
         with self._counted():
             try:
-                reply = await self._call(
-                    self._stub.FindUnchanged(
-                        request,
-                        timeout=timeout(deadline),
-                        metadata=call_metadata.build(),
-                    )
-                )
+                reply = await self._call(self._stub.FindUnchanged, request, deadline)
             except NotWritableError:
                 return [None] * len(puts)
         return convert.unchanged_of_message(reply, len(puts))
@@ -106,9 +94,13 @@ class RemoteShardWriter:
         finally:
             self.calls -= 1
 
-    async def _call(self, call: Awaitable[Reply]) -> Reply:
+    async def _call(
+        self, send: Callable[..., Awaitable[Reply]], request: object, deadline: Deadline
+    ) -> Reply:
+        """Sends a request and returns the reply. The error of a call is raised as a WinnowError."""
+        metadata = call_metadata.build()
         try:
-            return await reply_of(call)
+            return await reply_of(send(request, timeout=timeout(deadline), metadata=metadata))
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.UNIMPLEMENTED:
                 refused = NotWritableError(
