@@ -9,9 +9,9 @@ from winnow.content_node.daemon_work import DaemonWork
 from winnow.content_node.metrics import ShardMetrics
 from winnow.content_node.served_shard import ServedShard
 from winnow.content_node.shard.changes import Change, change_to_report
+from winnow.deadline import Sleep
 
 _log = structlog.get_logger("content_node")
-Sleep = Callable[[float], Awaitable[None]]
 
 
 class ServingStatus:

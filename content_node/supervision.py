@@ -10,12 +10,11 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from winnow.content_node.merging.policy import retry_after
-from winnow.deadline import Clock
+from winnow.deadline import Clock, Sleep
 
 _log = structlog.get_logger("content_node")
 _STABLE_SECONDS = 600.0
 """Seconds of running after which a task counts as stable: its next pause is the shortest."""
-Sleep = Callable[[float], Awaitable[None]]
 
 
 async def keep_running(

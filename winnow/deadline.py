@@ -1,12 +1,14 @@
 """Deadlines of calls, on any monotonic clock."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from winnow.errors import DeadlineExceededError
 
 Clock = Callable[[], float]
+Sleep = Callable[[float], Awaitable[None]]
+"""Waits for a number of seconds."""
 MAX_SECONDS = 3_600.0
 """Maximum seconds of any call. gRPC treats deadlines that are centuries away as past."""
 _MAX_REPLY_SECONDS, _REPLY_SHARE = 0.01, 0.1

@@ -7,12 +7,13 @@ from prometheus_client import CollectorRegistry
 
 from winnow.assignment import AssignmentFile
 from winnow.bundle import Bundle
-from winnow.content_node.composing.assigned_shards import AssignedShards, Sleep
+from winnow.content_node.composing.assigned_shards import AssignedShards
 from winnow.content_node.composing.parts import NodeParts, open_node_parts
 from winnow.content_node.composing.shards import RunningShards
 from winnow.content_node.served_shards import ServedShards
 from winnow.content_node.settings import NodeSettings
 from winnow.content_node.transfer.remote import PeerNodes
+from winnow.deadline import Sleep
 from winnow.security.peers import PeerChannels
 from winnow.telemetry.runtimes import RuntimeMetrics
 

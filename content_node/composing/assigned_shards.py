@@ -31,7 +31,7 @@ from winnow.content_node.settings import NodeSettings
 from winnow.content_node.supervision import keep_running
 from winnow.content_node.transfer.receiving import receive_shard
 from winnow.content_node.transfer.remote import PeerNodes
-from winnow.deadline import Deadline
+from winnow.deadline import Deadline, Sleep
 from winnow.domain.assignment import Assignment
 from winnow.domain.partition import halves_of, parent_of, shares_passages
 from winnow.domain.shard import NodeReport, ShardInfo, shard_name, shard_number_of
@@ -45,7 +45,6 @@ _RETRY_AFTER = 10.0
 """Seconds after which a shard that could not be opened is tried again."""
 _POLLED_SECONDS = 7.0
 """Seconds in which every front has polled all nodes. Idle fronts poll every 5 s by default."""
-Sleep = Callable[[float], Awaitable[None]]
 
 
 class AssignedShards:

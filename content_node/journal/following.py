@@ -9,7 +9,7 @@ from there.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing
 from itertools import chain, islice
 from typing import Protocol
@@ -19,6 +19,7 @@ import structlog
 from winnow.content_node.journal.messages import JournalContent
 from winnow.content_node.journal.metrics import JournalMetrics
 from winnow.content_node.live.half_log import journal_of_log
+from winnow.deadline import Sleep
 from winnow.domain.write import Write, Written
 from winnow.errors import (
     IdentityError,
@@ -42,7 +43,6 @@ _EXPIRED = (
     "the journal stored the writes after they had expired, so no replica applies them: send them "
     "again; if that does not help, compare the clocks of this node and of the journal"
 )
-Sleep = Callable[[float], Awaitable[None]]
 Decode = Callable[[bytes], JournalContent]
 OnApplied = Callable[[JournalEntry, list[Written] | Exception], None]
 OnFault = Callable[[str], None]

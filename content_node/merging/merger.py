@@ -6,7 +6,7 @@ failure the shard serves the same base as before, and the merge is retried later
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
@@ -19,7 +19,7 @@ from winnow.content_node.merging.protocol import Merged
 from winnow.content_node.merging.tidying import Cleanup
 from winnow.content_node.metrics import MergeMetrics
 from winnow.content_node.states.advice import states_command
-from winnow.deadline import Clock
+from winnow.deadline import Clock, Sleep
 from winnow.errors import WinnowError
 from winnow.faultpoints import reach
 
@@ -29,7 +29,6 @@ _CHECK_INTERVAL = 1.0
 
 Base = TypeVar("Base")
 Base_contra = TypeVar("Base_contra", contravariant=True)
-Sleep = Callable[[float], Awaitable[None]]
 
 
 class Mergeable(Protocol[Base_contra]):

@@ -4,7 +4,7 @@ If the shard moves, the owner is on another node. A half follows its parent on t
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import KW_ONLY, dataclass
 from typing import Protocol
@@ -14,6 +14,7 @@ import structlog
 from winnow.content_node.live.custody import Role
 from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.live.shard import LiveShard
+from winnow.deadline import Sleep
 from winnow.errors import ArtefactError, IdentityError, UnavailableError, WinnowError
 
 _log = structlog.get_logger("content_node")
@@ -21,7 +22,6 @@ _RETRY_INTERVAL = 0.5
 """Seconds until a failed attempt to follow is repeated."""
 _FAILURES_PER_WARNING = 60
 """Failures in a row for which one warning is logged."""
-Sleep = Callable[[float], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ This module knows the writer of each shard. It does not know how a writer sends 
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from winnow.deadline import Deadline
+from winnow.deadline import Deadline, Sleep
 from winnow.domain.write import Outcome, Position, Write, Written
 from winnow.errors import (
     DeadlineExceededError,
@@ -28,7 +28,6 @@ _ERROR_ORDER = (NotWritableError, OverloadedError, UnavailableError, DeadlineExc
 """If several shards fail, the error of the first kind in this order is raised."""
 StoredWrite = tuple[Outcome, Position]
 """The outcome of a write, and its position in the log of its shard."""
-Sleep = Callable[[float], Awaitable[None]]
 RecordWrite = Callable[[int, int, str], None]
 """Records a durable write: `record_write(shard, sequence, log_id)`."""
 
