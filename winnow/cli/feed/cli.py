@@ -1,6 +1,5 @@
 """`winnow feed`."""
 
-import json
 import shlex
 import time
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from winnow.cli.feed.batches import FeedBatch
 from winnow.cli.feed.job import FeedJob, FeedPlan, FeedProgress
 from winnow.cli.feed.source import STDIN
 from winnow.cli.options import FrontAddress
+from winnow.cli.output import print_json
 from winnow.client import AsyncClient, Credentials, Outcome, WriteResult
 from winnow.client.feeding import DEFAULT_FEED_ADDRESS
 from winnow.quoting import are, many, were
@@ -175,16 +175,17 @@ def _show(job: FeedJob, seconds: float, as_json: bool) -> None:
     counts = {outcome.value: totals.outcomes[outcome] for outcome in Outcome}
     bad = job.bad_rows + totals.refused
     if as_json:
-        result = {
-            **counts,
-            **({"passages": totals.passages} if job.plan.deletes_documents else {}),
-            "truncated": totals.truncated,
-            "bad_rows": bad,
-            "retries": totals.retries,
-            "line": job.line,
-            "seconds": round(seconds, 3),
-        }
-        typer.echo(json.dumps(result, indent=2))
+        print_json(
+            {
+                **counts,
+                **({"passages": totals.passages} if job.plan.deletes_documents else {}),
+                "truncated": totals.truncated,
+                "bad_rows": bad,
+                "retries": totals.retries,
+                "line": job.line,
+                "seconds": round(seconds, 3),
+            }
+        )
         return
     names = {Outcome.STORED.value: "deleted"} if job.plan.delete else {}
     rows = ", ".join(f"{count} {names.get(name, name)}" for name, count in counts.items())
