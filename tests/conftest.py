@@ -10,6 +10,7 @@ from typing import Any
 import property_profiles
 import pytest
 import skipped
+from nats_server import NatsServer
 from whole_bundle import WHOLE
 
 from winnow.bundle import Bundle, load_bundle
@@ -112,6 +113,22 @@ class Recorder:
 
     def workspace_kept(self, directory: Path) -> None:
         self.kept_in.append(directory)
+
+
+class InterruptedAfterStaging(Recorder):
+    """Raises what Ctrl-C raises, when every passage is staged."""
+
+    def start(self, stage: str, total: int | None, done: int = 0) -> None:
+        super().start(stage, total, done)
+        if stage == "encoding passages":
+            raise KeyboardInterrupt
+
+
+@pytest.fixture
+def nats_server(tmp_path: Path) -> Iterator[NatsServer]:
+    server = NatsServer(tmp_path / "nats").start()
+    yield server
+    server.close()
 
 
 @pytest.fixture(scope="session")

@@ -4,23 +4,16 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-from fakes import FINGERPRINT, FakeSearcher
+from fakes import ENCODED, FakeSearcher
 
 from winnow.deadline import Deadline
 from winnow.domain.answered import Timings
-from winnow.domain.question import EncodedQuestion, Question, ReadScope, Retriever
+from winnow.domain.question import Question, ReadScope, Retriever
 from winnow.domain.stopping import StoppingRule
 from winnow.stateless.answer.calls import SearchLimits, ShardCalls
 from winnow.stateless.answer.search import search
 from winnow.stateless.answer.search_result import SearchResult
 
-ENCODED = EncodedQuestion(
-    text="who",
-    token_ids=(1,),
-    vector=np.array([1, 0], dtype=np.float32),
-    bundle_fingerprint=FINGERPRINT,
-)
 LIMITS = SearchLimits(merge_reserve=0.02, retrieve_share=0.4)
 
 

@@ -9,6 +9,7 @@ import functools
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from prometheus_client import CollectorRegistry
@@ -45,6 +46,12 @@ from winnow.stateless.answer.admission import AdmittedQuestion
 from winnow.text.encoder import OnEncoded, TextEncoding
 
 FINGERPRINT = "fake-bundle"
+ENCODED = EncodedQuestion(
+    text="who",
+    token_ids=(1,),
+    vector=np.array([1, 0], dtype=np.float32),
+    bundle_fingerprint=FINGERPRINT,
+)
 
 
 def nothing_found(admitted: AdmittedQuestion) -> Answered:
@@ -63,20 +70,23 @@ def nothing_found(admitted: AdmittedQuestion) -> Answered:
     )
 
 
+def shard_info(shard: int = 0, shards: int = 2, **fields: Any) -> ShardInfo:
+    """Returns what a node says of a shard of ten passages, except for the given fields."""
+    info = ShardInfo(
+        shard=shard,
+        shards=shards,
+        index_id="index",
+        passages=10,
+        dimension=2,
+        bundle_name="fake",
+        bundle_fingerprint=FINGERPRINT,
+    )
+    return replace(info, **fields)
+
+
 def fake_infos(shards: int) -> dict[int, ShardInfo]:
     """Returns the infos of shards with 10, 20, 30 … passages."""
-    return {
-        n: ShardInfo(
-            shard=n,
-            shards=shards,
-            index_id="i",
-            passages=10 * (n + 1),
-            dimension=2,
-            bundle_name="fake",
-            bundle_fingerprint=FINGERPRINT,
-        )
-        for n in range(shards)
-    }
+    return {n: shard_info(n, shards, index_id="i", passages=10 * (n + 1)) for n in range(shards)}
 
 
 @dataclass

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from awaited import AwaitedCount, AwaitedList
-from fakes import FakeShardWriter
+from fakes import FakeShardWriter, shard_info
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 
@@ -39,16 +39,7 @@ INDEX = IndexIdentity("fake-index", 2, 384)
 
 
 def node_info(shard: int, log_id: str) -> ShardInfo:
-    return ShardInfo(
-        shard=shard,
-        shards=2,
-        index_id="fake-index",
-        passages=1,
-        dimension=384,
-        bundle_name="fake",
-        bundle_fingerprint="fake-bundle",
-        log_id=log_id,
-    )
+    return shard_info(shard, index_id="fake-index", passages=1, dimension=384, log_id=log_id)
 
 
 class CountingEncoder(FeedEncoder):

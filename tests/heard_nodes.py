@@ -4,11 +4,11 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-from fakes import FINGERPRINT, FakeSearcher, OneShardNode, reading
+from fakes import FINGERPRINT, FakeSearcher, OneShardNode, reading, shard_info
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 
-from winnow.domain.shard import NodeReport, ShardInfo
+from winnow.domain.shard import NodeReport
 from winnow.errors import WinnowError
 from winnow.replicas.routing import ReplicaPolicies
 from winnow.stateless.cluster.builder import ClusterBuilder
@@ -60,18 +60,8 @@ class Nodes:
         self.snapshot = ClusterSnapshot(self.builder, self.found, LATELY)
 
     def hear(self, address: str, shard: int, index: str = "index", **said: Any) -> None:
-        said = {"generation": "rows", **said}
-        info = ShardInfo(
-            shard=shard,
-            shards=2,
-            index_id=index,
-            passages=10,
-            dimension=2,
-            bundle_name="fake",
-            bundle_fingerprint=FINGERPRINT,
-            index_passages=20,
-            **said,
-        )
+        fields = {"index_id": index, "index_passages": 20, "generation": "rows", **said}
+        info = shard_info(shard, **fields)
         self.hear_report(address, NodeReport((info,)))
 
     def hear_report(self, address: str, report: NodeReport) -> None:

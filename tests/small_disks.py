@@ -1,7 +1,8 @@
-"""Small file systems that tests can fill, where they may mount one."""
+"""Small file systems that tests can fill, where they may mount one, and limits of files."""
 
 import contextlib
 import os
+import resource
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -24,6 +25,17 @@ def mounted(place: Path, megabytes: int) -> Iterator[Path]:
         yield place
     finally:
         subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+@contextlib.contextmanager
+def limited_files(most: int) -> Iterator[None]:
+    """Lets files of this process and its children grow to `most` bytes, as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def take_all(disk: Path, but: int = 0) -> Path:

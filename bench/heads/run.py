@@ -1,6 +1,6 @@
 """Measures what heads on a shared encoder cost.
 
-    python -m bench heads [--only many,ten,question,swap,cache,killed,hung] [--times 1.0] [--json]
+    python -m bench heads [--only many,ten,question,swap,cache] [--times 1.0] [--json]
 
 Measures all parts in one run on this machine, in about two minutes. Variants are interleaved. Heads
 have the shape of trained heads but random weights, which does not change their speed. The first run
@@ -11,7 +11,6 @@ store. A spread is the lowest and the highest value in five consecutive blocks o
 
 import argparse
 import asyncio
-import signal
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -19,7 +18,6 @@ from bench.figures import Figure, print_figures
 from bench.heads.cache import measure_cache
 from bench.heads.many import measure_many, measure_ten
 from bench.heads.question import measure_question
-from bench.heads.servers import measure_lost_server
 from bench.heads.swap import measure_swap
 from bench.heads.synthetic_heads import open_store_of_many
 from winnow.bundle import Bundle, load_bundle
@@ -33,15 +31,8 @@ PARTS: dict[str, Part] = {
     "question": lambda bundle, store, times: measure_question(bundle, store, round(300 * times)),
     "swap": lambda bundle, _store, times: measure_swap(bundle, round(10_000 * times)),
     "cache": lambda bundle, _store, times: measure_cache(bundle, round(100_000 * times)),
-    "killed": lambda bundle, _store, times: measure_lost_server(
-        bundle, "killed", signal.SIGKILL, 30 * times
-    ),
-    "hung": lambda bundle, _store, times: measure_lost_server(
-        bundle, "hung", signal.SIGSTOP, 30 * times
-    ),
 }
-_DEFAULT_PARTS = [part for part in PARTS if part not in ("killed", "hung")]
-_PARTS_WITHOUT_STORE = {"swap", "cache", "killed", "hung"}
+_PARTS_WITHOUT_STORE = {"swap", "cache"}
 """Parts that do not use the store of a thousand heads."""
 
 
@@ -50,14 +41,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--only",
         type=_parse_parts,
-        default=_DEFAULT_PARTS,
+        default=list(PARTS),
         help=f"parts to measure, of {','.join(PARTS)}",
     )
     parser.add_argument(
         "--times",
         type=float,
         default=1.0,
-        help="factor for the number of requests or the duration of every part",
+        help="factor for the number of requests of every part",
     )
 
 

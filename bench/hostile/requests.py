@@ -53,11 +53,11 @@ def long_body(kind: int) -> Iterator[bytes]:
     """Yields the pieces of a request with a long body; `kind % 4` selects one of four kinds."""
     chunked = "transfer-encoding: chunked\r\n"
     if kind % 4 == 0:
-        yield _request_head("POST", "/v1/answers", chunked)
+        yield _request_head("/v1/answers", chunked)
         for _ in range(100):
             yield b"1\r\n \r\n" * 2_000
     elif kind % 4 == 1:
-        yield _request_head("POST", f"/{MARK}", chunked)
+        yield _request_head(f"/{MARK}", chunked)
         for _ in range(100):
             yield b"4000\r\n" + bytes(0x4000) + b"\r\n"
     else:
@@ -65,12 +65,12 @@ def long_body(kind: int) -> Iterator[bytes]:
         if kind % 4 == 3:
             value = [{"readScope": ' has no field named "' * 15_000}]
         body = json.dumps({"requests": value}).encode()
-        yield _request_head("POST", "/v1/answers", f"content-length: {len(body)}\r\n") + body
+        yield _request_head("/v1/answers", f"content-length: {len(body)}\r\n") + body
 
 
-def _request_head(method: str, path: str, more_headers: str) -> bytes:
+def _request_head(path: str, more_headers: str) -> bytes:
     return (
-        f"{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+        f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
         f"connection: close\r\n{more_headers}\r\n"
     ).encode()
 

@@ -5,9 +5,8 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import pytest
-from fakes import FINGERPRINT, FakeSearcher, reading
+from fakes import ENCODED, FakeSearcher, reading
 from hypothesis import given
 from hypothesis import strategies as st
 from manual_clock import ManualClock
@@ -17,22 +16,16 @@ from winnow.content_node.admission import AdmittedSearcher, NodeLoad
 from winnow.content_node.metrics import NodeMetrics
 from winnow.deadline import Deadline
 from winnow.domain.passage import Hit
-from winnow.domain.question import EncodedQuestion, RetrievalDepth
+from winnow.domain.question import RetrievalDepth
 from winnow.errors import DeadlineExceededError, OverloadedError, UnavailableError
 from winnow.policy.pace import Pace
 
-QUESTION = EncodedQuestion(
-    text="who",
-    token_ids=(1,),
-    vector=np.array([1, 0], dtype=np.float32),
-    bundle_fingerprint=FINGERPRINT,
-)
 HITS = [Hit(row=row, passage_id=str(row), distance=1.0, hybrid_distance=1.0) for row in range(4)]
 Call = Callable[[AdmittedSearcher, Deadline], Coroutine[Any, Any, object]]
 CALLS: list[tuple[Call, int]] = [
-    (lambda node, deadline: node.retrieve(QUESTION, RetrievalDepth(passages=100), deadline), 0),
-    (lambda node, deadline: node.read(QUESTION, HITS, 10, deadline), 4),
-    (lambda node, deadline: node.search(QUESTION, RetrievalDepth(passages=4), 10, deadline), 4),
+    (lambda node, deadline: node.retrieve(ENCODED, RetrievalDepth(passages=100), deadline), 0),
+    (lambda node, deadline: node.read(ENCODED, HITS, 10, deadline), 4),
+    (lambda node, deadline: node.search(ENCODED, RetrievalDepth(passages=4), 10, deadline), 4),
 ]
 
 
@@ -181,7 +174,7 @@ async def test_idle_time_does_not_make_it_slow() -> None:
 async def test_a_call_that_comes_too_late_never_reaches_the_shard() -> None:
     node = Node(FakeSearcher([reading(str(n)) for n in range(4)]))
     with pytest.raises(DeadlineExceededError):
-        await node.searcher.read(QUESTION, HITS, 10, node.deadline(-1))
+        await node.searcher.read(ENCODED, HITS, 10, node.deadline(-1))
     assert not node.inner.read_rows
 
 

@@ -5,16 +5,15 @@ import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import structlog
-from fakes import FINGERPRINT, FakeSearcher, joint_retrieval, reading
+from fakes import ENCODED, FakeSearcher, joint_retrieval, reading
 from prometheus_client import CollectorRegistry
 
 from winnow.content_node.served_shard import ServedShard
 from winnow.content_node.served_shards import ServedShards
 from winnow.deadline import Deadline
-from winnow.domain.question import EncodedQuestion, RetrievalDepth
+from winnow.domain.question import RetrievalDepth
 from winnow.errors import (
     ArtefactError,
     NotLoadedError,
@@ -30,13 +29,6 @@ from winnow.shard_service.servicer import SERVICE, ShardServicer
 from winnow.stateless.replicas.remote import RemoteNode, RemoteSearcher
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import shard_pb2_grpc
-
-QUESTION = EncodedQuestion(
-    text="who",
-    token_ids=(1,),
-    vector=np.array([1, 0], dtype=np.float32),
-    bundle_fingerprint=FINGERPRINT,
-)
 
 
 @pytest.fixture
@@ -77,7 +69,7 @@ async def test_every_call_gets_the_reason_why_there_is_no_shard(
     with pytest.raises(NotLoadedError, match="the graph is damaged"):
         await node.info(Deadline.after(10))
     with pytest.raises(NotLoadedError, match="the graph is damaged"):
-        await node.retrieve(QUESTION, RetrievalDepth(passages=3), Deadline.after(10))
+        await node.retrieve(ENCODED, RetrievalDepth(passages=3), Deadline.after(10))
 
 
 async def test_a_caller_that_gives_up_ends_the_work(
@@ -86,7 +78,7 @@ async def test_a_caller_that_gives_up_ends_the_work(
     searcher = FakeSearcher([reading("a")], hangs=True)
     shard.serve(searcher)
     call = asyncio.create_task(
-        node.retrieve(QUESTION, RetrievalDepth(passages=3), Deadline.after(60))
+        node.retrieve(ENCODED, RetrievalDepth(passages=3), Deadline.after(60))
     )
     await asyncio.wait_for(searcher.hanging.wait(), 60)
     call.cancel()
@@ -98,7 +90,7 @@ async def test_a_caller_that_gives_up_ends_the_work(
 async def test_a_refusal_says_when_to_come_back(shard: ServedShard, node: RemoteSearcher) -> None:
     shard.serve(FakeSearcher([reading("a")], fails=OverloadedError("no room", 0.25)))
     with pytest.raises(OverloadedError, match="no room") as caught:
-        await node.retrieve(QUESTION, RetrievalDepth(passages=3), Deadline.after(10))
+        await node.retrieve(ENCODED, RetrievalDepth(passages=3), Deadline.after(10))
     assert caught.value.retry_after == 0.25
 
 
@@ -111,7 +103,7 @@ async def test_a_bug_in_one_shard_is_logged_and_the_others_are_answered(bug: Exc
     async with serving(*shards) as node:
         with structlog.testing.capture_logs() as logged:
             failed, found = await asyncio.gather(
-                *(node.searcher(shard).retrieve(QUESTION, depth, until) for shard in range(2)),
+                *(node.searcher(shard).retrieve(ENCODED, depth, until) for shard in range(2)),
                 return_exceptions=True,
             )
     assert isinstance(found, Retrieved)
@@ -130,7 +122,7 @@ async def test_a_leaving_node_says_so_and_finishes_its_work(
     with pytest.raises(UnavailableError, match="leaving"):
         await node.info(Deadline.after(10))
     assert (
-        len((await node.retrieve(QUESTION, RetrievalDepth(passages=3), Deadline.after(10))).hits)
+        len((await node.retrieve(ENCODED, RetrievalDepth(passages=3), Deadline.after(10))).hits)
         == 2
     )
 
@@ -141,7 +133,7 @@ async def test_a_front_passes_on_the_key_of_the_client(
     searcher = FakeSearcher([reading("a")])
     shard.serve(searcher)
     for client in ("", "tenant-7"):
-        asked, deadline = replace(QUESTION, client=client), Deadline.after(10)
+        asked, deadline = replace(ENCODED, client=client), Deadline.after(10)
         found = await node.retrieve(asked, RetrievalDepth(passages=1), deadline)
         await node.read(asked, found.hits, 10, deadline)
         await node.search(asked, RetrievalDepth(passages=1), 10, deadline)
@@ -155,15 +147,15 @@ async def test_a_filter_reaches_the_shard_and_an_invalid_one_is_refused(
     shard.serve(searcher)
     longest = " or ".join(['"a" in (900000000000000, 1)'] * 100)
     for where in ("", "year > 2010", longest):
-        await node.retrieve(QUESTION, RetrievalDepth(passages=1, where=where), Deadline.after(10))
-        await node.search(QUESTION, RetrievalDepth(passages=1, where=where), 10, Deadline.after(10))
+        await node.retrieve(ENCODED, RetrievalDepth(passages=1, where=where), Deadline.after(10))
+        await node.search(ENCODED, RetrievalDepth(passages=1, where=where), 10, Deadline.after(10))
         assert [depth.where for depth in searcher.depths[-2:]] == [where, where]
     for where in ("year >", " ", "x" * 10_000):
         with pytest.raises(WinnowError, match="filter: "):
             await node.retrieve(
-                QUESTION, RetrievalDepth(passages=1, where=where), Deadline.after(10)
+                ENCODED, RetrievalDepth(passages=1, where=where), Deadline.after(10)
             )
         with pytest.raises(WinnowError, match="filter: "):
             await node.search(
-                QUESTION, RetrievalDepth(passages=1, where=where), 10, Deadline.after(10)
+                ENCODED, RetrievalDepth(passages=1, where=where), 10, Deadline.after(10)
             )

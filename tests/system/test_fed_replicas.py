@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -100,19 +99,12 @@ def put(text: str, dimension: int) -> Write:
     return Write(identifier, None, pack(passage, (1001,), tokens, vector))
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[NatsServer]:
-    server = NatsServer(tmp_path / "nats").start()
-    yield server
-    server.close()
-
-
 async def test_a_replica_started_from_a_snapshot_catches_up_and_survives_a_kill(
-    server: NatsServer, indexes: dict[int, Path], tmp_path: Path
+    nats_server: NatsServer, indexes: dict[int, Path], tmp_path: Path
 ) -> None:
     first = Path(shutil.copytree(indexes[1] / SHARD, tmp_path / "first"))
     manifest = read_shard_manifest(first)
-    nodes = [await asyncio.to_thread(NodeProcess, first, server.url)]
+    nodes = [await asyncio.to_thread(NodeProcess, first, nats_server.url)]
     callers = [Caller(nodes[0], manifest)]
     try:
         feeding = asyncio.create_task(fed(callers[0], 40))
@@ -120,7 +112,7 @@ async def test_a_replica_started_from_a_snapshot_catches_up_and_survives_a_kill(
         await asyncio.to_thread(snapshot, first, url)
         copy = tmp_path / "second"
         pulled = ("--pull", f"{url}/{SHARD}")
-        nodes.append(await asyncio.to_thread(NodeProcess, copy, server.url, *pulled))
+        nodes.append(await asyncio.to_thread(NodeProcess, copy, nats_server.url, *pulled))
         callers.append(Caller(nodes[1], manifest))
         last = await feeding
         assert await reached(callers[1], last)
@@ -131,10 +123,10 @@ async def test_a_replica_started_from_a_snapshot_catches_up_and_survives_a_kill(
         assert one.passages == other.passages
 
         nodes[0].end(signal.SIGKILL)
-        server.stop(signal.SIGKILL)
-        server.start()
+        nats_server.stop(signal.SIGKILL)
+        nats_server.start()
         last = await fed(callers[1], 10)
-        nodes.append(await asyncio.to_thread(NodeProcess, first, server.url))
+        nodes.append(await asyncio.to_thread(NodeProcess, first, nats_server.url))
         callers.append(Caller(nodes[2], manifest))
         assert await reached(callers[2], last)
     finally:

@@ -7,10 +7,9 @@ import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
-import numpy as np
 import pytest
 from awaited import AwaitedCount, AwaitedList
-from fakes import FINGERPRINT, FakeSearcher, OneShardNode, reading
+from fakes import ENCODED, FINGERPRINT, FakeSearcher, OneShardNode, reading
 from prometheus_client import CollectorRegistry
 from tenacious import Change
 
@@ -36,12 +35,6 @@ from winnow.stateless.replicas.replicated import ReplicatedSearcher
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import shard_pb2_grpc
 
-ASKED = EncodedQuestion(
-    text="who",
-    token_ids=(1,),
-    vector=np.array([1, 0], dtype=np.float32),
-    bundle_fingerprint=FINGERPRINT,
-)
 LONG = 30.0
 
 
@@ -140,7 +133,7 @@ class Front:
         found = (
             await self.served[0]
             .searchers[0]
-            .retrieve(ASKED, RetrievalDepth(passages=1), Deadline.after(LONG))
+            .retrieve(ENCODED, RetrievalDepth(passages=1), Deadline.after(LONG))
         )
         return found.hits[0].passage_id
 

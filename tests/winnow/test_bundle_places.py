@@ -1,8 +1,6 @@
 """A bundle is published at a place, and pulled from it whole or not at all; near and far alike."""
 
-import contextlib
 import hashlib
-import resource
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +8,7 @@ from typing import Any
 
 import fsspec
 import pytest
+from small_disks import limited_files
 from typer.testing import CliRunner
 
 from winnow.bundle import Bundle, load_bundle
@@ -41,17 +40,6 @@ def small_bundle(
         content["files"][name] = entry(data)
     (directory / "bundle.json").write_text(to_checksummed_json(content))
     return directory
-
-
-@contextlib.contextmanager
-def room_for(most: int) -> Iterator[None]:
-    """Files of this process grow to `most` bytes, as if the disk were full then."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def entry(data: bytes) -> dict[str, Any]:
@@ -171,7 +159,7 @@ def test_an_empty_place_is_not_taken_for_the_directory_of_the_command(
 
 def test_a_push_to_a_full_disk_goes_on_once_there_is_room(made: Path, tmp_path: Path) -> None:
     place = f"{tmp_path}/published/mini"
-    with room_for(100), pytest.raises(UnavailableError, match="File too large"):
+    with limited_files(100), pytest.raises(UnavailableError, match="File too large"):
         push_bundle(made, place)
     with pytest.raises(NotFoundError):  # and until then there is no bundle, rather than half a one
         pull_bundle(place, tmp_path / "here")
@@ -182,7 +170,7 @@ def test_a_push_to_a_full_disk_goes_on_once_there_is_room(made: Path, tmp_path: 
 def test_a_second_push_that_fails_leaves_what_was_published(made: Path, tmp_path: Path) -> None:
     place = f"{tmp_path}/published/mini"
     push_bundle(made, place)
-    with room_for(3), pytest.raises(UnavailableError):
+    with limited_files(3), pytest.raises(UnavailableError):
         push_bundle(made, place)
     assert pull_bundle(place, tmp_path / "here").copied
     assert {each.name for each in Path(place).iterdir()} == {"bundle.json", *FILES}
@@ -192,7 +180,10 @@ def test_a_pull_to_a_full_disk_says_so_of_this_machine_and_goes_on(
     bundle: Bundle, place: str, tmp_path: Path
 ) -> None:
     push_bundle(small_bundle(tmp_path / "large", bundle, reader=b"a reader" * 10_000), place)
-    with room_for(40_000), pytest.raises(ArtefactError, match=r"cannot write .*/reader\.onnx: "):
+    with (
+        limited_files(40_000),
+        pytest.raises(ArtefactError, match=r"cannot write .*/reader\.onnx: "),
+    ):
         pull_bundle(place, tmp_path / "here")
     assert pull_bundle(place, tmp_path / "here").copied
 

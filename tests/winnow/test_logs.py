@@ -1,11 +1,9 @@
 """Log lines as they arrive in a terminal, a file or a pipe."""
 
-import contextlib
 import io
 import json
 import logging
 import os
-import resource
 import subprocess
 import sys
 import threading
@@ -16,6 +14,7 @@ from pathlib import Path
 
 import pytest
 import structlog
+from small_disks import limited_files
 from tenacious import until
 
 from winnow.telemetry import stderr
@@ -317,14 +316,3 @@ def test_the_first_line_after_a_full_disk_is_whole(tmp_path: Path) -> None:
             file.seek(_FAR)
             assert file.read().splitlines() == [b"a" * (room // 2), b"whole"]
             log.detach()
-
-
-@contextlib.contextmanager
-def limited_files(most: int) -> Iterator[None]:
-    """Files of this process grow to `most` bytes, as if the disk were full then."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)

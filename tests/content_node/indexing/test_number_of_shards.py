@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from conftest import PASSAGES, Recorder
+from conftest import PASSAGES, InterruptedAfterStaging, Recorder
 from fed_index import FedIndex, held, tombstones
 
 from winnow.bundle import Bundle
@@ -20,15 +20,6 @@ from winnow.errors import ArtefactError
 PER_SHARD = 5
 CHOSEN = 3
 """Shards of all passages, at most `PER_SHARD` each."""
-
-
-class Interrupted(Recorder):
-    """Ctrl-C when every passage is staged."""
-
-    def start(self, stage: str, total: int | None, done: int = 0) -> None:
-        super().start(stage, total, done)
-        if stage == "encoding passages":
-            raise KeyboardInterrupt
 
 
 @pytest.fixture
@@ -98,7 +89,7 @@ def test_passages_are_counted_and_not_rows(
 def test_a_resumed_build_keeps_the_chosen_number(bundle: Bundle, plan: BuildPlan) -> None:
     """Even if the version of Winnow that resumes it chooses another one."""
     with pytest.raises(KeyboardInterrupt):
-        build_index(plan, bundle, Interrupted())
+        build_index(plan, bundle, InterruptedAfterStaging())
     second = Recorder()
     manifest = build_index(replace(plan, passages_per_shard=100), bundle, second)
     assert manifest.shards == CHOSEN
@@ -111,7 +102,7 @@ def test_a_build_is_not_resumed_with_another_flag(
     bundle: Bundle, plan: BuildPlan, recorder: Recorder, first: int | None, second: int | None
 ) -> None:
     with pytest.raises(KeyboardInterrupt):
-        build_index(replace(plan, shards=first), bundle, Interrupted())
+        build_index(replace(plan, shards=first), bundle, InterruptedAfterStaging())
     with pytest.raises(ArtefactError, match="build with another --shards"):
         build_index(replace(plan, shards=second), bundle, recorder)
 
@@ -135,7 +126,7 @@ def test_a_build_that_an_older_version_staged_goes_on(
 ) -> None:
     plan = replace(plan, shards=CHOSEN)
     with pytest.raises(KeyboardInterrupt):
-        build_index(plan, bundle, Interrupted())
+        build_index(plan, bundle, InterruptedAfterStaging())
     stage_as_before(plan.target.with_name("index.partial") / "staging.sqlite")
     build_index(plan, bundle, recorder)
     assert "reading passages" not in [stage for stage, *_ in recorder.stages]

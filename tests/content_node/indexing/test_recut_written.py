@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from conftest import PASSAGES, Recorder
+from conftest import PASSAGES, InterruptedAfterStaging, Recorder
 from fed_index import FedIndex, held, shards_of, tombstones
 from live_writes import logged, put
 
@@ -108,15 +108,6 @@ def test_an_index_that_a_node_writes_to_is_refused(
         )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["fed"]
     fed.close()
-
-
-class InterruptedAfterStaging(Recorder):
-    """Ctrl-C when everything was taken over."""
-
-    def start(self, stage: str, total: int | None, done: int = 0) -> None:
-        super().start(stage, total, done)
-        if stage == "encoding passages":
-            raise KeyboardInterrupt
 
 
 def test_a_build_is_not_resumed_from_an_index_with_new_writes(

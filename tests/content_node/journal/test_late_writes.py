@@ -1,8 +1,7 @@
 """A write that failed never comes back to undo a newer one that was acknowledged."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
 from fake_replica import FakeReplica
@@ -20,13 +19,6 @@ from winnow.journal.opening import open_journal
 pytestmark = needs_nats
 LONG = 30.0
 SHORT = 2.0
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[NatsServer]:
-    server = NatsServer(tmp_path / "nats").start()
-    yield server
-    server.close()
 
 
 @asynccontextmanager
@@ -50,13 +42,13 @@ async def fail(node: JournaledNode, write: Write) -> None:
 
 @pytest.mark.parametrize("failing", [put("a", "old"), delete("a")], ids=["put", "delete"])
 async def test_a_write_that_failed_while_cut_off_is_not_sent_after_reconnecting(
-    server: NatsServer, failing: Write
+    nats_server: NatsServer, failing: Write
 ) -> None:
     """The client buffers what it could not send, unless it is told not to."""
     async with (
-        link_to(server.url) as link,
+        link_to(nats_server.url) as link,
         node_at(link.url) as one,
-        node_at(server.url) as other,
+        node_at(nats_server.url) as other,
     ):
         await write(one, put("a", "first"))
         await link.cut()
@@ -71,12 +63,12 @@ async def test_a_write_that_failed_while_cut_off_is_not_sent_after_reconnecting(
 
 @pytest.mark.parametrize("failing", [put("a", "old"), delete("a")], ids=["put", "delete"])
 async def test_a_write_that_failed_on_a_frozen_link_is_skipped_by_all_when_it_arrives(
-    server: NatsServer, failing: Write
+    nats_server: NatsServer, failing: Write
 ) -> None:
     async with (
-        link_to(server.url) as link,
+        link_to(nats_server.url) as link,
         node_at(link.url) as one,
-        node_at(server.url) as other,
+        node_at(nats_server.url) as other,
     ):
         await write(one, put("a", "first"))
         link.freeze()

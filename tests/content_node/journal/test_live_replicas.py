@@ -4,7 +4,7 @@ import asyncio
 import random
 import shutil
 import signal
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -90,13 +90,6 @@ async def served(directory: Path, url: str) -> AsyncIterator[Replica]:
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[NatsServer]:
-    server = NatsServer(tmp_path / "nats").start()
-    yield server
-    server.close()
-
-
-@pytest.fixture
 def built(tmp_path: Path) -> Path:
     return Path(shutil.copytree(GOLDEN, tmp_path / "built"))
 
@@ -123,16 +116,16 @@ def some(random: random.Random, count: int) -> list[Write]:
 
 
 async def test_a_new_replica_comes_from_a_snapshot_and_catches_up(
-    server: NatsServer, built: Path
+    nats_server: NatsServer, built: Path
 ) -> None:
     chance = random.Random(1)
-    async with served(built, server.url) as one:
+    async with served(built, nats_server.url) as one:
         for _ in range(10):
             await one.write(*some(chance, 7))
         copied = await asyncio.to_thread(replica_of, built, "other")
         for _ in range(10):
             last = await one.write(*some(chance, 7))
-        async with served(copied, server.url) as other:
+        async with served(copied, nats_server.url) as other:
             await happens(lambda: other.live.sequence == last, LONG)
             assert other.log == one.log
             assert other.live.log_id == one.live.log_id
@@ -141,23 +134,23 @@ async def test_a_new_replica_comes_from_a_snapshot_and_catches_up(
 
 
 async def test_replicas_are_equal_after_faults_of_the_server_and_of_replicas(
-    server: NatsServer, built: Path, tmp_path: Path
+    nats_server: NatsServer, built: Path, tmp_path: Path
 ) -> None:
     chance = random.Random(2)
     copied = Path(shutil.copytree(built, tmp_path / "other"))
-    async with served(built, server.url) as one:
+    async with served(built, nats_server.url) as one:
         for kill in (False, True, False, True):
-            async with served(copied, server.url) as other:
+            async with served(copied, nats_server.url) as other:
                 both = [one.write(*some(chance, 5)) for _ in range(10)]
                 both += [other.write(*some(chance, 5)) for _ in range(10)]
                 writing = asyncio.gather(*both)
                 if kill:
-                    server.stop(signal.SIGKILL)
-                    server.start()
+                    nats_server.stop(signal.SIGKILL)
+                    nats_server.start()
                 last = max(await writing)
             await happens(lambda last=last: one.live.sequence >= last, LONG)  # type: ignore[misc]
             await one.write(*some(chance, 5))  # while the other one is away
-        async with served(copied, server.url) as other:
+        async with served(copied, nats_server.url) as other:
             await happens(lambda: other.live.journal_position == one.live.journal_position, LONG)
             assert other.log == one.log
             assert other.live.view.passages == one.live.view.passages
@@ -166,14 +159,14 @@ async def test_replicas_are_equal_after_faults_of_the_server_and_of_replicas(
 
 
 async def test_a_replica_whose_journal_was_lost_says_so_and_takes_no_more(
-    server: NatsServer, built: Path, tmp_path: Path
+    nats_server: NatsServer, built: Path, tmp_path: Path
 ) -> None:
-    async with served(built, server.url) as one:
+    async with served(built, nats_server.url) as one:
         await one.write(put("a", "text"))
-    server.stop()
+    nats_server.stop()
     shutil.rmtree(tmp_path / "nats" / "store")
-    server.start()
-    async with served(built, server.url) as one:
+    nats_server.start()
+    async with served(built, nats_server.url) as one:
         await happens(lambda: bool(one.changes), LONG)
         (change,) = one.changes
         assert change is not None

@@ -2,8 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
+from collections.abc import AsyncIterator
 
 import pytest
 from fake_replica import FakeReplica
@@ -23,16 +22,12 @@ LONG = 30.0
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[NatsServer]:
-    server = NatsServer(tmp_path / "nats").start()
-    yield server
-    server.close()
-
-
-@pytest.fixture
-async def journals(server: NatsServer) -> AsyncIterator[tuple[Journal, Journal]]:
+async def journals(nats_server: NatsServer) -> AsyncIterator[tuple[Journal, Journal]]:
     """As two nodes have them."""
-    journals = (open_journal(server.url, "index", 0), open_journal(server.url, "index", 0))
+    journals = (
+        open_journal(nats_server.url, "index", 0),
+        open_journal(nats_server.url, "index", 0),
+    )
     yield journals
     for journal in journals:
         await journal.close()
@@ -57,7 +52,7 @@ async def test_a_write_to_one_replica_is_soon_in_the_other(
 
 
 async def test_replicas_are_equal_after_the_server_was_killed_while_both_are_written_to(
-    server: NatsServer, journals: tuple[Journal, Journal]
+    nats_server: NatsServer, journals: tuple[Journal, Journal]
 ) -> None:
     one, other = FakeReplica(), FakeReplica()
     async with following(journals[0], one) as first, following(journals[1], other) as second:
@@ -68,8 +63,8 @@ async def test_replicas_are_equal_after_the_server_was_killed_while_both_are_wri
             for node in (first, second)
         ]
         await happens(lambda: any(task.done() for task in feeding), LONG)
-        server.stop(signal.SIGKILL)
-        server.start()
+        nats_server.stop(signal.SIGKILL)
+        nats_server.start()
         for task in feeding:
             await task
         await happens(lambda: one.journal_position == other.journal_position, LONG)
@@ -112,13 +107,13 @@ async def test_an_entry_that_is_sent_twice_is_stored_once(
 
 
 async def test_a_replica_starts_before_its_journal_does(
-    server: NatsServer, journals: tuple[Journal, Journal]
+    nats_server: NatsServer, journals: tuple[Journal, Journal]
 ) -> None:
-    server.stop()
+    nats_server.stop()
     replica = FakeReplica()
     async with following(journals[0], replica) as node:
         with pytest.raises(UnavailableError, match="cannot be reached"):
             await node.shard.write([put("a")], Deadline.after(LONG))
-        server.start()
+        nats_server.start()
         await write(node, "a", "b")
     assert replica.texts == {"b": "text of b"}

@@ -5,9 +5,7 @@ mended the log goes on.
 import contextlib
 import errno
 import os
-import resource
 import shutil
-import signal
 import sqlite3
 import tempfile
 from collections.abc import Iterator
@@ -17,7 +15,7 @@ from typing import Any
 
 import pytest
 from live_writes import logged
-from small_disks import mounted
+from small_disks import limited_files, mounted
 
 from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.live.failures import write_failure
@@ -144,14 +142,8 @@ def test_files_that_may_not_grow(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     log.append([logged(1, text=LONG)])
     log.acknowledge()
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, before[1]))
-    try:
+    with limited_files(400_000):
         fill(log)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        signal.signal(signal.SIGXFSZ, handler)
     check_that_it_goes_on(tmp_path, log)
 
 

@@ -1,15 +1,12 @@
 """States over merges: carried on, made again where there was no room, and never kept twice."""
 
-import resource
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fake_split_reader import LowerSession, lower
 from live_shards import Fed, built
+from small_disks import limited_files
 
 from winnow.content_node.merging.merge import merge
 from winnow.content_node.merging.protocol import Merged
@@ -64,19 +61,6 @@ def with_states(directory: Path) -> set[str]:
     }
 
 
-@contextmanager
-def no_file_beyond(size: int) -> Iterator[None]:
-    """As on a disk with so much room."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        signal.signal(signal.SIGXFSZ, handler)
-
-
 def merged_without_room(fed: Fed) -> Merged:
     """A merge that has room for all but states."""
     session = LowerSession()
@@ -84,7 +68,7 @@ def merged_without_room(fed: Fed) -> Merged:
     def carry(before: Path, made: Path) -> str:
         known = open_reusable_states([before], OF)
         assert known
-        with no_file_beyond((fed.shard / DATA).stat().st_size // 2):
+        with limited_files((fed.shard / DATA).stat().st_size // 2):
             return write_carried_states(made, lower(session), known, 1_000)
 
     return merge(fed.shard, fed.shard, fed.log.last, carry)

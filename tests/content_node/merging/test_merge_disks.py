@@ -1,12 +1,10 @@
 """A merge that the disk has no room for: nothing of it is left, and another one can be made."""
 
-import contextlib
-import resource
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from live_shards import Fed, built
+from small_disks import limited_files
 
 from winnow.content_node.merging.child import MergeChild
 from winnow.content_node.merging.merge import merge
@@ -15,17 +13,6 @@ from winnow.content_node.shard import open_shard
 from winnow.errors import WinnowError
 
 TEXTS = {f"built {n}": f"text number {n} of {n % 7} " + "and more words " * 40 for n in range(40)}
-
-
-@contextlib.contextmanager
-def no_file_beyond(size: int) -> Iterator[None]:
-    """Files that are written, by this process and its children, may not be larger, [bytes]."""
-    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, most))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
 
 
 @pytest.fixture
@@ -44,7 +31,7 @@ def test_wherever_the_disk_is_full_nothing_is_left_of_a_merge(fed: Fed) -> None:
     sizes = sorted({path.stat().st_size for path in Path(done.directory).iterdir()})
     (Path(done.directory)).rename(fed.shard / "kept")
     for size in sizes:  # this file, and all that are larger, have too little room
-        with no_file_beyond(size - 1), pytest.raises(WinnowError, match="generation-0"):
+        with limited_files(size - 1), pytest.raises(WinnowError, match="generation-0"):
             merge(fed.shard, fed.shard, fed.log.last)
         assert left(fed) == []
     again = merge(fed.shard, fed.shard, fed.log.last)
@@ -53,7 +40,7 @@ def test_wherever_the_disk_is_full_nothing_is_left_of_a_merge(fed: Fed) -> None:
 
 
 def test_the_node_is_told_why_a_process_had_no_room(fed: Fed) -> None:
-    with no_file_beyond(20_000), pytest.raises(WinnowError, match="cannot write"):
+    with limited_files(20_000), pytest.raises(WinnowError, match="cannot write"):
         MergeChild(base=fed.shard, shard=fed.shard, upto=fed.log.last).run()
     assert left(fed) == []
     assert MergeChild(base=fed.shard, shard=fed.shard, upto=fed.log.last).run().passages == 40

@@ -5,17 +5,16 @@ import random
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
-from fakes import FINGERPRINT, FakeSearcher, OneShardNode, reading
+from fakes import ENCODED, FINGERPRINT, FakeSearcher, OneShardNode, reading, shard_info
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 from tenacious import turn
 
 from winnow.deadline import Deadline
-from winnow.domain.question import EncodedQuestion, RetrievalDepth
-from winnow.domain.shard import NodeReport, ShardInfo
+from winnow.domain.question import RetrievalDepth
+from winnow.domain.shard import NodeReport
 from winnow.errors import DeadlineExceededError, NotLoadedError, UnavailableError, WinnowError
 from winnow.replicas.routing import ReplicaPolicies
 from winnow.stateless.cluster.builder import ClusterBuilder
@@ -25,12 +24,6 @@ from winnow.stateless.cluster.node import Node, ReplicaAt
 from winnow.stateless.metrics import ClusterMetrics, ReplicaMetrics
 from winnow.stateless.replicas.replicated import ReplicatedSearcher
 
-ASKED = EncodedQuestion(
-    text="who",
-    token_ids=(1,),
-    vector=np.array([1, 0], dtype=np.float32),
-    bundle_fingerprint=FINGERPRINT,
-)
 READY_TIMEOUT = 60.0
 
 
@@ -64,18 +57,8 @@ class Front:
         """A node that said what it is, or that has not said anything."""
         node = self.nodes[name] = Node(name, OneShardNode(FakeSearcher([reading(name)])), closed)
         if shard is not None:
-            info = ShardInfo(
-                shard=shard,
-                shards=shards,
-                index_id="index",
-                passages=10,
-                dimension=2,
-                bundle_name="fake",
-                bundle_fingerprint=FINGERPRINT,
-                generation="",
-                index_passages=20,
-            )
-            node.record_reply(NodeReport((replace(info, **changes),)))
+            fields = {"index_passages": 20, **changes}
+            node.record_reply(NodeReport((shard_info(shard, shards, **fields),)))
         return node
 
     def update(self) -> None:
@@ -89,7 +72,7 @@ class Front:
 
     async def ask(self, shard: int) -> str:
         searcher = self.served[-1].searchers[shard]
-        found = await searcher.retrieve(ASKED, RetrievalDepth(passages=1), Deadline.after(5))
+        found = await searcher.retrieve(ENCODED, RetrievalDepth(passages=1), Deadline.after(5))
         return found.hits[0].passage_id
 
     def gauge(self, name: str, **labels: str) -> float | None:
@@ -246,7 +229,7 @@ async def test_a_shard_that_is_not_served_any_more_has_no_series(front: Front) -
     front.add("x", 0, 1, index_id="green")
     front.update()
     front.add("a", 0, 1)  # nobody asks it but questions that began with the index before
-    await before.retrieve(ASKED, RetrievalDepth(passages=1), Deadline.after(5))
+    await before.retrieve(ENCODED, RetrievalDepth(passages=1), Deadline.after(5))
     assert front.gauge("replica_outstanding", shard="0", replica="a") is None
 
 
@@ -281,7 +264,7 @@ async def test_another_index_is_another_cluster_and_the_old_one_ends_its_questio
     found = (
         await front.served[0]
         .searchers[0]
-        .retrieve(ASKED, RetrievalDepth(passages=1), Deadline.after(5))
+        .retrieve(ENCODED, RetrievalDepth(passages=1), Deadline.after(5))
     )
     assert found.hits[0].passage_id == "a"
 
@@ -307,19 +290,7 @@ def fed(front: Front, shards: int) -> None:
         node = front.nodes[f"n{shard}"] = Watched(
             f"n{shard}", OneShardNode(FakeSearcher([])), closed
         )
-        info = ShardInfo(
-            shard=shard,
-            shards=shards,
-            index_id="index",
-            passages=10,
-            dimension=2,
-            bundle_name="fake",
-            bundle_fingerprint=FINGERPRINT,
-            generation="",
-            index_passages=20,
-            sequence=1,
-            log_id="log",
-        )
+        info = shard_info(shard, shards, index_passages=20, sequence=1, log_id="log")
         node.record_reply(NodeReport((info,)))
     front.update()
     node.record_reply(NodeReport((replace(info, sequence=2),)))

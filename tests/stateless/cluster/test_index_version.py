@@ -4,25 +4,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from fakes import shard_info
 
 from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
-from winnow.domain.shard import ShardInfo
 from winnow.domain.write import Position
 from winnow.stateless.cluster.index_version import IndexVersion, index_version_of
 
-INFOS = {
-    n: ShardInfo(
-        shard=n,
-        shards=2,
-        index_id="index",
-        passages=10,
-        dimension=2,
-        bundle_name="bundle",
-        bundle_fingerprint="print",
-        generation=f"rows-{n}",
-    )
-    for n in range(2)
-}
+INFOS = {n: shard_info(n, generation=f"rows-{n}") for n in range(2)}
 NOW = {0: [0.1], 1: [0.1]}
 
 

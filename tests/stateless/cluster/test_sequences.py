@@ -2,23 +2,12 @@
 
 from dataclasses import replace
 
+from fakes import shard_info
 from manual_clock import ManualClock
 
-from winnow.domain.shard import ShardInfo
 from winnow.stateless.cluster.sequences import MAX_WAIT_FOR_REPLICA, LastKnownWrites
 
-INFO = ShardInfo(
-    shard=0,
-    shards=1,
-    index_id="index",
-    passages=10,
-    dimension=2,
-    bundle_name="bundle",
-    bundle_fingerprint="print",
-    generation="g",
-    sequence=5,
-    log_id="log",
-)
+INFO = shard_info(shards=1, generation="g", sequence=5, log_id="log")
 
 
 def test_writes_that_nodes_report_are_reached_and_none_is_needed() -> None:

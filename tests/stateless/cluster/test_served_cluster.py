@@ -1,8 +1,7 @@
 """The shards of a front, as the fronts before it call them."""
 
-import numpy as np
 import pytest
-from fakes import FINGERPRINT, FakeSearcher, OneShardNode
+from fakes import ENCODED, FakeSearcher, OneShardNode
 from heard_nodes import Nodes
 
 from winnow.deadline import Deadline
@@ -13,12 +12,6 @@ from winnow.searcher import RequestedShard, Retrieved
 from winnow.shard_writer import CountingShardWriter
 from winnow.stateless.cluster.served_cluster import ServedCluster
 
-QUESTION = EncodedQuestion(
-    text="who",
-    token_ids=(1,),
-    vector=np.array([1, 0], dtype=np.float32),
-    bundle_fingerprint=FINGERPRINT,
-)
 SHARDS = (RequestedShard(0), RequestedShard(1))
 
 
@@ -55,7 +48,7 @@ class Middle(Nodes):
     async def retrieve(self) -> list[Retrieved | Exception]:
         """Retrieves from both shards."""
         depth, deadline = RetrievalDepth(passages=1), Deadline.after(60, self.clock)
-        return await self.served.retrieve(QUESTION, depth, SHARDS, deadline)
+        return await self.served.retrieve(ENCODED, depth, SHARDS, deadline)
 
 
 @pytest.fixture

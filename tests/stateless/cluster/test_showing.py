@@ -4,15 +4,14 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
-from fakes import FINGERPRINT, FakeSearcher
+from fakes import ENCODED, FakeSearcher
 from heard_nodes import Nodes
 from tenacious import happens
 
 from winnow.deadline import Deadline
 from winnow.domain.cluster_state import ClusterState, NodeState, ReplicaState
-from winnow.domain.question import EncodedQuestion, RetrievalDepth
+from winnow.domain.question import RetrievalDepth
 from winnow.domain.shard import NodeReport, ShardFault
 from winnow.errors import (
     DeadlineExceededError,
@@ -22,13 +21,6 @@ from winnow.errors import (
     WinnowError,
 )
 from winnow.stateless.cluster.showing import ClusterReporter
-
-ASKED = EncodedQuestion(
-    text="who",
-    token_ids=(1,),
-    vector=np.array([1, 0], dtype=np.float32),
-    bundle_fingerprint=FINGERPRINT,
-)
 
 
 @pytest.fixture
@@ -151,7 +143,7 @@ async def test_a_replica_that_was_ejected_is_out_and_serves_again_later(nodes: N
     assert cluster is not None
 
     async def ask() -> None:
-        await cluster.searchers[0].retrieve(ASKED, RetrievalDepth(passages=1), Deadline.after(60))
+        await cluster.searchers[0].retrieve(ENCODED, RetrievalDepth(passages=1), Deadline.after(60))
 
     for _ in range(50):
         await ask()
@@ -170,7 +162,7 @@ async def test_calls_in_hand_are_counted_where_they_are(nodes: Nodes) -> None:
     cluster = nodes.builder.cluster
     assert cluster is not None
     asking = asyncio.create_task(
-        cluster.searchers[0].retrieve(ASKED, RetrievalDepth(passages=1), Deadline.after(60))
+        cluster.searchers[0].retrieve(ENCODED, RetrievalDepth(passages=1), Deadline.after(60))
     )
     await happens(busy.hanging.is_set)
     assert [replica(nodes, each).calls_in_hand for each in "ab"] == [1, 0]

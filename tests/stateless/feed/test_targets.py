@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import pytest
+from fakes import shard_info
 
-from winnow.domain.shard import ShardInfo
 from winnow.errors import NotWritableError, UnavailableError
 from winnow.replicas.policy.retrying import retry_delay
 from winnow.stateless.cluster.membership import ClusterView, IndexIdentity
@@ -114,16 +114,7 @@ def test_the_writes_of_a_moving_shard_go_to_its_owner_alone() -> None:
 def test_of_two_reported_owners_the_one_that_got_the_shard_last_takes_the_writes() -> None:
     """The reports of two nodes are of different moments."""
     view = ClusterView(IndexIdentity("index", 1, 4), {0: ("new", "old")}, {})
-    old = ShardInfo(
-        shard=0,
-        shards=1,
-        index_id="index",
-        passages=1,
-        dimension=4,
-        bundle_name="bundle",
-        bundle_fingerprint="fingerprint",
-        log_id="log",
-    )
+    old = shard_info(shards=1, dimension=4, log_id="log")
     infos = {ReplicaAt("old", 0): old, ReplicaAt("new", 0): replace(old, moves=1)}
 
     def unopened(*_: object) -> OpenWriter:

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -14,17 +14,6 @@ from tenacious import happens
 from winnow.convert import answer as convert
 from winnow.errors import OverloadedError
 from winnow.stateless.http import json_text, packed_answers
-
-
-@pytest.fixture
-def front() -> HttpFront:
-    return HttpFront()
-
-
-@pytest.fixture
-async def client(front: HttpFront) -> AsyncIterator[httpx.AsyncClient]:
-    async with front.serving() as client:
-        yield client
 
 
 async def test_an_answer_has_every_field_in_lower_camel_case(client: httpx.AsyncClient) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import gzip
 import random
-from collections.abc import AsyncIterator
 
 import httpx
 import pytest
@@ -23,17 +22,6 @@ from winnow.telemetry.tracing.recorded import RecordedSpan
 from winnow.telemetry.tracing.tracer import SamplingTracer
 
 ASKED = {"question": "Who won?"}
-
-
-@pytest.fixture
-def front() -> HttpFront:
-    return HttpFront()
-
-
-@pytest.fixture
-async def client(front: HttpFront) -> AsyncIterator[httpx.AsyncClient]:
-    async with front.serving() as client:
-        yield client
 
 
 async def test_every_reply_has_an_id_and_says_how_it_may_be_used(

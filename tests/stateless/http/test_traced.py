@@ -1,7 +1,6 @@
 """Traces of calls by HTTP."""
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import httpx
 import pytest
@@ -23,12 +22,6 @@ def traced() -> Traced:
 @pytest.fixture
 def front(traced: Traced) -> HttpFront:
     return HttpFront(tracer=traced.tracer)
-
-
-@pytest.fixture
-async def client(front: HttpFront) -> AsyncIterator[httpx.AsyncClient]:
-    async with front.serving() as client:
-        yield client
 
 
 async def test_a_call_is_a_part_of_its_callers_trace(

@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
 import pytest
-from fakes import FINGERPRINT, FakeSearcher, reading
+from fakes import ENCODED, FakeSearcher, reading
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 from tenacious import happens, turn
@@ -31,12 +30,6 @@ from winnow.stateless.replicas.joint import JointCalls
 from winnow.stateless.replicas.node_calls import NodeCalls
 from winnow.stateless.replicas.replicated import ReplicatedSearcher
 
-QUESTION = EncodedQuestion(
-    text="who",
-    token_ids=(1,),
-    vector=np.array([1, 0], dtype=np.float32),
-    bundle_fingerprint=FINGERPRINT,
-)
 GONE = UnavailableError("connection refused")
 NEVER_LATE = HedgeSettings(min_samples=10**6)
 LATE_AFTER_ONE = HedgeSettings(min_samples=1, min_delay=0.0, budget=1.0, reserve=0)
@@ -146,9 +139,9 @@ class Cluster:
         """Retrieves from all shards, within ten seconds of real time."""
         deadline = Deadline.after(seconds, self.clock)
         depth, recorder = RetrievalDepth(passages=1), recorder or CallRecorder()
-        with self.joint.plan_retrieval(QUESTION, depth, deadline, required or {}) as retrieval:
+        with self.joint.plan_retrieval(ENCODED, depth, deadline, required or {}) as retrieval:
             alone = {
-                n: self.shards[n].retrieve(QUESTION, RetrievalDepth(passages=1), deadline)
+                n: self.shards[n].retrieve(ENCODED, RetrievalDepth(passages=1), deadline)
                 for n in retrieval.alone
             }
             joint = {n: recorder.recorded_joint(n, send) for n, send in retrieval.calls().items()}

@@ -8,9 +8,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from fakes import FINGERPRINT, FakeSearcher
+from fakes import ENCODED, FakeSearcher
 from prometheus_client import CollectorRegistry
 from virtual_loop import VirtualLoop
 
@@ -39,12 +38,6 @@ from winnow.stateless.replicas.replicated import ReplicatedSearcher
 
 SHARDS = range(6)
 DEPTH = RetrievalDepth(passages=4)
-QUESTION = EncodedQuestion(
-    text="who",
-    token_ids=(1,),
-    vector=np.array([1, 0], dtype=np.float32),
-    bundle_fingerprint=FINGERPRINT,
-)
 ERRORS: dict[str, WinnowError] = {
     "fails": UnavailableError("connection refused"),
     "is full": OverloadedError("too many retrievals"),
@@ -150,7 +143,7 @@ class Front:
 
     async def ask(self) -> int:
         """Asks a question; returns the number of shards that answered."""
-        question, deadline = replace(QUESTION), Deadline.after(1.0, self.clock)
+        question, deadline = replace(ENCODED), Deadline.after(1.0, self.clock)
         with self.joint.plan_retrieval(question, DEPTH, deadline, {}) as retrieval:
             alone = {
                 shard: self.shards[shard].retrieve(question, DEPTH, deadline)

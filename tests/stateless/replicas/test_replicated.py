@@ -6,9 +6,8 @@ import traceback
 from collections.abc import Iterable
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from fakes import FINGERPRINT, FakeSearcher, reading
+from fakes import ENCODED, FakeSearcher, reading
 from hypothesis import given
 from hypothesis import strategies as st
 from manual_clock import ManualClock
@@ -17,7 +16,7 @@ from structlog.testing import capture_logs
 from tenacious import happens, turn
 
 from winnow.deadline import Deadline
-from winnow.domain.question import EncodedQuestion, RetrievalDepth
+from winnow.domain.question import RetrievalDepth
 from winnow.errors import (
     DeadlineExceededError,
     GenerationGoneError,
@@ -38,12 +37,6 @@ from winnow.stateless.metrics import ReplicaMetrics
 from winnow.stateless.policy.progress import SETTLED_SECONDS
 from winnow.stateless.replicas.replicated import ReplicatedSearcher
 
-ASKED = EncodedQuestion(
-    text="who",
-    token_ids=(1,),
-    vector=np.array([1, 0], dtype=np.float32),
-    bundle_fingerprint=FINGERPRINT,
-)
 HEDGING = HedgeSettings(min_samples=1, min_delay=0.0, budget=1.0, reserve=0)
 """Late at once; every request pays for a hedge."""
 OUTLIERS = OutlierSettings(consecutive_failures=2, base_ejection_seconds=5.0)
@@ -78,7 +71,7 @@ class Shard:
     async def ask(self, left: float = 60.0, after: int = 0) -> str:
         """The name of the replica that answered."""
         depth = RetrievalDepth(passages=1, after=after)
-        found = await self.searcher.retrieve(ASKED, depth, Deadline.after(left, self.clock))
+        found = await self.searcher.retrieve(ENCODED, depth, Deadline.after(left, self.clock))
         return found.hits[0].passage_id
 
     async def ask_first(self, name: str, after: int = 0) -> "asyncio.Task[str]":
@@ -130,10 +123,14 @@ async def test_every_replica_gets_its_part() -> None:
 async def test_reading_and_searching_go_to_replicas_too() -> None:
     shard = Shard("ab")
     deadline = Deadline.after(60, shard.clock)
-    found = await shard.searcher.retrieve(ASKED, RetrievalDepth(passages=1), deadline)
-    assert len((await shard.searcher.read(ASKED, found.hits, 10, deadline)).readings) == 1
+    found = await shard.searcher.retrieve(ENCODED, RetrievalDepth(passages=1), deadline)
+    assert len((await shard.searcher.read(ENCODED, found.hits, 10, deadline)).readings) == 1
     assert (
-        len((await shard.searcher.search(ASKED, RetrievalDepth(passages=1), 10, deadline)).readings)
+        len(
+            (
+                await shard.searcher.search(ENCODED, RetrievalDepth(passages=1), 10, deadline)
+            ).readings
+        )
         == 1
     )
     assert (await shard.searcher.info(deadline)).passages == 1
@@ -173,10 +170,10 @@ async def test_rows_of_a_generation_are_read_where_it_is_still_held() -> None:
     """A replica that has moved on to the next generation gets no strike for that."""
     shard = Shard("ab")
     deadline = Deadline.after(60, shard.clock)
-    found = await shard.searcher.retrieve(ASKED, RetrievalDepth(passages=1), deadline)
+    found = await shard.searcher.retrieve(ENCODED, RetrievalDepth(passages=1), deadline)
     shard["a"].fails_reading = SWAPPED
     for _ in range(20):
-        read = await shard.searcher.read(ASKED, found.hits, 10, deadline)
+        read = await shard.searcher.read(ENCODED, found.hits, 10, deadline)
         assert read.readings[0].passage.id == "b"
     assert shard.count("retries_total", result="won") > OUTLIERS.consecutive_failures
     assert state_of("a", shard) is EjectionState.ACTIVE
@@ -255,12 +252,12 @@ async def read_by_two(left: float) -> tuple[Shard, "asyncio.Task[Read]"]:
     for fake in shard.fakes.values():
         fake.readings = [reading(name, distance=d) for d, name in enumerate("xyz")]
     deadline = Deadline.after(60, shard.clock)
-    hits = (await shard.searcher.retrieve(ASKED, RetrievalDepth(passages=3), deadline)).hits
-    await shard.searcher.read(ASKED, hits, 10, deadline)  # now it is known what is late
+    hits = (await shard.searcher.retrieve(ENCODED, RetrievalDepth(passages=3), deadline)).hits
+    await shard.searcher.read(ENCODED, hits, 10, deadline)  # now it is known what is late
     shard["a"].hangs_reading, shard["b"].reads_in_time = True, 1
     shard.known["b"].outstanding += 1000
     until = Deadline.after(left, shard.clock)
-    reading_all = asyncio.create_task(shard.searcher.read(ASKED, hits, 10, until))
+    reading_all = asyncio.create_task(shard.searcher.read(ENCODED, hits, 10, until))
     await asyncio.wait_for(shard["a"].hanging.wait(), 5)
     shard.known["b"].outstanding -= 1000
     await happens(lambda: shard.count("hedges_total", result="sent") > 0)
@@ -354,20 +351,20 @@ async def test_a_late_request_asks_only_the_idle_and_an_overdue_one_also_the_bus
 async def test_an_ejected_replica_is_probed_by_a_retrieval_and_later_by_any_call() -> None:
     shard = Shard("ab")
     deadline = Deadline.after(1_000, shard.clock)
-    found = await shard.searcher.retrieve(ASKED, RetrievalDepth(passages=1), deadline)
+    found = await shard.searcher.retrieve(ENCODED, RetrievalDepth(passages=1), deadline)
     record = shard.known["b"].record
 
     record.eject()
     shard.clock.advance(OUTLIERS.base_ejection_seconds)
-    await shard.searcher.read(ASKED, found.hits, 10, deadline)
-    await shard.searcher.search(ASKED, RetrievalDepth(passages=1), 10, deadline)
+    await shard.searcher.read(ENCODED, found.hits, 10, deadline)
+    await shard.searcher.search(ENCODED, RetrievalDepth(passages=1), 10, deadline)
     assert state_of("b", shard) is EjectionState.HALF_OPEN
     assert await shard.ask() == "b"
     assert state_of("b", shard) is EjectionState.ACTIVE
 
     record.eject()
     shard.clock.advance(2 * OUTLIERS.base_ejection_seconds + OUTLIERS.brief_probe_period)
-    await shard.searcher.search(ASKED, RetrievalDepth(passages=1), 10, deadline)
+    await shard.searcher.search(ENCODED, RetrievalDepth(passages=1), 10, deadline)
     assert state_of("b", shard) is EjectionState.ACTIVE
 
 

@@ -1,13 +1,13 @@
 """However bad a `head.json` is, it is a head that works or an ArtefactError."""
 
 import contextlib
-import copy
 import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from altered_json import mutations
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from small_heads import WIDTH, small_head
@@ -33,37 +33,6 @@ anything: st.SearchStrategy[Any] = st.one_of(
     st.lists(st.text(max_size=3), max_size=4),
     st.dictionaries(st.text(max_size=3), st.none() | st.integers(), max_size=2),
 )  # fmt: skip
-
-
-def places(content: Any, before: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The way to every value in it."""
-    items = content.items() if isinstance(content, dict) else enumerate(content)
-    found = []
-    for key, value in items:
-        found.append((*before, key))
-        if isinstance(value, dict | list):
-            found += places(value, (*before, key))
-    return found
-
-
-@st.composite
-def mutations(draw: st.DrawFn, content: dict[str, Any]) -> dict[str, Any]:
-    """The content, with up to three values altered, taken out or put in."""
-    altered = copy.deepcopy(content)
-    for _ in range(draw(st.integers(1, 3))):
-        way = draw(st.sampled_from(places(altered) or [("format",)]))
-        inside: Any = altered
-        for key in way[:-1]:
-            inside = inside[key]
-        how = draw(st.sampled_from(["alter", "alter", "alter", "take out", "put in"]))
-        if how == "take out":
-            if way[-1] in inside if isinstance(inside, dict) else way[-1] < len(inside):
-                del inside[way[-1]]
-        elif how == "put in" and isinstance(inside, dict):
-            inside[draw(st.text(max_size=5))] = copy.deepcopy(draw(anything))
-        else:
-            inside[way[-1]] = copy.deepcopy(draw(anything))
-    return altered
 
 
 @pytest.fixture(scope="module", params=["sequence", "token"])
@@ -101,7 +70,7 @@ def test_any_manifest_gives_a_head_that_works_or_is_refused(
     head: Path, tmp_path: Path, data: st.DataObject, vouches: bool
 ) -> None:
     content = json.loads((head / FILE).read_text())
-    altered = data.draw(mutations(content))
+    altered = data.draw(mutations(content, anything))
     text = to_checksummed_json(altered) if vouches else json.dumps(altered)
     (tmp_path / FILE).write_bytes(text.encode(errors="surrogatepass"))
     (tmp_path / MODEL).write_bytes((head / MODEL).read_bytes())

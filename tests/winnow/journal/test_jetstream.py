@@ -3,7 +3,7 @@
 import asyncio
 import signal
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
 
@@ -21,15 +21,8 @@ LONG = 30.0
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[NatsServer]:
-    server = NatsServer(tmp_path / "nats").start()
-    yield server
-    server.close()
-
-
-@pytest.fixture
-async def journal(server: NatsServer) -> AsyncIterator[Journal]:
-    journal = open_journal(server.url, "index", 0)
+async def journal(nats_server: NatsServer) -> AsyncIterator[Journal]:
+    journal = open_journal(nats_server.url, "index", 0)
     yield journal
     await journal.close()
 
@@ -86,8 +79,8 @@ async def test_an_entry_with_a_known_key_is_there_once(journal: Journal) -> None
     assert [each.content for each in await some(journal, 0, 3)] == [b"a", b"b", b"c"]
 
 
-async def test_shards_have_journals_of_their_own(server: NatsServer, journal: Journal) -> None:
-    other = open_journal(server.url, "index", 1)
+async def test_shards_have_journals_of_their_own(nats_server: NatsServer, journal: Journal) -> None:
+    other = open_journal(nats_server.url, "index", 1)
     try:
         assert await other.open() != await journal.open()
         await publish(journal, "a")
@@ -98,27 +91,27 @@ async def test_shards_have_journals_of_their_own(server: NatsServer, journal: Jo
 
 
 async def test_a_server_that_is_killed_loses_nothing_that_it_acknowledged(
-    server: NatsServer, journal: Journal
+    nats_server: NatsServer, journal: Journal
 ) -> None:
     name = await journal.open()
     await publish(journal, *map(str, range(100)))
     reading = asyncio.create_task(some(journal, 0, 103))
-    server.stop(signal.SIGKILL)
-    server.start()
+    nats_server.stop(signal.SIGKILL)
+    nats_server.start()
     assert await available(lambda: publish(journal, "x", "y", "z"), LONG) == [101, 102, 103]
     assert [each.sequence for each in await reading] == list(range(1, 104))
     assert await journal.open() == name
 
 
 async def test_an_entry_that_reaches_a_server_after_its_writer_gave_up_has_expired(
-    server: NatsServer, journal: Journal
+    nats_server: NatsServer, journal: Journal
 ) -> None:
     await publish(journal, "a")
     reading = asyncio.create_task(some(journal, 0, 3))
-    server.pause()
+    nats_server.pause()
     with pytest.raises(DeadlineExceededError, match="did not acknowledge an entry in time"):
         await journal.publish(b"b", "key-b", Deadline.after(1.5))
-    server.resume()
+    nats_server.resume()
     assert await publish(journal, "c") == [3]
     assert [(each.content, each.expired) for each in await reading] == [
         (b"a", False),
@@ -128,11 +121,11 @@ async def test_an_entry_that_reaches_a_server_after_its_writer_gave_up_has_expir
 
 
 async def test_a_writer_that_has_time_left_gives_up_as_unavailable(
-    server: NatsServer, journal: Journal
+    nats_server: NatsServer, journal: Journal
 ) -> None:
     """So that another replica is tried."""
     await publish(journal, "a")
-    server.pause()
+    nats_server.pause()
     deadline = Deadline.after(600)
     with pytest.raises(UnavailableError, match="did not acknowledge an entry in time"):
         await journal.publish(b"b", "key-b", deadline)
@@ -140,30 +133,32 @@ async def test_a_writer_that_has_time_left_gives_up_as_unavailable(
 
 
 async def test_what_cannot_be_sent_fails_at_once_and_is_never_sent(
-    server: NatsServer, journal: Journal
+    nats_server: NatsServer, journal: Journal
 ) -> None:
     await publish(journal, "a")
-    server.stop()
+    nats_server.stop()
     deadline = Deadline.after(600)
     with pytest.raises(UnavailableError, match="cannot be reached"):
         await journal.publish(b"b", "key-b", deadline)
-    server.start()
+    nats_server.start()
     await available(lambda: publish(journal, "c"), LONG)
     assert [each.content for each in await some(journal, 0, 2)] == [b"a", b"c"]
 
 
-async def test_all_readers_judge_an_entry_alike_whenever_they_read_it(server: NatsServer) -> None:
+async def test_all_readers_judge_an_entry_alike_whenever_they_read_it(
+    nats_server: NatsServer,
+) -> None:
     """The clock of the writer is an hour slow, so its entries have expired when they are stored."""
     from winnow.journal.jetstream import JetStreamJournal
 
-    slow = JetStreamJournal(server.url, "winnow-index-00000", wall=lambda: time.time() - 3_600)
-    right = open_journal(server.url, "index", 0)
+    slow = JetStreamJournal(nats_server.url, "winnow-index-00000", wall=lambda: time.time() - 3_600)
+    right = open_journal(nats_server.url, "index", 0)
     try:
         assert await publish(right, "a") == [1]
         assert await publish(slow, "b") == [2]
         first = [each.expired for journal in (slow, right) for each in await some(journal, 0, 2)]
-        server.stop()
-        server.start()
+        nats_server.stop()
+        nats_server.start()
         again = [each.expired for journal in (slow, right) for each in await some(journal, 0, 2)]
         assert first == again == [False, True, False, True]
     finally:
@@ -172,25 +167,25 @@ async def test_all_readers_judge_an_entry_alike_whenever_they_read_it(server: Na
 
 
 async def test_an_entry_of_an_older_version_has_no_expiry_and_is_applied(
-    server: NatsServer, journal: Journal
+    nats_server: NatsServer, journal: Journal
 ) -> None:
     import nats
 
     await journal.open()
-    async with await nats.connect(server.url) as client:
+    async with await nats.connect(nats_server.url) as client:
         await client.jetstream().publish("winnow.index.00000", b"a", headers={"Nats-Msg-Id": "key"})
     assert await some(journal, 0, 1) == [JournalEntry(1, "key", b"a")]
 
 
 async def test_a_journal_that_was_created_again_is_another_one(
-    server: NatsServer, journal: Journal, tmp_path: Path
+    nats_server: NatsServer, journal: Journal, tmp_path: Path
 ) -> None:
     name = await journal.open()
     await publish(journal, "a", "b")
     await journal.close()
-    server.stop()
+    nats_server.stop()
     (tmp_path / "nats" / "store").rename(tmp_path / "lost")
-    server.start()
+    nats_server.start()
     assert await journal.open() != name
     await publish(journal, "c")
     with pytest.raises(
@@ -211,11 +206,13 @@ async def test_an_entry_that_became_another_one_is_told(journal: Journal) -> Non
             break
 
 
-async def test_entries_that_were_removed_are_told(server: NatsServer, journal: Journal) -> None:
+async def test_entries_that_were_removed_are_told(
+    nats_server: NatsServer, journal: Journal
+) -> None:
     import nats
 
     await publish(journal, *"abcde")
-    async with await nats.connect(server.url) as client:
+    async with await nats.connect(nats_server.url) as client:
         streams = client.jetstream()
         info = await streams.stream_info("winnow-index-00000")
         info.config.max_msgs = 2
@@ -232,14 +229,14 @@ async def test_entries_that_were_removed_are_told(server: NatsServer, journal: J
 
 async def test_a_journal_without_room_says_so(tmp_path: Path) -> None:
     (tmp_path / "conf").write_text("jetstream { max_file_store: 4KB }")
-    server = NatsServer(tmp_path / "nats", "-c", str(tmp_path / "conf")).start()
-    journal = open_journal(server.url, "index", 0)
+    nats_server = NatsServer(tmp_path / "nats", "-c", str(tmp_path / "conf")).start()
+    journal = open_journal(nats_server.url, "index", 0)
     try:
         with pytest.raises(OverloadedError, match="is full"):
             await publish(journal, *(str(n) * 1_000 for n in range(10)))
     finally:
         await journal.close()
-        server.close()
+        nats_server.close()
 
 
 async def test_the_largest_entry_is_as_large_as_it_says(journal: Journal) -> None:

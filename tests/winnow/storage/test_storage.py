@@ -1,20 +1,19 @@
 """The contract of a storage, in a directory and at fsspec URLs alike."""
 
-import contextlib
 import errno
 import io
 import os
-import resource
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
 import fsspec
 import pytest
+from small_disks import limited_files
 
 from winnow.caller import message_of
 from winnow.errors import ArtefactError, UnavailableError
@@ -42,17 +41,6 @@ def source(tmp_path: Path) -> Path:
     (folder / "model").write_bytes(b"x" * 50_000)
     (folder / "manifest").write_bytes(b"{}")
     return folder
-
-
-@contextlib.contextmanager
-def room_for(most: int) -> Iterator[None]:
-    """Files of this process grow to `most` bytes, as if the disk were full then."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_a_storage_that_nobody_wrote_to_is_empty(storage: Storage, tmp_path: Path) -> None:
@@ -100,7 +88,7 @@ def test_a_full_disk_of_this_machine_is_no_fault_of_the_storage(
     storage: Storage, source: Path, tmp_path: Path
 ) -> None:
     storage.upload("model", source / "model")
-    with room_for(40_000), pytest.raises(OSError, match="target") as raised:
+    with limited_files(40_000), pytest.raises(OSError, match="target") as raised:
         storage.download("model", tmp_path / "target")
     assert raised.value.errno == errno.EFBIG
 
@@ -108,7 +96,10 @@ def test_a_full_disk_of_this_machine_is_no_fault_of_the_storage(
 def test_a_full_storage_keeps_what_it_had(source: Path, tmp_path: Path) -> None:
     storage = open_storage(tmp_path / "storage", "things")
     storage.write("model", b"old")
-    with room_for(100), pytest.raises(UnavailableError, match=r"cannot use .* for things: File "):
+    with (
+        limited_files(100),
+        pytest.raises(UnavailableError, match=r"cannot use .* for things: File "),
+    ):
         storage.upload("model", source / "model")
     assert storage.read("model") == b"old"
     assert [each.name for each in (tmp_path / "storage").iterdir()] == ["model"]

@@ -57,15 +57,14 @@ def measure_fronts(
     nodes: FakeNodes,
     questions: Sequence[str],
     progress: StageProgress,
-    shards: Sequence[int] = SHARDS,
 ) -> FrontUnits:
     """Measures front nodes with different numbers of fake shards.
 
     Raises WinnowError if a process ended or did not become ready, or a question was not answered.
     """
-    progress.start("asking fake shards", len(shards))
+    progress.start("asking fake shards", len(SHARDS))
     one_read, many_reads = {}, 0.0
-    for number in shards:
+    for number in SHARDS:
         with (
             fake_shards(nodes.replies, number, nodes.shards_per_node) as addresses,
             _run_front(addresses) as (pid, address),

@@ -35,8 +35,6 @@ class MeasuringPlan:
     """Passages of each synthetic shard; empty for the default sizes."""
     questions: int = 150
     """Questions for each measurement of a front node."""
-    shards: tuple[int, ...] = fronts.SHARDS
-    """Shard counts with which front nodes are measured."""
     shards_per_node: int = 1
     """Shards of each content node that front nodes are measured with."""
 
@@ -58,7 +56,7 @@ def measure_unit_costs(plan: MeasuringPlan, progress: StageProgress) -> UnitCost
         questions = synthetic_questions()[: plan.questions]
         process, replies = fronts.measure_one_shard(index, bundle, questions, progress)
         nodes = fronts.FakeNodes(replies, plan.shards_per_node)
-        front = fronts.measure_fronts(nodes, questions, progress, plan.shards)
+        front = fronts.measure_fronts(nodes, questions, progress)
     return UnitCosts(
         processor=processor_name(),
         cores=threads,
