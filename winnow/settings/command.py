@@ -1,5 +1,6 @@
 """Builds a command from a settings class: each field becomes an option with help and default."""
 
+import importlib
 import inspect
 from collections.abc import Callable
 from enum import Enum
@@ -10,6 +11,7 @@ import typer
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from winnow import signals
 from winnow.settings.names import CONFIG_VARIABLE
 from winnow.settings.source import Settings
 
@@ -33,6 +35,20 @@ def settings_command(settings: type[Settings], run: Callable[[Any], None]) -> Ca
     command.__annotations__ = {p.name: p.annotation for p in parameters}
     command.__doc__ = settings.__doc__
     return command
+
+
+def service_command(settings: type[Settings], module: str) -> Callable[..., None]:
+    """Returns a typer command that passes `settings` to the function `run` of a module.
+
+    The module is imported only to run it, so that `--help` is quick.
+    """
+
+    def run(filled: Settings) -> None:
+        with signals.importing():
+            service = importlib.import_module(module)
+        service.run(filled)
+
+    return settings_command(settings, run)
 
 
 def _parameter(name: str, field: FieldInfo, variable: str) -> inspect.Parameter:
