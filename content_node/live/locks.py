@@ -5,7 +5,6 @@ import os
 import threading
 import weakref
 from pathlib import Path
-from types import TracebackType
 
 from winnow.errors import ArtefactError
 
@@ -59,12 +58,7 @@ class AlternatingLock:
         with self._queue:
             self._held.acquire()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._held.release()
 
 

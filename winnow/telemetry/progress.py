@@ -5,7 +5,6 @@ Rich omits colours if NO_COLOR is set or the output is not a terminal.
 
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import Self
 
 from rich.console import Console
@@ -65,12 +64,7 @@ class StageProgress:
             self._bars.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, _kind: object, error: object, _trace: object) -> None:
         self._end_stage(done=error is None)
         if self._bars is not None:
             self._bars.stop()
