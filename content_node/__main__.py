@@ -25,11 +25,17 @@ from winnow.rpc.service import serve_metrics
 from winnow.security.from_settings import peer_channels, server_security
 from winnow.security.metrics import CertificateMetrics
 from winnow.shard_service.feed_servicer import FEED_SERVICE, MAX_WRITE_BYTES, ShardFeedServicer
+from winnow.shard_service.passage_servicer import PASSAGE_SERVICE, ShardPassageServicer
 from winnow.shard_service.servicer import MAX_MESSAGE_BYTES, SERVICE, ShardServicer
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.telemetry.runtimes import RuntimeMetrics
 from winnow.telemetry.tracing.tracer import Tracer
-from winnow.v1 import shard_feed_pb2_grpc, shard_pb2_grpc, shard_transfer_pb2_grpc
+from winnow.v1 import (
+    shard_feed_pb2_grpc,
+    shard_passage_pb2_grpc,
+    shard_pb2_grpc,
+    shard_transfer_pb2_grpc,
+)
 
 _PENDING_MESSAGES = 32
 """Messages of the maximum size that may be received at the same time."""
@@ -52,9 +58,11 @@ async def _run(
     check_reader(settings, bundle)
     shards, parts = _open_shards(settings, bundle, registry, server, certificates)
     feed = ShardFeedServicer(shards.served, settings.default_deadline)
+    passages = ShardPassageServicer(shards.served, settings.default_deadline)
     servicer = ShardServicer(shards.served, settings.default_deadline)
     shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server.grpc)
     shard_feed_pb2_grpc.add_ShardFeedServiceServicer_to_server(feed, server.grpc)
+    shard_passage_pb2_grpc.add_ShardPassageServiceServicer_to_server(passages, server.grpc)
     copies = OpenCopies(open_shard_files)
     transfer = ShardTransferServicer(shards.served, copies)
     shard_transfer_pb2_grpc.add_ShardTransferServiceServicer_to_server(transfer, server.grpc)
@@ -98,7 +106,7 @@ def _server(
 ) -> Server:
     max_bytes = MAX_WRITE_BYTES if settings.feed else MAX_MESSAGE_BYTES
     return Server(
-        services=[SERVICE, FEED_SERVICE, TRANSFER_SERVICE],
+        services=[SERVICE, PASSAGE_SERVICE, FEED_SERVICE, TRANSFER_SERVICE],
         interceptor=CallInterceptor(RpcMetrics(registry), quiet=True, tracer=tracer),
         max_message_bytes=max_bytes,
         max_pending_bytes=_PENDING_MESSAGES * max_bytes,

@@ -17,6 +17,7 @@ from winnow.domain.passage import Hit
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import ShardInfo
 from winnow.errors import OverloadedError
+from winnow.passage_source import PassageSource
 from winnow.policy.load import LoadSettings, ReadLoad
 from winnow.policy.pace import Pace
 from winnow.quoting import are
@@ -94,6 +95,11 @@ class AdmittedSearcher:
 
     def __init__(self, inner: LocalShard, load: NodeLoad) -> None:
         self._inner, self._load = inner, load
+
+    @property
+    def passages(self) -> PassageSource:
+        """The passages of the shard, whose calls are admitted by `inner`."""
+        return self._inner.passages
 
     async def info(self, deadline: Deadline) -> ShardInfo:
         """Returns the description of the shard, with the load of the node."""

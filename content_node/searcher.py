@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -13,6 +13,7 @@ from winnow.content_node.live.custody import OWNED, Custody
 from winnow.content_node.live.sequence_waiter import SequenceWaiter
 from winnow.content_node.local_shard import Retrieval
 from winnow.content_node.metrics import NodeMetrics
+from winnow.content_node.passages.local import Admit, LocalPassages, readable
 from winnow.content_node.reader.pool import ReaderPool
 from winnow.content_node.reader.reader import Reader
 from winnow.content_node.shard.generations import RecentGenerations
@@ -27,10 +28,8 @@ from winnow.domain.reading import Reading
 from winnow.domain.shard import ShardInfo
 from winnow.domain.shard_call import Interval
 from winnow.errors import (
-    ArtefactError,
     GenerationGoneError,
     IdentityError,
-    NotLoadedError,
     invalid_field,
 )
 from winnow.inference.stop_signal import StopSignal
@@ -59,11 +58,13 @@ class LocalSearcher:
         journaled: bool = False,
         custody: Callable[[], Custody] = lambda: OWNED,
         on_drop: Callable[[], None] = lambda: None,
+        admit: Admit = contextlib.nullcontext,
     ) -> None:
         """`pace` measures the reading speed.
 
         `journaled` means that the shard follows a journal. `custody` returns whether another node
         takes the writes. `on_drop` is called on the event loop after a generation was dropped.
+        `admit` admits calls for passages.
         """
         self._journaled, self._custody = journaled, custody
         self._reader, self._bundle, self._pool, self._metrics = reader, bundle, pool, metrics
@@ -73,6 +74,7 @@ class LocalSearcher:
         self._info = shard_info(view, bundle)
         self._generations = RecentGenerations(view, time.monotonic, on_drop)
         self._sequence_waiter = SequenceWaiter(view.sequence)
+        self.passages = LocalPassages(self._view_after, pool, admit)
         self._report_passages()
 
     def set_view(self, view: ShardView) -> None:
@@ -195,7 +197,7 @@ class LocalSearcher:
         stop: StopSignal,
     ) -> Retrieved:
         began = time.perf_counter()
-        with _readable():
+        with readable():
             found = retrieve(view, question, depth, self._word_weight, stop)
         spent = Interval(began - arrived_at, time.perf_counter() - began)
         return Retrieved(
@@ -222,7 +224,7 @@ class LocalSearcher:
         """Reads one passage in a thread of the pool."""
         began = time.perf_counter()
         with call_span.child("read passage", {"winnow.passage_id": hit.passage_id}):
-            with _readable():
+            with readable():
                 stored = view.load(hit.row)
             read = self._reader.read(question.token_ids, stored, hit, max_answer_tokens, stop)
         return replace(read, span=Interval(began - arrived_at, time.perf_counter() - began))
@@ -246,6 +248,10 @@ class LocalSearcher:
             )
 
         self._limits.check(question)
+
+    async def _view_after(self, sequence: int, deadline: Deadline) -> ShardView:
+        await self._sequence_waiter.wait(sequence, deadline)
+        return self._generations.newest
 
     async def _resolve_hits(
         self, hits: Sequence[Hit], deadline: Deadline, client: str
@@ -283,7 +289,7 @@ def _relocate_hits(view: ShardView, hits: Sequence[Hit], _: StopSignal) -> Seque
         GenerationGoneError: a passage was removed, or is not written yet.
 
     """
-    with _readable():
+    with readable():
         rows = [view.find_row(hit.passage_id, hit.sequence) for hit in hits]
     found = [replace(hit, row=row) for hit, row in zip(hits, rows, strict=True) if row is not None]
     if len(found) < len(hits):
@@ -292,12 +298,3 @@ def _relocate_hits(view: ShardView, hits: Sequence[Hit], _: StopSignal) -> Seque
             f"{view.manifest.shard}: retrieve again"
         )
     return found
-
-
-@contextlib.contextmanager
-def _readable() -> Iterator[None]:
-    """Converts errors of changed files to NotLoadedError, so that fronts call other replicas."""
-    try:
-        yield
-    except ArtefactError as error:
-        raise NotLoadedError(str(error)) from error

@@ -10,6 +10,7 @@ from winnow.domain.passage import Hit
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import ShardInfo
 from winnow.errors import LeavingError, NotLoadedError, UnavailableError
+from winnow.passage_source import PassageSource
 from winnow.searcher import Read, Retrieved
 from winnow.shard_writer import WritableShard
 
@@ -76,6 +77,11 @@ class ServedShard:
     def leave(self) -> None:
         """Makes `info` report that the node is leaving; all other calls still work."""
         self._is_leaving = True
+
+    @property
+    def passages(self) -> PassageSource:
+        """The passages of the shard; raises UnavailableError if the shard is not served."""
+        return self._available(self._searcher).passages
 
     async def info(self, deadline: Deadline) -> ShardInfo:
         """Returns the description of the shard."""

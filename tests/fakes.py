@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from fake_passages import FakePassages
 from prometheus_client import CollectorRegistry
 from tenacious import turn
 
@@ -130,6 +131,7 @@ class FakeSearcher:
     """The depth of each retrieval."""
     clients: list[str] = field(default_factory=list)
     """The client of each call."""
+    passages: FakePassages = field(default_factory=FakePassages)
 
     async def info(self, deadline: Deadline) -> ShardInfo:
         await self._behave()

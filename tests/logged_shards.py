@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from fake_passages import FakePassages
 from fakes import FINGERPRINT
 
 from winnow.content_node.indexing.counting import count_words
@@ -119,6 +120,7 @@ class LiveReplica:
     """If set to an event, retrieval waits for it."""
     names_log: bool = True
     """Whether replies have the log's id; those of earlier versions do not."""
+    passages: FakePassages = field(default_factory=FakePassages)
 
     def follow(self, sequence: int | None = None) -> None:
         """Applies the log up to a write, or all of it."""

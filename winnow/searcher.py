@@ -17,6 +17,7 @@ from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.reading import Reading
 from winnow.domain.shard import NodeReport, ShardInfo
 from winnow.domain.shard_call import NEVER, Interval
+from winnow.passage_source import PassageSource
 
 MAX_CALL_SHARDS = 64
 """Maximum number of shards per call to a content node. The reply has about 3 KB per shard."""
@@ -73,6 +74,10 @@ class Searcher(Protocol):
     `IdentityError` if the question was encoded by another bundle, `UnavailableError` or
     `OverloadedError` if the shard cannot serve the call. Cancelling a call stops its work.
     """
+
+    @property
+    def passages(self) -> PassageSource:
+        """The passages of the shard; raises UnavailableError if it does not serve calls now."""
 
     async def info(self, deadline: Deadline) -> ShardInfo:
         """Returns the description of the shard."""

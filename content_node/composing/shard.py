@@ -317,6 +317,7 @@ class RunningShard:
             journaled=bool(parts.settings.journal),
             custody=lambda: live.custody,
             on_drop=parts.trimmer.schedule_trim,
+            admit=parts.load.admit_retrieval,
         )
         live.on_new_view(searcher.set_view)
         for advice in shard_advice(shard, self.directory, parts.bundle):

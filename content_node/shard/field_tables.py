@@ -53,6 +53,10 @@ _VALUES = "SELECT rows FROM attributes WHERE name = ? AND kind = ? AND value "
 _BLOCKS = "SELECT rows FROM blocks WHERE name = ? AND kind = ? AND value "
 _FIRST_BLOCK = "SELECT min(value) FROM blocks WHERE name = ? AND kind = ? AND value > ?"
 _LAST_BLOCK = "SELECT max(value) FROM blocks WHERE name = ? AND kind = ? AND value <= ?"
+_NEXT_VALUES = (
+    "SELECT value, rows FROM attributes WHERE name = ? AND kind = ? AND value > ?"
+    " ORDER BY value LIMIT ?"
+)
 RowMetadata = Iterable[tuple[int, str]]
 """Ascending rows with their metadata as JSON."""
 Select = Callable[[str, Sequence[Value]], list[Any]]
@@ -122,9 +126,16 @@ class StoredValues:
         blocks = self._read(_BLOCKS + ">= ?", edge)
         return np.concatenate([blocks, self._read(compared + " AND value < ?", value, edge)])
 
+    def values_above(self, value: Value, limit: int) -> list[tuple[Value, ValueRows]]:
+        found = self._select(_NEXT_VALUES, (*self._key, value, limit))
+        return [(each, self._checked_rows(blob)) for each, blob in found]
+
     def _read(self, query: str, *values: Value) -> ValueRows:
         blobs = self._select(query, (*self._key, *values))
-        rows = np.frombuffer(b"".join(blob for (blob,) in blobs), "<u4")
+        return self._checked_rows(b"".join(blob for (blob,) in blobs))
+
+    def _checked_rows(self, blob: bytes) -> ValueRows:
+        rows = np.frombuffer(blob, "<u4")
         if len(rows) and int(rows.max()) >= self._rows:
             raise ArtefactError(
                 f"metadata field {self._key[0]!r} names row {rows.max()}, the shard has "

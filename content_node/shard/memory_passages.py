@@ -11,6 +11,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.content_node.shard.id_order import IdOrder
 from winnow.content_node.shard.store import TOKEN_BYTES, StoredPassage
 from winnow.domain.passage import Passage
 from winnow.domain.write import EncodedPassage
@@ -43,6 +44,21 @@ class MemoryPassages:
     def _text_token_ends(self) -> NDArray[np.int64]:
         """The index in `offsets` after each row's last text token, [rows]."""
         return np.cumsum(self.text_lengths)
+
+    @cached_property
+    def rows_by_id(self) -> dict[str, list[int]]:
+        """The rows of each id, ascending."""
+        rows: dict[str, list[int]] = {}
+        for row, passage in enumerate(self.passages):
+            rows.setdefault(passage.id, []).append(row)
+        return rows
+
+    @cached_property
+    def id_order(self) -> IdOrder:
+        """The rows in the order of their ids."""
+        ids = [passage.id.encode() for passage in self.passages]
+        rows = np.array(sorted(range(len(ids)), key=ids.__getitem__), np.int64)
+        return IdOrder(rows, ids.__getitem__)
 
     @classmethod
     def pack(

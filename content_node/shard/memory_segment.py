@@ -17,6 +17,8 @@ from winnow.content_node.shard.rows import RowNumbers
 from winnow.content_node.shard.segment import Segment
 from winnow.content_node.shard.store import StoredPassage
 from winnow.content_node.shard.words import WordIndex
+from winnow.domain.listing import SelectedFields
+from winnow.domain.passage import Passage
 
 _MASK_BYTES = 1 << 20
 """Limit of cached filter masks per segment; there may be a dozen segments in memory."""
@@ -85,6 +87,21 @@ class MemorySegment(Segment):
 
     def find_row(self, passage_id: str, sequence: int) -> int | None:
         return self.row_by_key.get((passage_id, sequence))
+
+    def rows_of(self, passage_id: str) -> Sequence[int]:
+        return self.passages.rows_by_id.get(passage_id, ())
+
+    def rows_after(self, passage_id: str) -> RowNumbers:
+        return self.passages.id_order.rows_after(passage_id)
+
+    def load_fields(self, row: int, fields: SelectedFields) -> Passage:
+        passage = self.passages.passages[row]
+        return Passage(
+            passage.id,
+            passage.title if fields.title else "",
+            passage.text if fields.text else "",
+            passage.metadata if fields.metadata else "",
+        )
 
     def load(self, row: int) -> StoredPassage:
         return self.passages.load(row)

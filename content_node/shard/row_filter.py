@@ -54,6 +54,9 @@ class SortedValues(Protocol):
     def rows_above(self, value: Value, inclusive: bool) -> ValueRows:
         """Returns the rows that have a greater value, or an equal one if `inclusive`."""
 
+    def values_above(self, value: Value, limit: int) -> list[tuple[Value, ValueRows]]:
+        """Returns the next greater values, at most `limit`, ascending and with their rows."""
+
 
 class FieldIndex(Protocol):
     """The metadata of a segment's rows, by field. Safe to use from several threads."""
@@ -102,6 +105,21 @@ class RowFilter:
         with self._lock:
             self._masks.put(expression, packed, packed.nbytes + len(expression))
         return mask
+
+    def strings_above(
+        self, field: str, value: str, limit: int, stop: StopSignal | None = None
+    ) -> list[tuple[Value, ValueRows]]:
+        """Returns the next strings of a field after `value`, at most `limit`, with their rows.
+
+        Strings are ordered by their bytes in UTF-8. Rows may be those of removed passages.
+
+        Raises:
+            StoppedError: `stop` was set while values were gathered.
+            ArtefactError: the shard's files cannot be read.
+
+        """
+        column = self._fields.values_by_kind(field, stop).get(ValueKind.STRING)
+        return column.values_above(value, limit) if column is not None else []
 
     def _evaluate(self, condition: Filter, stop: StopSignal | None) -> RowMask:
         match condition:

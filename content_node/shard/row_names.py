@@ -3,11 +3,12 @@
 Every hit names its passage. Reading the names from SQLite would be a tenth of a retrieval.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.content_node.shard.id_order import IdOrder
 from winnow.content_node.shard.rows import RowNumbers
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
@@ -20,12 +21,37 @@ class RowNames:
     """The names of a segment's rows: passage ids and sequence numbers. Immutable."""
 
     def __init__(
-        self, file: OpenFile, ids: bytes, ends: RowNumbers, sequences: NDArray[np.int64]
+        self,
+        file: OpenFile,
+        ids: bytes,
+        ends: RowNumbers,
+        sequences: NDArray[np.int64],
+        *,
+        by_id: Callable[[], RowNumbers],
     ) -> None:
         """Takes the joined ids in UTF-8, the end of each row's id in `ids`, and the sequence number
-        of each row's write. All were read from `file`.
+        of each row's write. All were read from `file`. `by_id` returns the rows ordered by id.
         """
         self._file, self._ids, self._ends, self._sequences = file, ids, ends, sequences
+        self._by_id = by_id
+        self._order: IdOrder | None = None
+
+    def rows_after(self, passage_id: str) -> RowNumbers:
+        """Returns the rows whose id is greater than `passage_id`, ordered by id in UTF-8.
+
+        The first call reads the order of the ids, about 0.5 s per million passages.
+
+        Raises:
+            ArtefactError: the file was changed.
+
+        """
+        if self._order is None:  # two threads may both read it
+            self._order = IdOrder(self._by_id(), self._id_of)
+        self._file.check()
+        return self._order.rows_after(passage_id)
+
+    def _id_of(self, row: int) -> bytes:
+        return self._ids[int(self._ends[row - 1]) if row else 0 : int(self._ends[row])]
 
     def ids_and_sequences(self, rows: Sequence[int]) -> list[tuple[str, int]]:
         """Returns each row's passage id and the sequence number of its write (0: the build).

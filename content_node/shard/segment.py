@@ -16,9 +16,11 @@ from winnow.content_node.shard.equal_passages import EqualPassages
 from winnow.content_node.shard.nearest import NearestIndex, Vector, VectorSource, compute_distances
 from winnow.content_node.shard.postings import Postings
 from winnow.content_node.shard.row_filter import RowFilter, check_stop
-from winnow.content_node.shard.rows import RowMask, ScoredRows
+from winnow.content_node.shard.rows import RowMask, RowNumbers, ScoredRows
 from winnow.content_node.shard.store import StoredPassage
 from winnow.content_node.shard.words import WordIndex
+from winnow.domain.listing import SelectedFields
+from winnow.domain.passage import Passage
 from winnow.inference.stop_signal import StopSignal
 
 
@@ -103,6 +105,21 @@ class Segment(ABC):
 
         Returns None without such a row.
         """
+
+    @abstractmethod
+    def rows_of(self, passage_id: str) -> Sequence[int]:
+        """Returns the rows of all passages with this id, also of overwritten ones, ascending."""
+
+    @abstractmethod
+    def rows_after(self, passage_id: str) -> RowNumbers:
+        """Returns the rows whose id is greater than `passage_id`, ordered by id in UTF-8.
+
+        The first call sorts the ids.
+        """
+
+    @abstractmethod
+    def load_fields(self, row: int, fields: SelectedFields) -> Passage:
+        """Returns some fields of a row's passage; the other fields are empty. Raises as `load`."""
 
     @abstractmethod
     def load(self, row: int) -> StoredPassage:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from winnow.content_node.shard.field_tables import MemoryTables, StoredFields, read_tables
 from winnow.content_node.shard.row_names import NO_PASSAGE, RowNames
 from winnow.content_node.states.passage_states import PassageStates
+from winnow.domain.listing import SelectedFields
 from winnow.domain.passage import Passage
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
@@ -102,6 +103,14 @@ class PassageStore:
         """
         return [self._load_one(row) for row in rows]
 
+    def load_fields(self, row: int, fields: SelectedFields) -> Passage:
+        """Returns some fields of a row's passage; the other fields are empty. Raises as `load`."""
+        wanted = ("title", fields.title), ("text", fields.text), ("metadata", fields.metadata)
+        columns = ", ".join(name if is_wanted else "''" for name, is_wanted in wanted)
+        query = f"SELECT id, {columns} FROM passages WHERE row = ?"  # noqa: S608
+        ((identifier, title, text, metadata),) = self._select_rows(query, (row,))
+        return Passage(identifier, title, text, "" if metadata == _NO_METADATA else metadata)
+
     def ids_and_sequences(self, rows: Sequence[int]) -> list[tuple[str, int]]:
         """Returns each row's passage id and the sequence number of its write; raises as `load`."""
         query = f"SELECT id, {self._sequence} FROM passages WHERE row = ?"  # noqa: S608
@@ -121,7 +130,8 @@ class PassageStore:
             lengths[numbers] = [len(each) for each in encoded]
             sequences[numbers] = [self._checked_sequence(sequence) for _, sequence, _ in chunk]
             ids.append(b"".join(encoded))
-        return RowNames(self._file, b"".join(ids), np.cumsum(lengths), sequences)
+        ends = np.cumsum(lengths)
+        return RowNames(self._file, b"".join(ids), ends, sequences, by_id=self.row_numbers_by_id)
 
     def locate(self, identifier: str) -> PassageLocation | None:
         """Returns the location of a passage; None if the shard lacks it. Raises as `load`."""

@@ -14,11 +14,13 @@ from winnow.content_node.shard.manifest import ShardManifest, open_shard_manifes
 from winnow.content_node.shard.nearest import ExactIndex, NearestIndex, load_graph
 from winnow.content_node.shard.row_filter import RowFilter
 from winnow.content_node.shard.row_names import RowNames
-from winnow.content_node.shard.rows import RowMask
+from winnow.content_node.shard.rows import RowMask, RowNumbers
 from winnow.content_node.shard.segment import Segment
 from winnow.content_node.shard.store import PassageStore, StoredPassage
 from winnow.content_node.shard.stored_words import open_words
 from winnow.content_node.states.file import StateFile, open_states
+from winnow.domain.listing import SelectedFields
+from winnow.domain.passage import Passage
 from winnow.domain.shard import EXACT_UP_TO
 from winnow.errors import ArtefactError, GenerationGoneError
 from winnow.files.opened import OpenFile
@@ -58,6 +60,16 @@ class StoredSegment(Segment):
     def find_row(self, passage_id: str, sequence: int) -> int | None:
         location = self.store.locate(passage_id)
         return location.row if location and location.sequence == sequence else None
+
+    def rows_of(self, passage_id: str) -> Sequence[int]:
+        location = self.store.locate(passage_id)
+        return () if location is None else (location.row,)
+
+    def rows_after(self, passage_id: str) -> RowNumbers:
+        return self.names.rows_after(passage_id)
+
+    def load_fields(self, row: int, fields: SelectedFields) -> Passage:
+        return self.store.load_fields(row, fields)
 
     def load(self, row: int) -> StoredPassage:
         if self.occupied_rows is not None and not self.occupied_rows[row]:

@@ -81,5 +81,10 @@ class ValueIndex:
         begin = (bisect_left if inclusive else bisect_right)(self.values, value)
         return self._rows_between(begin, len(self.values))
 
+    def values_above(self, value: Value, limit: int) -> list[tuple[Value, ValueRows]]:
+        begin = bisect_right(self.values, value)
+        places = range(begin, min(begin + limit, len(self.values)))
+        return [(self.values[place], self._rows_between(place, place + 1)) for place in places]
+
     def _rows_between(self, begin: int, end: int) -> ValueRows:
         return self.rows[self.starts[begin] : self.starts[end]]

@@ -3,6 +3,7 @@
 from winnow.rpc.server import Server
 from winnow.rpc.service import Listener
 from winnow.shard_service.feed_servicer import FEED_SERVICE, MAX_WRITE_BYTES, ShardFeedServicer
+from winnow.shard_service.passage_servicer import PASSAGE_SERVICE, ShardPassageServicer
 from winnow.shard_service.servicer import SERVICE, ShardServicer
 from winnow.stateless.cluster.served_cluster import ServedCluster
 from winnow.stateless.composing.cluster import OpenCluster
@@ -12,7 +13,7 @@ from winnow.stateless.feed.forwarding import ForwardingShardWriter
 from winnow.stateless.feed.metrics import FeedMetrics
 from winnow.stateless.feed.storing import WriteRouter
 from winnow.stateless.feed.writers import Writers
-from winnow.v1 import shard_feed_pb2_grpc, shard_pb2_grpc
+from winnow.v1 import shard_feed_pb2_grpc, shard_passage_pb2_grpc, shard_pb2_grpc
 
 _PENDING_MESSAGES = 32
 """Number of messages of the maximum size that may be received at the same time."""
@@ -40,7 +41,7 @@ def serve_shards(front: Front, served: ServedCluster) -> FrontPart:
     """Serves the shards of the front on a separate port, without keys."""
     settings = front.settings
     server = Server(
-        services=[SERVICE, FEED_SERVICE],
+        services=[SERVICE, PASSAGE_SERVICE, FEED_SERVICE],
         interceptor=front.interceptor.quieted(),
         max_message_bytes=MAX_WRITE_BYTES,
         max_pending_bytes=_PENDING_MESSAGES * MAX_WRITE_BYTES,
@@ -48,6 +49,9 @@ def serve_shards(front: Front, served: ServedCluster) -> FrontPart:
     )
     shard_pb2_grpc.add_ShardServiceServicer_to_server(
         ShardServicer(served, settings.default_deadline), server.grpc
+    )
+    shard_passage_pb2_grpc.add_ShardPassageServiceServicer_to_server(
+        ShardPassageServicer(served, settings.default_deadline), server.grpc
     )
     shard_feed_pb2_grpc.add_ShardFeedServiceServicer_to_server(
         ShardFeedServicer(served, settings.default_deadline), server.grpc

@@ -18,8 +18,9 @@ from winnow.rpc.deadline import timeout
 from winnow.rpc.replying import reply_of
 from winnow.rpc.status import error_of_node
 from winnow.searcher import Read, RequestedShard, Retrieved
+from winnow.stateless.replicas.passages_remote import RemotePassages
 from winnow.stateless.replicas.shared_retrieval import SharedRetrieval
-from winnow.v1 import shard_pb2, shard_pb2_grpc
+from winnow.v1 import shard_passage_pb2_grpc, shard_pb2, shard_pb2_grpc
 
 Reply = TypeVar("Reply")
 
@@ -29,6 +30,7 @@ class RemoteNode:
 
     def __init__(self, channel: grpc.aio.Channel, address: str) -> None:
         self.stub = shard_pb2_grpc.ShardServiceStub(channel)
+        self.passages_stub = shard_passage_pb2_grpc.ShardPassageServiceStub(channel)
         self.address = address
         self.calls = 0
         """Number of running calls, without polls. Each retrieval of a shared call counts as one."""
@@ -127,6 +129,7 @@ class RemoteSearcher:
     def __init__(self, node: RemoteNode, shard: int | None) -> None:
         """`shard` is None for the only shard of an older node."""
         self._node, self._stub, self._shard = node, node.stub, shard
+        self.passages = RemotePassages(node, shard)
 
     async def info(self, deadline: Deadline) -> ShardInfo:
         """Returns what the shard is and holds."""

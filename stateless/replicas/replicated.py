@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import structlog
 
 from winnow.deadline import Clock, Deadline
+from winnow.domain.listing import SeenWrites
 from winnow.domain.passage import Hit
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import ShardInfo
@@ -24,10 +25,12 @@ from winnow.replicas.routing import ReplicaPolicies, ReplicaRouter
 from winnow.searcher import Read, Retrieved, Searcher
 from winnow.stateless.metrics import ReplicaMetrics
 from winnow.stateless.policy.progress import NeededWrite, ShardProgress
+from winnow.stateless.replicas.passages import ReplicatedPassages, SendToPassages
 from winnow.telemetry.tracing.span import span
 
 _log = structlog.get_logger("stateless.replicas")
-Result = TypeVar("Result", ShardInfo, Retrieved, Read)
+Result = TypeVar("Result", bound=ShardInfo | Retrieved | Read | SeenWrites)
+Seen = TypeVar("Seen", bound=SeenWrites)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,7 @@ class ReplicatedSearcher:
             other_requests=joint_calls,
         )
         self._router = ReplicaRouter(self._pool, policies, clock, observer=self._metrics)
+        self.passages = ReplicatedPassages(self._call_passages)
         self._progress = ShardProgress(clock, lambda: self._pool.replicas.by_address)
         self._absence: WinnowError = UnavailableError(f"no replica of shard {shard} was found yet")
         self._retired = False
@@ -243,6 +247,19 @@ class ReplicatedSearcher:
             after=depth.after,
         )
 
+    async def _call_passages(
+        self, kind: str, send: SendToPassages[Seen], deadline: Deadline, after: int
+    ) -> Seen:
+        """Calls the passages of a replica that has the write `after`."""
+        return await self._call(
+            kind,
+            0,
+            lambda replica: send(replica.passages),
+            deadline,
+            after=after,
+            is_comparable=False,
+        )
+
     async def _call(
         self,
         kind: str,
@@ -251,6 +268,7 @@ class ReplicatedSearcher:
         deadline: Deadline,
         after: int = 0,
         earlier: EarlierAttempt[Result] | None = None,
+        is_comparable: bool = True,
     ) -> Result:
         self._log_lag_changes()
         request = PoolRequest(
@@ -259,6 +277,7 @@ class ReplicatedSearcher:
             send=send,
             deadline=deadline,
             is_brief=not passages,
+            is_comparable=is_comparable,
             preference=NeededWrite(self._progress, after),
             count_missing=_count_unread,
             on_result=self._record_progress,
@@ -271,7 +290,9 @@ class ReplicatedSearcher:
             raise self._absence.with_traceback(None)
         return answer
 
-    def _record_progress(self, replica: Replica, result: ShardInfo | Retrieved | Read) -> None:
+    def _record_progress(
+        self, replica: Replica, result: ShardInfo | Retrieved | Read | SeenWrites
+    ) -> None:
         if isinstance(result, ShardInfo):
             return
         progress = self._progress.progress_of(replica)
@@ -297,5 +318,5 @@ class ReplicatedSearcher:
         self._lagging = lagging
 
 
-def _count_unread(result: ShardInfo | Retrieved | Read) -> int:
+def _count_unread(result: ShardInfo | Retrieved | Read | SeenWrites) -> int:
     return result.unread if isinstance(result, Read) else 0

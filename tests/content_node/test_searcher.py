@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
+from tenacious import turn
 
 from winnow.bundle import Bundle
+from winnow.content_node.admission import NodeLoad
 from winnow.content_node.identity import shard_info
 from winnow.content_node.metrics import NodeMetrics
 from winnow.content_node.reader import open_reader
@@ -22,6 +24,7 @@ from winnow.content_node.shard import ShardView, StoredSegment, open_shard, view
 from winnow.content_node.shard.retrieving import retrieve
 from winnow.content_node.shard.store import PassageStore, StoredPassage
 from winnow.deadline import Deadline
+from winnow.domain.listing import CountRequest, PassageListing
 from winnow.domain.passage import Hit
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import shard_name
@@ -30,6 +33,7 @@ from winnow.errors import (
     GenerationGoneError,
     IdentityError,
     InvalidRequestError,
+    OverloadedError,
 )
 from winnow.inference.stop_signal import StopSignal
 from winnow.policy.pace import Pace
@@ -413,3 +417,40 @@ def generation(shard: StoredSegment, name: str) -> ShardView:
     files = {**shard.manifest.files, shard.manifest.store: other}
     manifest = shard.manifest.model_copy(update={"files": files})
     return view_of(replace(shard, manifest=manifest, generation=manifest.generation))
+
+
+async def test_passages_are_listed_once_the_required_write_is_served(
+    searcher: LocalSearcher, shard: StoredSegment
+) -> None:
+    first = await searcher.passages.page(PassageListing(limit=2), Deadline.after(60))
+    assert [each.id for each in first.passages] == sorted(each.id for each in first.passages)
+    waiting = asyncio.create_task(
+        searcher.passages.count(CountRequest(after=5), Deadline.after(60))
+    )
+    await turn()
+    assert not waiting.done()
+    searcher.set_view(replace(view_of(shard), sequence=5, log_id="log", passages=17))
+    count = await waiting
+    assert (count.passages, count.sequence, count.log_id) == (17, 5, "log")
+    with pytest.raises(DeadlineExceededError):
+        await searcher.passages.count(CountRequest(after=6), Deadline.after(0.01))
+
+
+async def test_too_many_calls_for_passages_are_refused(
+    shard: StoredSegment, bundle: Bundle, pace: Pace, pool: Recording
+) -> None:
+    metrics = NodeMetrics(CollectorRegistry())
+    load = NodeLoad(1, pace=pace, clock=ManualClock(), metrics=metrics)
+    reader = open_reader(bundle, Tokenizer(bundle.tokenizer).special)
+    searcher = LocalSearcher(
+        view_of(shard),
+        reader,
+        bundle,
+        pool,
+        pace=pace,
+        metrics=metrics,
+        admit=load.admit_retrieval,
+    )
+    await searcher.passages.count(CountRequest(), Deadline.after(60))
+    with load.admit_retrieval(), pytest.raises(OverloadedError):
+        await searcher.passages.count(CountRequest(), Deadline.after(60))

@@ -51,6 +51,10 @@ class PoolRequest(Generic[Backend, Result]):
     """Whether the request may probe a replica as soon as its ejection ends. Set it if a late
     reply does little harm.
     """
+    is_comparable: bool = True
+    """Whether requests of this kind with this work take about the same time. Otherwise a request is
+    only hedged if its replica seems to hang, and its latency does not count against its replica.
+    """
     preference: Preference = ANY_REPLICA
     count_missing: Callable[[Result], int] = lambda _: 0
     """Returns how much of the requested work a result lacks; 0 if the result is complete."""
@@ -189,7 +193,7 @@ class HedgedCall(Generic[Backend, Result]):
             self._handle_failure(ended, error)
             return
         self._request.on_result(ended.attempt.replica, ended.task.result())
-        if ended.attempt.may_wait:
+        if ended.attempt.may_wait or not self._request.is_comparable:
             self._pool.end_attempt(ended, ReplicaOutcome.ANSWERED)
         else:
             if ended is not self._earlier:  # the earlier attempt did more than this request asks

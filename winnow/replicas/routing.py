@@ -52,8 +52,9 @@ class ReplicaRouter(Generic[Backend]):
         kind, work, policies = request.kind, request.work, self._policies
         silence = policies.replicas.outliers.silence
         # the estimate depends on the work: much work takes longer
-        earlier = request.earlier
-        estimate = earlier.estimate if earlier else self.delays.estimate(kind, work)
+        earlier, estimate = request.earlier, None
+        if request.is_comparable:
+            estimate = earlier.estimate if earlier else self.delays.estimate(kind, work)
         call = HedgedCall(
             request,
             self._pool,

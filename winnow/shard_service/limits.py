@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from winnow.domain.listing import MAX_LOOKUP_IDS
 from winnow.domain.passage import Hit
 from winnow.domain.question import RetrievalDepth
 from winnow.errors import invalid_field
@@ -23,6 +24,12 @@ def check_passages(count: int, field: str = "passages") -> None:
         raise invalid_field(field, f"{count} is not between 1 and {MAX_PASSAGES}")
 
 
+def check_ids(count: int) -> None:
+    """Refuses a number of passage ids that is out of range."""
+    if not 1 <= count <= MAX_LOOKUP_IDS:
+        raise invalid_field("ids", f"{count} is not between 1 and {MAX_LOOKUP_IDS}")
+
+
 def check_shards(shards: Sequence[int]) -> None:
     """Refuses too many or no shards in one call, and repeated shards.
 
@@ -34,11 +41,16 @@ def check_shards(shards: Sequence[int]) -> None:
         raise invalid_field("shards", f"shard {repeated[0]} occurs twice")
 
 
+def check_filter(where: str) -> None:
+    """Refuses an invalid filter; an empty one is valid."""
+    if where:
+        parse(where, MAX_CANONICAL)
+
+
 def check_depth(depth: RetrievalDepth) -> None:
     """Refuses an invalid filter, and numbers of passages or candidates that are out of range."""
     check_passages(depth.passages)
-    if depth.where:
-        parse(depth.where, MAX_CANONICAL)
+    check_filter(depth.where)
     for field in ("candidates", "by_words"):
         if (count := getattr(depth, field)) > MAX_PASSAGES:
             raise invalid_field(field, f"{count} is more than {MAX_PASSAGES}")

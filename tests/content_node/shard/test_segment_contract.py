@@ -112,6 +112,9 @@ class CountedValues:
     def rows_above(self, value: Value, inclusive: bool) -> ValueRows:
         return self._count(self._inner.rows_above(value, inclusive))
 
+    def values_above(self, value: Value, limit: int) -> list[tuple[Value, ValueRows]]:
+        return self._inner.values_above(value, limit)
+
     def _count(self, rows: ValueRows) -> ValueRows:
         self._lookups.append(len(rows))
         return rows

@@ -16,12 +16,14 @@ from structlog.testing import capture_logs
 from tenacious import happens, turn
 
 from winnow.deadline import Deadline
+from winnow.domain.listing import CountRequest, PassageListing, PassageLookup
 from winnow.domain.question import RetrievalDepth
 from winnow.errors import (
     DeadlineExceededError,
     GenerationGoneError,
     IdentityError,
     NotLoadedError,
+    NotServedError,
     OverloadedError,
     UnavailableError,
     WinnowError,
@@ -627,3 +629,49 @@ def test_in_any_history_each_attempt_ends_once_and_load_is_bounded(
         assert sum(fake.calls for fake in shard.fakes.values()) <= 3 * len(asked) + 1
 
     asyncio.run(live())
+
+
+async def test_passages_are_listed_on_a_replica_of_a_newer_version() -> None:
+    """During a rolling update an older replica still answers questions: it is not ejected."""
+    shard = Shard("ab")
+    shard["a"].passages.fails = NotServedError("of an older version")
+    shard["b"].passages.put("p")
+    deadline = Deadline.after(60, shard.clock)
+    for _ in range(20):
+        page = await shard.searcher.passages.page(PassageListing(limit=9), deadline)
+        assert [each.id for each in page.passages] == ["p"]
+    assert state_of("a", shard) is EjectionState.ACTIVE
+    shard["b"].passages.fails = shard["a"].passages.fails
+    with pytest.raises(NotServedError, match="older version"):
+        await shard.searcher.passages.count(CountRequest(), deadline)
+    assert shard.idle()
+
+
+async def test_passages_come_from_a_replica_that_has_the_required_write() -> None:
+    shard = Shard("ab")
+    shard.searcher.update("ab", sequences={"a": 3, "b": 4}, log_id="log")
+    deadline = Deadline.after(60, shard.clock)
+    for _ in range(20):
+        await shard.searcher.passages.look_up(PassageLookup(ids=["p"], after=4), deadline)
+    assert (len(shard["a"].passages.requests), len(shard["b"].passages.requests)) == (0, 20)
+
+
+async def test_a_slow_listing_neither_hedges_nor_ejects() -> None:
+    """Pages differ in size: a long one says nothing about its replica."""
+    shard = Shard("ab", hedge=HEDGING)
+    deadline = Deadline.after(600, shard.clock)
+    listing = shard.searcher.passages
+    for _ in range(30):
+        await listing.page(PassageListing(limit=9), deadline)
+    for name in "ab":
+        shard[name].passages.hangs = asyncio.Event()
+    calls = [asyncio.create_task(listing.page(PassageListing(limit=9), deadline)) for _ in "1234"]
+    await turn()
+    shard.clock.now += 0.4
+    for name in "ab":
+        hanging = shard[name].passages.hangs
+        assert hanging is not None
+        hanging.set()
+    await asyncio.gather(*calls)
+    assert shard.count("hedges_total", result="sent") == 0
+    assert {state_of(name, shard) for name in "ab"} == {EjectionState.ACTIVE}

@@ -10,11 +10,12 @@ from winnow.errors import (
     GenerationGoneError,
     IdentityError,
     InvalidRequestError,
+    NotServedError,
     OverloadedError,
     WinnowError,
 )
 
-_REFUSALS = (OverloadedError, InvalidRequestError, GenerationGoneError)
+_REFUSALS = (OverloadedError, InvalidRequestError, GenerationGoneError, NotServedError)
 
 
 class ReplicaOutcome(Enum):
@@ -25,8 +26,8 @@ class ReplicaOutcome(Enum):
     OUTLIER = "outlier"
     """The replica returned a result, but is far slower than the others: it is ejected."""
     REFUSED = "refused"
-    """The replica refused the request: it is overloaded, found the request invalid, or no longer
-    holds the generation. The replica is alive.
+    """The replica refused the request: it is overloaded, found the request invalid, no longer holds
+    the generation, or is of a version that lacks the call. The replica is alive.
     """
     FAILED = "failed"
     """The replica is unreachable or broken, or it was silent for too long."""

@@ -8,6 +8,7 @@ from winnow.errors import (
     GenerationGoneError,
     IdentityError,
     InvalidRequestError,
+    NotServedError,
     OverloadedError,
     UnavailableError,
     Violation,
@@ -26,6 +27,7 @@ from winnow.replicas.policy.outcomes import ReplicaOutcome, outcome_of
         (OverloadedError("full"), ReplicaOutcome.REFUSED),
         (GenerationGoneError("rows of an older generation"), ReplicaOutcome.REFUSED),
         (InvalidRequestError(Violation("passages", "0 is too few")), ReplicaOutcome.REFUSED),
+        (NotServedError("of an older version"), ReplicaOutcome.REFUSED),
     ],
 )
 @pytest.mark.parametrize("waited", [0.0, 9.0])

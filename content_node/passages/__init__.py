@@ -1,0 +1,1 @@
+"""Lists, looks up and counts the passages of a shard, and lists their documents."""

@@ -1,0 +1,156 @@
+"""Requests for stored passages and documents, and the pages that answer them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from winnow.domain.passage import Passage
+
+MAX_PAGE_PASSAGES = 1_000
+"""Maximum number of passages of a page."""
+MAX_PAGE_BYTES = 1 << 20
+"""Bytes of the passages of a page after which the page ends, counted in UTF-8.
+
+As a message, metadata takes up to three times as much. So a reply stays below 4 MB, which gRPC
+clients accept by default.
+"""
+MAX_LOOKUP_IDS = 200
+"""Maximum number of ids of one lookup on a shard. They fit into a message to a content node."""
+DOCUMENT = "document"
+"""Metadata field with the name of the document that a passage was cut from."""
+DOCUMENT_HASH = "document_hash"
+"""Metadata field with the checksum of that document."""
+DOCUMENT_PASSAGES = "document_passages"
+"""Metadata field with the number of passages that the document was cut into."""
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedFields:
+    """The fields of a passage that a caller wants, besides the id."""
+
+    title: bool = True
+    text: bool = True
+    metadata: bool = True
+
+
+ALL_FIELDS = SelectedFields()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassageListing:
+    """A request for a page of passages, in the order of their ids."""
+
+    limit: int
+    """Maximum number of passages of the page."""
+    where: str = ""
+    """Filter on the metadata of the passages; empty for all passages."""
+    after_id: str = ""
+    """Last id of the previous page; empty for the first page."""
+    fields: SelectedFields = ALL_FIELDS
+    after: int = 0
+    """Sequence number of the last write that the shard must have; 0 for none."""
+    client: str = ""
+    """Client key, for fair sharing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassageLookup:
+    """A request for passages by their ids."""
+
+    ids: Sequence[str]
+    fields: SelectedFields = ALL_FIELDS
+    after: int = 0
+    """Sequence number of the last write that the shard must have; 0 for none."""
+    client: str = ""
+    """Client key, for fair sharing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountRequest:
+    """A request for the number of passages that match a filter."""
+
+    where: str = ""
+    """Filter on the metadata of the passages; empty for all passages."""
+    after: int = 0
+    """Sequence number of the last write that the shard must have; 0 for none."""
+    client: str = ""
+    """Client key, for fair sharing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentListing:
+    """A request for a page of documents, in the order of their names."""
+
+    limit: int
+    """Maximum number of documents of the page."""
+    where: str = ""
+    """Filter on the metadata of the passages that count; empty for all passages."""
+    after_document: str = ""
+    """Last name of the previous page; empty for the first page."""
+    after: int = 0
+    """Sequence number of the last write that the shard must have; 0 for none."""
+    client: str = ""
+    """Client key, for fair sharing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredDocument:
+    """A document whose passages an index or a shard holds."""
+
+    name: str
+    passages: int
+    """Number of passages that are held."""
+    hash: str = ""
+    """The `document_hash` of these passages; empty if they have none or several."""
+    expected: int | None = None
+    """The `document_passages` of these passages; None if they have none or several."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenWrites:
+    """The position in a shard's log up to which a result includes all writes."""
+
+    sequence: int = 0
+    """Sequence number of the last write; 0 if there was none."""
+    log_id: str = ""
+    """Id of the log; empty if the shard takes no writes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassagePage(SeenWrites):
+    """A page of passages of a shard, in the order of their ids in UTF-8."""
+
+    passages: tuple[Passage, ...]
+    complete: bool
+    """Whether no passage follows. An incomplete page has at least one passage."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundPassages(SeenWrites):
+    """The passages of a lookup that a shard has."""
+
+    passages: tuple[Passage, ...]
+    looked_up: int
+    """Number of ids that were looked up, from the first one. Later ids did not fit into the reply.
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassageCount(SeenWrites):
+    """The number of passages of a shard that match a filter."""
+
+    passages: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentPage(SeenWrites):
+    """A page of documents of a shard, in the order of their names in UTF-8."""
+
+    documents: tuple[StoredDocument, ...]
+    complete: bool
+    """Whether no document follows. An incomplete page has at least one document."""
+
+
+def content_bytes(passage: Passage) -> int:
+    """Returns the size of a passage in UTF-8, for `MAX_PAGE_BYTES`."""
+    parts = (passage.id, passage.title, passage.text, passage.metadata)
+    return sum(len(part.encode()) for part in parts)

@@ -1,0 +1,67 @@
+"""Serves `winnow.v1.ShardPassageService`: converts requests, calls a shard, converts results."""
+
+from typing import Any
+
+from winnow.convert import shard_passage as convert
+from winnow.deadline import Deadline
+from winnow.passage_source import PassageSource
+from winnow.rpc import client_key
+from winnow.rpc.deadline import deadline_of
+from winnow.searcher import ContentNode
+from winnow.shard_service.limits import check_filter, check_ids, check_passages
+from winnow.v1 import shard_passage_pb2, shard_passage_pb2_grpc
+
+PASSAGE_SERVICE = "winnow.v1.ShardPassageService"
+
+
+class ShardPassageServicer(shard_passage_pb2_grpc.ShardPassageServiceServicer):
+    """Serves the passages of the shards of any `ContentNode`."""
+
+    def __init__(self, node: ContentNode, default_deadline: float) -> None:
+        self._node, self._default_deadline = node, default_deadline
+
+    async def ListShardPassages(  # noqa: N802
+        self, request: shard_passage_pb2.ListShardPassagesRequest, context: Any
+    ) -> shard_passage_pb2.ListShardPassagesResponse:
+        check_passages(request.limit, "limit")
+        check_filter(request.filter)
+        listing = convert.listing_of_message(request, _client(context))
+        page = await self._source(request).page(listing, self._deadline(context))
+        return convert.page_to_message(page, listing.fields)
+
+    async def GetShardPassages(  # noqa: N802
+        self, request: shard_passage_pb2.GetShardPassagesRequest, context: Any
+    ) -> shard_passage_pb2.GetShardPassagesResponse:
+        check_ids(len(request.ids))
+        lookup = convert.lookup_of_message(request, _client(context))
+        found = await self._source(request).look_up(lookup, self._deadline(context))
+        return convert.found_to_message(found, lookup.fields)
+
+    async def CountShardPassages(  # noqa: N802
+        self, request: shard_passage_pb2.CountShardPassagesRequest, context: Any
+    ) -> shard_passage_pb2.CountShardPassagesResponse:
+        check_filter(request.filter)
+        wanted = convert.count_request_of_message(request, _client(context))
+        count = await self._source(request).count(wanted, self._deadline(context))
+        return convert.count_to_message(count)
+
+    async def ListShardDocuments(  # noqa: N802
+        self, request: shard_passage_pb2.ListShardDocumentsRequest, context: Any
+    ) -> shard_passage_pb2.ListShardDocumentsResponse:
+        check_passages(request.limit, "limit")
+        check_filter(request.filter)
+        listing = convert.document_listing_of_message(request, _client(context))
+        page = await self._source(request).documents(listing, self._deadline(context))
+        return convert.documents_to_message(page)
+
+    def _source(self, request: Any) -> PassageSource:
+        return self._node.searcher(request.shard.shard).passages
+
+    def _deadline(self, context: Any) -> Deadline:
+        deadline = deadline_of(context, self._default_deadline)
+        deadline.check("the call began")
+        return deadline
+
+
+def _client(context: Any) -> str:
+    return client_key.of_metadata(context.invocation_metadata())
