@@ -14,6 +14,7 @@ from winnow import signals
 BENCHMARKS = {
     "corpus": ("bench.corpus", "write the passages for measurements on real text"),
     "crashes": ("bench.crashes.run", "kill a shard while it takes writes, and check its contents"),
+    "documents": ("bench.documents.run", "measure answers from documents of eight formats"),
     "fairness": ("bench.fairness", "measure a polite client while greedy clients send load"),
     "faults": ("bench.faults.scenarios", "kill, stop and overload the nodes of a cluster"),
     "feeding": ("bench.feeding", "measure the rate of feeding, and its effect on questions"),
