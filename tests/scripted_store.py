@@ -25,7 +25,7 @@ def label_of(version: int, place: int | None = None) -> str:
     return f"version {version}: {version % PER_VERSION if place is None else place}"
 
 
-class ScriptedStore:
+class ScriptedStore(HeadStore):
     """A directory of heads, which fails or hangs on demand."""
 
     def __init__(self, root: Path) -> None:

@@ -15,7 +15,7 @@ from models.heads.record import REFIT_OF, HeadNaming, recorded_job
 from models.training.loop import TrainingError
 from winnow.errors import IdentityError, NotFoundError, WinnowError
 from winnow.heads.manifest import HeadManifest
-from winnow.heads.store.store import HeadStore
+from winnow.heads.store import HeadStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

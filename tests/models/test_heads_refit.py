@@ -10,8 +10,7 @@ from models.cli import app
 from models.cli.heads import refit
 from winnow.bundle import Bundle
 from winnow.errors import ArtefactError
-from winnow.heads.store import open_store
-from winnow.heads.store.store import HeadStore
+from winnow.heads.store import HeadStore, open_store
 
 pytestmark = pytest.mark.timeout(400)
 
@@ -112,7 +111,7 @@ def test_an_interrupted_refit_resumes_without_training_again(
         raise ArtefactError("the store went away")
 
     with monkeypatch.context() as patch:
-        patch.setattr("winnow.heads.store.file_store.FileStore.move", unreachable)
+        patch.setattr("winnow.heads.store.file_store.HeadStore.move", unreachable)
         assert run_refit(tmp_path, bundles[1], only="topic", worse=50) == 1
     assert old.record("topic").moved_to == ""
 

@@ -18,7 +18,6 @@ from winnow.heads.head import open_head
 from winnow.heads.manifest import FILE, MODEL
 from winnow.heads.store import HeadRecord, HeadStore, open_store
 from winnow.heads.store.disk_cache import HeadDiskCache
-from winnow.heads.store.file_store import FileStore
 from winnow.storage.remote import RemoteStorage
 
 FAR = "far:"
@@ -39,7 +38,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 def opened(place: str, cache: Path) -> HeadStore:
     """A store; a disk is used as what is far away is, if its place says so."""
     if place.startswith(FAR):
-        return FileStore(RemoteStorage(place.removeprefix(FAR), "heads"), HeadDiskCache(cache))
+        return HeadStore(RemoteStorage(place.removeprefix(FAR), "heads"), HeadDiskCache(cache))
     return open_store(place, cache)
 
 

@@ -1,4 +1,6 @@
-"""A store of heads in files.
+"""A store of heads in files, all trained on one encoder.
+
+All methods block on files, so call them in threads.
 
 STORE/store.json              the encoder of all heads
 STORE/HEAD/current.json       which version is served
@@ -21,7 +23,6 @@ from winnow.heads.manifest import (
 )
 from winnow.heads.store.disk_cache import HeadDiskCache
 from winnow.heads.store.records import CURRENT, STORE, HeadRecord, StoreRecord, parse_record
-from winnow.heads.store.store import HeadStore
 from winnow.packaged import generated_files
 from winnow.quoting import quoted
 from winnow.storage import Storage, open_storage
@@ -30,8 +31,13 @@ from winnow.storage.local import LocalStorage
 _VERSION = re.compile("[1-9][0-9]{0,9}")
 
 
-class FileStore:
-    """A `HeadStore` in local or remote storage."""
+class HeadStore:
+    """Heads and their versions, which never change once published.
+
+    Every method raises UnavailableError if the store cannot be reached, and ArtefactError if its
+    files are damaged. Methods that take a head or a version raise NotFoundError if it is missing,
+    except `versions`, which returns an empty list.
+    """
 
     def __init__(self, storage: Storage, cache: HeadDiskCache | None = None) -> None:
         """`cache`: local copies of heads in remote storage; None for local storage."""
@@ -39,9 +45,11 @@ class FileStore:
 
     @property
     def name(self) -> str:
+        """Path or URL of the store."""
         return self._storage.name
 
     def encoder(self) -> EncoderEntry | None:
+        """Returns the encoder of all heads; None before the first head is published."""
         data = self._storage.read(STORE)
         return (
             parse_record(data, self._location(STORE), StoreRecord).encoder
@@ -50,12 +58,15 @@ class FileStore:
         )
 
     def ids(self) -> list[str]:
+        """Returns the sorted ids of all heads, activated or not."""
         return sorted(name for name in self._storage.folders() if _is_head(name))
 
     def versions(self, head: str) -> list[int]:
+        """Returns all versions of a head in ascending order; empty if there is no such head."""
         return sorted(int(name) for name in self._storage.folders(head) if _is_version(name))
 
     def record(self, head: str) -> HeadRecord:
+        """Returns the record of a head; raises NotFoundError if no version is served."""
         path = f"{_checked_id(head)}/{CURRENT}"
         data = self._storage.read(path)
         record = parse_record(data, self._location(path), HeadRecord) if data is not None else None
@@ -64,6 +75,7 @@ class FileStore:
         return record
 
     def manifest(self, head: str, version: int) -> HeadManifest:
+        """Returns the manifest of a version."""
         path = f"{_checked_id(head)}/{version}/{FILE}"
         data = self._storage.read(path)
         if data is None:
@@ -72,6 +84,7 @@ class FileStore:
         return _check_identity(parse_head_manifest(data, location), head, version, location)
 
     def fetch(self, head: str, version: int) -> HeadArtefact:
+        """Verifies a version, and returns it as a local directory."""
         directory = self._directory(_checked_id(head), version)
         if directory is None:
             raise self._missing_version(head, version)
@@ -80,6 +93,12 @@ class FileStore:
         return artefact
 
     def publish(self, directory: Path, activate: bool = True) -> HeadRecord:
+        """Adds the head in `directory`, tests it, and by default activates it.
+
+        A version that is already published with the same content is only activated. Raises
+        ArtefactError if the head does not work, or its version is published with other content.
+        Raises IdentityError if the head was trained on another encoder than the store's heads.
+        """
         source = load_head(directory)
         head, version = source.manifest.id, source.manifest.version
         if head == STORE:
@@ -94,15 +113,18 @@ class FileStore:
             return self._record_or_empty(head)
 
     def rollback(self, head: str, version: int | None = None) -> HeadRecord:
+        """Tests and activates `version`; by default the one that was served before."""
         with self._storage.locked():
             target = self._previous_version(head) if version is None else version
             open_head(self.fetch(head, target))
             return self._activate(head, target)
 
     def pin(self, head: str, pinned: bool) -> HeadRecord:
+        """Sets whether servers keep a head in memory once they have loaded it."""
         return self._update_record(head, {"pinned": pinned})
 
     def move(self, head: str, group: str) -> HeadRecord:
+        """Sets the encoder group that a head moved to; empty if it is back in this group."""
         return self._update_record(head, {"moved_to": group})
 
     def _check_encoder(self, manifest: HeadManifest) -> None:
@@ -236,8 +258,8 @@ def open_store(url: str | Path, cache: Path | None = None) -> HeadStore:
     """
     storage = open_storage(url, "heads", must_exist=True)
     if isinstance(storage, LocalStorage):
-        return FileStore(storage)
-    return FileStore(storage, HeadDiskCache(cache or generated_files() / "heads"))
+        return HeadStore(storage)
+    return HeadStore(storage, HeadDiskCache(cache or generated_files() / "heads"))
 
 
 def _verify_written(expected: HeadManifest, directory: Path) -> None:
