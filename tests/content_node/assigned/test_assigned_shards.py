@@ -26,235 +26,178 @@ def deletion(shard: int, version: int = 1) -> Write:
     return Write(name, version)
 
 
-async def test_a_shard_moves_and_its_directory_with_it(
-    tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
-) -> None:
-    async with AsyncExitStack() as stack:
-        nodes = Nodes(tmp_path, indexes[3], bundle, stack)
-        a, b = await nodes.start("a"), await nodes.start("b")
-        await a.serves(0, 1, 2)
-        assert not (await b.report()).infos
-        nodes.assign({1: "b"})
-        await b.serves(1)
-        await a.serves(0, 2)
-        assert (await b.report()).node == "b"
-        moved = tmp_path / "a" / shard_name(1, 3)
-        await a.reports(lambda _: not moved.exists())
+async def test_a_shard_moves_and_its_directory_with_it(nodes: Nodes, tmp_path: Path) -> None:
+    a, b = await nodes.start("a"), await nodes.start("b")
+    await a.serves(0, 1, 2)
+    assert not (await b.report()).infos
+    nodes.assign({1: "b"})
+    await b.serves(1)
+    await a.serves(0, 2)
+    assert (await b.report()).node == "b"
+    moved = tmp_path / "a" / shard_name(1, 3)
+    await a.reports(lambda _: not moved.exists())
     assert [each.name for each in (tmp_path / "b").glob("shard-*")] == [shard_name(1, 3)]
     assert False not in (*a.health, *b.health)
 
 
 async def test_fronts_can_find_the_new_node_before_the_old_one_hides_its_shard(
-    tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
+    nodes: Nodes, tmp_path: Path
 ) -> None:
     """A front polls the nodes at different moments, and must never see the shard nowhere."""
-    async with AsyncExitStack() as stack:
-        nodes = Nodes(tmp_path, indexes[3], bundle, stack)
-        reported: list[set[int]] = []
+    reported: list[set[int]] = []
 
-        async def sleep(seconds: float) -> None:
-            if seconds > 1.0:  # it waits until it was polled
-                reported.append({info.shard for info in (await a.report()).infos})
-            await briefly(seconds)
+    async def sleep(seconds: float) -> None:
+        if seconds > 1.0:  # it waits until it was polled
+            reported.append({info.shard for info in (await a.report()).infos})
+        await briefly(seconds)
 
-        a = await nodes.start("a", sleep=sleep)
-        b = await nodes.start("b")
-        nodes.assign({1: "b"})
-        await b.serves(1)
-        await a.serves(0, 2)
-        moved = tmp_path / "a" / shard_name(1, 3)
-        await a.reports(lambda _: not moved.exists())
+    a = await nodes.start("a", sleep=sleep)
+    b = await nodes.start("b")
+    nodes.assign({1: "b"})
+    await b.serves(1)
+    await a.serves(0, 2)
+    moved = tmp_path / "a" / shard_name(1, 3)
+    await a.reports(lambda _: not moved.exists())
     assert reported == [{0, 1, 2}, {0, 2}]
 
 
 async def test_writes_go_with_a_shard_and_then_to_its_new_node(
-    tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
+    nodes: Nodes, tmp_path: Path
 ) -> None:
-    async with AsyncExitStack() as stack:
-        nodes = Nodes(tmp_path, indexes[3], bundle, stack)
-        a, b = await nodes.start("a", feed=True), await nodes.start("b", feed=True)
-        old = a.shards.served.searcher(1).writing.writer
-        (written,) = await old.write([deletion(1)], Deadline.after(60))
-        assert written.outcome is Outcome.STORED
-        nodes.assign({1: "b"})
-        await b.reports(lambda report: [i.writes_elsewhere for i in report.infos] == [False])
-        with pytest.raises(UnavailableError):
-            await old.write([deletion(1)], Deadline.after(60))
-        new = b.shards.served.searcher(1).writing.writer
-        (again,) = await new.write([deletion(1, version=2)], Deadline.after(60))
-        assert (again.outcome, again.sequence) == (Outcome.STORED, 2)
-        assert again.log_id == written.log_id
-        await a.serves(0, 2)
+    a, b = await nodes.start("a", feed=True), await nodes.start("b", feed=True)
+    old = a.shards.served.searcher(1).writing.writer
+    (written,) = await old.write([deletion(1)], Deadline.after(60))
+    assert written.outcome is Outcome.STORED
+    nodes.assign({1: "b"})
+    await b.reports(lambda report: [i.writes_elsewhere for i in report.infos] == [False])
+    with pytest.raises(UnavailableError):
+        await old.write([deletion(1)], Deadline.after(60))
+    new = b.shards.served.searcher(1).writing.writer
+    (again,) = await new.write([deletion(1, version=2)], Deadline.after(60))
+    assert (again.outcome, again.sequence) == (Outcome.STORED, 2)
+    assert again.log_id == written.log_id
+    await a.serves(0, 2)
     assert read_custody(tmp_path / "b" / shard_name(1, 3)) == Custody(moves=1)
 
 
-async def test_a_shard_moves_back_after_it_has_moved(
-    tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
-) -> None:
-    async with AsyncExitStack() as stack:
-        nodes = Nodes(tmp_path, indexes[3], bundle, stack)
-        a, b = await nodes.start("a", feed=True), await nodes.start("b", feed=True)
-        for holders in ({1: "b"}, {}, {1: "b", 2: "b"}, {}):
-            nodes.assign(holders)
-            await a.serves(*{0, 1, 2} - holders.keys())
-            await b.serves(*holders)
+async def test_a_shard_moves_back_after_it_has_moved(nodes: Nodes) -> None:
+    a, b = await nodes.start("a", feed=True), await nodes.start("b", feed=True)
+    for holders in ({1: "b"}, {}, {1: "b", 2: "b"}, {}):
+        nodes.assign(holders)
+        await a.serves(*{0, 1, 2} - holders.keys())
+        await b.serves(*holders)
 
 
-async def test_a_shard_that_is_moved_back_at_once_keeps_an_owner(
-    tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
-) -> None:
-    async with AsyncExitStack() as stack:
-        nodes = Nodes(tmp_path, indexes[3], bundle, stack)
-        a, b = await nodes.start("a", feed=True), await nodes.start("b", feed=True)
-        for _ in range(3):
-            nodes.assign({0: "b"})
-            await b.reports(lambda report: bool(report.infos or report.faults))
-            nodes.assign({})
-            await a.reports(
-                lambda report: (
-                    {i.shard for i in report.infos if not i.writes_elsewhere} == {0, 1, 2}
-                )
-            )
-            await b.serves()
+async def test_a_shard_that_is_moved_back_at_once_keeps_an_owner(nodes: Nodes) -> None:
+    a, b = await nodes.start("a", feed=True), await nodes.start("b", feed=True)
+    for _ in range(3):
+        nodes.assign({0: "b"})
+        await b.reports(lambda report: bool(report.infos or report.faults))
+        nodes.assign({})
+        await a.reports(
+            lambda report: {i.shard for i in report.infos if not i.writes_elsewhere} == {0, 1, 2}
+        )
+        await b.serves()
 
 
-async def test_a_node_that_is_started_again_goes_on_with_a_move(
-    tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
-) -> None:
-    async with AsyncExitStack() as stack:
-        nodes = Nodes(tmp_path, indexes[3], bundle, stack)
-        a = await nodes.start("a", feed=True)
-        async with AsyncExitStack() as first:
-            nodes.stack = first
-            await nodes.start("b", feed=True)
-            nodes.assign({2: "b"})
-        nodes.stack = stack
-        b = await nodes.start("b", feed=True)
-        nodes.assign({2: "b"})  # with its new address
-        await b.serves(2)
-        await a.serves(0, 1)
+async def test_a_node_that_is_started_again_goes_on_with_a_move(nodes: Nodes) -> None:
+    a = await nodes.start("a", feed=True)
+    async with AsyncExitStack() as first:
+        await nodes.start("b", first, feed=True)
+        nodes.assign({2: "b"})
+    b = await nodes.start("b", feed=True)
+    nodes.assign({2: "b"})  # with its new address
+    await b.serves(2)
+    await a.serves(0, 1)
 
 
-async def test_a_node_keeps_a_shard_while_the_other_node_is_silent(
-    tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
-) -> None:
-    async with AsyncExitStack() as stack:
-        nodes = Nodes(tmp_path, indexes[3], bundle, stack)
-        a = await nodes.start("a")
-        async with AsyncExitStack() as gone:
-            nodes.stack = gone
-            await nodes.start("b")
-        with structlog.testing.capture_logs() as logs:
-            nodes.assign({1: "b"})
-            await _until_followed(a)
-        assert not any("closed" in line["event"] for line in logs)
-        await a.serves(0, 1, 2)
-
-
-async def test_an_assignment_that_cannot_be_read_changes_nothing(
-    tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
-) -> None:
-    async with AsyncExitStack() as stack:
-        nodes = Nodes(tmp_path, indexes[3], bundle, stack)
-        a, b = await nodes.start("a"), await nodes.start("b")
+async def test_a_node_keeps_a_shard_while_the_other_node_is_silent(nodes: Nodes) -> None:
+    a = await nodes.start("a")
+    async with AsyncExitStack() as gone:
+        await nodes.start("b", gone)
+    with structlog.testing.capture_logs() as logs:
         nodes.assign({1: "b"})
-        await b.serves(1)
-        nodes.path.write_text("{")
         await _until_followed(a)
-        await a.serves(0, 2)
-        nodes.path.unlink()
-        nodes.assign({2: "b"})  # with version 1 again
-        await b.serves(2)
-        await a.serves(0, 1)
+    assert not any("closed" in line["event"] for line in logs)
+    await a.serves(0, 1, 2)
+
+
+async def test_an_assignment_that_cannot_be_read_changes_nothing(nodes: Nodes) -> None:
+    a, b = await nodes.start("a"), await nodes.start("b")
+    nodes.assign({1: "b"})
+    await b.serves(1)
+    nodes.path.write_text("{")
+    await _until_followed(a)
+    await a.serves(0, 2)
+    nodes.path.unlink()
+    nodes.assign({2: "b"})  # with version 1 again
+    await b.serves(2)
+    await a.serves(0, 1)
 
 
 async def test_a_shard_that_no_node_has_is_a_fault_and_the_others_are_served(
-    tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
+    nodes: Nodes, tmp_path: Path
 ) -> None:
-    async with AsyncExitStack() as stack:
-        nodes = Nodes(tmp_path, indexes[3], bundle, stack)
-        lost = tmp_path / "a" / shard_name(2, 3)
-        lost.rename(tmp_path / "lost")
-        a = await nodes.start("a")
-        nodes.assign({})
-        report = await a.reports(
-            lambda report: any("--pull" in str(f.error) for f in report.faults)
-        )
-        assert [fault.shard for fault in report.faults] == [2]
-        assert not isinstance(report.faults[0].error, NotLoadedError)  # it tries again
-        assert {info.shard for info in report.infos} == {0, 1}
+    lost = tmp_path / "a" / shard_name(2, 3)
+    lost.rename(tmp_path / "lost")
+    a = await nodes.start("a")
+    nodes.assign({})
+    report = await a.reports(lambda report: any("--pull" in str(f.error) for f in report.faults))
+    assert [fault.shard for fault in report.faults] == [2]
+    assert not isinstance(report.faults[0].error, NotLoadedError)  # it tries again
+    assert {info.shard for info in report.infos} == {0, 1}
 
 
-async def test_no_snapshot_is_restored_while_a_node_is_silent(
-    tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
-) -> None:
+async def test_no_snapshot_is_restored_while_a_node_is_silent(nodes: Nodes, tmp_path: Path) -> None:
     """The silent node may have the shard, and then both would take writes."""
-    async with AsyncExitStack() as stack:
-        nodes = Nodes(tmp_path, indexes[3], bundle, stack)
-        async with AsyncExitStack() as gone:
-            nodes.stack = gone
-            await nodes.start("a")
-        nodes.stack = stack
-        b = await nodes.start("b", pull=str(tmp_path / "snapshots"))
-        nodes.assign({1: "b"})
-        report = await b.reports(lambda report: bool(report.faults))
-        report = await b.reports(lambda report: "does not reply" in str(report.faults[0].error))
-        assert [fault.shard for fault in report.faults] == [1]
+    async with AsyncExitStack() as gone:
+        await nodes.start("a", gone)
+    b = await nodes.start("b", pull=str(tmp_path / "snapshots"))
+    nodes.assign({1: "b"})
+    report = await b.reports(lambda report: bool(report.faults))
+    report = await b.reports(lambda report: "does not reply" in str(report.faults[0].error))
+    assert [fault.shard for fault in report.faults] == [1]
 
 
 async def test_one_node_restores_a_shard_of_several_empty_nodes(
-    tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
+    nodes: Nodes, tmp_path: Path, indexes: dict[int, Path]
 ) -> None:
     """Else each refuses to restore it, because the other one may have it."""
     snapshots = str(tmp_path / "snapshots")
     take_snapshot(indexes[3], snapshots, LoggedProgress(), lambda: datetime.now(UTC))
-    async with AsyncExitStack() as stack:
-        nodes = Nodes(tmp_path, indexes[3], bundle, stack)
-        both = [await nodes.start(name, pull=snapshots) for name in "bc"]
-        nodes.assign(dict.fromkeys(range(3), "bc"))
-        for node in both:
-            await node.serves(0, 1, 2)
+    both = [await nodes.start(name, pull=snapshots) for name in "bc"]
+    nodes.assign(dict.fromkeys(range(3), "bc"))
+    for node in both:
+        await node.serves(0, 1, 2)
 
 
 async def test_a_second_node_with_the_name_or_the_directory_of_another_is_refused(
-    tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
+    nodes: Nodes, tmp_path: Path, bundle: Bundle
 ) -> None:
-    async with AsyncExitStack() as stack:
-        nodes = Nodes(tmp_path, indexes[3], bundle, stack)
-        a = await nodes.start("a")
-        with pytest.raises(ArtefactError, match="is used by another node"):
-            async with assigned_node("b", tmp_path / "a", nodes.path, bundle):
-                raise AssertionError
-        nodes.assign({})
-        with pytest.raises(SettingsError, match=f"name a is taken by the node at {a.address}"):
-            async with assigned_node("a", tmp_path / "other", nodes.path, bundle):
-                raise AssertionError
+    a = await nodes.start("a")
+    with pytest.raises(ArtefactError, match="is used by another node"):
+        async with assigned_node("b", tmp_path / "a", nodes.path, bundle):
+            raise AssertionError
+    nodes.assign({})
+    with pytest.raises(SettingsError, match=f"name a is taken by the node at {a.address}"):
+        async with assigned_node("a", tmp_path / "other", nodes.path, bundle):
+            raise AssertionError
 
 
-async def test_shards_that_take_writes_are_on_one_node_only(
-    tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
-) -> None:
-    async with AsyncExitStack() as stack:
-        nodes = Nodes(tmp_path, indexes[3], bundle, stack)
-        await nodes.start("a", feed=True)
-        b = await nodes.start("b", feed=True)
-        nodes.assign({1: "ab"})
-        report = await b.reports(
-            lambda report: any("one node" in str(f.error) for f in report.faults)
-        )
-        assert [fault.shard for fault in report.faults] == [1]
+async def test_shards_that_take_writes_are_on_one_node_only(nodes: Nodes) -> None:
+    await nodes.start("a", feed=True)
+    b = await nodes.start("b", feed=True)
+    nodes.assign({1: "ab"})
+    report = await b.reports(lambda report: any("one node" in str(f.error) for f in report.faults))
+    assert [fault.shard for fault in report.faults] == [1]
 
 
-async def test_a_shard_without_writes_can_be_on_several_nodes(
-    tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
-) -> None:
-    async with AsyncExitStack() as stack:
-        nodes = Nodes(tmp_path, indexes[3], bundle, stack)
-        a, b = await nodes.start("a"), await nodes.start("b")
-        nodes.assign({1: "ab"})
-        await b.serves(1)
-        await _until_followed(a)
-        await a.serves(0, 1, 2)
+async def test_a_shard_without_writes_can_be_on_several_nodes(nodes: Nodes) -> None:
+    a, b = await nodes.start("a"), await nodes.start("b")
+    nodes.assign({1: "ab"})
+    await b.serves(1)
+    await _until_followed(a)
+    await a.serves(0, 1, 2)
 
 
 async def _until_followed(node: AssignedNode) -> None:
