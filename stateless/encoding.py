@@ -13,6 +13,7 @@ from winnow.errors import invalid_field
 from winnow.stateless.heads.encoder_groups import EncodedText
 from winnow.telemetry.tracing.span import span
 from winnow.text.encoder import SPECIAL_TOKENS, TextEncoder
+from winnow.text.language import LanguageCheck
 from winnow.text.tokenizer import Tokenizer, Tokens
 
 
@@ -25,6 +26,8 @@ class TokenisedQuestion:
     """The tokens that the models read, without those that were truncated."""
     truncated: bool
     """Whether tokens at the end of the question were left out."""
+    unread_language: str = ""
+    """ISO 639-1 code of the question's language, if it is probably not read; otherwise empty."""
     seconds: float = 0.0
     """Time spent on tokenising, in seconds."""
 
@@ -37,19 +40,46 @@ class TokenisedQuestion:
 class QuestionEncoder:
     """Encodes each question separately, so that its encoding does not depend on other questions."""
 
-    def __init__(self, bundle: Bundle, tokenizer: Tokenizer, encoder: TextEncoder) -> None:
+    def __init__(
+        self,
+        bundle: Bundle,
+        tokenizer: Tokenizer,
+        encoder: TextEncoder,
+        *,
+        languages: LanguageCheck | None = None,
+        refuse_unread: bool = False,
+    ) -> None:
+        """`refuse_unread`: whether to refuse questions in languages that the bundle does not read.
+
+        Without `languages`, the language of a question is not checked.
+        """
         self._tokenizer, self._encoder = tokenizer, encoder
+        self._languages, self._refuse_unread = languages, refuse_unread
+        self._read_languages = bundle.manifest.languages
         self._max_tokens = bundle.manifest.encoder.max_question_tokens - SPECIAL_TOKENS
         self._fingerprint = bundle.manifest.fingerprint
 
     def tokenise(self, text: str) -> TokenisedQuestion:
-        """Tokenises and truncates a question; raises InvalidRequestError if it has no word."""
+        """Tokenises and truncates a question.
+
+        Raises InvalidRequestError if it has no word, or its language is refused.
+        """
         started = time.perf_counter()
         tokens = self._tokenizer.tokenise(text)
         if not tokens.ids:
             raise invalid_field("question", "has no word in it")
         kept, truncated = tokens.first(self._max_tokens), len(tokens) > self._max_tokens
-        return TokenisedQuestion(text, kept, truncated, time.perf_counter() - started)
+        language = self._languages.unread_language(text) if self._languages else ""
+        if language and self._refuse_unread:
+            raise InvalidRequestError(
+                Violation(
+                    "question",
+                    f"is probably in the language {language!r}, which the models of this server do "
+                    f"not read; they read {', '.join(sorted(self._read_languages))}",
+                )
+            )
+        seconds = time.perf_counter() - started
+        return TokenisedQuestion(text, kept, truncated, language, seconds)
 
     async def encode(
         self, question: TokenisedQuestion, timings: Timings, client: str = ""

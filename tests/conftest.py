@@ -2,7 +2,7 @@
 
 import json
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -98,6 +98,7 @@ class Recorder:
     advanced: int = 0
     kept_in: list[Path] = field(default_factory=list)
     chosen: list[int] = field(default_factory=list)
+    unread: list[tuple[Mapping[str, int], int]] = field(default_factory=list)
 
     def start(self, stage: str, total: int | None, done: int = 0) -> None:
         self.stages.append((stage, total, done))
@@ -107,6 +108,9 @@ class Recorder:
 
     def bad_row(self, row: BadRow) -> None:
         self.bad_rows.append(row)
+
+    def unread_languages(self, passages: Mapping[str, int], total: int) -> None:
+        self.unread.append((passages, total))
 
     def shards_chosen(self, shards: int) -> None:
         self.chosen.append(shards)

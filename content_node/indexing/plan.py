@@ -1,5 +1,6 @@
 """The options of a build, and its progress."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -8,7 +9,10 @@ from winnow.content_node.shard.writing import GraphPlan
 from winnow.domain.shard import PASSAGES_PER_SHARD
 from winnow.passages.progress import RowProgress
 from winnow.passages.rows import BadRow
-from winnow.quoting import many
+from winnow.quoting import are, many
+
+_MAX_LANGUAGES = 5
+"""Number of languages that a report names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +45,9 @@ class BuildListener(Protocol):
     def bad_row(self, row: BadRow) -> None:
         """Reports a row that is not a passage."""
 
+    def unread_languages(self, passages: Mapping[str, int], total: int) -> None:
+        """Reports passages by the ISO 639-1 code of a language that the bundle does not read."""
+
     def shards_chosen(self, shards: int) -> None:
         """Reports the number of shards that the build chose."""
 
@@ -50,6 +57,14 @@ class BuildListener(Protocol):
 
 class BuildProgress(RowProgress):
     """Shows the progress of a build on standard error; a context manager."""
+
+    def unread_languages(self, passages: Mapping[str, int], total: int) -> None:
+        ordered = sorted(passages, key=lambda language: (-passages[language], language))
+        counts = ", ".join(f"{passages[each]:,} {each}" for each in ordered[:_MAX_LANGUAGES])
+        self.say(
+            f"{sum(passages.values()):,} of {are(total, 'passage')} in languages that the bundle "
+            f"does not read ({counts}): questions rarely find them"
+        )
 
     def shards_chosen(self, shards: int) -> None:
         self.say(f"the index gets {many(shards, 'shard')}; --shards sets another number")

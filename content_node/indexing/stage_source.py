@@ -1,7 +1,8 @@
 """Copies passages into the staging database, from a file or from another index."""
 
 import uuid
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from winnow.bundle import Bundle
@@ -16,9 +17,12 @@ from winnow.passages.encoding import tokenise
 from winnow.passages.formats import parser
 from winnow.passages.rows import BadRow, Row, read_rows
 from winnow.quoting import many
+from winnow.text.language import LanguageCheck
 from winnow.text.tokenizer import Tokenizer
 
 _BATCH = 512
+_FEW_UNREAD = 0.02
+"""Share of passages in other languages, such as quotations and tables, that is not reported."""
 
 
 class BadRowsError(ArtefactError):
@@ -104,20 +108,42 @@ def _copy_index(
 
 def _stage_file(staging: Staging, plan: BuildPlan, bundle: Bundle, progress: BuildListener) -> int:
     """Stages the passages of a file; returns the number of bad rows."""
-    tokenizer = Tokenizer(bundle.tokenizer)
+    tokenizer, languages = Tokenizer(bundle.tokenizer), _LanguageCount(bundle)
     progress.start("reading passages", None)
     bad_rows = 0
     rows = iter(read_rows(plan.source, plan.cut_documents))
     while batch := list(islice(rows, _BATCH)):
         bad = [row for row in batch if isinstance(row, BadRow)]
-        bad += _stage_rows(staging, [row for row in batch if isinstance(row, Row)], tokenizer)
+        good = [row for row in batch if isinstance(row, Row)]
+        languages.add(row.passage.text for row in good)
+        bad += _stage_rows(staging, good, tokenizer)
         for row in sorted(bad, key=lambda row: row.line):
             progress.bad_row(row)
         bad_rows += len(bad)
         progress.advance(len(batch))
+    languages.report(progress)
     if bad_rows and not plan.skip_bad_rows:
         raise BadRowsError(bad_rows)
     return bad_rows
+
+
+class _LanguageCount:
+    """Counts passages in languages that a bundle does not read."""
+
+    def __init__(self, bundle: Bundle) -> None:
+        self._check = LanguageCheck(bundle.manifest.languages)
+        self._passages = 0
+        self._unread: Counter[str] = Counter()
+
+    def add(self, texts: Iterable[str]) -> None:
+        languages = list(map(self._check.unread_language, texts))
+        self._passages += len(languages)
+        self._unread.update(filter(None, languages))
+
+    def report(self, progress: BuildListener) -> None:
+        """Reports the languages if they have more than a few of the passages."""
+        if self._unread.total() > _FEW_UNREAD * self._passages:
+            progress.unread_languages(self._unread, self._passages)
 
 
 def _stage_rows(staging: Staging, rows: list[Row], tokenizer: Tokenizer) -> Iterator[BadRow]:

@@ -148,6 +148,7 @@ class Answerer:
             passages_needed=result.needed_reads,
             read_scope=question.read_scope,
             question_truncated=tokens.truncated,
+            unread_language=tokens.unread_language,
             max_loss=question.max_loss if rule else 0.0,
         )
         self._observe(answered)

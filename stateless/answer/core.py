@@ -221,7 +221,12 @@ async def _with_own_timings(lookup: Awaitable[Answered], tokens: TokenisedQuesti
     if not answered.cached:
         return answered
     timings = Timings(tokenise=tokens.seconds, total=time.perf_counter() - started)
-    return replace(answered, timings=timings, question_truncated=tokens.truncated)
+    return replace(
+        answered,
+        timings=timings,
+        question_truncated=tokens.truncated,
+        unread_language=tokens.unread_language,
+    )
 
 
 def _log_fields(details: Mapping[int, str]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from winnow.stateless.composing.showing import serve_showing
 from winnow.stateless.encoding import QuestionEncoder
 from winnow.stateless.feed.metrics import FeedMetrics
 from winnow.stateless.heads.questions import QuestionHeads
+from winnow.text.language import LanguageCheck
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,13 @@ async def open_front_parts(
     """
     encoders = Encoders(front)
     default = encoders.open(front.bundle, front.settings.encoder_address)
-    questions = QuestionEncoder(front.bundle, default.tokenizer, default.encoder)
+    questions = QuestionEncoder(
+        front.bundle,
+        default.tokenizer,
+        default.encoder,
+        languages=LanguageCheck(front.bundle.manifest.languages),
+        refuse_unread=front.settings.refuse_unread_languages,
+    )
     groups, heads_part = await open_encoder_groups(front, encoders, default)
     predictor = serve_heads(front, groups)
     parts = [*further, FrontPart(questions.warm_up, encoders.tasks), heads_part]

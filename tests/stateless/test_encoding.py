@@ -11,6 +11,7 @@ from winnow.inference.encoder import open_question_encoder
 from winnow.inference.local import LocalTextEncoder
 from winnow.stateless.encoding import QuestionEncoder
 from winnow.text.cached import CachedTextEncoder
+from winnow.text.language import LanguageCheck
 from winnow.text.tokenizer import Tokenizer
 
 TWO = 5_000
@@ -29,6 +30,30 @@ def encoder(bundle: Bundle) -> Iterator[QuestionEncoder]:
 async def test_a_question_without_words_is_invalid(encoder: QuestionEncoder) -> None:
     with pytest.raises(InvalidRequestError, match="no word"):
         encoder.tokenise("\u200d")
+
+
+@pytest.mark.parametrize("refuse", [False, True])
+async def test_a_question_in_another_language_is_marked_or_refused(
+    bundle: Bundle, refuse: bool
+) -> None:
+    """A question in the bundle's language is neither."""
+    tokenizer = Tokenizer(bundle.tokenizer)
+    model = open_question_encoder(bundle, tokenizer.special)
+    encoder = QuestionEncoder(
+        bundle,
+        tokenizer,
+        CachedTextEncoder(LocalTextEncoder(model, 1), TWO),
+        languages=LanguageCheck(bundle.manifest.languages),
+        refuse_unread=refuse,
+    )
+    assert encoder.tokenise("Who won the Tour de France?").unread_language == ""
+    german = "Wer hat die Tour de France gewonnen?"
+    if refuse:
+        with pytest.raises(InvalidRequestError, match=r"'de', .* they read en"):
+            encoder.tokenise(german)
+    else:
+        assert encoder.tokenise(german).unread_language == "de"
+    encoder.close()
 
 
 async def test_the_same_tokens_are_encoded_once(encoder: QuestionEncoder) -> None:

@@ -161,6 +161,8 @@ class Manifest(_ManifestModel):
     licences: dict[str, str] = {}
     provenance: dict[str, Any] = {}
     accuracy: dict[str, Any] = {}
+    languages: tuple[str, ...] = ("en",)
+    """ISO 639-1 codes of the languages that the models read."""
     untrained: bool = False
     """Whether the reader's weights are random: such a bundle is useful only for benchmarks."""
 

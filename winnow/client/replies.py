@@ -180,6 +180,11 @@ class Reply:
     """Id of the question in the logs of every process that worked on it."""
     question_truncated: bool
     """Whether the end of the question was cut off, because the encoder has a maximum length."""
+    unread_language: str = ""
+    """ISO 639-1 code of the question's language, such as `de`, if the models cannot read it.
+
+    The answers are then worth little.
+    """
     heads: tuple[HeadPrediction, ...] = ()
     """Predictions of the requested heads, in the order of the request."""
     cached: bool = False

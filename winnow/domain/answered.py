@@ -121,6 +121,8 @@ class Answered:
     read_scope: ReadScope
     question_truncated: bool
     """Whether the question was cut because it was longer than the encoder's limit."""
+    unread_language: str = ""
+    """ISO 639-1 code of the question's language, if the models probably do not read it."""
     heads: tuple[HeadPrediction, ...] = ()
     """Predictions of the requested heads, in the order of the request."""
     cached: bool = False

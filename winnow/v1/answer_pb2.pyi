@@ -297,6 +297,7 @@ class AnswerResponse(google.protobuf.message.Message):
     CACHED_FIELD_NUMBER: builtins.int
     PASSAGES_NEEDED_FIELD_NUMBER: builtins.int
     MAX_LOSS_FIELD_NUMBER: builtins.int
+    UNREAD_LANGUAGE_FIELD_NUMBER: builtins.int
     has_answer: builtins.bool
     """Whether the best answer is likely enough to be shown as an answer. With min_confidence: whether the
     confidence of its shown size is at least that. Otherwise: whether its score reaches the threshold of the
@@ -326,6 +327,10 @@ class AnswerResponse(google.protobuf.message.Message):
     max_loss: builtins.float
     """Accuracy budget that was used for early stopping: the request's max_loss or the server's default.
     0 if early stopping was disabled.
+    """
+    unread_language: builtins.str
+    """ISO 639-1 code of the question's language, such as de, if the models probably do not read it. The
+    answers are then worth little. Empty otherwise.
     """
     @property
     def answers(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Answer]:
@@ -358,9 +363,10 @@ class AnswerResponse(google.protobuf.message.Message):
         cached: builtins.bool | None = ...,
         passages_needed: builtins.int | None = ...,
         max_loss: builtins.float | None = ...,
+        unread_language: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_cached", b"_cached", "_has_answer", b"_has_answer", "_max_loss", b"_max_loss", "_passages_asked", b"_passages_asked", "_passages_granted", b"_passages_granted", "_passages_needed", b"_passages_needed", "_passages_read", b"_passages_read", "cached", b"cached", "coverage", b"coverage", "has_answer", b"has_answer", "max_loss", b"max_loss", "passages_asked", b"passages_asked", "passages_granted", b"passages_granted", "passages_needed", b"passages_needed", "passages_read", b"passages_read", "timings", b"timings"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_cached", b"_cached", "_has_answer", b"_has_answer", "_max_loss", b"_max_loss", "_passages_asked", b"_passages_asked", "_passages_granted", b"_passages_granted", "_passages_needed", b"_passages_needed", "_passages_read", b"_passages_read", "answers", b"answers", "cached", b"cached", "coverage", b"coverage", "has_answer", b"has_answer", "heads", b"heads", "max_loss", b"max_loss", "passages_asked", b"passages_asked", "passages_granted", b"passages_granted", "passages_needed", b"passages_needed", "passages_read", b"passages_read", "question_truncated", b"question_truncated", "read_scope", b"read_scope", "request_id", b"request_id", "timings", b"timings"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_cached", b"_cached", "_has_answer", b"_has_answer", "_max_loss", b"_max_loss", "_passages_asked", b"_passages_asked", "_passages_granted", b"_passages_granted", "_passages_needed", b"_passages_needed", "_passages_read", b"_passages_read", "answers", b"answers", "cached", b"cached", "coverage", b"coverage", "has_answer", b"has_answer", "heads", b"heads", "max_loss", b"max_loss", "passages_asked", b"passages_asked", "passages_granted", b"passages_granted", "passages_needed", b"passages_needed", "passages_read", b"passages_read", "question_truncated", b"question_truncated", "read_scope", b"read_scope", "request_id", b"request_id", "timings", b"timings", "unread_language", b"unread_language"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_cached", b"_cached"]) -> typing.Literal["cached"] | None: ...
     @typing.overload

@@ -41,3 +41,12 @@ export function likelihood(probability) {
 
 /** A figure with two decimals. */
 export const figure = (value) => number(value).toFixed(2);
+
+/** The English name of a language, given its ISO 639-1 code. */
+export function languageName(code) {
+  try {
+    return new Intl.DisplayNames("en", { type: "language" }).of(code) ?? code;
+  } catch {
+    return code;
+  }
+}

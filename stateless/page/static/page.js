@@ -6,7 +6,7 @@ import { watch, refresh } from "./cluster.js";
 import { coverageOf } from "./coverage.js";
 import { byId, make } from "./dom.js";
 import { headsOf } from "./heads.js";
-import { counted, milliseconds, number } from "./numbers.js";
+import { counted, languageName, milliseconds, number } from "./numbers.js";
 import * as options from "./options.js";
 import * as shortcuts from "./shortcuts.js";
 import { waterfallOf } from "./waterfall.js";
@@ -83,6 +83,10 @@ function summary(reply) {
     : `${counted(reply.passagesRead, "passage")} read`;
   const parts = [`${how} in ${milliseconds(reply.timings?.totalMs)}.`];
   if (reply.questionTruncated) parts.push("The end of the question was cut off.");
+  if (reply.unreadLanguage) {
+    const language = languageName(reply.unreadLanguage);
+    parts.push(`The question seems to be in ${language}, which the models do not read.`);
+  }
   const enough = reply.maxLoss > 0 && reply.passagesNeeded < reply.passagesGranted;
   if (number(reply.passagesGranted) < number(reply.passagesAsked) && !enough) {
     parts.push(`The server is busy: ${counted(reply.passagesGranted, "passage")} of ${reply.passagesAsked} were granted.`);

@@ -109,6 +109,18 @@ def test_bad_rows_stop_the_build_and_are_all_named(
     assert not plan.target.exists()
 
 
+def test_passages_in_other_languages_are_reported(
+    bundle: Bundle, tmp_path: Path, recorder: Recorder
+) -> None:
+    """A build reports passages that the bundle's models do not read, unless they are few."""
+    texts = ["Das Paket hat keine Abhängigkeiten und wird jede Nacht neu gebaut.", "A passage."]
+    source = tmp_path / "passages.tsv"
+    source.write_text("".join(f"{number}\t{text}\t\n" for number, text in enumerate(texts)))
+    plan = BuildPlan(source=source, target=tmp_path / "index", shards=1, threads=1)
+    build_index(plan, bundle, recorder)
+    assert recorder.unread == [({"de": 1}, 2)]
+
+
 def test_the_advice_to_skip_bad_rows_works_as_given(
     bundle: Bundle, tmp_path: Path, recorder: Recorder
 ) -> None:

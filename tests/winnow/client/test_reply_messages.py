@@ -76,7 +76,7 @@ def test_as_a_dictionary_it_is_json_with_the_answer_first() -> None:
     assert list(found) == [
         "question", "answer", "has_answer", "answers", "coverage", "timings", "passages_read",
         "passages_asked", "passages_granted", "read_scope", "request_id", "question_truncated",
-            "heads",
+        "unread_language", "heads",
         "cached", "passages_needed", "max_loss",
     ]  # fmt: skip
     assert found["answer"] == "Zoe\u0308 Nowak"

@@ -113,7 +113,7 @@ def ask(
         calls (shard, kind, outcome, start_ms, ms, retrieve_start_ms,
         retrieve_ms, reads (passage_id, start_ms, ms)),
       passages_read, passages_asked, passages_granted, read_scope,
-      question_truncated, cached, passages_needed, max_loss,
+      question_truncated, unread_language, cached, passages_needed, max_loss,
       heads: head_id, version, failure, out_of_scope,
         labels (label, score, assigned),
         entities (label, text, start, end, score).

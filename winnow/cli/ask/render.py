@@ -110,6 +110,12 @@ def _notes(reply: Reply) -> Iterator[Text]:
         )
     if reply.question_truncated:
         yield Text("the question was too long: its end was not used", style="yellow")
+    if reply.unread_language:
+        yield Text(
+            f"the question is probably in the language '{printable(reply.unread_language)}', which "
+            "the models do not read",
+            style="yellow",
+        )
 
 
 def _uncovered(coverage: Coverage) -> Iterator[Text]:
