@@ -71,12 +71,10 @@ class QuestionEncoder:
         kept, truncated = tokens.first(self._max_tokens), len(tokens) > self._max_tokens
         language = self._languages.unread_language(text) if self._languages else ""
         if language and self._refuse_unread:
-            raise InvalidRequestError(
-                Violation(
-                    "question",
-                    f"is probably in the language {language!r}, which the models of this server do "
-                    f"not read; they read {', '.join(sorted(self._read_languages))}",
-                )
+            raise invalid_field(
+                "question",
+                f"is probably in the language {language!r}, which the models of this server do not "
+                f"read; they read {', '.join(sorted(self._read_languages))}",
             )
         seconds = time.perf_counter() - started
         return TokenisedQuestion(text, kept, truncated, language, seconds)
