@@ -110,6 +110,7 @@ class FrontSettings(PeerSettings, ServiceSettings):
         description="Minimum confidence of an answer, 0 to 1, unless the question sets it. Below "
         "it, the reply says that there is no answer. If it is not set, the score decides. It needs "
         "a bundle with a calibrated confidence.",
+    )
     refuse_unread_languages: bool = Field(
         False,
         description="Refuse questions in languages that the bundle does not read. Otherwise their "
