@@ -4,7 +4,7 @@ This module knows the bundle's limit of tokens. It does not know where the `Text
 """
 
 import time
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from winnow.bundle import Bundle
 from winnow.domain.answered import Timings
@@ -26,6 +26,7 @@ class TokenisedQuestion:
     """The tokens that the models read, without those that were truncated."""
     truncated: bool
     """Whether tokens at the end of the question were left out."""
+    _: KW_ONLY
     unread_language: str = ""
     """ISO 639-1 code of the question's language, if it is probably not read; otherwise empty."""
     seconds: float = 0.0
@@ -77,7 +78,7 @@ class QuestionEncoder:
                 f"read; they read {', '.join(sorted(self._read_languages))}",
             )
         seconds = time.perf_counter() - started
-        return TokenisedQuestion(text, kept, truncated, language, seconds)
+        return TokenisedQuestion(text, kept, truncated, unread_language=language, seconds=seconds)
 
     async def encode(
         self, question: TokenisedQuestion, timings: Timings, client: str = ""

