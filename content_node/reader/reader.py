@@ -17,6 +17,7 @@ from winnow.errors import ArtefactError
 from winnow.inference.options import PLAIN, InferenceOptions
 from winnow.inference.runtime import open_session
 from winnow.inference.stop_signal import StopSignal
+from winnow.text.snapping import snap
 from winnow.text.tokenizer import SpecialTokens
 from winnow.text.words import whole_words
 
@@ -78,11 +79,14 @@ class Reader:
 
 
 def _characters(stored: StoredPassage, span: _Candidate) -> tuple[int, int]:
-    """Returns the span in characters of the passage's text, extended to whole words."""
+    """Returns the span in characters of the passage's text.
+
+    It is extended to whole words and expressions, such as addresses and numbers with their units.
+    """
     if span.last < span.first:
         return 0, 0
-    offsets = stored.tokens.offsets
-    return whole_words(stored.passage.text, offsets[span.first][0], offsets[span.last][1])
+    text, offsets = stored.passage.text, stored.tokens.offsets
+    return snap(text, *whole_words(text, offsets[span.first][0], offsets[span.last][1]))
 
 
 def _best_of_window(window: WindowLogits, max_answer_tokens: int) -> _Candidate:

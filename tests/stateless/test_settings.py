@@ -1,12 +1,17 @@
 """Settings of the front node become the settings of its policies."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from winnow.bundle.manifest import Manifest, read_manifest
 from winnow.domain.question import AnswerRequest, PartialResults, ReadScope, Retriever, WaitPolicy
+from winnow.packaged import default_bundle
 from winnow.settings.errors import SettingsError
 from winnow.stateless.answer.validation import QuestionDefaults, validate
+from winnow.stateless.composing import answers
 from winnow.stateless.heads.encoder_group_setting import EncoderGroupSetting
 from winnow.stateless.settings import FrontSettings
 
@@ -40,6 +45,22 @@ def test_every_policy_gets_its_settings() -> None:
     assert (load.max_reads, load.min_granted_share) == (50, 1)
     assert settings.patience == WaitPolicy(0.5, 0.0, 0.75)
     assert settings.partial_results is PartialResults.FORBID
+
+
+def test_a_minimum_confidence_needs_a_bundle_with_a_confidence() -> None:
+    settings = FrontSettings.load({"shards": [NODE], "min_confidence": 0.5}, None, {})
+    manifest = read_manifest(default_bundle())
+    lacking = manifest.model_copy(
+        update={"score": manifest.score.model_copy(update={"confidence": None})}
+    )
+
+    def defaults(manifest: Manifest) -> QuestionDefaults:
+        front: Any = SimpleNamespace(settings=settings, bundle=SimpleNamespace(manifest=manifest))
+        return answers._defaults(front, serves_heads=False)
+
+    assert defaults(manifest).min_confidence == 0.5
+    with pytest.raises(SettingsError, match="--min-confidence needs a calibrated confidence, whi"):
+        defaults(lacking)
 
 
 def test_factors_that_contradict_each_other_are_refused() -> None:

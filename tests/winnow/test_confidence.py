@@ -63,3 +63,13 @@ def test_a_bundle_says_how_and_is_another_one_by_it(tmp_path: Path) -> None:
     assert (without.confidence, fitted.confidence) == (None, FITTED)
     assert without.fingerprint != fitted.fingerprint
     assert without.encoding_fingerprint == fitted.encoding_fingerprint
+
+
+def test_a_bundle_may_have_a_confidence_of_sentences(tmp_path: Path) -> None:
+    weights = {"relevance": 0.5, "span": 0.3, "distance": -1.0, "bias": -2.0}
+    directory = made(tmp_path / "both", weights)
+    content = json.loads((directory / FILE).read_text())
+    assert read_manifest(directory).sentence_confidence is None
+    content["score"]["sentence_confidence"] = weights
+    (directory / FILE).write_text(to_checksummed_json(content))
+    assert read_manifest(directory).sentence_confidence == FITTED

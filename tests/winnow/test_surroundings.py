@@ -38,6 +38,7 @@ def whole_list(text: str, span: str) -> str | None:
     "marked",
     [
         "Dr. A. B. Smith of St. Mary's met Mr. Jones.| They talked.",
+        "It was seen by J. A. Hobson.| He wrote.",
         "It costs $3.50 in the U.S. or more.| That is cheap.",
         "He left the U.S.| The war went on.",
         "He came at 5 p.m. on Jan. 5 and left.| Nobody saw it.",

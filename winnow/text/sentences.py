@@ -20,6 +20,7 @@ _WORD_BREAK = re.compile(r"""[\s("'\[{“‘«—–/]""")  # noqa: RUF001
 _NEXT = re.compile(r"""\s+["'(\[{“‘«`]*(\S{0,30})""")  # noqa: RUF001
 _ORDINARY = re.compile(r"[^\W\d_]{4,}")
 _INITIAL = re.compile(r"[^\W\d_]")
+_INITIAL_WITH_PERIOD = re.compile(r"[^\W\d_]\.")
 _INITIALS = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]|Ph\.D|B\.Sc|M\.Sc")
 _NUMBER = re.compile(r"\d{1,3}")
 _NEVER_LAST = _word_set("""
@@ -97,5 +98,5 @@ def _period_ends_sentence(word: str, next_word: str, *, is_first: bool) -> bool:
         # a name that begins in lower case, such as that of a program, may begin a sentence
         return bool(_ORDINARY.fullmatch(word)) and word.islower() and lower not in _SELDOM_LAST
     if lower in _SELDOM_LAST or _INITIAL.fullmatch(word) or _INITIALS.fullmatch(word):
-        return next_lower in _STARTERS
+        return next_lower in _STARTERS and not _INITIAL_WITH_PERIOD.match(next_word)
     return True

@@ -173,7 +173,9 @@ class AnswerRequest(google.protobuf.message.Message):
     read_scope: Global___ReadScope.ValueType
     retriever: Global___Retriever.ValueType
     max_answer_tokens: builtins.int
-    """Maximum length of an answer, in tokens of the reader: 1 to 64."""
+    """Maximum length of an answer, in tokens of the reader: 1 to 64. An answer is then extended to whole
+    words, addresses, paths and numbers with their units.
+    """
     max_loss: builtins.float
     """Accuracy budget for early stopping, in points of exact match (0 to 100). 0 disables it. A value above 0
     needs READ_SCOPE_GLOBAL and RETRIEVER_HYBRID; otherwise it is an INVALID_ARGUMENT. The server's default

@@ -90,6 +90,15 @@ def test_an_answer_in_the_last_window_is_found_at_its_place(bundle: Bundle) -> N
     assert reading.score == combine_scores(bundle.manifest.score, 1.0, 2.0, 0.5)
 
 
+def test_an_answer_cuts_no_address(bundle: Bundle) -> None:
+    tokenizer = Tokenizer(bundle.tokenizer)
+    passage = stored(tokenizer, "T", "Write to zebra@zoo.example.org, please.")
+    model = Scripted(tokenizer.tokenise("zebra").ids[0])
+    whole = CrossEncoder(model, tokenizer.special, bundle.manifest.reader)
+    reading = Reader(whole, bundle.manifest.score).read((5,), passage, HIT, 10)
+    assert reading.answer == "zebra@zoo.example.org"
+
+
 def test_a_passage_without_tokens_has_no_answer(bundle: Bundle) -> None:
     tokenizer = Tokenizer(bundle.tokenizer)
     reading = open_reader(bundle, tokenizer.special).read(

@@ -49,6 +49,18 @@ def test_reading_fewer_passages_is_told_from_one_reply() -> None:
     assert found.p50_ms == pytest.approx(20)
 
 
+def test_an_accepted_answer_may_be_in_the_sentence_of_a_wrong_one() -> None:
+    wrong = reply(("full", "by Ada in full", 1.0, 0.1))
+    found = build_report([QuestionOutcome(ASKED, wrong, 0.01)], max_passages=1)
+    assert found.figures[0].in_sentence is None, "an old front names no sentence"
+    wrong.answers[0].sentence_start, wrong.answers[0].sentence_end = 0, 14
+    found = build_report([QuestionOutcome(ASKED, wrong, 0.01)], max_passages=1)
+    assert (found.figures[0].exact_match, found.figures[0].in_sentence) == (0, 100)
+    wrong.answers[0].sentence_start = 7
+    found = build_report([QuestionOutcome(ASKED, wrong, 0.01)], max_passages=1)
+    assert found.figures[0].in_sentence == 0
+
+
 def test_a_failed_question_counts_as_wrong() -> None:
     good = reply(("Ada", "by Ada in full", 1.0, 0.1))
     late = "DEADLINE_EXCEEDED: too late"

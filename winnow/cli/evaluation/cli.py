@@ -24,7 +24,10 @@ from winnow.quoting import many
 from winnow.telemetry.progress import StageProgress
 from winnow.v1 import answer_pb2
 
-_COLUMNS = ("passages", "exact match", "F1", "recall (answer)", "recall (passage)")
+_COLUMNS = (
+    *("passages", "exact match", "F1", "in sentence"),
+    *("recall (answer)", "recall (passage)"),
+)
 
 
 @with_credentials
@@ -63,9 +66,10 @@ def evaluate(
 
     The questions go to a running system or, with --index, to an index in this process.
 
-    Shows exact match and F1 as SQuAD defines them, recall by answer string and by gold passage,
-    and latency percentiles. Accuracy is shown for 1, 2, 5, 10 … passages, up to
-    --passages-to-read. A failed question counts as wrong. Exit code 1 if every question fails.
+    Shows exact match and F1 as SQuAD defines them, the share of answers whose sentence contains
+    an accepted answer, recall by answer string and by gold passage, and latency percentiles.
+    Accuracy is shown for 1, 2, 5, 10 … passages, up to --passages-to-read. A failed question counts
+    as wrong. Exit code 1 if every question fails.
 
     With early stopping, fewer passages may be read than shown, and recall is not measured. Use
     --max-loss 0 to measure recall, and for `winnow models record`.
@@ -129,7 +133,10 @@ async def _open_target(
 def _show(result: Report) -> None:
     rows = []
     for each in result.figures:
-        figures = (each.exact_match, each.f1, each.recall_by_answer, each.recall_by_passage)
+        figures = (
+            *(each.exact_match, each.f1, each.in_sentence),
+            *(each.recall_by_answer, each.recall_by_passage),
+        )
         texts = ("" if figure is None else f"{figure:.1f}" for figure in figures)
         rows.append((str(each.passages), *texts))
     console().print(table(_COLUMNS, rows))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from winnow.cli.asking import QuestionOutcome, reported_max_loss
-from winnow.cli.evaluation.tally import same_words
+from winnow.cli.evaluation.tally import same_words, sentence_of
 from winnow.cli.result_files import convert_write_errors
 from winnow.v1 import answer_pb2
 
@@ -37,6 +37,7 @@ def _row(outcome: QuestionOutcome) -> dict[str, Any]:
 def _answer(answer: answer_pb2.Answer, context: str | None) -> dict[str, Any]:
     return {
         "text": answer.text,
+        "sentence": sentence_of(answer),
         "passage": answer.passage.id,
         "title": answer.passage.title,
         "score": answer.score,

@@ -33,6 +33,11 @@ class AccuracyFigures:
     passages: int
     exact_match: float
     f1: float
+    in_sentence: float | None
+    """Questions with an accepted answer in the sentence of the best answer.
+
+    None if an old front node reports no sentences.
+    """
     recall_by_answer: float | None
     """Questions with an accepted answer in a read passage; None if reading may stop early."""
     recall_by_passage: float | None
@@ -122,19 +127,26 @@ def _figures(outcomes: Sequence[QuestionOutcome], passages: int, all_read: bool)
 
     `all_read`: whether all passages of each question were read, so that recall is known.
     """
-    matches, overlaps, by_answer, by_passage = [], [], [], []
+    matches, overlaps, in_sentence, by_answer, by_passage = [], [], [], [], []
     for outcome in outcomes:
         question, nearest = outcome.question, _nearest(outcome.reply, passages)
-        answer = max(nearest, key=lambda answer: answer.score).text if nearest else ""
-        matches.append(exact_match(answer, question.answers))
-        overlaps.append(f1(answer, question.answers))
+        best = max(nearest, key=lambda answer: answer.score, default=answer_pb2.Answer())
+        matches.append(exact_match(best.text, question.answers))
+        overlaps.append(f1(best.text, question.answers))
+        in_sentence.append(_contains(sentence_of(best), question.answers))
         by_answer.append(any(_contains(a.passage.text, question.answers) for a in nearest))
         if question.context is not None:
             by_passage.append(any(same_words(a.passage.text, question.context) for a in nearest))
+    has_sentences = any(
+        answer.HasField("sentence_end")
+        for outcome in outcomes
+        for answer in (outcome.reply.answers if outcome.reply else ())
+    )
     return AccuracyFigures(
         passages=passages,
         exact_match=100 * mean(matches),
         f1=100 * mean(overlaps),
+        in_sentence=100 * mean(in_sentence) if has_sentences else None,
         recall_by_answer=100 * mean(by_answer) if all_read else None,
         recall_by_passage=100 * mean(by_passage) if by_passage and all_read else None,
     )
@@ -150,6 +162,11 @@ def _nearest(reply: answer_pb2.AnswerResponse | None, passages: int) -> list[ans
 def _contains(text: str, answers: Sequence[str]) -> bool:
     words = f" {normalise(text)} "
     return any(f" {answer} " in words for answer in map(normalise, answers) if answer)
+
+
+def sentence_of(answer: answer_pb2.Answer) -> str:
+    """The sentence of an answer; empty from an old front node."""
+    return answer.passage.text[answer.sentence_start : answer.sentence_end]
 
 
 def same_words(text: str, context: str) -> bool:
