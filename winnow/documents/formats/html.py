@@ -120,6 +120,25 @@ _BLOCKS = frozenset(
     ]
 )
 _INNER_BLOCKS = frozenset(["p", "div", "dl", "section"])
+_EMPTY_ELEMENT = re.compile(r"<([A-Za-z][\w:-]*)((?:\s[^<>]*)?)/>")
+_VOID = frozenset(
+    [
+        "area",
+        "base",
+        "br",
+        "col",
+        "embed",
+        "hr",
+        "img",
+        "input",
+        "link",
+        "meta",
+        "source",
+        "track",
+        "wbr",
+    ]
+)
+"""Elements that have no end tag in HTML."""
 _MIN_MAIN_SHARE = 0.2
 """Share of the text from which an element marked as the main one is taken to be the document."""
 _PERMALINKS = frozenset(["", "¶", "#", "§", "🔗"])
@@ -127,7 +146,8 @@ _PERMALINKS = frozenset(["", "¶", "#", "§", "🔗"])
 
 def convert(data: bytes) -> Document:
     """Converts a page."""
-    return convert_text(decode(data, declares=True))
+    text = decode(data, declares=True)
+    return convert_text(from_xhtml(text) if text.lstrip().startswith("<?xml") else text)
 
 
 def convert_text(text: str, *, title: str = "") -> Document:
@@ -135,6 +155,16 @@ def convert_text(text: str, *, title: str = "") -> Document:
     builder = DocumentBuilder()
     found = add_blocks(builder, text)
     return builder.build(title or found)
+
+
+def from_xhtml(text: str) -> str:
+    """Returns a page of XHTML as HTML, in which `<title/>` does not end the element."""
+    return _EMPTY_ELEMENT.sub(_with_end_tag, text)
+
+
+def _with_end_tag(match: re.Match[str]) -> str:
+    name = match[1]
+    return match[0] if name.lower() in _VOID else f"<{name}{match[2]}></{name}>"
 
 
 def add_blocks(builder: DocumentBuilder, text: str, *, page: int | None = None) -> str:
@@ -240,6 +270,7 @@ class _Walk:
         self._page = page
         self._inline: list[str] = []
         self._lists: list[int | None] = []  # number of the last item of each open list
+        self._leads = False  # whether the open text is a term, title or number of what follows
         self._heading = 0
         self._code = 0
         self._skipped: LexborNode | None = None  # the element whose inner events are ignored
@@ -259,6 +290,7 @@ class _Walk:
     def _enter(self, node: "LexborNode") -> None:
         tag = node.tag or ""
         if tag == TEXT:
+            self._leads = self._leads and not (node.text_content or "").strip()
             self._inline.append(node.text_content or "")
         elif tag == "br":
             self._inline.append("\n")
@@ -275,7 +307,11 @@ class _Walk:
 
     def _leave(self, node: "LexborNode") -> None:
         tag = node.tag or ""
-        if tag in _BLOCKS and tag != "dt":
+        if tag == TEXT:
+            return
+        if "admonition-title" in (node.attributes.get("class") or ""):
+            self._attach(":")
+        elif tag in _BLOCKS and tag != "dt":
             self._flush()
         if tag in ("ul", "ol", "dl", "dir", "menu") and self._lists:
             self._lists.pop()
@@ -286,7 +322,7 @@ class _Walk:
 
     def _block(self, node: "LexborNode", tag: str) -> None:
         # what follows a term or a number belongs to it
-        if not (tag in _INNER_BLOCKS and self._begins_item()):
+        if not (tag in _INNER_BLOCKS and self._leads):
             self._flush()
         if tag in ("ul", "dl", "dir", "menu"):
             self._lists.append(None)
@@ -295,15 +331,11 @@ class _Walk:
         elif tag == "li" and self._lists and self._lists[-1] is not None:
             self._lists[-1] += 1
             self._inline.append(f"{self._lists[-1]}. ")
+            self._leads = True
         elif _HEADING.fullmatch(tag):
             self._heading = int(tag[1])
         elif tag == "pre":
             self._code = 1
-
-    def _begins_item(self) -> bool:
-        """Whether the open text is only the number of an item, or a term of a definition list."""
-        text = "".join(self._inline).rstrip()
-        return bool(self._lists) and (text.endswith(":") or bool(re.fullmatch(r"\s*\d+\.", text)))
 
     def _term(self, node: "LexborNode") -> None:
         previous = node.prev
@@ -311,7 +343,7 @@ class _Walk:
             previous = previous.prev
         if previous is not None and previous.tag == "dt":
             self._attach(",")
-        elif not self._begins_item():
+        elif not self._leads:
             self._flush()
 
     def _attach(self, mark: str) -> None:
@@ -319,6 +351,7 @@ class _Walk:
         text = "".join(self._inline).strip()
         if text:
             self._inline = [text.removesuffix(mark), f"{mark} "]
+            self._leads = True
 
     def _table(self, node: "LexborNode") -> None:
         if not is_data_table(node):
@@ -332,6 +365,7 @@ class _Walk:
     def _flush(self) -> None:
         text = "".join(self._inline)
         self._inline.clear()
+        self._leads = False
         if not text.strip():
             return
         if self._heading:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from winnow.documents.document import BlockKind
+from winnow.documents.formats.tables import row_text
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
@@ -36,17 +37,6 @@ def table_rows(
             header = [" ".join(pair).strip() for pair in zip(header, cells, strict=False)] or cells
         else:
             yield BlockKind.TABLE_ROW, row_text(header, cells)
-
-
-def row_text(header: Sequence[str], cells: Sequence[str]) -> str:
-    """Joins cells, each after its column's header; leaves out empty and repeated ones."""
-    parts: list[str] = []
-    for column, cell in enumerate(cells):
-        name = header[column].rstrip(":") if column < len(header) else ""
-        part = f"{name}: {cell}" if name else cell
-        if cell and (not parts or parts[-1] != part):
-            parts.append(part)
-    return "; ".join(parts)
 
 
 def _cells(
