@@ -12,6 +12,7 @@ from winnow.documents.formats import office
 from winnow.documents.formats.archive import DocumentArchive
 from winnow.documents.formats.docx_styles import NAMESPACE, ParagraphStyles
 from winnow.documents.formats.tables import row_texts
+from winnow.documents.formats.titles import best_title
 
 _MAIN = "word/document.xml"
 _NOTES = ("word/footnotes.xml", "word/endnotes.xml")
@@ -40,7 +41,7 @@ def convert(data: bytes) -> Document:
     for name in (_MAIN, *_NOTES):
         if name == _MAIN or name in archive:
             walk.blocks(office.part(archive, name))
-    return walk.builder.build(office.title(archive) or walk.first_heading)
+    return walk.builder.build(best_title(office.title(archive), walk.first_heading))
 
 
 class _WordWalk:
@@ -86,9 +87,9 @@ class _WordWalk:
                 self.blocks(row, depth + 1)
             return
         texts: list[list[str]] = []
-        for row in rows:
+        for cells in rows:
             above = texts[-1] if texts else []
-            texts.append([_cell_text(cell, above[i : i + 1]) for i, cell in enumerate(row)])
+            texts.append([_cell_text(cell, above[i : i + 1]) for i, cell in enumerate(cells)])
         headers = self._styles.header_rows(element, list(_inside(element, _ROW)))
         for text in row_texts(texts, headers):
             self.builder.add(BlockKind.TABLE_ROW, text)

@@ -1,12 +1,13 @@
 """Converts PowerPoint files (PresentationML of ECMA-376); a page is a slide."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from xml.etree.ElementTree import Element
 
 from winnow.documents.document import BlockKind, Document, DocumentBuilder
 from winnow.documents.formats import office
 from winnow.documents.formats.archive import DocumentArchive
 from winnow.documents.formats.tables import row_texts
+from winnow.documents.formats.titles import best_title
 
 _MAIN = "ppt/presentation.xml"
 _P = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
@@ -37,7 +38,7 @@ def convert(data: bytes) -> Document:
     for number, name in enumerate(slides, 1):
         if name in archive:
             titles += _add_slide(builder, archive, name, number)
-    return builder.build(office.title(archive) or next(iter(titles), ""))
+    return builder.build(best_title(office.title(archive), *titles))
 
 
 def _add_slide(
@@ -58,8 +59,8 @@ def _add_slide(
                 builder.add(kind, text, level=int(kind is BlockKind.LIST_ITEM), page=number)
         else:
             _add_paragraphs(builder, shape, number)
-    for kind, notes in relations.values():
-        if kind == "notesSlide" and notes in archive:
+    for relation, notes in relations.values():
+        if relation == "notesSlide" and notes in archive:
             for shape in _shapes(office.part(archive, notes)):
                 _add_paragraphs(builder, shape, number, notes=True)
     return [" ".join(_text(each) for each in shape.iter(f"{_A}p")) for shape in titles]
@@ -108,7 +109,7 @@ def _level(properties: Element | None, *, is_list: bool) -> int:
 
 
 def _frame(
-    frame: Element, archive: DocumentArchive, relations: "dict[str, tuple[str, str]]"
+    frame: Element, archive: DocumentArchive, relations: Mapping[str, tuple[str, str]]
 ) -> Iterator[tuple[BlockKind, str]]:
     """Yields the rows of tables and the points of diagrams."""
     for table in frame.iter(f"{_A}tbl"):

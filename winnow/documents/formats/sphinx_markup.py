@@ -47,7 +47,7 @@ class _AnyOptions(dict[str, Callable[[str], Any]]):
         return str
 
 
-class OtherDirective(Directive):
+class OtherDirective(Directive):  # type: ignore[misc] # docutils has no types
     """A directive that docutils does not know."""
 
     has_content = True
@@ -69,7 +69,7 @@ class OtherDirective(Directive):
         inner = nodes.definition()
         self.state.nested_parse(self.content, self.content_offset, inner)
         if not argument:
-            return inner.children
+            return list(inner.children)
         if not inner.children:
             return [nodes.paragraph(argument, argument)]
         term = nodes.term("", "", nodes.Text(argument))

@@ -2,9 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 
+_PAIR = 2
+
 
 def row_text(header: Sequence[str], cells: Sequence[str]) -> str:
-    """Joins cells, each after its column's header; leaves out empty and repeated ones."""
+    """Joins cells, each after its column's header; leaves out empty and repeated ones.
+
+    Without a header, the first of two cells names the second.
+    """
+    if not header and len(cells) == _PAIR and all(cells) and cells[0] != cells[1]:
+        return f"{cells[0].rstrip(':')}: {cells[1]}"
     parts: list[str] = []
     for column, cell in enumerate(cells):
         name = header[column].rstrip(":") if column < len(header) else ""
