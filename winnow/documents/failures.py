@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from enum import Enum
 
+_MAX_DETAIL = 300
+"""Limit of characters of a detail."""
+
 
 class FailureReason(Enum):
     """The kind of a failure, in the words of a report."""
@@ -36,9 +39,11 @@ class ConversionError(Exception):
     """Raised by a format for a file that it cannot convert."""
 
     def __init__(self, reason: FailureReason, detail: str) -> None:
-        super().__init__(detail)
+        """Shortens the detail, which may quote the file, to one line of printable characters."""
+        printable = "".join(each if each.isprintable() else "?" for each in detail[:_MAX_DETAIL])
+        super().__init__(printable)
         self.reason = reason
-        self.detail = detail
+        self.detail = printable
 
     def failure(self) -> ConversionFailure:
         """Returns the failure as a value."""

@@ -55,7 +55,7 @@ def _converted(path: Path, limits: ConversionLimits) -> Converted:
         return ConversionFailure(FailureReason.TOO_MUCH_MEMORY, detail)
     except Exception as error:  # noqa: BLE001 - libraries raise any error for damaged files
         message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        return ConversionFailure(FailureReason.DAMAGED, f"the parser failed: {message[:500]}")
+        return ConversionError(FailureReason.DAMAGED, f"the parser failed: {message}").failure()
     if len(document.text) > limits.characters:
         detail = f"the text has {len(document.text):,} characters, at most {limits.characters:,}"
         return ConversionFailure(FailureReason.TOO_LARGE, f"{detail} are allowed")
@@ -70,12 +70,12 @@ def _content(path: Path, limit: int) -> bytes:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 raise ConversionError(FailureReason.UNREADABLE, "it is not a regular file")
-            content = file.read(limit + 1)
+            # a file that grows meanwhile is cut
+            content = file.read(limit) if status.st_size <= limit else b""
     except OSError as error:
         raise ConversionError(FailureReason.UNREADABLE, error.strerror or str(error)) from error
-    if len(content) > limit:
-        size = max(status.st_size, len(content))
-        detail = f"the file has {size:,} bytes, at most {limit:,} are read"
+    if status.st_size > limit:
+        detail = f"the file has {status.st_size:,} bytes, at most {limit:,} are read"
         raise ConversionError(FailureReason.TOO_LARGE, detail)
     return content
 

@@ -42,15 +42,6 @@ class DocumentArchive:
     def __contains__(self, name: str) -> bool:
         return name in self._members
 
-    def check_sizes(self, suffix: str) -> None:
-        """Raises ConversionError if members with the extension are too large together.
-
-        A library that reads the archive itself gets no more bytes of a member than it declares.
-        """
-        size = sum(each.file_size for each in self._members.values() if _is(each, suffix))
-        if size > _MAX_MEMBER_BYTES:
-            raise _too_large_error(f"the {suffix} members", _MAX_MEMBER_BYTES)
-
     def read(self, name: str) -> bytes:
         """Returns a member; raises ConversionError if it is missing, damaged or too large."""
         member = self._members.get(name)
@@ -75,7 +66,7 @@ class DocumentArchive:
         ) as error:
             raise _damaged_error(error) from error
         if len(content) > limit:
-            raise _too_large_error(f"the member {name!r}", limit)
+            raise _too_large_error(f"the member {name!r} has", limit)
         self._unread -= len(content)
         return content
 
@@ -93,13 +84,9 @@ class DocumentArchive:
             ) from error
 
 
-def _is(member: zipfile.ZipInfo, suffix: str) -> bool:
-    return member.filename.lower().endswith(suffix)
-
-
 def _damaged_error(error: Exception) -> ConversionError:
     return ConversionError(FailureReason.DAMAGED, f"the zip archive is damaged: {error}")
 
 
 def _too_large_error(what: str, limit: int) -> ConversionError:
-    return ConversionError(FailureReason.TOO_LARGE, f"{what} have more than {limit:,} bytes")
+    return ConversionError(FailureReason.TOO_LARGE, f"{what} more than {limit:,} bytes")

@@ -35,7 +35,7 @@ _DETECTED_BY = 200_000
 _MAX_DAMAGED = 0.001
 """Share of characters up to which bytes that are invalid in UTF-8 become replacement characters."""
 _CONTROLS = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f]")
-_MAX_CONTROLS = 0.002
+_MAX_CONTROLS = 0.02
 """Share of control characters up to which content is text."""
 
 

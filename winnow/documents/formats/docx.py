@@ -96,7 +96,7 @@ class _WordWalk:
 
 
 def _inside(element: Element, tag: str) -> Iterator[Element]:
-    """Yields elements of a tag, also those in containers such as content controls."""
+    """Yields elements of a tag, also inside containers such as content controls."""
     for child in office.children(element):
         if child.tag == tag:
             yield child

@@ -246,6 +246,17 @@ def _is_hidden(node: "LexborNode") -> bool:
     )
 
 
+def _is_menu(node: "LexborNode") -> bool:
+    """Returns whether a list has only links, as menus have."""
+    items = node.css("li")
+    return bool(items) and all(_is_link(item) for item in items)
+
+
+def _is_link(item: "LexborNode") -> bool:
+    linked = "".join(link.text() for link in item.css("a"))
+    return len(linked.split()) >= len(item.text().split())
+
+
 def _is_reference(node: "LexborNode") -> bool:
     """Returns whether an element is only a link beside the text: to a footnote or to itself."""
     if node.tag == "sup":
@@ -300,17 +311,23 @@ class _Walk:
             self._attach(":")
         elif tag == "dt":
             self._term(node)
+        elif (tag in ("a", "sup") and _is_reference(node)) or (
+            tag in ("ul", "ol") and not self.first_heading and _is_menu(node)
+        ):
+            self._skipped = node
         elif tag in _BLOCKS:
             self._block(node, tag)
-        elif tag in ("a", "sup") and _is_reference(node):
-            self._skipped = node
 
     def _leave(self, node: "LexborNode") -> None:
         tag = node.tag or ""
         if tag == TEXT:
             return
-        if "admonition-title" in (node.attributes.get("class") or ""):
+        kinds = (node.attributes.get("class") or "").split()
+        if "admonition-title" in kinds:
             self._attach(":")
+        elif tag == "span" and "label" in kinds:
+            # the number of a footnote
+            self._leads = True
         elif tag in _BLOCKS and tag != "dt":
             self._flush()
         if tag in ("ul", "ol", "dl", "dir", "menu") and self._lists:

@@ -20,6 +20,8 @@ from winnow.documents.formats.tables import row_texts
 
 _MAX_TERM = 80
 """Limit of characters of a term that is explained in the indented text below it."""
+_SHORT_TERM = 0.1
+"""Share of the width of this text that a term must leave free."""
 
 
 def add_blocks(
@@ -100,12 +102,14 @@ def _is_term(group: LineGroup, following: LineGroup) -> bool:
     if len(group.lines) > 1 or group.rows or not _is_prose(following) or is_item(below):
         return False
     text = first.text
+    right = max(line.right for line in following.lines)
     if len(text) > _MAX_TERM or SENTENCE_END.search(text.rstrip(":")) or is_item(first):
         return False
     return (
         group.page == following.page
         and 0 < first.last_baseline - below.baseline < 2 * first.size
         and below.left > first.left + first.size
+        and first.right < right - _SHORT_TERM * (right - below.left)
     )
 
 

@@ -132,16 +132,19 @@ def _begins_by_form(lines: Sequence[PdfLine], line: PdfLine) -> bool:
     if BULLET.match(line.text) or (NUMBER.match(line.text) and (ended or is_item(first))):
         return True
     right = max(line.right, *(each.right for each in lines))
-    ends = ended and previous.right < right - _SHORT * (right - first.left)
+    short = previous.right < right - _SHORT * (right - first.left)
+    ends = ended and short
     if line.bold:
         # further lines of a heading may be indented, or centred
         return ended
     if is_item(first):
         return ends and line.left < first.left + _INDENT * line.size / 2
     indent = (line.left - previous.left) / line.size if line.size else 0.0
+    if indent > _INDENT:
+        # all lines but the first may be indented, too
+        return ended or short or len(lines) > 1
     # the first line of a paragraph may be indented
-    outdent = indent < -_INDENT and len(lines) > 1
-    return indent > _INDENT or outdent or (ends and indent >= -_INDENT)
+    return ends if indent >= -_INDENT else len(lines) > 1
 
 
 def _hangs(first: PdfLine, line: PdfLine) -> bool:

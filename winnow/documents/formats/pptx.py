@@ -67,7 +67,7 @@ def _add_slide(
 
 
 def _shapes(root: Element) -> Iterator[Element]:
-    """Yields shapes and frames in the order of a slide, also those in groups."""
+    """Yields shapes and frames in the order of a slide, also inside groups."""
     tree = root.find(f"{_P}cSld/{_P}spTree")
     pending = [(tree, 0)] if tree is not None else []
     while pending:

@@ -39,7 +39,7 @@ RESTRUCTURED_TEXT = DocumentFormat(
 )
 PLAIN_TEXT = DocumentFormat("plain text", "plain_text", (".txt", ".text"), is_text=True)
 FORMATS = (PDF, WORD, POWERPOINT, EPUB, HTML, MARKDOWN, RESTRUCTURED_TEXT, PLAIN_TEXT)
-LIBRARIES = ("charset_normalizer", "docutils", "mammoth", "markdown_it", "pypdfium2", "selectolax")
+LIBRARIES = ("charset_normalizer", "docutils", "markdown_it", "pypdfium2", "selectolax")
 """Modules of the extra `documents`."""
 BY_SUFFIX: Mapping[str, DocumentFormat] = {
     suffix: each for each in FORMATS for suffix in each.suffixes
@@ -102,7 +102,7 @@ def recognise(name: str, data: bytes) -> DocumentFormat:
     """
     if not data.strip():
         raise ConversionError(FailureReason.NO_TEXT, "the file is empty")
-    named = BY_SUFFIX.get(PurePath(name).suffix.lower(), PLAIN_TEXT)
+    named = _named_format(PurePath(name))
     certain = _certain_format(data)
     if certain is HTML and named.is_text and named is not PLAIN_TEXT:
         # Markdown and reStructuredText may contain HTML
@@ -114,6 +114,15 @@ def recognise(name: str, data: bytes) -> DocumentFormat:
     raise ConversionError(
         FailureReason.UNKNOWN_FORMAT, f"the content is not that of a {named.name} file"
     )
+
+
+def _named_format(path: PurePath) -> DocumentFormat:
+    """Returns the format of a name: that of `guide.rst.txt` is reStructuredText."""
+    suffix = path.suffix.lower()
+    inner = BY_SUFFIX.get(PurePath(path.stem).suffix.lower())
+    if suffix == ".txt" and inner is not None and inner.is_text:
+        return inner
+    return BY_SUFFIX.get(suffix, PLAIN_TEXT)
 
 
 def _certain_format(data: bytes) -> DocumentFormat | None:

@@ -43,6 +43,9 @@ def register_unknown_markup(text: str) -> None:
 class _AnyOptions(dict[str, Callable[[str], Any]]):
     """Accepts every option of a directive."""
 
+    def __bool__(self) -> bool:
+        return True
+
     def __missing__(self, name: str) -> Callable[[str], Any]:
         return str
 
@@ -63,7 +66,7 @@ class OtherDirective(Directive):  # type: ignore[misc] # docutils has no types
         if name in _CODE:
             code = "\n".join(self.content)
             return [nodes.literal_block(code, code)]
-        argument = "" if name in _CONDITIONS else " ".join(map(str, self.arguments))
+        argument = "" if name in _CONDITIONS else " ".join(" ".join(self.arguments).split())
         if name in _VERSIONS:
             return [nodes.paragraph("", "", *self._version(_VERSIONS[name], argument))]
         inner = nodes.definition()
