@@ -2,7 +2,9 @@
 
 from winnow.v1 import answer_pb2, cluster_pb2, head_pb2
 
-CAFE = "In 1923 😀 the cafe\u0301 in Łódź was opened by Zoe\u0308 Nowak, whose brother had baked there."
+OPENED = "In 1923 😀 the cafe\u0301 in Łódź was opened by Zoe\u0308 Nowak, whose brother had baked there."
+CAFE = f"The street was a market 🙂 until then. {OPENED} It closed in 1951."
+GUIDE = "https://example.org/guides/lodz.pdf"
 NAME = "Zoe\u0308 Nowak"
 
 
@@ -21,7 +23,23 @@ def whole_reply() -> answer_pb2.AnswerResponse:
         request_id="of-the-front",
     )
     _answer(reply, "cafe", CAFE, NAME, 8.5, 0.91, shard=0)
-    reply.answers[0].passage.metadata.update({"year": 1923, "lang": "pl"})
+    best = reply.answers[0]
+    best.sentence_start = CAFE.index(OPENED)
+    best.sentence_end, best.sentence_confidence = best.sentence_start + len(OPENED), 0.94
+    best.passage.metadata.update(
+        {
+            "year": 1923,
+            "lang": "pl",
+            "document": "guides/Łódź.pdf",
+            "page": 4,
+            "document_hash": "00",
+        }
+    )
+    best.source.MergeFrom(
+        answer_pb2.Source(
+            document="guides/Łódź.pdf", page=4, headings=["Cafés", "The first café"], url=GUIDE
+        )
+    )  # fmt: skip
     text = "Łódź grew from 800 people to 300,000 within a century, and Adam Nowak built its mills."
     _answer(reply, "mills", text, "Adam Nowak", 4.25, 0.12, shard=1)
     text = "A café is a place where coffee is served. The first one in Poland opened in 1724."
@@ -124,6 +142,8 @@ def _answer(
         hybrid_distance=0.5 - score / 20,
         words=score + 3,
     )
+    made.sentence_end = len(text)
+    made.size, made.shown_text = answer_pb2.ANSWER_SIZE_SPAN, answer
     made.passage.CopyFrom(answer_pb2.Passage(id=identifier, title=identifier.title(), text=text))
 
 

@@ -23,3 +23,12 @@ export function marked(text, parts, about = () => null) {
     each.part ? make("mark", {}, each.text, about(each.part)) : each.text,
   );
 }
+
+/** Returns the text with a sentence that is marked lightly, and in it a span that is marked strongly. */
+export function markedSentence(text, sentence, span) {
+  if (!(sentence.start <= span.start && span.end <= sentence.end)) return marked(text, [span]);
+  const inside = { start: span.start - sentence.start, end: span.end - sentence.start };
+  return pieces(text, [sentence]).map((each) =>
+    each.part ? make("span", { className: "sentence" }, marked(each.text, [inside])) : each.text,
+  );
+}

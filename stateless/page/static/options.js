@@ -2,8 +2,10 @@
 
 import { byId, make, showText } from "./dom.js";
 
-const CHOICES = ["retriever", "readScope", "partialResults"];
-const NUMBERS = ["passagesToRead", "answers", "maxLoss"];
+const CHOICES = ["answerSize", "retriever", "readScope", "partialResults"];
+const NUMBERS = ["minConfidence", "passagesToRead", "answers", "maxLoss"];
+/** Numbers that the form shows in percent, and requests have as a share from 0 to 1. */
+const PERCENTS = new Set(["minConfidence"]);
 const FIELDS = ["question", ...CHOICES, ...NUMBERS, "filter", "heads"];
 
 /** Whether the options were opened to ask for a key. */
@@ -19,12 +21,19 @@ export function restoreKey() {
 export function request() {
   const made = { question: value("question") };
   for (const name of CHOICES) if (value(name)) made[name] = value(name);
-  for (const name of NUMBERS) if (value(name)) made[name] = Number(value(name));
+  for (const name of NUMBERS) {
+    if (value(name)) made[name] = Number(value(name)) / (PERCENTS.has(name) ? 100 : 1);
+  }
   if (value("filter")) made.filter = value("filter");
   const heads = value("heads").split(/[\s,]+/).filter(Boolean);
   if (heads.length) made.heads = heads;
   if (byId("fresh").checked) made.fresh = true;
   return made;
+}
+
+/** Changes fields of the form: values by name. */
+export function change(values) {
+  for (const [name, changed] of Object.entries(values)) byId(name).value = changed;
 }
 
 /** Returns the violations that the browser finds in number fields, whose values cannot be sent. */

@@ -1,8 +1,10 @@
 // Runs the page: sends questions, and shows their replies.
 
-import { answersOf, isSure } from "./answers.js";
+import { adviceOf } from "./advice.js";
+import { answersOf, shownText } from "./answers.js";
 import { ask, Problem } from "./api.js";
 import { watch, refresh } from "./cluster.js";
+import { isSure } from "./confidence.js";
 import { coverageOf } from "./coverage.js";
 import { byId, make } from "./dom.js";
 import { headsOf } from "./heads.js";
@@ -29,7 +31,7 @@ async function submit() {
   performance.mark("winnow-asked");
   try {
     const reply = await ask(request, own.signal);
-    if (asking === own) showReply(reply, request.question);
+    if (asking === own) showReply(reply, request);
   } catch (error) {
     if (asking === own) showError(error);
   } finally {
@@ -57,17 +59,19 @@ function setBusy(isBusy) {
 }
 
 /** Shows a reply: the answer immediately, and the rest after the answer was painted. */
-function showReply(reply, question) {
+function showReply(reply, request) {
+  const sure = isSure(reply, request);
   options.closeKeyField();
-  byId("status").replaceChildren(...summary(reply));
-  document.title = `${question} · Winnow`;
-  const answers = answersOf(reply);
-  byId("result").replaceChildren(...coverageOf(reply), ...answers);
+  byId("status").replaceChildren(...summary(reply, sure));
+  document.title = `${request.question} · Winnow`;
+  const [best, ...others] = answersOf(reply, sure);
+  if (!sure) others.unshift(adviceOf(reply, request, retry));
+  byId("result").replaceChildren(...coverageOf(reply), best, ...others);
   requestAnimationFrame(() =>
     setTimeout(() => {
-      if (!answers[0].isConnected) return; // a later reply has replaced this one
+      if (!best.isConnected) return; // a later reply has replaced this one
       performance.measure("winnow-answer", "winnow-asked");
-      answers[0].after(...headsOf(reply, question));
+      (sure ? best : others[0]).after(...headsOf(reply, request.question));
       byId("result").append(...waterfallOf(reply));
       refresh();
     }),
@@ -75,9 +79,10 @@ function showReply(reply, question) {
 }
 
 /** The status line of a reply. */
-function summary(reply) {
+function summary(reply, sure) {
   const [best] = reply.answers ?? [];
-  const heard = best ? `${isSure(reply) ? "Answer" : "No sure answer. Best candidate"}: ${best.text}.` : "No answer.";
+  const kind = sure ? "Answer" : "No sure answer. Best candidate";
+  const heard = best ? `${kind}: ${shownText(best)}.` : "No answer.";
   const how = reply.cached
     ? "It came from the cache"
     : `${counted(reply.passagesRead, "passage")} read`;
@@ -93,6 +98,13 @@ function summary(reply) {
   }
   // the answer is shown below in large type; screen readers read it here first
   return [make("span", { className: "unseen" }, `${heard} `), parts.join(" ")];
+}
+
+/** Changes fields of the form, and asks again. */
+function retry(changes) {
+  options.change(changes);
+  byId("question").focus();
+  submit();
 }
 
 function showError(error) {

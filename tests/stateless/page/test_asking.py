@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 from browser import needs_browser, tab
 from page_front import PageFront
-from page_replies import CAFE, NAME, partial_reply
+from page_replies import CAFE, GUIDE, NAME, OPENED, partial_reply, whole_reply
 from tenacious import until
+
+from winnow.v1.answer_pb2 import ANSWER_SIZE_PASSAGE, ANSWER_SIZE_SENTENCE
 
 pytestmark = [needs_browser, pytest.mark.timeout(300)]
 
@@ -101,7 +103,92 @@ def test_what_is_no_answer_is_not_shown_as_one(page: Any, front: PageFront) -> N
 def test_no_candidate_at_all_is_said(page: Any, front: PageFront) -> None:
     del front.reply.answers[:]  # type: ignore[union-attr]
     ask(page)
-    assert page.inner_text(".answer") == "No passage that was read holds an answer."
+    assert page.inner_text(".answer h2") == "No answer was found."
+    assert "other words" in page.inner_text(".advice")
+
+
+def test_a_minimum_confidence_decides_alone_what_a_headline_is(page: Any, front: PageFront) -> None:
+    """A user who sets a low minimum wants to see such answers."""
+    best = front.reply.answers[0]  # type: ignore[union-attr]
+    best.confidence = best.sentence_confidence = 0.12
+    page.click("#options > summary")
+    page.fill("#minConfidence", "10")
+    ask(page)
+    assert page.inner_text(".answer h2") == NAME
+    front.reply.has_answer = False  # type: ignore[union-attr]
+    page.fill("#minConfidence", "40")
+    page.press("#minConfidence", "Enter")
+    page.get_by_text("The minimum under Options is 40 %.").wait_for()
+    assert page.inner_text(".answer h2") == "No sure answer was found."
+    page.get_by_text("Ask without a minimum").click()
+    until(lambda: len(front.requests) == 3, 30)
+    assert front.requests[2] == {"question": "Who opened it?"}
+
+
+def test_the_sentence_is_marked_around_the_words(page: Any) -> None:
+    ask(page)
+    assert page.text_content(".answer .sentence") == OPENED
+    assert page.text_content(".answer .sentence mark") == NAME
+    colours = page.evaluate("""() => [".sentence", "mark", "blockquote"].map((each) =>
+        getComputedStyle(document.querySelector(`.answer ${each}`)).backgroundColor)""")
+    assert len(set(colours)) == 3, "the sentence is marked otherwise than the words"
+
+
+def test_a_sentence_that_is_the_answer_is_the_headline_with_its_confidence(
+    page: Any, front: PageFront
+) -> None:
+    best = front.reply.answers[0]  # type: ignore[union-attr]
+    best.size, best.shown_text, best.confidence = ANSWER_SIZE_SENTENCE, OPENED, 0.15
+    ask(page)
+    assert page.text_content(".answer h2") == OPENED
+    assert page.inner_text(".answer .confidence") == ("confidence 94 %, 15 % for the marked words")
+
+
+def test_a_passage_that_is_the_answer_is_shown_once(page: Any, front: PageFront) -> None:
+    best = front.reply.answers[0]  # type: ignore[union-attr]
+    best.size, best.shown_text = ANSWER_SIZE_PASSAGE, CAFE
+    ask(page)
+    assert texts(page, ".answer blockquote") == [CAFE]
+    assert page.text_content(".answer mark") == NAME
+
+
+def test_an_answer_cites_its_document_and_the_page_is_opened(page: Any) -> None:
+    ask(page)
+    link = page.locator(".answer .source a")
+    assert link.inner_text() == "guides/Łódź.pdf, page 4, The first café"
+    assert link.get_attribute("href") == f"{GUIDE}#page=4"
+    assert page.text_content(".answer .metadata") == "langplyear1923"
+    assert not page.locator(".candidates .source").count(), "their passages have no document"
+
+
+@pytest.mark.parametrize("url", ["javascript:alert(1)", "data:text/html,x", "https://["])
+def test_only_web_addresses_of_documents_become_links(
+    page: Any, front: PageFront, url: str
+) -> None:
+    front.reply.answers[0].source.url = url  # type: ignore[union-attr]
+    ask(page)
+    assert page.text_content(".answer .source").startswith("guides/Łódź.pdf, page 4")
+    assert not page.locator(f"a[href='{url}']").count()
+
+
+def test_without_a_sure_answer_the_page_says_what_to_try(page: Any, front: PageFront) -> None:
+    reply = partial_reply()
+    reply.has_answer = False
+    front.reply = reply
+    page.click("#options > summary")
+    page.fill("#filter", "year > 1900")
+    ask(page)
+    advice = page.inner_text(".advice")
+    assert "A part of the index was not searched." in advice
+    assert "Only passages where year > 1900 were searched." in advice
+    assert "Use other words" in advice
+    assert "Read up to 9" in advice
+    front.clear()
+    front.reply = whole_reply()
+    page.get_by_text("Ask without the filter").click()
+    page.wait_for_selector(".answer h2:has-text('Nowak')")
+    assert front.requests == [{"question": "Who opened it?"}]
+    assert not page.locator(".advice").count()
 
 
 def test_an_answer_from_a_part_of_the_index_says_which_part(page: Any, front: PageFront) -> None:
@@ -133,6 +220,8 @@ def test_every_option_that_is_set_goes_out_and_no_other(page: Any, front: PageFr
     page.select_option("#partialResults", "PARTIAL_RESULTS_FORBID")
     for name, value in {"passagesToRead": "20", "answers": "5", "maxLoss": "0.5"}.items():
         page.fill(f"#{name}", value)
+    page.select_option("#answerSize", "ANSWER_SIZE_SENTENCE")
+    page.fill("#minConfidence", "35")
     page.fill("#filter", " year >= 2010 ")
     page.fill("#heads", "intent, entities")
     page.check("#fresh")
@@ -143,6 +232,8 @@ def test_every_option_that_is_set_goes_out_and_no_other(page: Any, front: PageFr
             "retriever": "RETRIEVER_HYBRID",
             "readScope": "READ_SCOPE_GLOBAL",
             "partialResults": "PARTIAL_RESULTS_FORBID",
+            "answerSize": "ANSWER_SIZE_SENTENCE",
+            "minConfidence": 0.35,
             "passagesToRead": 20,
             "answers": 5,
             "maxLoss": 0.5,

@@ -85,8 +85,10 @@ def test_what_a_reply_says_is_shown_as_text_and_never_becomes_markup(
     reply: Any = front.reply
     for answer in reply.answers:
         answer.text = answer.passage.text = answer.passage.title = answer.passage.id = EVIL
-        answer.end = len(EVIL)
-        answer.start = 0
+        answer.shown_text = answer.source.document = answer.source.url = EVIL
+        answer.source.headings[:] = [EVIL]
+        answer.start, answer.end = 0, len(EVIL)
+        answer.sentence_start, answer.sentence_end = 0, len(EVIL)
         answer.passage.metadata.update({EVIL: EVIL})
     reply.heads.add(head_id=EVIL, failure=EVIL)
     for call in reply.timings.calls:

@@ -1,0 +1,35 @@
+// Shows the document from which a passage was cut, and the web address of the document.
+
+import { make } from "./dom.js";
+import { number } from "./numbers.js";
+
+/** Metadata fields of a passage that a citation shows, or that only programs need. */
+export const SOURCE_FIELDS = new Set([
+  "document", "page", "heading", "start", "end", "url", "document_hash", "document_passages",
+]);
+
+/** Returns a citation such as "policy.pdf, page 4, Archive areas". */
+export function citationText(source) {
+  const page = source.page == null ? "" : `page ${source.page}`;
+  return [source.document, page, source.headings?.at(-1)].filter(Boolean).join(", ");
+}
+
+/** Returns a paragraph that cites the document of an answer; null without a document. */
+export function citation(source) {
+  if (!source) return null;
+  const address = originalAddress(source);
+  const text = citationText(source);
+  return make("p", { className: "quiet source" }, address ? outside(address, text) : text);
+}
+
+/** Returns the web address of a document, at the page if it is a PDF file; "" without an address. */
+export function originalAddress({ url = "", page, document = "" }) {
+  if (!/^https?:/i.test(url) || !URL.canParse(url)) return "";
+  const { hash, pathname } = new URL(url);
+  const isPdf = [pathname, document].some((each) => each.toLowerCase().endsWith(".pdf"));
+  return isPdf && number(page) && !hash ? `${url.replace(/#$/, "")}#page=${page}` : url;
+}
+
+/** Returns a link that opens an address outside this page in a new tab. */
+export const outside = (address, text) =>
+  make("a", { href: address, target: "_blank", rel: "noopener noreferrer" }, text);
