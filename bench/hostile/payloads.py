@@ -93,6 +93,8 @@ def _question_message(rng: Random) -> answer_pb2.AnswerRequest:
         "retriever": rng.choice(_ENUMS),
         "max_answer_tokens": rng.choice(_UINTS),
         "max_loss": rng.choice(_FLOATS),
+        "answer_size": rng.choice(_ENUMS),
+        "min_confidence": rng.choice(_FLOATS),
         "partial_results": rng.choice(_ENUMS),
         "min_coverage": rng.choice(_FLOATS),
         "min_wait_factor": rng.choice(_FLOATS),

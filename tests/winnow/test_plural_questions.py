@@ -13,6 +13,8 @@ from winnow.text.surroundings import asks_for_several
         "In which are they?",
         "Which packages must be installed?",
         "What kinds of priorities exist?",
+        "Which kinds of alcohol may be added?",
+        "Which two characters replace it?",
         "For which architectures does Debian exist?",
         "List the priorities.",
         "Please name the three archive areas",
@@ -29,6 +31,8 @@ def test_a_question_in_the_plural_asks_for_several(question: str) -> None:
     [
         "What is lintian?",
         "Which package does it need?",
+        "What is of interest?",
+        "What process of Debian needs it?",
         "What does the class do?",
         "What process does it use?",
         "Who wrote the list of priorities?",

@@ -80,6 +80,7 @@ def test_a_span_of_two_sentences_has_both() -> None:
         (PRIORITIES, "one", "Each package has one."),
         (PRIORITIES, "Packages", ITEMS.split("\n", maxsplit=1)[0]),
         (PRIORITIES, "default", "optional: The default."),
+        (f"It is.\n{'Many words. ' * 20}", "Many", "Many words."),
         (MARKED, "low", "- low"),
         (MARKED, "errors", "- high, which is\n  for errors"),
         (MARKED, "checked", "Levels are checked. These are known:"),
@@ -88,7 +89,7 @@ def test_a_span_of_two_sentences_has_both() -> None:
         ("One paragraph. " * 30 + "\n" + "Another one. " * 30, "one. A", "Another one. Another one."),
     ],
     ids=[
-        "paragraph", "item of two sentences", "last item", "marked item", "item of two lines",
+        "paragraph", "item of two sentences", "last item", "long item", "marked item", "item of two lines",
         "lead-in", "table row", "hard-wrapped paragraph", "a paragraph per line",
     ],
 )  # fmt: skip
@@ -104,13 +105,14 @@ def test_a_list_item_or_row_is_a_line_and_a_paragraph_has_sentences(
         (PRIORITIES, "default", f"{LEAD_IN}\n\n{ITEMS}"),
         (PRIORITIES.replace("following", "many"), "default", ITEMS),
         (MARKED, "low", MARKED.strip()),
+        (PRIORITIES, "break the system", None),
         (PRIORITIES, "deprecated", None),
         (WRAPPED, "order", None),
         ("One paragraph. " * 30 + "\n" + "Another one. " * 30, "Another", None),
         ("A list:\n\n" + "an item of a very long list\n" * 100, "item", None),
     ],
     ids=[
-        "with lead-in", "no lead-in", "marked items", "paragraph", "hard-wrapped paragraph",
+        "with lead-in", "no lead-in", "marked items", "in the middle of an item", "paragraph", "hard-wrapped paragraph",
         "a paragraph per line", "too long",
     ],
 )  # fmt: skip

@@ -8,8 +8,14 @@ import re
 from winnow.text.lines import TextRange, block_around, units_of
 from winnow.text.sentences import sentence_range
 
-_MAX_ITEM = 300
-"""Maximum characters of a list item or table row. A longer line is a paragraph of sentences."""
+_MAX_ITEM = 200
+"""Maximum characters of a list item or table row that is shown as a sentence. In a longer one,
+sentences are found.
+"""
+_MAX_LISTED = 300
+"""Maximum characters of an item of a list. Longer lines are paragraphs."""
+_MAX_BEFORE = 20
+"""Maximum characters before a span that is the beginning of its list item."""
 _MAX_LIST = 2_000
 """Maximum characters of a list with its lead-in. A longer list is not an answer."""
 _LEADS_IN = re.compile(r":$|\b(?:following|these|below)\b", re.IGNORECASE)
@@ -19,6 +25,7 @@ _COUNT = r"(?:the\s+)?(?:all|both|some|two|three|four|five|six|seven|eight|nine|
 _ASKS_FOR_SEVERAL = re.compile(
     rf"""\s*(?:
         {_PREPOSITION}(?:what|which|who)\s+(?:are|were)\b
+      | {_PREPOSITION}(?:what|which)\s+(?:{_COUNT}|\w{{2,}}[^\Wsui]s\s+of)\b
       | {_PREPOSITION}(?:what|which)\s+(?:\w+\s+){{0,2}}\w*[^\Wsui]s\s+
         (?:are|were|can|could|do|did|does|exist|have|may|might|must|shall|should|will|would)\b
       | (?:please\s+)?(?:list|enumerate)\b
@@ -59,13 +66,23 @@ def list_around(text: str, start: int, end: int) -> tuple[int, int] | None:
     block = block_around(text, start, end)
     units = units_of(text, block)
     items = units[1:]
-    if not items or not all(map(_is_short, items)):
+    if not items or any(item.end - item.start > _MAX_LISTED for item in items):
         return None
-    first = units[0].start if _is_short(units[0]) else _last_sentence(text, units[0]).start
+    if not any(_stands_for(item, start, end) for item in units):
+        return None
+    has_item_first = units[0].end - units[0].start <= _MAX_LISTED
+    first = units[0].start if has_item_first else _last_sentence(text, units[0]).start
     lead_in = _sentence_before(text, block.start)
     if lead_in is not None and first == block.start:
         first = lead_in.start
     return (first, block.end) if block.end - first <= _MAX_LIST and first <= start else None
+
+
+def _stands_for(item: TextRange, start: int, end: int) -> bool:
+    """Whether the span [start, end) is the beginning or at least half of a list item."""
+    if not item.start <= start < item.end:
+        return False
+    return start - item.start <= _MAX_BEFORE or 2 * (end - start) >= item.end - item.start
 
 
 def _is_short(unit: TextRange) -> bool:
