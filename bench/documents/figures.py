@@ -9,6 +9,7 @@ from bench.documents.judging import (
     FoundAnswer,
     FoundPassage,
     is_gold,
+    is_right_passage,
     is_right_sentence,
     is_right_span,
     span_f1,
@@ -46,8 +47,8 @@ class Replied:
 
     @property
     def passage_is_right(self) -> bool:
-        """Whether the passage of the best answer is the gold passage."""
-        return self.best is not None and is_gold(self.best.passage, self.question)
+        """Whether the passage of the best answer is right."""
+        return self.best is not None and is_right_passage(self.best, self.question)
 
     @property
     def gold_rank(self) -> int | None:

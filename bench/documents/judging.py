@@ -52,16 +52,26 @@ def span_f1(span: str, question: Question) -> float:
 
 
 def is_right_sentence(found: FoundAnswer, question: Question) -> bool:
-    """Returns whether the sentence contains an accepted answer, and is the question's sentence."""
+    """Returns whether the sentence contains an accepted answer where it answers the question.
+
+    That is: its span is right, or it is a part of the question's sentence.
+    """
+    if is_right_span(found.span, question):
+        return True
+    shared = max(
+        shared_words(question.sentence, found.sentence),
+        shared_words(found.sentence, question.sentence),
+    )
     return (
         found.passage.document == question.document
         and contains_any(found.sentence, question.answers)
-        and max(
-            shared_words(question.sentence, found.sentence),
-            shared_words(found.sentence, question.sentence),
-        )
-        >= _SHARED
+        and shared >= _SHARED
     )
+
+
+def is_right_passage(found: FoundAnswer, question: Question) -> bool:
+    """Returns whether the passage contains an accepted answer where it answers the question."""
+    return is_right_sentence(found, question) or is_gold(found.passage, question)
 
 
 def is_gold(passage: FoundPassage, question: Question) -> bool:

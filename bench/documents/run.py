@@ -91,8 +91,10 @@ def _check(collection: Collection) -> list[Figure]:
     figures = [Figure("all", "converted files", len(texts))]
     for kind in sorted({each.kind for each in answerable}):
         some = [each for each in answerable if each.kind == kind]
-        lost = [q for q in some if not contains_any(texts.get(q.document, ""), q.answers[:1])]
-        figures.append(Figure(kind, "best answers in the text", 1 - len(lost) / len(some)))
+        lost = [q for q in some if not contains_any(texts.get(q.document, ""), q.answers)]
+        figures.append(
+            Figure(kind, "questions with an answer in the text", 1 - len(lost) / len(some))
+        )
         figures += [Figure(kind, f"lost: {q.id} {q.document}: {q.answers[0]}", 0) for q in lost]
     return figures
 

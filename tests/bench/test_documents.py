@@ -27,7 +27,7 @@ ANSWERABLE = [each for each in COLLECTION.questions if each.answers]
 ENDED = re.compile(r"</(?:w:p|a:p|p|h\d|li|td|th|tr|div|dt|dd|pre|a)>|<br\s*/?>|<w:(?:br|tab)/>")
 TAG = re.compile(r"<[a-zA-Z!?/][^<>]*>")
 MARKUP = re.compile(
-    r"\]\([^)]*\)|\]\[[^\]]*\]|\*\*|\s*<http[^<>]*>`_*|(?::[\w:]+:|\{\w+\})(?=`)|(?<=\w)_\b"
+    r"\]\([^)]*\)|\]\[[^\]]*\]|\*\*|\s*<http[^<>]*>`_*|(?::[\w:]+:|\{\w+\})(?=`)|~(?:\w+\.)+|(?<=\w)_\b"
 )
 MEMBER = re.compile(r"word/document\.xml|ppt/slides/slide\d+\.xml|.*\.x?html")
 QUESTION = Question(
@@ -153,9 +153,10 @@ def test_a_gold_passage_has_sentence_and_answer_and_document() -> None:
 
 
 def test_a_right_sentence_need_not_have_a_right_span() -> None:
-    """The sentence around a wrong span may contain the answer."""
+    """The sentence around a wrong span may contain the answer; that around a right span does."""
     assert is_right_sentence(found("contrib"), QUESTION)
     assert not is_right_sentence(found("contrib", passage=ELSEWHERE), QUESTION)
+    assert is_right_sentence(found("main", passage=ELSEWHERE), QUESTION)
 
 
 def test_the_threshold_keeps_nineteen_of_twenty_right_answers() -> None:
