@@ -14,13 +14,10 @@ def test_documents_are_counted_and_failures_named() -> None:
     partial = replace(whole, format="PDF", notes=("1 of 2 pages have no text",))
     report = ConversionReport()
     assert list(report.lines()) == ["0 documents"]
-    for path, converted in [
-        ("a.html", whole),
-        ("b.html", whole),
-        ("c.pdf", partial),
-        ("d\n.pdf", ConversionFailure(FailureReason.PASSWORD, "the PDF file is encrypted")),
-    ]:
-        report.add(path, converted)
+    report.add("a.html", whole)
+    report.add("b.html", whole)
+    report.add("c.pdf", partial)
+    report.add("d\n.pdf", ConversionFailure(FailureReason.PASSWORD, "the PDF file is encrypted"))
     assert list(report.lines()) == [
         "3 documents: 2 HTML, 1 PDF",
         "1 file failed:",
