@@ -11,7 +11,7 @@ from winnow.documents.document import BlockKind, Document, DocumentBuilder
 from winnow.documents.formats import office
 from winnow.documents.formats.archive import DocumentArchive
 from winnow.documents.formats.docx_styles import NAMESPACE, ParagraphStyles
-from winnow.documents.formats.tables import row_texts
+from winnow.documents.formats.tables import Cell, row_texts
 from winnow.documents.formats.titles import best_title
 
 _MAIN = "word/document.xml"
@@ -30,6 +30,8 @@ _CHARACTERS = {
     f"{_W}noBreakHyphen": "-",
     f"{_W}softHyphen": "",
 }
+_MAX_SPAN = 100
+"""Limit of columns that a cell can span; greater values would cost memory."""
 _MAX_DEPTH = 50
 """Limit of nested tables, boxes and containers."""
 
@@ -86,7 +88,7 @@ class _WordWalk:
             for row in _inside(element, _ROW):
                 self.blocks(row, depth + 1)
             return
-        texts: list[list[str]] = []
+        texts: list[list[Cell]] = []
         for cells in rows:
             above = texts[-1] if texts else []
             texts.append([_cell_text(cell, above[i : i + 1]) for i, cell in enumerate(cells)])
@@ -104,18 +106,21 @@ def _inside(element: Element, tag: str) -> Iterator[Element]:
             yield from _inside(child, tag)
 
 
-def _cells(row: Element) -> list[Element]:
-    """Returns the cell of each column; a cell over several columns repeats."""
-    cells: list[Element] = []
+def _cells(row: Element) -> list[Element | None]:
+    """Returns the cell of each column; None for a column that the cell to the left spans, too."""
+    cells: list[Element | None] = []
     for cell in _inside(row, _CELL):
         span = cell.find(f"{_W}tcPr/{_W}gridSpan")
         value = span.get(f"{_W}val", "1") if span is not None else "1"
-        cells += [cell] * (max(1, min(int(value), 100)) if value.isdecimal() else 1)
+        cells.append(cell)
+        cells += [None] * (min(int(value), _MAX_SPAN) - 1 if value.isdecimal() else 0)
     return cells
 
 
-def _cell_text(cell: Element, above: list[str]) -> str:
+def _cell_text(cell: Element | None, above: list[Cell]) -> Cell:
     """Returns the text of a cell, which is that of the cell above if both are merged."""
+    if cell is None:
+        return None
     merged = cell.find(f"{_W}tcPr/{_W}vMerge")
     if merged is not None and merged.get(f"{_W}val", "continue") == "continue" and above:
         return above[0]

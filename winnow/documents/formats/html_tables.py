@@ -1,11 +1,11 @@
 """Rows of HTML tables, with the column's header before each cell."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from winnow.documents.document import BlockKind
-from winnow.documents.formats.tables import row_text
+from winnow.documents.formats.tables import Cell, column_names, row_text
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
@@ -28,27 +28,27 @@ def table_rows(
     caption = table.css_first("caption")
     if caption is not None:
         yield BlockKind.PARAGRAPH, text(caption)
-    header: Sequence[str] = ()
-    above: dict[int, tuple[int, str]] = {}  # by column: the rows that a cell still spans, its text
+    header: list[list[Cell]] = []
+    above: dict[int, tuple[int, Cell]] = {}  # by column: the rows that a cell still spans, its text
     for row in table.css("tr"):
         cells = _cells(row, above, text)
         in_head = row.parent is not None and row.parent.tag == "thead"
         if in_head or (not header and row.css_first("td") is None):
-            header = [" ".join(pair).strip() for pair in zip(header, cells, strict=False)] or cells
+            header.append(cells)
         else:
-            yield BlockKind.TABLE_ROW, row_text(header, cells)
+            yield BlockKind.TABLE_ROW, row_text(column_names(header), cells)
 
 
 def _cells(
-    row: "LexborNode", above: dict[int, tuple[int, str]], text: "Callable[[LexborNode], str]"
-) -> list[str]:
-    """Returns the text of each column of a row, repeated where a cell spans several."""
-    cells: list[str] = []
+    row: "LexborNode", above: dict[int, tuple[int, Cell]], text: "Callable[[LexborNode], str]"
+) -> list[Cell]:
+    """Returns the text of each column of a row, repeated in the rows that a cell spans."""
+    cells: list[Cell] = []
     for cell in row.css("td, th"):
         _fill_from_above(cells, above)
-        content = text(cell)
-        for _ in range(_span(cell, "colspan")):
-            rows = _span(cell, "rowspan")
+        contents = [text(cell), *[None] * (_span(cell, "colspan") - 1)]
+        rows = _span(cell, "rowspan")
+        for content in contents:
             if rows > 1:
                 above[len(cells)] = (rows - 1, content)
             cells.append(content)
@@ -56,7 +56,7 @@ def _cells(
     return cells
 
 
-def _fill_from_above(cells: list[str], above: dict[int, tuple[int, str]]) -> None:
+def _fill_from_above(cells: list[Cell], above: dict[int, tuple[int, Cell]]) -> None:
     while len(cells) in above:
         rows, content = above.pop(len(cells))
         if rows > 1:

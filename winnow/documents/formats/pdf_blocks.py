@@ -16,7 +16,7 @@ from winnow.documents.formats.pdf_groups import (
 from winnow.documents.formats.pdf_headings import HeadingCandidate, HeadingLevels, OutlineEntry
 from winnow.documents.formats.pdf_lines import PdfLine
 from winnow.documents.formats.pdf_pages import text_pages, usual_size
-from winnow.documents.formats.tables import row_texts
+from winnow.documents.formats.tables import Cell, row_texts
 
 _MAX_TERM = 80
 """Limit of characters of a term that is explained in the indented text below it."""
@@ -77,10 +77,10 @@ def _row_texts(group: LineGroup, joiner: LineJoiner) -> Iterator[str]:
     columns = [left for left, _ in group.rows[0]]
     rows = []
     for row in group.rows:
-        cells = [""] * len(columns)
+        cells: list[Cell] = [""] * len(columns)
         for left, text in row:
             at = nearest(columns, left)
-            cells[at] = f"{cells[at]} {joiner.joined([text])}".strip()
+            cells[at] = f"{cells[at] or ''} {joiner.joined([text])}".strip()
         rows.append(cells)
     return row_texts(rows, int(bold))
 

@@ -6,7 +6,7 @@ from xml.etree.ElementTree import Element
 from winnow.documents.document import BlockKind, Document, DocumentBuilder
 from winnow.documents.formats import office
 from winnow.documents.formats.archive import DocumentArchive
-from winnow.documents.formats.tables import row_texts
+from winnow.documents.formats.tables import Cell, row_texts
 from winnow.documents.formats.titles import best_title
 
 _MAIN = "ppt/presentation.xml"
@@ -125,12 +125,12 @@ def _frame(
                 yield BlockKind.LIST_ITEM, _text(paragraph)
 
 
-def _cells(row: Element) -> list[str]:
-    """Returns the text of each column; a cell over several columns repeats."""
-    cells: list[str] = []
+def _cells(row: Element) -> list[Cell]:
+    """Returns the text of each column; None for a column that the cell to the left spans, too."""
+    cells: list[Cell] = []
     for cell in row.findall(f"{_A}tc"):
         if cell.get("hMerge") in ("1", "true") and cells:
-            cells.append(cells[-1])
+            cells.append(None)
         else:
             cells.append(" ".join(filter(None, map(_text, cell.iter(f"{_A}p")))))
     return cells
