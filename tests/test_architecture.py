@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from winnow.documents.formats.registry import LIBRARIES
+
 ROOT = Path(__file__).parent.parent
 ARROWS = {
     "winnow": {"winnow"},
@@ -173,6 +175,22 @@ def test_only_one_file_imports_opentelemetry() -> None:
         and any(name.startswith("opentelemetry") for name in imports(file))
     ]
     assert knows == ["winnow/telemetry/tracing/otlp.py"]
+
+
+def test_only_the_formats_of_documents_import_their_libraries() -> None:
+    """The libraries are optional, and parse hostile files only in worker processes."""
+    formats = ROOT / "winnow" / "documents" / "formats"
+    for file in [each for package in SERVING for each in files(package)]:
+        roots = {name.partition(".")[0] for name in imports(file)}
+        assert not roots & set(LIBRARIES) or file.is_relative_to(formats), file
+
+
+def test_services_do_not_convert_documents() -> None:
+    """Only commands do, which may belong to a service."""
+    for package in SERVING[1:-1]:
+        for file in files(package):
+            if "cli" not in file.stem and "cli" not in file.parts:
+                assert not any(name.startswith("winnow.documents") for name in imports(file)), file
 
 
 def test_the_makefile_lists_all_code_that_needs_pytorch() -> None:
