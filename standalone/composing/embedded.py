@@ -109,11 +109,15 @@ async def open_embedded(
         shards = LocalShards(front, node, directories)
         stack.callback(_finish_loading, shards.all)
         opened = await open_front_parts(front, shards.source, [shards.part])
-        if writable and opened.cluster is not None:
+        if writable and opened.cluster is not None and opened.passages is not None:
             feed = await open_feed(
-                front, shards.source, opened.cluster, FeedMetrics(front.registry)
+                front,
+                shards.source,
+                opened.cluster,
+                FeedMetrics(front.registry),
+                opened.passages,
             )
-            servicer = FeedServicer(feed.core, settings.feed_deadline)
+            servicer = FeedServicer(feed.core, settings.feed_deadline, feed.deletion)
             feed_pb2_grpc.add_FeedServiceServicer_to_server(servicer, front.services)
         for part in opened.parts:
             await stack.enter_async_context(_running(part.tasks))

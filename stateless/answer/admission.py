@@ -131,6 +131,24 @@ class Admission:
         """
         parts = _reads_granted_together(question, shards)
         requested = question.passages_to_read * parts
+        with self._enter(requested, remaining_seconds, client, parts) as reads:
+            granted = replace(question, passages_to_read=reads // parts)
+            yield AdmittedQuestion(granted, requested, reads, client)
+
+    @contextmanager
+    def enter_call(self, remaining_seconds: float, client: str) -> Iterator[None]:
+        """Admits a call that reads no passage with a model; it counts as a read of one passage.
+
+        The arguments and errors are those of `enter`.
+        """
+        with self._enter(1, remaining_seconds, client, 1):
+            yield
+
+    @contextmanager
+    def _enter(
+        self, requested: int, remaining_seconds: float, client: str, parts: int
+    ) -> Iterator[int]:
+        """Admits reads, and counts them within the context; returns the granted number."""
         with span("admit", {"winnow.passages_asked": requested}) as step:
             ticket = self._admit(requested, remaining_seconds, client, parts)
             step.set("winnow.passages_granted", ticket.reads)
@@ -139,8 +157,7 @@ class Admission:
         self._metrics.reads.set(self._load.reads_in_flight)
         admitted_at, cancelled = self._clock(), True
         try:
-            granted = replace(question, passages_to_read=ticket.reads // parts)
-            yield AdmittedQuestion(granted, requested, ticket.reads, client)
+            yield ticket.reads
             cancelled = False
         except Exception:
             cancelled = False

@@ -13,7 +13,7 @@ from winnow.errors import WinnowError
 from winnow.stateless.answer.admission import AdmittedQuestion
 from winnow.stateless.answer.calls import SearchLimits, ShardCalls
 from winnow.stateless.answer.failures import failed_shards
-from winnow.stateless.answer.fields import fields_of_index
+from winnow.stateless.answer.fields import fields_of_cluster
 from winnow.stateless.answer.merge import coverage_of, merge
 from winnow.stateless.answer.recording import CallRecorder
 from winnow.stateless.answer.search import search
@@ -77,10 +77,7 @@ class Answerer:
 
         None if a field may be unknown: a write that no node has reported yet may add one.
         """
-        latest, infos = self._cluster.latest_sequences(), self._cluster.shard_infos
-        if any(latest[shard] > info.sequence for shard, info in infos.items()):
-            return None
-        return fields_of_index(infos.values())
+        return fields_of_cluster(self._cluster)
 
     def tokenise(self, question: Question) -> TokenisedQuestion:
         """Tokenises a question; raises InvalidRequestError if it has no word."""
@@ -112,9 +109,9 @@ class Answerer:
             self._weigh(encoded),
             deadline.earlier(reserve),
             limits=self._limits,
-            required_writes=self._required_writes(question),
+            required_writes=self._cluster.required_writes(question.after),
             last_known_write=self._cluster.reached_sequence,
-            unknown_writes=self._shards_with_unknown_write(question),
+            unknown_writes=self._cluster.shards_with_unknown_write(question.after),
             recorder=recorder,
             joint=self._cluster.joint,
         )
@@ -153,26 +150,6 @@ class Answerer:
         )
         self._observe(answered)
         return answered
-
-    def _required_writes(self, question: Question) -> dict[int, int]:
-        """The number of the write that each shard must have; a missing shard needs none.
-
-        This is the write that the question names, or the last write that this front acknowledged if
-        it is later.
-        """
-        required = self._cluster.required_sequences()
-        for write in question.after:
-            required[write.shard] = max(write.sequence, required.get(write.shard, 0))
-        return required
-
-    def _shards_with_unknown_write(self, question: Question) -> frozenset[int]:
-        """The shards for which the question names a write that this front does not know."""
-        if not question.after:
-            return frozenset()
-        latest = self._cluster.latest_sequences()
-        return frozenset(
-            write.shard for write in question.after if write.sequence > latest[write.shard]
-        )
 
     def _observe(self, answered: Answered) -> None:
         metrics, timings, coverage = self._metrics, answered.timings, answered.coverage

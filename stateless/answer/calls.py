@@ -187,9 +187,7 @@ class ShardCalls:
 
         Callers may name any write, and a waiting call occupies the shard.
         """
-        if shard not in self.unknown_writes:
-            return deadline
-        return deadline.earlier(max(deadline.left() - _MAX_WAIT_FOR_UNKNOWN_WRITE, 0.0))
+        return limited_wait(deadline) if shard in self.unknown_writes else deadline
 
     def _awaited_write(self, shard: int) -> str:
         """Describes the write that a late shard waited for; empty if there was none."""
@@ -203,6 +201,11 @@ class ShardCalls:
     @property
     def _retrieval_deadline(self) -> Deadline:
         return self.deadline.earlier(self.deadline.left() * (1 - self.limits.retrieve_share))
+
+
+def limited_wait(deadline: Deadline) -> Deadline:
+    """Returns the deadline for a shard that waits for a write which may not exist."""
+    return deadline.earlier(max(deadline.left() - _MAX_WAIT_FOR_UNKNOWN_WRITE, 0.0))
 
 
 def _has_no_hits(retrieved: Retrieved) -> bool:

@@ -4,8 +4,6 @@ The core knows neither gRPC nor HTTP. Both convert the request, call `answer` an
 result.
 """
 
-import asyncio
-import contextlib
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
@@ -18,7 +16,6 @@ from winnow import caller
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered, Timings
 from winnow.domain.question import AnswerRequest, Question
-from winnow.errors import UnavailableError
 from winnow.stateless.answer.admission import Admission
 from winnow.stateless.answer.answer_cache import AnswerCache, AnswerKey
 from winnow.stateless.answer.answering import Answerer
@@ -26,9 +23,9 @@ from winnow.stateless.answer.sizing import is_likely
 from winnow.stateless.answer.validation import (
     QuestionDefaults,
     current_positions,
-    knows_shards,
     validate,
 )
+from winnow.stateless.cluster.current import CurrentPart
 from winnow.stateless.encoding import TokenisedQuestion
 from winnow.stateless.heads.questions import QuestionHeads
 from winnow.stateless.metrics import FrontMetrics
@@ -43,8 +40,6 @@ _MAX_LOGGED_SHARDS = 8
 """Maximum number of failed shards that a log line names."""
 _ANSWER_RESERVE = 0.1
 """Share of the remaining time that heads must not use, so that heads never make answers late."""
-_SPLIT_WAIT = 2.0
-"""Maximum seconds to wait until this front knows of a split that the caller knows of."""
 
 
 class AnswerCore:
@@ -76,22 +71,18 @@ class AnswerCore:
         self._defaults, self._admission, self._metrics = defaults, admission, metrics
         self._on_question, self._cache, self._heads = on_question, cache, heads
         self._pack = pack
-        self._answerer: Answerer | None = None
-        self._replaced = asyncio.Event()
-        """Is set when `_answerer` is replaced, and is then replaced itself."""
+        self._answerer = CurrentPart[Answerer]()
         self.answered_questions = 0
         """Number of questions answered since the start."""
 
     @property
     def ready(self) -> bool:
         """Whether enough shards were found to answer questions."""
-        return self._answerer is not None
+        return self._answerer.value is not None
 
     def set_answerer(self, answerer: Answerer) -> None:
         """Makes `answerer` answer all later questions."""
-        self._answerer = answerer
-        self._replaced.set()
-        self._replaced = asyncio.Event()
+        self._answerer.set(answerer)
 
     async def answer(
         self, request: AnswerRequest, deadline: Deadline, client: str = ""
@@ -119,13 +110,8 @@ class AnswerCore:
         question = validate(request, self._defaults, self._fields(request))
         deadline.check("the question was validated")
         self._on_question()
-        if (answerer := self._answerer) is None:
-            raise UnavailableError(
-                "not every shard of the index has been found yet: try again; if this persists, "
-                "look for refused nodes in the front's log"
-            )
+        answerer = await self._answerer.knowing(question.after, deadline)
         if question.after:
-            answerer = await self._wait_for_split(answerer, question, deadline)
             after = current_positions(question.after, answerer.partition)
             question = replace(question, after=after)
         tokens = answerer.tokenise(question)
@@ -150,31 +136,14 @@ class AnswerCore:
         self.answered_questions += 1
         return answered
 
-    async def _wait_for_split(
-        self, answerer: Answerer, question: Question, deadline: Deadline
-    ) -> Answerer:
-        """Waits until an answerer knows the shards whose writes the question names; returns it.
-
-        The caller may know of a split before this front does. The old shard never gets the writes
-        to its halves, so a question that starts with the old shard would wait for them in vain.
-        """
-        until = deadline.earlier(max(deadline.left() - _SPLIT_WAIT, deadline.left() / 2))
-        with contextlib.suppress(TimeoutError):
-            while not knows_shards(question.after, answerer.partition):
-                async with asyncio.timeout(max(until.left(), 0)):
-                    await self._replaced.wait()
-                assert self._answerer is not None
-                answerer = self._answerer
-        return answerer
-
     def _fields(self, request: AnswerRequest) -> Collection[str] | None:
         """The fields that the request's filter may name; None if they are not checked.
 
         They are not checked if the request waits for a write, which may add a field.
         """
-        if self._answerer is None or not request.where or request.after:
+        if self._answerer.value is None or not request.where or request.after:
             return None
-        return self._answerer.fields
+        return self._answerer.value.fields
 
     async def _with_heads(
         self,

@@ -10,6 +10,7 @@ from winnow.errors import (
     DeadlineExceededError,
     Fault,
     NotLoadedError,
+    NotServedError,
     OverloadedError,
     UnavailableError,
     WinnowError,
@@ -65,7 +66,9 @@ class Failure:
             return cls(ShardStatus.FAILED, reason, detail=repr(error))
         retry_after = error.retry_after if isinstance(error, OverloadedError) else 0.0
         status = status_of(error)
-        return cls(status, _REASON_OF[status], retry_after, str(error))
+        # the reason why a node does not serve a call says what to update
+        reason = error.public if isinstance(error, NotServedError) else ""
+        return cls(status, reason or _REASON_OF[status], retry_after, str(error))
 
 
 LATE = Failure(ShardStatus.TIMEOUT, _REASON_OF[ShardStatus.TIMEOUT])

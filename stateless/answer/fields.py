@@ -7,6 +7,7 @@ from winnow.domain.shard import MAX_FIELDS, ShardInfo
 from winnow.errors import Violation
 from winnow.filtering import FIELD
 from winnow.quoting import quoted, shortened
+from winnow.stateless.cluster.cluster import Cluster
 
 _MAX_NAMES = 20
 """Maximum number of known fields that an error names."""
@@ -26,6 +27,17 @@ def fields_of_index(infos: Iterable[ShardInfo]) -> frozenset[str] | None:
     if any(not info.generation or len(info.fields) >= MAX_FIELDS for info in shards):
         return None
     return frozenset(name for info in shards for name in info.fields)
+
+
+def fields_of_cluster(cluster: Cluster) -> frozenset[str] | None:
+    """The fields of all shards of a cluster; None if a shard may have more fields.
+
+    A write that no node has reported yet may add a field.
+    """
+    latest, infos = cluster.latest_sequences(), cluster.shard_infos
+    if any(latest[shard] > info.sequence for shard, info in infos.items()):
+        return None
+    return fields_of_index(infos.values())
 
 
 def unknown_fields(names: Sequence[str], known: Collection[str]) -> Iterator[Violation]:

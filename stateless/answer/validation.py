@@ -78,7 +78,7 @@ def validate(
         *_wait_policy(question.patience),
         *_min_confidence(request, defaults),
         *_heads(request.heads, defaults),
-        *_positions(request.after),
+        *position_violations(request.after),
         *filter_violations,
     ]
     raise_if_any(violations)
@@ -199,7 +199,8 @@ def _filter(
     return where, () if fields is None else tuple(unknown_fields(where.names, fields))
 
 
-def _positions(after: Sequence[Position]) -> Iterator[Violation]:
+def position_violations(after: Sequence[Position]) -> Iterator[Violation]:
+    """Yields a violation for each shard that is named more than once."""
     for shard, count in sorted(Counter(write.shard for write in after).items()):
         if count > 1:
             yield Violation("after", f"names shard {shard} {count} times: name its last write")

@@ -1,11 +1,12 @@
 """The cluster that a front serves: the searchers, infos and last writes of all shards."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from winnow.deadline import Clock
 from winnow.domain.partition import Partition
 from winnow.domain.shard import ShardInfo
+from winnow.domain.write import Position
 from winnow.searcher import Searcher
 from winnow.stateless.cluster.partitioning import partition_of
 from winnow.stateless.cluster.sequences import LastKnownWrites
@@ -83,6 +84,24 @@ class Cluster:
             for shard in self._last_writes.written_shards & self.shard_infos.keys()
             if (required := self.required_sequence(shard))
         }
+
+    def required_writes(self, after: Collection[Position]) -> dict[int, int]:
+        """The number of the write that each shard must have; a missing shard needs none.
+
+        This is the write that the caller names in `after`, or the last write that this front
+        acknowledged if it is later.
+        """
+        required = self.required_sequences()
+        for write in after:
+            required[write.shard] = max(write.sequence, required.get(write.shard, 0))
+        return required
+
+    def shards_with_unknown_write(self, after: Collection[Position]) -> frozenset[int]:
+        """The shards for which the caller names a write that this front does not know."""
+        if not after:
+            return frozenset()
+        latest = self.latest_sequences()
+        return frozenset(write.shard for write in after if write.sequence > latest[write.shard])
 
     @property
     def index_id(self) -> str:

@@ -21,10 +21,12 @@ from winnow.stateless.cluster.snapshot import ClusterSnapshot
 from winnow.stateless.composing.cluster import OpenCluster, open_cluster
 from winnow.stateless.composing.front import Front
 from winnow.stateless.composing.nodes import NodeSource
+from winnow.stateless.composing.passages import open_passages
 from winnow.stateless.encoding import QuestionEncoder
 from winnow.stateless.heads.questions import QuestionHeads
 from winnow.stateless.http.answers import answer_operations
 from winnow.stateless.metrics import AdmissionMetrics
+from winnow.stateless.passages.core import PassageCore
 from winnow.stateless.words.statistics import WordStatistics
 from winnow.telemetry.metrics import CacheMetrics
 
@@ -33,22 +35,26 @@ _log = structlog.get_logger("stateless")
 
 def serve_answers(
     front: Front, source: NodeSource, encoder: QuestionEncoder, heads: QuestionHeads | None
-) -> OpenCluster:
-    """Adds the answer service to the front, which answers once the cluster has been built.
+) -> tuple[OpenCluster, PassageCore]:
+    """Adds the services of answers and passages, which serve once the cluster has been built.
 
     `heads` applies heads to questions; None if the front serves no heads.
     """
 
     def set_cluster(cluster: Cluster) -> None:
         _log.info("index found", shards=len(cluster.shard_infos))
-        core.set_answerer(_answerer(front, encoder, cluster, opened.words.statistics_of(cluster)))
+        words = opened.words.statistics_of(cluster)
+        core.set_answerer(_answerer(front, encoder, cluster, words))
+        passages.set_cluster(cluster, encoder, _limits(front), words)
 
     opened = open_cluster(front, source, set_cluster)
     pack_thread = FairThreads(1, "packing")
     front.stack.callback(pack_thread.close)
+    defaults = _defaults(front, serves_heads=heads is not None)
+    admission = _admission(front, opened.snapshot)
     core = AnswerCore(
-        _defaults(front, serves_heads=heads is not None),
-        _admission(front, opened.snapshot),
+        defaults,
+        admission,
         front.metrics,
         on_question=opened.nodes.record_request,
         cache=_cache(front, opened.snapshot),
@@ -61,7 +67,8 @@ def serve_answers(
     refusal, on_part = partial(front.rejection.refusal, SERVICE), front.interceptor.record_part
     operations = answer_operations(core, default_deadline, refusal, on_part)
     front.http_operations.extend(operations)
-    return opened
+    passages = open_passages(front, defaults, admission, opened.nodes.record_request)
+    return opened, passages.core
 
 
 def _defaults(front: Front, serves_heads: bool) -> QuestionDefaults:
@@ -114,22 +121,26 @@ def _cache(front: Front, snapshot: ClusterSnapshot) -> AnswerCache | None:
 def _answerer(
     front: Front, encoder: QuestionEncoder, cluster: Cluster, words: WordStatistics
 ) -> Answerer:
-    settings, manifest = front.settings, front.bundle.manifest
-    limits = SearchLimits(
-        merge_reserve=settings.merge_reserve,
-        retrieve_share=settings.retrieve_share,
-        candidates=settings.candidates,
-        read_ahead=settings.read_ahead,
-        word_candidates=settings.word_candidates,
-    )
+    manifest = front.bundle.manifest
     return Answerer(
         encoder,
         cluster,
         no_answer_below=manifest.score.no_answer_below,
         rule_for=manifest.stopping_rule,
-        limits=limits,
+        limits=_limits(front),
         metrics=front.metrics,
         weigh=words.weigh,
         confidence=manifest.confidence,
         sentence_confidence=manifest.sentence_confidence,
+    )
+
+
+def _limits(front: Front) -> SearchLimits:
+    settings = front.settings
+    return SearchLimits(
+        merge_reserve=settings.merge_reserve,
+        retrieve_share=settings.retrieve_share,
+        candidates=settings.candidates,
+        read_ahead=settings.read_ahead,
+        word_candidates=settings.word_candidates,
     )

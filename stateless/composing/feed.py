@@ -12,6 +12,7 @@ from winnow.stateless.composing.nodes import NodeSource
 from winnow.stateless.feed.admission import FeedAdmission
 from winnow.stateless.feed.core import FeedCore
 from winnow.stateless.feed.encoding import FeedEncoder
+from winnow.stateless.feed.filter_deletion import FilterDeletion
 from winnow.stateless.feed.metrics import FeedMetrics
 from winnow.stateless.feed.servicer import (
     MAX_MESSAGE_BYTES,
@@ -24,6 +25,7 @@ from winnow.stateless.feed.storing import WriteRouter
 from winnow.stateless.feed.unchanged import UnchangedPuts
 from winnow.stateless.feed.writers import Writers
 from winnow.stateless.http.passages import feed_operations
+from winnow.stateless.passages.core import PassageCore
 from winnow.uncancelled import run_uncancelled
 from winnow.v1 import feed_pb2_grpc
 
@@ -33,17 +35,25 @@ _MAX_STREAMS = 128
 
 @dataclass(frozen=True, slots=True)
 class OpenFeed:
-    """The core, the admission and the encoder of the feed service."""
+    """The core, the admission, the encoder and the deletion by filter of the feed service."""
 
     core: FeedCore
     admission: FeedAdmission
     encoder: FeedEncoder
+    deletion: FilterDeletion
 
 
 async def open_feed(
-    front: Front, source: NodeSource, cluster: OpenCluster, metrics: FeedMetrics
+    front: Front,
+    source: NodeSource,
+    cluster: OpenCluster,
+    metrics: FeedMetrics,
+    passages: PassageCore,
 ) -> OpenFeed:
-    """Opens the feed service of the cluster that the front searches. The front closes it."""
+    """Opens the feed service of the cluster that the front searches. The front closes it.
+
+    `passages` lists the passages to delete by filter.
+    """
     settings = front.settings
     encoder = await run_uncancelled(_open_encoder(front))
     writers = Writers(
@@ -63,7 +73,7 @@ async def open_feed(
         metrics=metrics,
         prepare_thread=prepare_thread,
     )
-    return OpenFeed(core, admission, encoder)
+    return OpenFeed(core, admission, encoder, FilterDeletion(passages, core))
 
 
 async def _open_encoder(front: Front) -> FeedEncoder:
@@ -88,9 +98,11 @@ def serve_feed(front: Front, feed: OpenFeed) -> FrontPart:
         max_streams=_MAX_STREAMS,
         security=front.access.security,
     )
-    servicer = FeedServicer(feed.core, settings.feed_deadline)
+    servicer = FeedServicer(feed.core, settings.feed_deadline, feed.deletion)
     feed_pb2_grpc.add_FeedServiceServicer_to_server(servicer, server.grpc)
     if settings.http_feed:
-        operations = feed_operations(feed.core, settings.feed_deadline, admission.refusal)
+        operations = feed_operations(
+            feed.core, feed.deletion, settings.feed_deadline, admission.refusal
+        )
         front.http_operations.extend(operations)
     return FrontPart(feed.encoder.warm_up, servers=[Listener(server, settings.feed_listen)])

@@ -22,6 +22,7 @@ from winnow.stateless.heads.servicer import MAX_MESSAGE_BYTES, MAX_PENDING_BYTES
 from winnow.stateless.heads.servicer import SERVICE as HEAD_SERVICE
 from winnow.stateless.http.call import HttpOperation
 from winnow.stateless.metrics import FrontMetrics
+from winnow.stateless.passages.servicer import SERVICE as PASSAGE_SERVICE
 from winnow.stateless.settings import FrontSettings
 from winnow.stateless.showing.servicer import SERVICE as CLUSTER_SERVICE
 from winnow.stateless.showing.work import FrontWork
@@ -147,7 +148,7 @@ def _server(
     rejection: EarlyRejection,
     access: FrontAccess,
 ) -> Server:
-    services = [CLUSTER_SERVICE, *([SERVICE] if settings.serves_answers else [])]
+    services = [CLUSTER_SERVICE, *([SERVICE, PASSAGE_SERVICE] if settings.serves_answers else [])]
     streams = max(_MIN_STREAMS, 2 * settings.max_in_flight)
     open_server = partial(
         Server,

@@ -16,6 +16,7 @@ from winnow.stateless.composing.showing import serve_showing
 from winnow.stateless.encoding import QuestionEncoder
 from winnow.stateless.feed.metrics import FeedMetrics
 from winnow.stateless.heads.questions import QuestionHeads
+from winnow.stateless.passages.core import PassageCore
 from winnow.text.language import LanguageCheck
 
 
@@ -26,6 +27,8 @@ class OpenParts:
     parts: Sequence[FrontPart]
     cluster: OpenCluster | None
     """The cluster; None for a front that only predicts."""
+    passages: PassageCore | None
+    """Lists the passages of the cluster; None without a cluster."""
 
 
 async def open_front_parts(
@@ -51,13 +54,13 @@ async def open_front_parts(
     groups, heads_part = await open_encoder_groups(front, encoders, default)
     predictor = serve_heads(front, groups)
     parts = [*further, FrontPart(questions.warm_up, encoders.tasks), heads_part]
-    cluster = None
+    cluster = passages = None
     if source is not None:
         heads = QuestionHeads(predictor, groups.default, questions) if groups.all() else None
-        cluster = serve_answers(front, source, questions, heads)
+        cluster, passages = serve_answers(front, source, questions, heads)
         parts.append(cluster.part)
     serve_showing(front, cluster, groups)
-    return OpenParts(parts, cluster)
+    return OpenParts(parts, cluster, passages)
 
 
 async def serve_front(
@@ -73,8 +76,9 @@ async def serve_front(
     forwards_writes = settings.feed_listen or settings.shards_listen
     if forwards_writes and source is not None and opened.cluster is not None:
         metrics = FeedMetrics(front.registry)
-        if settings.feed_listen:
-            parts.append(serve_feed(front, await open_feed(front, source, opened.cluster, metrics)))
+        if settings.feed_listen and opened.passages is not None:
+            feed = await open_feed(front, source, opened.cluster, metrics, opened.passages)
+            parts.append(serve_feed(front, feed))
         if settings.shards_listen:
             served = open_served_cluster(front, source, opened.cluster, metrics)
             parts.append(serve_shards(front, served))

@@ -6,12 +6,13 @@ from typing import Any
 
 from winnow.convert import feed as convert
 from winnow.deadline import Deadline
-from winnow.errors import WinnowError
+from winnow.errors import NotServedError, WinnowError
 from winnow.rpc import client_key
 from winnow.rpc.deadline import deadline_of
 from winnow.rpc.message_interceptor import Metadata, Reject
 from winnow.stateless.feed.admission import FeedAdmission
 from winnow.stateless.feed.core import FeedCore
+from winnow.stateless.feed.filter_deletion import FilterDeletion
 from winnow.v1 import feed_pb2, feed_pb2_grpc
 
 SERVICE = "winnow.v1.FeedService"
@@ -24,11 +25,13 @@ MAX_PENDING_BYTES = 64 * MAX_MESSAGE_BYTES
 class FeedServicer(feed_pb2_grpc.FeedServiceServicer):
     """Serves the feed core over gRPC."""
 
-    def __init__(self, core: FeedCore, default_deadline: float) -> None:
+    def __init__(
+        self, core: FeedCore, default_deadline: float, deletion: FilterDeletion | None = None
+    ) -> None:
         """`default_deadline`: deadline in seconds of a call whose caller sets none, and maximum
-        deadline of each message of a stream.
+        deadline of each message of a stream. `deletion` deletes by filter; None refuses that.
         """
-        self._core, self._default_deadline = core, default_deadline
+        self._core, self._default_deadline, self._deletion = core, default_deadline, deletion
 
     async def Put(  # noqa: N802
         self, request: feed_pb2.PutRequest, context: Any
@@ -51,6 +54,15 @@ class FeedServicer(feed_pb2_grpc.FeedServiceServicer):
         deletions = convert.deletions_of_message(request)
         results = await self._core.delete(deletions, self._deadline(context), _client(context))
         return feed_pb2.DeleteResponse(results=convert.results_to_messages(results))
+
+    async def DeleteWhere(  # noqa: N802
+        self, request: feed_pb2.DeleteWhereRequest, context: Any
+    ) -> feed_pb2.DeleteWhereResponse:
+        if self._deletion is None:
+            raise NotServedError("this front does not delete by filter")
+        wanted = convert.filtered_deletion_of_message(request)
+        deleted = await self._deletion.delete(wanted, self._deadline(context), _client(context))
+        return convert.deleted_to_message(deleted)
 
     async def DeleteStream(  # noqa: N802
         self, requests: AsyncIterator[feed_pb2.DeleteRequest], context: Any

@@ -1,6 +1,6 @@
 """An operation of the HTTP interface, which mirrors a gRPC call."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -22,7 +22,15 @@ class LongReply(Protocol):
         """Returns the response as JSON. Call it in a thread, because it may take long."""
 
 
-Run = Callable[[Any, NewDeadline, str], Coroutine[Any, Any, Message | LongReply]]
+@dataclass(frozen=True, slots=True)
+class LinesReply:
+    """A response of JSON lines, which is sent while it is made."""
+
+    parts: AsyncIterator[bytes]
+    """The lines, in parts of any size. An error after the first part ends the connection."""
+
+
+Run = Callable[[Any, NewDeadline, str], Coroutine[Any, Any, Message | LongReply | LinesReply]]
 """Serves a call: `run(message, new_deadline, client)` returns the response."""
 
 Gate = Callable[..., str]
@@ -32,6 +40,8 @@ It raises a WinnowError if the key lacks the scope, or if its rate limit forbids
 addition to the `begun` calls of this request that were already counted.
 """
 
+LINES_TYPE = "application/x-ndjson"
+"""Media type of JSON lines."""
 MAX_ESCAPED_BYTES = 2
 """Maximum bytes of JSON for one byte of protobuf, with escapes like \\u00e4."""
 
@@ -58,6 +68,8 @@ class HttpOperation:
     """Maximum size of the body, in bytes."""
     refusal: Refusal = lambda _client: None
     """Refuses requests before the body is read."""
+    is_stream: bool = False
+    """Whether the reply is a `LinesReply`: each line is a JSON object."""
     before_ready: bool = False
     """Whether the operation is served before the front is ready."""
     calls_of_request: Callable[[Any], int] = lambda _request: 1

@@ -32,6 +32,9 @@ _EXAMPLES = {
     "Predict": {"text": "book me a flight to Oslo", "headIds": ["intent"]},
     "Put": {"passages": [{"id": "1", "title": "Oslo", "text": "Oslo is the capital of Norway."}]},
     "Delete": {"deletions": [{"id": "1"}]},
+    "DeleteWhere": {"document": "policy.pdf", "dryRun": True},
+    "SearchPassages": {"question": "Who won the Tour de France in 2015?", "passages": 5},
+    "GetPassages": {"ids": ["1", "2"]},
 }
 
 

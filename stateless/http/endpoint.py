@@ -6,12 +6,14 @@ gRPC. Request ids, traces, errors, metrics and log lines are the same.
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import parse_qsl
 
+from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from winnow.errors import DeadlineExceededError, UnavailableError, WinnowError
@@ -20,7 +22,7 @@ from winnow.rpc.bounded_receive import BoundedReceive
 from winnow.rpc.interceptor import bind_request_id
 from winnow.rpc.server import KIB
 from winnow.rpc.status import code_of
-from winnow.stateless.http.call import Gate, HttpOperation
+from winnow.stateless.http.call import LINES_TYPE, Gate, HttpOperation, LinesReply
 from winnow.stateless.http.headers import Headers, before_deadline, new_deadline_of, text_of
 from winnow.stateless.http.json_text import JsonText
 from winnow.stateless.http.probes import Readiness
@@ -82,6 +84,8 @@ class Endpoint:
         try:
             reply = await self._reply(scope, receive)
             code = "OK"
+            if isinstance(reply, LinesReply):
+                return StreamingResponse(reply.parts, media_type=LINES_TYPE)
             return Response(reply, media_type="application/json")
         except ClientDisconnectedError:
             return None
@@ -95,7 +99,7 @@ class Endpoint:
             seconds = time.perf_counter() - started
             self._context.record_call(self._call.name, code, seconds, failure)
 
-    async def _reply(self, scope: Scope, receive: Receive) -> bytes:
+    async def _reply(self, scope: Scope, receive: Receive) -> bytes | LinesReply:
         call, context, headers = self._call, self._context, text_of(scope["headers"])
         if context.readiness.starting and not call.before_ready:
             raise UnavailableError("this front is not ready yet: see /readyz, and try again")
@@ -105,13 +109,15 @@ class Endpoint:
             raise error
         data = await self._data(scope, headers, receive)
 
-        async def read_and_run() -> bytes:
+        async def read_and_run() -> bytes | LinesReply:
             parsing = context.json.parse(call.request, data, client)
             # parsing may wait for longer requests of other callers
             request = await before_deadline(parsing, new_deadline())
             if (more := call.calls_of_request(request) - 1) > 0:
                 context.gate(call.scope, headers, more, 1)
             reply = await call.run(request, new_deadline, client)
+            if isinstance(reply, LinesReply):
+                return reply
             if isinstance(reply, Message):
                 return await context.json.to_json(reply, client)
             return await context.json.long_to_json(reply, client)
@@ -121,8 +127,8 @@ class Endpoint:
     async def _data(self, scope: Scope, headers: Headers, receive: Receive) -> bytes:
         """Returns the request as JSON, from the body, or from the query of a GET."""
         if self._call.verb == "GET":
-            query = scope["query_string"].decode("latin-1")
-            return json.dumps(dict(parse_qsl(query, keep_blank_values=True))).encode()
+            query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+            return _query_to_json(self._call.request.DESCRIPTOR, query)
         check_media_type(headers)
         try:
             body = RequestBody(receive, self._call.max_body_bytes)
@@ -132,3 +138,21 @@ class Endpoint:
                 "the body did not arrive in time: send all of it without a pause"
             ) from error
         return data
+
+
+def _query_to_json(message: Any, query: Iterable[tuple[str, str]]) -> bytes:
+    """Converts a query to the JSON of a message with this descriptor. A repeated field may occur
+    several times.
+    """
+    repeated = {name for each in message.fields if each.is_repeated for name in _names(each)}
+    values: dict[str, str | list[str]] = {}
+    for name, value in query:
+        if name in repeated:
+            values[name] = [*values.get(name, ()), value]
+        else:
+            values[name] = value
+    return json.dumps(values).encode()
+
+
+def _names(field: FieldDescriptor) -> tuple[str, str]:
+    return field.name, field.json_name

@@ -9,7 +9,7 @@ from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescript
 from google.protobuf.message import Message
 
 from winnow.rpc import client_key, request_id
-from winnow.stateless.http.call import HttpOperation
+from winnow.stateless.http.call import LINES_TYPE, HttpOperation
 from winnow.stateless.http.headers import TIMEOUT_HEADER
 from winnow.stateless.http.json_fields import short_names
 from winnow.stateless.http.problems import MEDIA_TYPE
@@ -133,17 +133,22 @@ def openapi(calls: Iterable[HttpOperation], version: str) -> Schema:
 
 def _operation(call: HttpOperation, schemas: Schemas, problem: Schema) -> Schema:
     reply = schemas.add(call.response)
+    media_type = LINES_TYPE if call.is_stream else "application/json"
+    about = "JSON lines, each of which is a reply." if call.is_stream else "The reply."
     schema: Schema = {
         "operationId": call.name,
         "summary": call.about.partition(". ")[0].rstrip("."),
         "description": call.about,
         "parameters": [_header(name, about) for name, about in _HEADERS.items()],
-        "responses": {"200": _content("application/json", reply, "The reply."), "default": problem},
+        "responses": {"200": _content(media_type, reply, about), "default": problem},
     }
     request = schemas.add(call.request)
     if call.verb == "GET":
-        fields = schemas.by_name[call.request.DESCRIPTOR.name]["properties"]
-        schema["parameters"] += [_parameter(name, field) for name, field in fields.items()]
+        message: Any = call.request.DESCRIPTOR
+        properties = schemas.by_name[message.name]["properties"]
+        # a query has no place for messages
+        names = [each.json_name for each in message.fields if each.message_type is None]
+        schema["parameters"] += [_parameter(name, properties[name]) for name in names]
     else:
         body = _content("application/json", request, f"At most {call.max_body_bytes} bytes.")
         schema["requestBody"] = {**body, "required": True}

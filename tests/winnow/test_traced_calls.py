@@ -52,6 +52,9 @@ class Servicer(feed_pb2_grpc.FeedServiceServicer, head_pb2_grpc.HeadServiceServi
             pass
         return feed_pb2.FeedSummary()
 
+    async def DeleteWhere(self, request: feed_pb2.DeleteWhereRequest, context: Any) -> Any:
+        return feed_pb2.DeleteWhereResponse()
+
     async def DeleteStream(self, requests: Any, context: Any) -> feed_pb2.FeedSummary:
         return feed_pb2.FeedSummary()
 

@@ -5,6 +5,14 @@ from winnow.client.client import Client
 from winnow.client.credentials import Credentials
 from winnow.client.feeding import PassageFields
 from winnow.client.options import Options
+from winnow.client.passages import (
+    DocumentBatch,
+    FoundPassage,
+    ListOptions,
+    PassageBatch,
+    SearchOptions,
+    SearchReply,
+)
 from winnow.client.predicting import HeadPrediction, Predictions, PredictTimings, TextPrediction
 from winnow.client.replies import (
     Answer,
@@ -19,11 +27,12 @@ from winnow.client.replies import (
 )
 from winnow.domain.answer_size import AnswerSize
 from winnow.domain.coverage import ShardStatus
+from winnow.domain.listing import StoredDocument
 from winnow.domain.prediction import Entity, LabelScore
 from winnow.domain.question import PartialResults, ReadScope, Retriever
 from winnow.domain.shard_call import CallKind, CallOutcome
 from winnow.domain.source import Source
-from winnow.domain.write import Outcome, Position, WriteResult
+from winnow.domain.write import DeletedPassages, Outcome, Position, WriteResult
 
 __all__ = [
     "Answer",
@@ -34,13 +43,18 @@ __all__ = [
     "Client",
     "Coverage",
     "Credentials",
+    "DeletedPassages",
+    "DocumentBatch",
     "Entity",
+    "FoundPassage",
     "HeadPrediction",
     "LabelScore",
+    "ListOptions",
     "Options",
     "Outcome",
     "PartialResults",
     "Passage",
+    "PassageBatch",
     "PassageFields",
     "Position",
     "PredictTimings",
@@ -49,11 +63,14 @@ __all__ = [
     "ReadTiming",
     "Reply",
     "Retriever",
+    "SearchOptions",
+    "SearchReply",
     "ShardCall",
     "ShardCoverage",
     "ShardStatus",
     "ShardTimings",
     "Source",
+    "StoredDocument",
     "TextPrediction",
     "Timings",
     "WriteResult",

@@ -2,7 +2,7 @@
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from functools import cached_property
 from typing import Any, Self, Unpack
 
@@ -15,12 +15,34 @@ from winnow.client.calls import DEFAULT_TIMEOUT, Call, CallOptions, call_error, 
 from winnow.client.channels import SERVICE, check_address, open_aio_channel
 from winnow.client.client import CHECK_INTERVAL, CHECK_TIMEOUT, Result
 from winnow.client.credentials import Credentials, LiveCredentials
-from winnow.client.feeding import DEFAULT_FEED_TIMEOUT, Ids, PassageFields, delete_call, put_call
+from winnow.client.feeding import (
+    DEFAULT_FEED_TIMEOUT,
+    Ids,
+    PassageFields,
+    delete_call,
+    delete_where_call,
+    joined_deletions,
+    put_call,
+)
 from winnow.client.options import Options, answer_call
+from winnow.client.passages import (
+    MAX_PAGE,
+    ListOptions,
+    PassageBatch,
+    PassageFieldName,
+    SearchOptions,
+    SearchReply,
+    count_call,
+    documents_call,
+    lookup_calls,
+    page_call,
+    search_call,
+)
 from winnow.client.predicting import Predictions, predict_call
-from winnow.client.replies import Reply
+from winnow.client.replies import Passage, Reply
 from winnow.deadline import Deadline
-from winnow.domain.write import WriteResult
+from winnow.domain.listing import StoredDocument
+from winnow.domain.write import DeletedPassages, Position, WriteResult
 from winnow.errors import UnavailableError
 from winnow.rpc.replying import reply_of
 
@@ -68,7 +90,7 @@ class AsyncConnection:
 
 
 class AsyncClientApi(ABC):
-    """The asyncio methods that ask, predict and write.
+    """The asyncio methods that ask, search, list, predict and write.
 
     A subclass runs them on front nodes, or on an index in its process.
     """
@@ -119,6 +141,107 @@ class AsyncClientApi(ABC):
     ) -> tuple[WriteResult, ...]:
         """Deletes passages. Arguments and errors are those of `Client.delete`."""
         return await self.run(delete_call(ids, version), timeout, request_id)
+
+    async def delete_where(
+        self,
+        where: str = "",
+        *,
+        document: str = "",
+        dry_run: bool = False,
+        after: Sequence[Position] = (),
+        timeout: float = DEFAULT_FEED_TIMEOUT,
+        request_id: str | None = None,
+    ) -> DeletedPassages:
+        """Deletes by filter. Arguments and errors are those of `Client.delete_where`."""
+        call = delete_where_call(where, document, dry_run, after)
+        total = await self.run(call, timeout, request_id)
+        while not total.complete:
+            total = joined_deletions(total, await self.run(call, timeout, request_id))
+        return total
+
+    async def search(
+        self,
+        question: str,
+        *,
+        timeout: float = DEFAULT_TIMEOUT,
+        request_id: str | None = None,
+        **options: Unpack[SearchOptions],
+    ) -> SearchReply:
+        """Finds passages. Arguments and errors are those of `Client.search`."""
+        return await self.run(search_call(question, options), timeout, request_id)
+
+    async def get_passages(
+        self,
+        ids: str | Sequence[str],
+        *,
+        fields: Sequence[PassageFieldName] | None = None,
+        timeout: float = DEFAULT_TIMEOUT,
+        request_id: str | None = None,
+    ) -> dict[str, Passage]:
+        """Returns passages by id. Arguments and errors are those of `Client.get_passages`."""
+        found: dict[str, Passage] = {}
+        left: Sequence[str] = [ids] if isinstance(ids, str) else list(dict.fromkeys(ids))
+        while left:
+            remaining: list[str] = []
+            for call in lookup_calls(left, fields):
+                lookup = await self.run(call, timeout, request_id)
+                found.update((each.id, each) for each in lookup.passages)
+                remaining += lookup.remaining_ids
+            left = remaining
+        return found
+
+    async def list_page(
+        self,
+        page_token: str = "",
+        *,
+        page_size: int | None = None,
+        timeout: float = DEFAULT_TIMEOUT,
+        request_id: str | None = None,
+        **options: Unpack[ListOptions],
+    ) -> PassageBatch:
+        """Returns a page of passages. Arguments and errors are those of `Client.list_page`."""
+        return await self.run(page_call(page_size, page_token, options), timeout, request_id)
+
+    async def list_passages(
+        self, *, timeout: float = DEFAULT_TIMEOUT, **options: Unpack[ListOptions]
+    ) -> AsyncIterator[Passage]:
+        """Yields passages. Arguments and errors are those of `Client.list_passages`."""
+        token = ""
+        while True:
+            page = await self.list_page(token, page_size=MAX_PAGE, timeout=timeout, **options)
+            for passage in page.passages:
+                yield passage
+            token = page.next_page_token
+            if not token:
+                return
+
+    async def count_passages(
+        self,
+        where: str | None = None,
+        *,
+        after: Sequence[Position] | None = None,
+        timeout: float = DEFAULT_TIMEOUT,
+        request_id: str | None = None,
+    ) -> int:
+        """Counts passages. Arguments and errors are those of `Client.count_passages`."""
+        return await self.run(count_call(where, after), timeout, request_id)
+
+    async def list_documents(
+        self,
+        where: str | None = None,
+        *,
+        after: Sequence[Position] | None = None,
+        timeout: float = DEFAULT_TIMEOUT,
+    ) -> AsyncIterator[StoredDocument]:
+        """Yields documents. Arguments and errors are those of `Client.list_documents`."""
+        token = ""
+        while True:
+            page = await self.run(documents_call(token, where, after), timeout, None)
+            for document in page.documents:
+                yield document
+            token = page.next_page_token
+            if not token:
+                return
 
     @abstractmethod
     async def run(self, call: Call[Result], timeout: float, request_id: str | None) -> Result:

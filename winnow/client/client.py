@@ -2,7 +2,7 @@
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Self, TypeVar, Unpack
 
 import grpc
@@ -19,12 +19,34 @@ from winnow.client.calls import (
 )
 from winnow.client.channels import SERVICE, ThreadedChannel, check_address
 from winnow.client.credentials import Credentials, LiveCredentials
-from winnow.client.feeding import DEFAULT_FEED_TIMEOUT, Ids, PassageFields, delete_call, put_call
+from winnow.client.feeding import (
+    DEFAULT_FEED_TIMEOUT,
+    Ids,
+    PassageFields,
+    delete_call,
+    delete_where_call,
+    joined_deletions,
+    put_call,
+)
 from winnow.client.options import Options, answer_call
+from winnow.client.passages import (
+    MAX_PAGE,
+    ListOptions,
+    PassageBatch,
+    PassageFieldName,
+    SearchOptions,
+    SearchReply,
+    count_call,
+    documents_call,
+    lookup_calls,
+    page_call,
+    search_call,
+)
 from winnow.client.predicting import Predictions, predict_call
-from winnow.client.replies import Reply
+from winnow.client.replies import Passage, Reply
 from winnow.deadline import Deadline
-from winnow.domain.write import WriteResult
+from winnow.domain.listing import StoredDocument
+from winnow.domain.write import DeletedPassages, Position, WriteResult
 from winnow.errors import UnavailableError
 
 CHECK_INTERVAL = 0.1
@@ -33,7 +55,7 @@ Result = TypeVar("Result")
 
 
 class ClientApi(ABC):
-    """The blocking methods that ask, predict and write.
+    """The blocking methods that ask, search, list, predict and write.
 
     A subclass runs them on front nodes, or on an index in its process.
     """
@@ -143,6 +165,169 @@ class ClientApi(ABC):
 
         """
         return self._run(delete_call(ids, version), timeout, request_id)
+
+    def delete_where(
+        self,
+        where: str = "",
+        *,
+        document: str = "",
+        dry_run: bool = False,
+        after: Sequence[Position] = (),
+        timeout: float = DEFAULT_FEED_TIMEOUT,
+        request_id: str | None = None,
+    ) -> DeletedPassages:
+        """Deletes the passages that match a filter, or those of a document.
+
+        The client's address must be that of a front node's --feed-listen. It is safe to repeat a
+        failed call. A passage that is replaced meanwhile may be deleted although its new metadata
+        does not match. Errors are those of `put`.
+
+        Args:
+            where: filter on the metadata of passages.
+            document: value of the metadata field `document`, instead of a filter.
+            dry_run: whether to count the passages instead of deleting them.
+            after: positions of writes that the filter must see.
+            timeout: seconds until a request is given up. Many passages take several requests.
+            request_id: id of the requests in logs; a random one if None.
+
+        """
+        call = delete_where_call(where, document, dry_run, after)
+        total = self._run(call, timeout, request_id)
+        while not total.complete:
+            total = joined_deletions(total, self._run(call, timeout, request_id))
+        return total
+
+    def search(
+        self,
+        question: str,
+        *,
+        timeout: float = DEFAULT_TIMEOUT,
+        request_id: str | None = None,
+        **options: Unpack[SearchOptions],
+    ) -> SearchReply:
+        """Finds the passages that are most likely to answer a question, without reading them.
+
+        Arguments and errors are those of `ask`.
+
+        Args:
+            question: 1 to 1000 characters.
+            timeout: seconds until the search is given up.
+            request_id: id of the search in logs; a random one if None.
+            options: see `winnow.client.SearchOptions`.
+
+        """
+        return self._run(search_call(question, options), timeout, request_id)
+
+    def get_passages(
+        self,
+        ids: str | Sequence[str],
+        *,
+        fields: Sequence[PassageFieldName] | None = None,
+        timeout: float = DEFAULT_TIMEOUT,
+        request_id: str | None = None,
+    ) -> dict[str, Passage]:
+        """Returns passages by their ids. Ids that the index lacks are left out.
+
+        Args:
+            ids: an id, or any number of ids. Many ids take several requests.
+            fields: fields to return besides the id; None for all.
+            timeout: seconds until a request is given up.
+            request_id: id of the requests in logs; a random one if None.
+
+        Raises:
+            InvalidRequestError: an id is invalid; `violations` names it.
+            OverloadedError: the cluster is full; try again after `retry_after` seconds.
+            DeadlineExceededError: a shard was late.
+            UnavailableError: a shard cannot be reached, or its node is of an older version.
+            WinnowError: the front node reported another error.
+
+        """
+        found: dict[str, Passage] = {}
+        left: Sequence[str] = [ids] if isinstance(ids, str) else list(dict.fromkeys(ids))
+        while left:
+            remaining: list[str] = []
+            for call in lookup_calls(left, fields):
+                lookup = self._run(call, timeout, request_id)
+                found.update((each.id, each) for each in lookup.passages)
+                remaining += lookup.remaining_ids
+            left = remaining
+        return found
+
+    def list_page(
+        self,
+        page_token: str = "",
+        *,
+        page_size: int | None = None,
+        timeout: float = DEFAULT_TIMEOUT,
+        request_id: str | None = None,
+        **options: Unpack[ListOptions],
+    ) -> PassageBatch:
+        """Returns a page of passages, in the order of their ids. Errors are as of `get_passages`.
+
+        Args:
+            page_token: `next_page_token` of the previous page; empty for the first page.
+            page_size: maximum number of passages, 1 to 1000.
+            timeout: seconds until the page is given up.
+            request_id: id of the request in logs; a random one if None.
+            options: see `winnow.client.ListOptions`.
+
+        """
+        return self._run(page_call(page_size, page_token, options), timeout, request_id)
+
+    def list_passages(
+        self, *, timeout: float = DEFAULT_TIMEOUT, **options: Unpack[ListOptions]
+    ) -> Iterator[Passage]:
+        """Yields passages in the order of their ids, page by page.
+
+        A passage that stays in the index meanwhile is yielded exactly once. Arguments and errors
+        are those of `list_page`; each page has the `timeout`.
+        """
+        token = ""
+        while True:
+            page = self.list_page(token, page_size=MAX_PAGE, timeout=timeout, **options)
+            yield from page.passages
+            token = page.next_page_token
+            if not token:
+                return
+
+    def count_passages(
+        self,
+        where: str | None = None,
+        *,
+        after: Sequence[Position] | None = None,
+        timeout: float = DEFAULT_TIMEOUT,
+        request_id: str | None = None,
+    ) -> int:
+        """Counts the passages that match a filter. Errors are those of `get_passages`.
+
+        Args:
+            where: filter on the metadata of passages; None for all passages.
+            after: positions of writes that the number must reflect.
+            timeout: seconds until the call is given up.
+            request_id: id of the request in logs; a random one if None.
+
+        """
+        return self._run(count_call(where, after), timeout, request_id)
+
+    def list_documents(
+        self,
+        where: str | None = None,
+        *,
+        after: Sequence[Position] | None = None,
+        timeout: float = DEFAULT_TIMEOUT,
+    ) -> Iterator[StoredDocument]:
+        """Yields documents in the order of their names: values of the metadata field `document`.
+
+        The number of passages counts only passages that match `where`. Arguments and errors are
+        those of `count_passages`; each page has the `timeout`.
+        """
+        token = ""
+        while True:
+            page = self._run(documents_call(token, where, after), timeout, None)
+            yield from page.documents
+            token = page.next_page_token
+            if not token:
+                return
 
     @abstractmethod
     def _run(self, call: Call[Result], timeout: float, request_id: str | None) -> Result:

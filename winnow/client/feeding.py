@@ -5,10 +5,10 @@ from typing import Any, Required, TypedDict
 
 from winnow.client.calls import Call
 from winnow.convert import feed as convert
-from winnow.domain.write import Deletion, FedPassage, WriteResult
-from winnow.errors import InvalidRequestError, Violation
+from winnow.domain.write import DeletedPassages, Deletion, FedPassage, Position, WriteResult
+from winnow.errors import InvalidRequestError, Violation, invalid_field
 from winnow.quoting import quoted, shortened
-from winnow.v1 import feed_pb2, feed_pb2_grpc
+from winnow.v1 import answer_pb2, feed_pb2, feed_pb2_grpc
 
 DEFAULT_FEED_ADDRESS = "127.0.0.1:8081"
 DEFAULT_FEED_TIMEOUT = 30.0
@@ -70,6 +70,34 @@ def delete_call(ids: Ids, version: int | None) -> Call[tuple[WriteResult, ...]]:
     if violations:
         raise InvalidRequestError(*violations)
     return Call(feed_pb2_grpc.FeedServiceStub, "Delete", request, _results)
+
+
+def delete_where_call(
+    where: str, document: str, dry_run: bool, after: Sequence[Position]
+) -> Call[DeletedPassages]:
+    """The call that deletes passages by filter. The front node checks its values.
+
+    Raises InvalidRequestError if a value has the wrong type.
+    """
+    try:
+        positions = [answer_pb2.Position(shard=p.shard, sequence=p.sequence) for p in after]
+        request = feed_pb2.DeleteWhereRequest(
+            filter=where, document=document, dry_run=dry_run, after=positions
+        )
+    except (AttributeError, TypeError, ValueError) as error:
+        raise invalid_field("filter", shortened(str(error))) from error
+    return Call(feed_pb2_grpc.FeedServiceStub, "DeleteWhere", request, convert.deleted_of_message)
+
+
+def joined_deletions(first: DeletedPassages, second: DeletedPassages) -> DeletedPassages:
+    """Adds up the results of two calls, one after the other."""
+    positions = {each.shard: each for each in (*first.positions, *second.positions)}
+    return DeletedPassages(
+        matched=first.matched + second.matched,
+        deleted=first.deleted + second.deleted,
+        complete=second.complete,
+        positions=tuple(positions.values()),
+    )
 
 
 def _results(message: feed_pb2.PutResponse | feed_pb2.DeleteResponse) -> tuple[WriteResult, ...]:

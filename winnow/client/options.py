@@ -73,9 +73,7 @@ _ENUMS: Mapping[str, Callable[[Any], int]] = {
     "read_scope": lambda value: convert.read_scope_message(ReadScope(value)),
     "retriever": lambda value: convert.retriever_message(Retriever(value)),
     "answer_size": lambda value: convert.answer_size_message(AnswerSize(value)),
-    "partial_results": lambda value: answer_pb2.PartialResults.Value(
-        f"PARTIAL_RESULTS_{PartialResults(value).name}"
-    ),
+    "partial_results": lambda value: convert.partial_results_message(PartialResults(value)),
 }
 
 

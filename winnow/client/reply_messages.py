@@ -31,7 +31,7 @@ def reply_of_message(question: str, message: answer_pb2.AnswerResponse) -> Reply
         message,
         question=question,
         answers=tuple(map(_answer, message.answers)),
-        coverage=_coverage(message.coverage),
+        coverage=coverage_of_message(message.coverage),
         timings=_timings(message.timings),
         read_scope=convert.read_scope_of_message(message.read_scope),
         heads=head_predictions(message.heads),
@@ -40,23 +40,29 @@ def reply_of_message(question: str, message: answer_pb2.AnswerResponse) -> Reply
 
 
 def _answer(message: answer_pb2.Answer) -> Answer:
-    metadata = json_format.MessageToDict(message.passage.metadata)
-    passage = value_of_message(Passage, message.passage, metadata=metadata)
     return value_of_message(
         Answer,
         message,
-        passage=passage,
-        source=_source(message.source) if message.HasField("source") else None,
+        passage=passage_of_message(message.passage),
+        source=source_value(message.source) if message.HasField("source") else None,
         size=convert.answer_size_of_message(message.size),
         shown_text=message.shown_text or message.text,  # older fronts send only the text
     )
 
 
-def _source(message: answer_pb2.Source) -> Source:
+def passage_of_message(message: answer_pb2.Passage) -> Passage:
+    """Converts a passage."""
+    metadata = json_format.MessageToDict(message.metadata)
+    return value_of_message(Passage, message, metadata=metadata)
+
+
+def source_value(message: answer_pb2.Source) -> Source:
+    """Converts the source of a passage."""
     return value_of_message(Source, message, headings=tuple(message.headings))
 
 
-def _coverage(message: answer_pb2.Coverage) -> Coverage:
+def coverage_of_message(message: answer_pb2.Coverage) -> Coverage:
+    """Converts the coverage of a search."""
     return Coverage(
         complete=message.complete,
         known=message.passages_known,

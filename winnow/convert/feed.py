@@ -6,9 +6,20 @@ from typing import Any
 
 from google.protobuf import struct_pb2
 
+from winnow.convert.answer import positions_of_messages
 from winnow.convert.by_name import choices_of, numbers_of, value_of_message
 from winnow.convert.lazy import LazySequence
-from winnow.domain.write import Deletion, FedPassage, FeedSummary, Outcome, Position, WriteResult
+from winnow.domain.write import (
+    DeletedPassages,
+    Deletion,
+    FedPassage,
+    FeedSummary,
+    FilteredDeletion,
+    Outcome,
+    Position,
+    WriteResult,
+)
+from winnow.errors import InvalidRequestError, Violation
 from winnow.v1 import answer_pb2, feed_pb2
 
 OUTCOMES = numbers_of(Outcome, feed_pb2.WriteOutcome, "WRITE_OUTCOME_")
@@ -78,6 +89,36 @@ def summary_to_message(summary: FeedSummary) -> feed_pb2.FeedSummary:
         unchanged=summary.unchanged,
         outdated=summary.outdated,
         positions=map(_position_to_message, summary.positions),
+    )
+
+
+def filtered_deletion_of_message(message: feed_pb2.DeleteWhereRequest) -> FilteredDeletion:
+    """Converts a request; raises InvalidRequestError if a position has no shard."""
+    violations: list[Violation] = []
+    after = positions_of_messages(message.after, violations)
+    if violations:
+        raise InvalidRequestError(*violations)
+    return FilteredDeletion(
+        where=message.filter, document=message.document, dry_run=message.dry_run, after=after
+    )
+
+
+def deleted_to_message(deleted: DeletedPassages) -> feed_pb2.DeleteWhereResponse:
+    """Converts the result of a deletion by filter."""
+    return feed_pb2.DeleteWhereResponse(
+        matched=deleted.matched,
+        deleted=deleted.deleted,
+        complete=deleted.complete,
+        positions=map(_position_to_message, deleted.positions),
+    )
+
+
+def deleted_of_message(message: feed_pb2.DeleteWhereResponse) -> DeletedPassages:
+    """Converts the result of a deletion by filter."""
+    return value_of_message(
+        DeletedPassages,
+        message,
+        positions=tuple(Position(each.shard, each.sequence) for each in message.positions),
     )
 
 

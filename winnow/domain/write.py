@@ -122,3 +122,31 @@ class FeedSummary:
     outdated: int
     positions: tuple[Position, ...]
     """The last position in each shard that was written to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilteredDeletion:
+    """A request to delete the passages that match a filter, or those of a document."""
+
+    where: str = ""
+    """Filter on the metadata of the passages; empty if `document` is set."""
+    document: str = ""
+    """Value of the metadata field `document`; empty if `where` is set."""
+    dry_run: bool = False
+    """Whether to count the passages instead of deleting them."""
+    after: tuple[Position, ...] = ()
+    """Writes that the filter must see."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletedPassages:
+    """The result of a deletion by filter."""
+
+    matched: int
+    """Number of passages that matched."""
+    deleted: int
+    """Number of passages that were deleted."""
+    complete: bool
+    """Whether no matching passage is left, except passages written meanwhile."""
+    positions: tuple[Position, ...] = ()
+    """The last position in each shard that took a deletion."""

@@ -13,6 +13,7 @@ from winnow.rpc.message_interceptor import Metadata, Reject
 _OURS = "winnow."
 _SCOPES = {
     "winnow.v1.AnswerService": Scope.ASK,
+    "winnow.v1.PassageService": Scope.ASK,
     "winnow.v1.HeadService": Scope.PREDICT,
     "winnow.v1.FeedService": Scope.FEED,
 }

@@ -83,6 +83,10 @@ class InProcessServices:
 
         return invoke
 
+    def unary_stream(self, method: str, *_: object, **__: object) -> Invoke:
+        """Returns a callable that raises NotServedError, because streams need a server."""
+        return self.stream_unary(method)
+
     def stream_unary(self, method: str, *_: object, **__: object) -> Invoke:
         """Returns a callable that raises NotServedError, because streams need a server."""
 

@@ -5,7 +5,8 @@ Servicers only need to convert the request, call the core, and convert the resul
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 import grpc
@@ -29,6 +30,7 @@ _MONITORING_METHODS = ("GetCluster",)
 _FAULTS = {"UNKNOWN", "DEADLINE_EXCEEDED", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"}
 """Statuses that OpenTelemetry treats as server errors."""
 _Handler = Callable[[Any, Any], Awaitable[Any]]
+_StreamHandler = Callable[[Any, Any], AsyncGenerator[Any, None]]
 
 
 class CallInterceptor(grpc.aio.ServerInterceptor):
@@ -49,11 +51,17 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
     async def intercept_service(
         self, continuation: Callable[[Any], Awaitable[Any]], handler_call_details: Any
     ) -> Any:
-        """Wraps the handlers of Winnow's own services, except those that stream responses."""
+        """Wraps the handlers of Winnow's own services."""
         handler = await continuation(handler_call_details)
         method = str(handler_call_details.method)
-        if handler is None or handler.response_streaming or not method.startswith("/winnow."):
+        if handler is None or not method.startswith("/winnow."):
             return handler
+        if handler.response_streaming:
+            return grpc.unary_stream_rpc_method_handler(
+                self._wrap_stream(handler.unary_stream, method.rsplit("/", 1)[-1]),
+                request_deserializer=handler.request_deserializer,
+                response_serializer=handler.response_serializer,
+            )
         make, inner = (
             (grpc.stream_unary_rpc_method_handler, handler.stream_unary)
             if handler.request_streaming
@@ -81,34 +89,52 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
 
     def _wrap(self, handler: _Handler, method: str) -> _Handler:
         async def call(request: Any, context: Any) -> Any:
-            structlog.contextvars.clear_contextvars()
-            call_id = request_id.accept_or_create(context.invocation_metadata())
-            bind_request_id(call_id)
-            context.set_trailing_metadata(((request_id.KEY, call_id),))
-            started, initial_time = time.perf_counter(), context.time_remaining()
-            code = "CANCELLED"
-            fault: Exception | None = None
-            try:
+            async with self._recorded(context, method):
                 if isinstance(request, WinnowError):  # from `winnow.rpc.message_interceptor`
                     raise request
-                response = await handler(request, context)
-                code = "OK"
-                return response
-            except WinnowError as error:
-                code, fault = code_of(error).name, error
-                await _abort(context, error, call_id)
-            except asyncio.CancelledError:
-                if deadline.was_reached(context.time_remaining(), initial_time):
-                    code = "DEADLINE_EXCEEDED"
-                raise
-            except Exception as error:  # noqa: BLE001 (no call may end the process)
-                code, fault = "INTERNAL", error
-                await _abort(context, WinnowError(), call_id)
-            finally:
-                elapsed = time.perf_counter() - started
-                self.record_call(method, code, elapsed, fault)
+                return await handler(request, context)
 
         return call
+
+    def _wrap_stream(self, handler: _StreamHandler, method: str) -> _StreamHandler:
+        async def call(request: Any, context: Any) -> AsyncGenerator[Any, None]:
+            async with self._recorded(context, method):
+                if isinstance(request, WinnowError):
+                    raise request
+                async with aclosing(handler(request, context)) as replies:
+                    async for reply in replies:
+                        yield reply
+
+        return call
+
+    @asynccontextmanager
+    async def _recorded(self, context: Any, method: str) -> AsyncIterator[None]:
+        """Sets the request id; converts the errors of the call within the context, and records the
+        call at its end.
+        """
+        structlog.contextvars.clear_contextvars()
+        call_id = request_id.accept_or_create(context.invocation_metadata())
+        bind_request_id(call_id)
+        context.set_trailing_metadata(((request_id.KEY, call_id),))
+        started, initial_time = time.perf_counter(), context.time_remaining()
+        code = "CANCELLED"
+        fault: Exception | None = None
+        try:
+            yield
+            code = "OK"
+        except WinnowError as error:
+            code, fault = code_of(error).name, error
+            await _abort(context, error, call_id)
+        except asyncio.CancelledError:
+            if deadline.was_reached(context.time_remaining(), initial_time):
+                code = "DEADLINE_EXCEEDED"
+            raise
+        except Exception as error:  # noqa: BLE001 (no call may end the process)
+            code, fault = "INTERNAL", error
+            await _abort(context, WinnowError(), call_id)
+        finally:
+            elapsed = time.perf_counter() - started
+            self.record_call(method, code, elapsed, fault)
 
     def record_call(self, method: str, code: str, elapsed: float, fault: Exception | None) -> None:
         """Counts, traces and logs a gRPC or HTTP call that took `elapsed` seconds."""

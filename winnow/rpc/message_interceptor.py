@@ -113,10 +113,12 @@ class MessageInterceptor(grpc.aio.ServerInterceptor):
         return call
 
     def _unary_stream(self, handler: _Handler, method: str) -> _Handler:
+        is_winnow = method.startswith("/winnow.")
+
         async def call(_stream: Any, context: Any) -> AsyncIterator[Any]:
             self._on_call(context)
             request = self._rejection(method, context) or await self._request(context)
-            if isinstance(request, WinnowError):
+            if isinstance(request, WinnowError) and not is_winnow:
                 await _abort(request, context)
             async for reply in handler(request, context):
                 yield reply

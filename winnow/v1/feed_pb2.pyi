@@ -185,6 +185,72 @@ class DeleteResponse(google.protobuf.message.Message):
 Global___DeleteResponse: typing_extensions.TypeAlias = DeleteResponse
 
 @typing.final
+class DeleteWhereRequest(google.protobuf.message.Message):
+    """Exactly one of filter and document must be set."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    FILTER_FIELD_NUMBER: builtins.int
+    DOCUMENT_FIELD_NUMBER: builtins.int
+    DRY_RUN_FIELD_NUMBER: builtins.int
+    AFTER_FIELD_NUMBER: builtins.int
+    filter: builtins.str
+    """Filter on passage metadata, in the syntax of AnswerRequest.filter."""
+    document: builtins.str
+    """Value of the metadata field document."""
+    dry_run: builtins.bool
+    """Whether to count the passages instead of deleting them."""
+    @property
+    def after(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[winnow.v1.answer_pb2.Position]:
+        """Positions that Put and Delete returned. The filter sees these writes."""
+
+    def __init__(
+        self,
+        *,
+        filter: builtins.str = ...,
+        document: builtins.str = ...,
+        dry_run: builtins.bool = ...,
+        after: collections.abc.Iterable[winnow.v1.answer_pb2.Position] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["after", b"after", "document", b"document", "dry_run", b"dry_run", "filter", b"filter"]) -> None: ...
+
+Global___DeleteWhereRequest: typing_extensions.TypeAlias = DeleteWhereRequest
+
+@typing.final
+class DeleteWhereResponse(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    MATCHED_FIELD_NUMBER: builtins.int
+    DELETED_FIELD_NUMBER: builtins.int
+    COMPLETE_FIELD_NUMBER: builtins.int
+    POSITIONS_FIELD_NUMBER: builtins.int
+    matched: builtins.int
+    """Number of passages that matched."""
+    deleted: builtins.int
+    """Number of passages that this call deleted. 0 with dry_run."""
+    complete: builtins.bool
+    """Whether no matching passage is left, except passages written during the call. Otherwise the deadline was
+    near: send the call again.
+    """
+    @property
+    def positions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[winnow.v1.answer_pb2.Position]:
+        """The last position in each shard that took a deletion."""
+
+    def __init__(
+        self,
+        *,
+        matched: builtins.int = ...,
+        deleted: builtins.int = ...,
+        complete: builtins.bool | None = ...,
+        positions: collections.abc.Iterable[winnow.v1.answer_pb2.Position] | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_complete", b"_complete", "complete", b"complete"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_complete", b"_complete", "complete", b"complete", "deleted", b"deleted", "matched", b"matched", "positions", b"positions"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_complete", b"_complete"]) -> typing.Literal["complete"] | None: ...
+
+Global___DeleteWhereResponse: typing_extensions.TypeAlias = DeleteWhereResponse
+
+@typing.final
 class WriteResult(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 

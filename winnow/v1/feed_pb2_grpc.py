@@ -56,6 +56,11 @@ class FeedServiceStub(object):
                 request_serializer=winnow_dot_v1_dot_feed__pb2.DeleteRequest.SerializeToString,
                 response_deserializer=winnow_dot_v1_dot_feed__pb2.DeleteResponse.FromString,
                 _registered_method=True)
+        self.DeleteWhere = channel.unary_unary(
+                '/winnow.v1.FeedService/DeleteWhere',
+                request_serializer=winnow_dot_v1_dot_feed__pb2.DeleteWhereRequest.SerializeToString,
+                response_deserializer=winnow_dot_v1_dot_feed__pb2.DeleteWhereResponse.FromString,
+                _registered_method=True)
         self.DeleteStream = channel.stream_unary(
                 '/winnow.v1.FeedService/DeleteStream',
                 request_serializer=winnow_dot_v1_dot_feed__pb2.DeleteRequest.SerializeToString,
@@ -95,6 +100,14 @@ class FeedServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def DeleteWhere(self, request, context):
+        """Deletes the passages that match a filter, or those of a document. It may be repeated until complete is true. A
+        passage that is replaced during the call may be deleted although its new metadata does not match.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def DeleteStream(self, request_iterator, context):
         """Deletes the passages of a stream, in the order of its messages.
         """
@@ -119,6 +132,11 @@ def add_FeedServiceServicer_to_server(servicer, server):
                     servicer.Delete,
                     request_deserializer=winnow_dot_v1_dot_feed__pb2.DeleteRequest.FromString,
                     response_serializer=winnow_dot_v1_dot_feed__pb2.DeleteResponse.SerializeToString,
+            ),
+            'DeleteWhere': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteWhere,
+                    request_deserializer=winnow_dot_v1_dot_feed__pb2.DeleteWhereRequest.FromString,
+                    response_serializer=winnow_dot_v1_dot_feed__pb2.DeleteWhereResponse.SerializeToString,
             ),
             'DeleteStream': grpc.stream_unary_rpc_method_handler(
                     servicer.DeleteStream,
@@ -214,6 +232,33 @@ class FeedService(object):
             '/winnow.v1.FeedService/Delete',
             winnow_dot_v1_dot_feed__pb2.DeleteRequest.SerializeToString,
             winnow_dot_v1_dot_feed__pb2.DeleteResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteWhere(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/winnow.v1.FeedService/DeleteWhere',
+            winnow_dot_v1_dot_feed__pb2.DeleteWhereRequest.SerializeToString,
+            winnow_dot_v1_dot_feed__pb2.DeleteWhereResponse.FromString,
             options,
             channel_credentials,
             insecure,

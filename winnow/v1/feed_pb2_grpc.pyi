@@ -73,6 +73,22 @@ _FeedServiceDeleteType = typing_extensions.TypeVar(
     ],
 )
 
+_FeedServiceDeleteWhereType = typing_extensions.TypeVar(
+    '_FeedServiceDeleteWhereType',
+    grpc.UnaryUnaryMultiCallable[
+        winnow.v1.feed_pb2.DeleteWhereRequest,
+        winnow.v1.feed_pb2.DeleteWhereResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        winnow.v1.feed_pb2.DeleteWhereRequest,
+        winnow.v1.feed_pb2.DeleteWhereResponse,
+    ],
+    default=grpc.UnaryUnaryMultiCallable[
+        winnow.v1.feed_pb2.DeleteWhereRequest,
+        winnow.v1.feed_pb2.DeleteWhereResponse,
+    ],
+)
+
 _FeedServiceDeleteStreamType = typing_extensions.TypeVar(
     '_FeedServiceDeleteStreamType',
     grpc.StreamUnaryMultiCallable[
@@ -89,7 +105,7 @@ _FeedServiceDeleteStreamType = typing_extensions.TypeVar(
     ],
 )
 
-class FeedServiceStub(typing.Generic[_FeedServicePutType, _FeedServicePutStreamType, _FeedServiceDeleteType, _FeedServiceDeleteStreamType]):
+class FeedServiceStub(typing.Generic[_FeedServicePutType, _FeedServicePutStreamType, _FeedServiceDeleteType, _FeedServiceDeleteWhereType, _FeedServiceDeleteStreamType]):
     """Adds and removes passages of a served index while it answers questions.
     A call returns when its writes are durable. A failed call may have stored some of its writes. Send the
     call again: a write that is already stored changes nothing.
@@ -113,6 +129,10 @@ class FeedServiceStub(typing.Generic[_FeedServicePutType, _FeedServicePutStreamT
             winnow.v1.feed_pb2.DeleteRequest,
             winnow.v1.feed_pb2.DeleteResponse,
         ],
+        grpc.UnaryUnaryMultiCallable[
+            winnow.v1.feed_pb2.DeleteWhereRequest,
+            winnow.v1.feed_pb2.DeleteWhereResponse,
+        ],
         grpc.StreamUnaryMultiCallable[
             winnow.v1.feed_pb2.DeleteRequest,
             winnow.v1.feed_pb2.FeedSummary,
@@ -133,6 +153,10 @@ class FeedServiceStub(typing.Generic[_FeedServicePutType, _FeedServicePutStreamT
             winnow.v1.feed_pb2.DeleteRequest,
             winnow.v1.feed_pb2.DeleteResponse,
         ],
+        grpc.aio.UnaryUnaryMultiCallable[
+            winnow.v1.feed_pb2.DeleteWhereRequest,
+            winnow.v1.feed_pb2.DeleteWhereResponse,
+        ],
         grpc.aio.StreamUnaryMultiCallable[
             winnow.v1.feed_pb2.DeleteRequest,
             winnow.v1.feed_pb2.FeedSummary,
@@ -150,6 +174,11 @@ class FeedServiceStub(typing.Generic[_FeedServicePutType, _FeedServicePutStreamT
     Delete: _FeedServiceDeleteType
     """Deletes passages by id. An unknown id is not an error."""
 
+    DeleteWhere: _FeedServiceDeleteWhereType
+    """Deletes the passages that match a filter, or those of a document. It may be repeated until complete is true. A
+    passage that is replaced during the call may be deleted although its new metadata does not match.
+    """
+
     DeleteStream: _FeedServiceDeleteStreamType
     """Deletes the passages of a stream, in the order of its messages."""
 
@@ -165,6 +194,10 @@ FeedServiceAsyncStub: typing_extensions.TypeAlias = FeedServiceStub[
     grpc.aio.UnaryUnaryMultiCallable[
         winnow.v1.feed_pb2.DeleteRequest,
         winnow.v1.feed_pb2.DeleteResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        winnow.v1.feed_pb2.DeleteWhereRequest,
+        winnow.v1.feed_pb2.DeleteWhereResponse,
     ],
     grpc.aio.StreamUnaryMultiCallable[
         winnow.v1.feed_pb2.DeleteRequest,
@@ -207,6 +240,16 @@ class FeedServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.feed_pb2.DeleteResponse, collections.abc.Awaitable[winnow.v1.feed_pb2.DeleteResponse]]:
         """Deletes passages by id. An unknown id is not an error."""
+
+    @abc.abstractmethod
+    def DeleteWhere(
+        self,
+        request: winnow.v1.feed_pb2.DeleteWhereRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[winnow.v1.feed_pb2.DeleteWhereResponse, collections.abc.Awaitable[winnow.v1.feed_pb2.DeleteWhereResponse]]:
+        """Deletes the passages that match a filter, or those of a document. It may be repeated until complete is true. A
+        passage that is replaced during the call may be deleted although its new metadata does not match.
+        """
 
     @abc.abstractmethod
     def DeleteStream(

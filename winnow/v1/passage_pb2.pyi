@@ -4,11 +4,14 @@ isort:skip_file
 """
 
 import builtins
+import collections.abc
 import google.protobuf.descriptor
+import google.protobuf.internal.containers
 import google.protobuf.internal.enum_type_wrapper
 import google.protobuf.message
 import sys
 import typing
+import winnow.v1.answer_pb2
 
 if sys.version_info >= (3, 10):
     import typing as typing_extensions
@@ -38,6 +41,446 @@ PASSAGE_FIELD_TITLE: PassageField.ValueType  # 2
 PASSAGE_FIELD_TEXT: PassageField.ValueType  # 3
 PASSAGE_FIELD_METADATA: PassageField.ValueType  # 4
 Global___PassageField: typing_extensions.TypeAlias = PassageField
+
+@typing.final
+class SearchPassagesRequest(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    QUESTION_FIELD_NUMBER: builtins.int
+    PASSAGES_FIELD_NUMBER: builtins.int
+    RETRIEVER_FIELD_NUMBER: builtins.int
+    PARTIAL_RESULTS_FIELD_NUMBER: builtins.int
+    FILTER_FIELD_NUMBER: builtins.int
+    AFTER_FIELD_NUMBER: builtins.int
+    FIELDS_FIELD_NUMBER: builtins.int
+    question: builtins.str
+    """The question: 1 to 1000 characters. The encoder reads its first 64 tokens."""
+    passages: builtins.int
+    """Passages to return, 1 to 100. The default is 10."""
+    retriever: winnow.v1.answer_pb2.Retriever.ValueType
+    partial_results: winnow.v1.answer_pb2.PartialResults.ValueType
+    filter: builtins.str
+    """Filter on passage metadata, such as: year >= 2010 and lang = "en". Empty allows every passage.
+    At most 1000 characters. An unknown field is an INVALID_ARGUMENT that lists the known fields.
+    """
+    @property
+    def after(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[winnow.v1.answer_pb2.Position]:
+        """Positions that Put and Delete returned. The passages reflect these writes."""
+
+    @property
+    def fields(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[Global___PassageField.ValueType]:
+        """Fields to return besides the id. Empty for all fields."""
+
+    def __init__(
+        self,
+        *,
+        question: builtins.str = ...,
+        passages: builtins.int | None = ...,
+        retriever: winnow.v1.answer_pb2.Retriever.ValueType = ...,
+        partial_results: winnow.v1.answer_pb2.PartialResults.ValueType = ...,
+        filter: builtins.str = ...,
+        after: collections.abc.Iterable[winnow.v1.answer_pb2.Position] | None = ...,
+        fields: collections.abc.Iterable[Global___PassageField.ValueType] | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_passages", b"_passages", "passages", b"passages"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_passages", b"_passages", "after", b"after", "fields", b"fields", "filter", b"filter", "partial_results", b"partial_results", "passages", b"passages", "question", b"question", "retriever", b"retriever"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_passages", b"_passages"]) -> typing.Literal["passages"] | None: ...
+
+Global___SearchPassagesRequest: typing_extensions.TypeAlias = SearchPassagesRequest
+
+@typing.final
+class SearchPassagesResponse(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PASSAGES_FIELD_NUMBER: builtins.int
+    COVERAGE_FIELD_NUMBER: builtins.int
+    REQUEST_ID_FIELD_NUMBER: builtins.int
+    QUESTION_TRUNCATED_FIELD_NUMBER: builtins.int
+    request_id: builtins.str
+    """Identifies this request in the logs of every process."""
+    question_truncated: builtins.bool
+    """Whether the question was longer than the encoder reads, and was cut."""
+    @property
+    def passages(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___FoundPassage]:
+        """Passages, best first. A passage that was deleted during the call is left out."""
+
+    @property
+    def coverage(self) -> winnow.v1.answer_pb2.Coverage:
+        """The part of the index that was searched."""
+
+    def __init__(
+        self,
+        *,
+        passages: collections.abc.Iterable[Global___FoundPassage] | None = ...,
+        coverage: winnow.v1.answer_pb2.Coverage | None = ...,
+        request_id: builtins.str = ...,
+        question_truncated: builtins.bool = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["coverage", b"coverage"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["coverage", b"coverage", "passages", b"passages", "question_truncated", b"question_truncated", "request_id", b"request_id"]) -> None: ...
+
+Global___SearchPassagesResponse: typing_extensions.TypeAlias = SearchPassagesResponse
+
+@typing.final
+class FoundPassage(google.protobuf.message.Message):
+    """A passage that was found for a question."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PASSAGE_FIELD_NUMBER: builtins.int
+    SCORE_FIELD_NUMBER: builtins.int
+    DISTANCE_FIELD_NUMBER: builtins.int
+    HYBRID_DISTANCE_FIELD_NUMBER: builtins.int
+    WORDS_FIELD_NUMBER: builtins.int
+    HIGHLIGHTS_FIELD_NUMBER: builtins.int
+    SHARD_FIELD_NUMBER: builtins.int
+    SOURCE_FIELD_NUMBER: builtins.int
+    score: builtins.float
+    """Negative distance, or BM25 score with RETRIEVER_SPARSE. Higher is better. Scores of one index with the
+    same retriever are comparable.
+    """
+    distance: builtins.float
+    """Squared Euclidean distance between the vectors of question and passage."""
+    hybrid_distance: builtins.float
+    """Distance minus the weighted BM25 score. Lower is better. Passages are ordered by it."""
+    words: builtins.float
+    """BM25 score of the question's words in the passage. Higher is better."""
+    shard: builtins.int
+    """The shard that holds the passage."""
+    @property
+    def passage(self) -> winnow.v1.answer_pb2.Passage: ...
+    @property
+    def highlights(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Highlight]:
+        """Where the text has words of the question, in the order of the text. Common words are left out. Empty if the
+        text was not selected.
+        """
+
+    @property
+    def source(self) -> winnow.v1.answer_pb2.Source:
+        """The document from which the passage was cut. Absent without metadata document, or if the metadata was not
+        selected.
+        """
+
+    def __init__(
+        self,
+        *,
+        passage: winnow.v1.answer_pb2.Passage | None = ...,
+        score: builtins.float = ...,
+        distance: builtins.float = ...,
+        hybrid_distance: builtins.float = ...,
+        words: builtins.float = ...,
+        highlights: collections.abc.Iterable[Global___Highlight] | None = ...,
+        shard: builtins.int | None = ...,
+        source: winnow.v1.answer_pb2.Source | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_shard", b"_shard", "passage", b"passage", "shard", b"shard", "source", b"source"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_shard", b"_shard", "distance", b"distance", "highlights", b"highlights", "hybrid_distance", b"hybrid_distance", "passage", b"passage", "score", b"score", "shard", b"shard", "source", b"source", "words", b"words"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_shard", b"_shard"]) -> typing.Literal["shard"] | None: ...
+
+Global___FoundPassage: typing_extensions.TypeAlias = FoundPassage
+
+@typing.final
+class Highlight(google.protobuf.message.Message):
+    """A range of a passage's text."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    START_FIELD_NUMBER: builtins.int
+    END_FIELD_NUMBER: builtins.int
+    start: builtins.int
+    """Offset of the first character, in Unicode code points."""
+    end: builtins.int
+    """Offset after the last character, in Unicode code points."""
+    def __init__(
+        self,
+        *,
+        start: builtins.int = ...,
+        end: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["end", b"end", "start", b"start"]) -> None: ...
+
+Global___Highlight: typing_extensions.TypeAlias = Highlight
+
+@typing.final
+class GetPassagesRequest(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    IDS_FIELD_NUMBER: builtins.int
+    FIELDS_FIELD_NUMBER: builtins.int
+    AFTER_FIELD_NUMBER: builtins.int
+    @property
+    def ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """1 to 100 ids."""
+
+    @property
+    def fields(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[Global___PassageField.ValueType]:
+        """Fields to return besides the id. Empty for all fields."""
+
+    @property
+    def after(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[winnow.v1.answer_pb2.Position]:
+        """Positions that Put and Delete returned. The passages reflect these writes."""
+
+    def __init__(
+        self,
+        *,
+        ids: collections.abc.Iterable[builtins.str] | None = ...,
+        fields: collections.abc.Iterable[Global___PassageField.ValueType] | None = ...,
+        after: collections.abc.Iterable[winnow.v1.answer_pb2.Position] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["after", b"after", "fields", b"fields", "ids", b"ids"]) -> None: ...
+
+Global___GetPassagesRequest: typing_extensions.TypeAlias = GetPassagesRequest
+
+@typing.final
+class GetPassagesResponse(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PASSAGES_FIELD_NUMBER: builtins.int
+    MISSING_IDS_FIELD_NUMBER: builtins.int
+    REMAINING_IDS_FIELD_NUMBER: builtins.int
+    REQUEST_ID_FIELD_NUMBER: builtins.int
+    request_id: builtins.str
+    """Identifies this request in the logs of every process."""
+    @property
+    def passages(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[winnow.v1.answer_pb2.Passage]:
+        """The passages that the index has, in the order of their ids in the request."""
+
+    @property
+    def missing_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Ids that the index lacks."""
+
+    @property
+    def remaining_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Ids that did not fit into the reply, which ends at about 1 MB. Request them again."""
+
+    def __init__(
+        self,
+        *,
+        passages: collections.abc.Iterable[winnow.v1.answer_pb2.Passage] | None = ...,
+        missing_ids: collections.abc.Iterable[builtins.str] | None = ...,
+        remaining_ids: collections.abc.Iterable[builtins.str] | None = ...,
+        request_id: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["missing_ids", b"missing_ids", "passages", b"passages", "remaining_ids", b"remaining_ids", "request_id", b"request_id"]) -> None: ...
+
+Global___GetPassagesResponse: typing_extensions.TypeAlias = GetPassagesResponse
+
+@typing.final
+class ListPassagesRequest(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    FILTER_FIELD_NUMBER: builtins.int
+    PAGE_SIZE_FIELD_NUMBER: builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: builtins.int
+    FIELDS_FIELD_NUMBER: builtins.int
+    AFTER_FIELD_NUMBER: builtins.int
+    filter: builtins.str
+    """Filter on passage metadata, in the syntax of AnswerRequest.filter. Empty for all passages."""
+    page_size: builtins.int
+    """Maximum number of passages, 1 to 1000. The default is 100."""
+    page_token: builtins.str
+    """The next_page_token of the previous page. Empty for the first page."""
+    @property
+    def fields(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[Global___PassageField.ValueType]:
+        """Fields to return besides the id. Empty for all fields."""
+
+    @property
+    def after(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[winnow.v1.answer_pb2.Position]:
+        """Positions that Put and Delete returned. The page reflects these writes."""
+
+    def __init__(
+        self,
+        *,
+        filter: builtins.str = ...,
+        page_size: builtins.int | None = ...,
+        page_token: builtins.str = ...,
+        fields: collections.abc.Iterable[Global___PassageField.ValueType] | None = ...,
+        after: collections.abc.Iterable[winnow.v1.answer_pb2.Position] | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_page_size", b"_page_size", "page_size", b"page_size"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_page_size", b"_page_size", "after", b"after", "fields", b"fields", "filter", b"filter", "page_size", b"page_size", "page_token", b"page_token"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_page_size", b"_page_size"]) -> typing.Literal["page_size"] | None: ...
+
+Global___ListPassagesRequest: typing_extensions.TypeAlias = ListPassagesRequest
+
+@typing.final
+class ListPassagesResponse(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PASSAGES_FIELD_NUMBER: builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: builtins.int
+    REQUEST_ID_FIELD_NUMBER: builtins.int
+    next_page_token: builtins.str
+    """Token of the next page. Empty if this page is the last one."""
+    request_id: builtins.str
+    """Identifies this request in the logs of every process."""
+    @property
+    def passages(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[winnow.v1.answer_pb2.Passage]:
+        """Passages by id, ordered by the bytes of their ids in UTF-8. A page may have fewer passages than page_size,
+        even if others follow. It ends at about 1 MB.
+        """
+
+    def __init__(
+        self,
+        *,
+        passages: collections.abc.Iterable[winnow.v1.answer_pb2.Passage] | None = ...,
+        next_page_token: builtins.str = ...,
+        request_id: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["next_page_token", b"next_page_token", "passages", b"passages", "request_id", b"request_id"]) -> None: ...
+
+Global___ListPassagesResponse: typing_extensions.TypeAlias = ListPassagesResponse
+
+@typing.final
+class CountPassagesRequest(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    FILTER_FIELD_NUMBER: builtins.int
+    AFTER_FIELD_NUMBER: builtins.int
+    filter: builtins.str
+    """Filter on passage metadata, in the syntax of AnswerRequest.filter. Empty for all passages."""
+    @property
+    def after(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[winnow.v1.answer_pb2.Position]:
+        """Positions that Put and Delete returned. The number reflects these writes."""
+
+    def __init__(
+        self,
+        *,
+        filter: builtins.str = ...,
+        after: collections.abc.Iterable[winnow.v1.answer_pb2.Position] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["after", b"after", "filter", b"filter"]) -> None: ...
+
+Global___CountPassagesRequest: typing_extensions.TypeAlias = CountPassagesRequest
+
+@typing.final
+class CountPassagesResponse(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PASSAGES_FIELD_NUMBER: builtins.int
+    REQUEST_ID_FIELD_NUMBER: builtins.int
+    passages: builtins.int
+    request_id: builtins.str
+    """Identifies this request in the logs of every process."""
+    def __init__(
+        self,
+        *,
+        passages: builtins.int | None = ...,
+        request_id: builtins.str = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_passages", b"_passages", "passages", b"passages"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_passages", b"_passages", "passages", b"passages", "request_id", b"request_id"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_passages", b"_passages"]) -> typing.Literal["passages"] | None: ...
+
+Global___CountPassagesResponse: typing_extensions.TypeAlias = CountPassagesResponse
+
+@typing.final
+class ExportPassagesRequest(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    FILTER_FIELD_NUMBER: builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: builtins.int
+    AFTER_FIELD_NUMBER: builtins.int
+    filter: builtins.str
+    """Filter on passage metadata, in the syntax of AnswerRequest.filter. Empty for all passages."""
+    page_token: builtins.str
+    """The next_page_token of a stream that was interrupted. Empty for the first passage."""
+    @property
+    def after(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[winnow.v1.answer_pb2.Position]:
+        """Positions that Put and Delete returned. The stream reflects these writes."""
+
+    def __init__(
+        self,
+        *,
+        filter: builtins.str = ...,
+        page_token: builtins.str = ...,
+        after: collections.abc.Iterable[winnow.v1.answer_pb2.Position] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["after", b"after", "filter", b"filter", "page_token", b"page_token"]) -> None: ...
+
+Global___ExportPassagesRequest: typing_extensions.TypeAlias = ExportPassagesRequest
+
+@typing.final
+class ExportPassagesResponse(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PASSAGES_FIELD_NUMBER: builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: builtins.int
+    next_page_token: builtins.str
+    """Token to continue after these passages. Empty if they are the last ones."""
+    @property
+    def passages(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[winnow.v1.answer_pb2.Passage]:
+        """The next passages, ordered by the bytes of their ids in UTF-8."""
+
+    def __init__(
+        self,
+        *,
+        passages: collections.abc.Iterable[winnow.v1.answer_pb2.Passage] | None = ...,
+        next_page_token: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["next_page_token", b"next_page_token", "passages", b"passages"]) -> None: ...
+
+Global___ExportPassagesResponse: typing_extensions.TypeAlias = ExportPassagesResponse
+
+@typing.final
+class ListDocumentsRequest(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    FILTER_FIELD_NUMBER: builtins.int
+    PAGE_SIZE_FIELD_NUMBER: builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: builtins.int
+    AFTER_FIELD_NUMBER: builtins.int
+    filter: builtins.str
+    """Filter on the metadata of the passages that count. Empty for all passages."""
+    page_size: builtins.int
+    """Maximum number of documents, 1 to 1000. The default is 100."""
+    page_token: builtins.str
+    """The next_page_token of the previous page. Empty for the first page."""
+    @property
+    def after(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[winnow.v1.answer_pb2.Position]:
+        """Positions that Put and Delete returned. The page reflects these writes."""
+
+    def __init__(
+        self,
+        *,
+        filter: builtins.str = ...,
+        page_size: builtins.int | None = ...,
+        page_token: builtins.str = ...,
+        after: collections.abc.Iterable[winnow.v1.answer_pb2.Position] | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_page_size", b"_page_size", "page_size", b"page_size"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_page_size", b"_page_size", "after", b"after", "filter", b"filter", "page_size", b"page_size", "page_token", b"page_token"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_page_size", b"_page_size"]) -> typing.Literal["page_size"] | None: ...
+
+Global___ListDocumentsRequest: typing_extensions.TypeAlias = ListDocumentsRequest
+
+@typing.final
+class ListDocumentsResponse(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    DOCUMENTS_FIELD_NUMBER: builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: builtins.int
+    REQUEST_ID_FIELD_NUMBER: builtins.int
+    next_page_token: builtins.str
+    """Token of the next page. Empty if this page is the last one."""
+    request_id: builtins.str
+    """Identifies this request in the logs of every process."""
+    @property
+    def documents(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___StoredDocument]:
+        """Documents by name, ordered by the bytes of their names in UTF-8. A page may have fewer documents than
+        page_size, even if others follow.
+        """
+
+    def __init__(
+        self,
+        *,
+        documents: collections.abc.Iterable[Global___StoredDocument] | None = ...,
+        next_page_token: builtins.str = ...,
+        request_id: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["documents", b"documents", "next_page_token", b"next_page_token", "request_id", b"request_id"]) -> None: ...
+
+Global___ListDocumentsResponse: typing_extensions.TypeAlias = ListDocumentsResponse
 
 @typing.final
 class StoredDocument(google.protobuf.message.Message):

@@ -3,6 +3,7 @@
 import grpc
 import warnings
 
+from winnow.v1 import passage_pb2 as winnow_dot_v1_dot_passage__pb2
 
 GRPC_GENERATED_VERSION = '1.76.0'
 GRPC_VERSION = grpc.__version__
@@ -22,3 +23,320 @@ if _version_not_supported:
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
     )
+
+
+class PassageServiceStub(object):
+    """Finds, returns and counts the passages of a served index, without reading them with a model.
+    Pages are ordered by id. A passage that stays in the index while its pages are fetched is returned exactly
+    once. A passage that is written meanwhile may be missing.
+    A request message has at most 16 KB.
+    INVALID_ARGUMENT    a field breaks a rule; the BadRequest detail names it
+    RESOURCE_EXHAUSTED  the server is full; retry after the delay in the RetryInfo detail
+    DEADLINE_EXCEEDED   a shard was late
+    UNAVAILABLE         a shard cannot be reached, or its node is of an older version
+    """
+
+    def __init__(self, channel):
+        """Constructor.
+
+        Args:
+            channel: A grpc.Channel.
+        """
+        self.SearchPassages = channel.unary_unary(
+                '/winnow.v1.PassageService/SearchPassages',
+                request_serializer=winnow_dot_v1_dot_passage__pb2.SearchPassagesRequest.SerializeToString,
+                response_deserializer=winnow_dot_v1_dot_passage__pb2.SearchPassagesResponse.FromString,
+                _registered_method=True)
+        self.GetPassages = channel.unary_unary(
+                '/winnow.v1.PassageService/GetPassages',
+                request_serializer=winnow_dot_v1_dot_passage__pb2.GetPassagesRequest.SerializeToString,
+                response_deserializer=winnow_dot_v1_dot_passage__pb2.GetPassagesResponse.FromString,
+                _registered_method=True)
+        self.ListPassages = channel.unary_unary(
+                '/winnow.v1.PassageService/ListPassages',
+                request_serializer=winnow_dot_v1_dot_passage__pb2.ListPassagesRequest.SerializeToString,
+                response_deserializer=winnow_dot_v1_dot_passage__pb2.ListPassagesResponse.FromString,
+                _registered_method=True)
+        self.CountPassages = channel.unary_unary(
+                '/winnow.v1.PassageService/CountPassages',
+                request_serializer=winnow_dot_v1_dot_passage__pb2.CountPassagesRequest.SerializeToString,
+                response_deserializer=winnow_dot_v1_dot_passage__pb2.CountPassagesResponse.FromString,
+                _registered_method=True)
+        self.ExportPassages = channel.unary_stream(
+                '/winnow.v1.PassageService/ExportPassages',
+                request_serializer=winnow_dot_v1_dot_passage__pb2.ExportPassagesRequest.SerializeToString,
+                response_deserializer=winnow_dot_v1_dot_passage__pb2.ExportPassagesResponse.FromString,
+                _registered_method=True)
+        self.ListDocuments = channel.unary_unary(
+                '/winnow.v1.PassageService/ListDocuments',
+                request_serializer=winnow_dot_v1_dot_passage__pb2.ListDocumentsRequest.SerializeToString,
+                response_deserializer=winnow_dot_v1_dot_passage__pb2.ListDocumentsResponse.FromString,
+                _registered_method=True)
+
+
+class PassageServiceServicer(object):
+    """Finds, returns and counts the passages of a served index, without reading them with a model.
+    Pages are ordered by id. A passage that stays in the index while its pages are fetched is returned exactly
+    once. A passage that is written meanwhile may be missing.
+    A request message has at most 16 KB.
+    INVALID_ARGUMENT    a field breaks a rule; the BadRequest detail names it
+    RESOURCE_EXHAUSTED  the server is full; retry after the delay in the RetryInfo detail
+    DEADLINE_EXCEEDED   a shard was late
+    UNAVAILABLE         a shard cannot be reached, or its node is of an older version
+    """
+
+    def SearchPassages(self, request, context):
+        """Finds the passages that are most likely to answer a question. It is the retrieval of AnswerService.Answer.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetPassages(self, request, context):
+        """Returns passages by their ids.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListPassages(self, request, context):
+        """Returns a page of passages, in the order of their ids.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CountPassages(self, request, context):
+        """Counts passages.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ExportPassages(self, request, context):
+        """Returns all passages as a stream of pages.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListDocuments(self, request, context):
+        """Returns a page of documents: the values of the metadata field document.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+
+def add_PassageServiceServicer_to_server(servicer, server):
+    rpc_method_handlers = {
+            'SearchPassages': grpc.unary_unary_rpc_method_handler(
+                    servicer.SearchPassages,
+                    request_deserializer=winnow_dot_v1_dot_passage__pb2.SearchPassagesRequest.FromString,
+                    response_serializer=winnow_dot_v1_dot_passage__pb2.SearchPassagesResponse.SerializeToString,
+            ),
+            'GetPassages': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetPassages,
+                    request_deserializer=winnow_dot_v1_dot_passage__pb2.GetPassagesRequest.FromString,
+                    response_serializer=winnow_dot_v1_dot_passage__pb2.GetPassagesResponse.SerializeToString,
+            ),
+            'ListPassages': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListPassages,
+                    request_deserializer=winnow_dot_v1_dot_passage__pb2.ListPassagesRequest.FromString,
+                    response_serializer=winnow_dot_v1_dot_passage__pb2.ListPassagesResponse.SerializeToString,
+            ),
+            'CountPassages': grpc.unary_unary_rpc_method_handler(
+                    servicer.CountPassages,
+                    request_deserializer=winnow_dot_v1_dot_passage__pb2.CountPassagesRequest.FromString,
+                    response_serializer=winnow_dot_v1_dot_passage__pb2.CountPassagesResponse.SerializeToString,
+            ),
+            'ExportPassages': grpc.unary_stream_rpc_method_handler(
+                    servicer.ExportPassages,
+                    request_deserializer=winnow_dot_v1_dot_passage__pb2.ExportPassagesRequest.FromString,
+                    response_serializer=winnow_dot_v1_dot_passage__pb2.ExportPassagesResponse.SerializeToString,
+            ),
+            'ListDocuments': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListDocuments,
+                    request_deserializer=winnow_dot_v1_dot_passage__pb2.ListDocumentsRequest.FromString,
+                    response_serializer=winnow_dot_v1_dot_passage__pb2.ListDocumentsResponse.SerializeToString,
+            ),
+    }
+    generic_handler = grpc.method_handlers_generic_handler(
+            'winnow.v1.PassageService', rpc_method_handlers)
+    server.add_generic_rpc_handlers((generic_handler,))
+    server.add_registered_method_handlers('winnow.v1.PassageService', rpc_method_handlers)
+
+
+ # This class is part of an EXPERIMENTAL API.
+class PassageService(object):
+    """Finds, returns and counts the passages of a served index, without reading them with a model.
+    Pages are ordered by id. A passage that stays in the index while its pages are fetched is returned exactly
+    once. A passage that is written meanwhile may be missing.
+    A request message has at most 16 KB.
+    INVALID_ARGUMENT    a field breaks a rule; the BadRequest detail names it
+    RESOURCE_EXHAUSTED  the server is full; retry after the delay in the RetryInfo detail
+    DEADLINE_EXCEEDED   a shard was late
+    UNAVAILABLE         a shard cannot be reached, or its node is of an older version
+    """
+
+    @staticmethod
+    def SearchPassages(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/winnow.v1.PassageService/SearchPassages',
+            winnow_dot_v1_dot_passage__pb2.SearchPassagesRequest.SerializeToString,
+            winnow_dot_v1_dot_passage__pb2.SearchPassagesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetPassages(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/winnow.v1.PassageService/GetPassages',
+            winnow_dot_v1_dot_passage__pb2.GetPassagesRequest.SerializeToString,
+            winnow_dot_v1_dot_passage__pb2.GetPassagesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListPassages(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/winnow.v1.PassageService/ListPassages',
+            winnow_dot_v1_dot_passage__pb2.ListPassagesRequest.SerializeToString,
+            winnow_dot_v1_dot_passage__pb2.ListPassagesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CountPassages(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/winnow.v1.PassageService/CountPassages',
+            winnow_dot_v1_dot_passage__pb2.CountPassagesRequest.SerializeToString,
+            winnow_dot_v1_dot_passage__pb2.CountPassagesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ExportPassages(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/winnow.v1.PassageService/ExportPassages',
+            winnow_dot_v1_dot_passage__pb2.ExportPassagesRequest.SerializeToString,
+            winnow_dot_v1_dot_passage__pb2.ExportPassagesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListDocuments(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/winnow.v1.PassageService/ListDocuments',
+            winnow_dot_v1_dot_passage__pb2.ListDocumentsRequest.SerializeToString,
+            winnow_dot_v1_dot_passage__pb2.ListDocumentsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)

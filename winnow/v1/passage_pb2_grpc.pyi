@@ -7,7 +7,14 @@ import abc
 import collections.abc
 import grpc
 import grpc.aio
+import sys
 import typing
+import winnow.v1.passage_pb2
+
+if sys.version_info >= (3, 13):
+    import typing as typing_extensions
+else:
+    import typing_extensions
 
 _T = typing.TypeVar("_T")
 
@@ -18,3 +25,271 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
 
 GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
+_PassageServiceSearchPassagesType = typing_extensions.TypeVar(
+    '_PassageServiceSearchPassagesType',
+    grpc.UnaryUnaryMultiCallable[
+        winnow.v1.passage_pb2.SearchPassagesRequest,
+        winnow.v1.passage_pb2.SearchPassagesResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        winnow.v1.passage_pb2.SearchPassagesRequest,
+        winnow.v1.passage_pb2.SearchPassagesResponse,
+    ],
+    default=grpc.UnaryUnaryMultiCallable[
+        winnow.v1.passage_pb2.SearchPassagesRequest,
+        winnow.v1.passage_pb2.SearchPassagesResponse,
+    ],
+)
+
+_PassageServiceGetPassagesType = typing_extensions.TypeVar(
+    '_PassageServiceGetPassagesType',
+    grpc.UnaryUnaryMultiCallable[
+        winnow.v1.passage_pb2.GetPassagesRequest,
+        winnow.v1.passage_pb2.GetPassagesResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        winnow.v1.passage_pb2.GetPassagesRequest,
+        winnow.v1.passage_pb2.GetPassagesResponse,
+    ],
+    default=grpc.UnaryUnaryMultiCallable[
+        winnow.v1.passage_pb2.GetPassagesRequest,
+        winnow.v1.passage_pb2.GetPassagesResponse,
+    ],
+)
+
+_PassageServiceListPassagesType = typing_extensions.TypeVar(
+    '_PassageServiceListPassagesType',
+    grpc.UnaryUnaryMultiCallable[
+        winnow.v1.passage_pb2.ListPassagesRequest,
+        winnow.v1.passage_pb2.ListPassagesResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        winnow.v1.passage_pb2.ListPassagesRequest,
+        winnow.v1.passage_pb2.ListPassagesResponse,
+    ],
+    default=grpc.UnaryUnaryMultiCallable[
+        winnow.v1.passage_pb2.ListPassagesRequest,
+        winnow.v1.passage_pb2.ListPassagesResponse,
+    ],
+)
+
+_PassageServiceCountPassagesType = typing_extensions.TypeVar(
+    '_PassageServiceCountPassagesType',
+    grpc.UnaryUnaryMultiCallable[
+        winnow.v1.passage_pb2.CountPassagesRequest,
+        winnow.v1.passage_pb2.CountPassagesResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        winnow.v1.passage_pb2.CountPassagesRequest,
+        winnow.v1.passage_pb2.CountPassagesResponse,
+    ],
+    default=grpc.UnaryUnaryMultiCallable[
+        winnow.v1.passage_pb2.CountPassagesRequest,
+        winnow.v1.passage_pb2.CountPassagesResponse,
+    ],
+)
+
+_PassageServiceExportPassagesType = typing_extensions.TypeVar(
+    '_PassageServiceExportPassagesType',
+    grpc.UnaryStreamMultiCallable[
+        winnow.v1.passage_pb2.ExportPassagesRequest,
+        winnow.v1.passage_pb2.ExportPassagesResponse,
+    ],
+    grpc.aio.UnaryStreamMultiCallable[
+        winnow.v1.passage_pb2.ExportPassagesRequest,
+        winnow.v1.passage_pb2.ExportPassagesResponse,
+    ],
+    default=grpc.UnaryStreamMultiCallable[
+        winnow.v1.passage_pb2.ExportPassagesRequest,
+        winnow.v1.passage_pb2.ExportPassagesResponse,
+    ],
+)
+
+_PassageServiceListDocumentsType = typing_extensions.TypeVar(
+    '_PassageServiceListDocumentsType',
+    grpc.UnaryUnaryMultiCallable[
+        winnow.v1.passage_pb2.ListDocumentsRequest,
+        winnow.v1.passage_pb2.ListDocumentsResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        winnow.v1.passage_pb2.ListDocumentsRequest,
+        winnow.v1.passage_pb2.ListDocumentsResponse,
+    ],
+    default=grpc.UnaryUnaryMultiCallable[
+        winnow.v1.passage_pb2.ListDocumentsRequest,
+        winnow.v1.passage_pb2.ListDocumentsResponse,
+    ],
+)
+
+class PassageServiceStub(typing.Generic[_PassageServiceSearchPassagesType, _PassageServiceGetPassagesType, _PassageServiceListPassagesType, _PassageServiceCountPassagesType, _PassageServiceExportPassagesType, _PassageServiceListDocumentsType]):
+    """Finds, returns and counts the passages of a served index, without reading them with a model.
+    Pages are ordered by id. A passage that stays in the index while its pages are fetched is returned exactly
+    once. A passage that is written meanwhile may be missing.
+    A request message has at most 16 KB.
+      INVALID_ARGUMENT    a field breaks a rule; the BadRequest detail names it
+      RESOURCE_EXHAUSTED  the server is full; retry after the delay in the RetryInfo detail
+      DEADLINE_EXCEEDED   a shard was late
+      UNAVAILABLE         a shard cannot be reached, or its node is of an older version
+    """
+
+    @typing.overload
+    def __init__(self: PassageServiceStub[
+        grpc.UnaryUnaryMultiCallable[
+            winnow.v1.passage_pb2.SearchPassagesRequest,
+            winnow.v1.passage_pb2.SearchPassagesResponse,
+        ],
+        grpc.UnaryUnaryMultiCallable[
+            winnow.v1.passage_pb2.GetPassagesRequest,
+            winnow.v1.passage_pb2.GetPassagesResponse,
+        ],
+        grpc.UnaryUnaryMultiCallable[
+            winnow.v1.passage_pb2.ListPassagesRequest,
+            winnow.v1.passage_pb2.ListPassagesResponse,
+        ],
+        grpc.UnaryUnaryMultiCallable[
+            winnow.v1.passage_pb2.CountPassagesRequest,
+            winnow.v1.passage_pb2.CountPassagesResponse,
+        ],
+        grpc.UnaryStreamMultiCallable[
+            winnow.v1.passage_pb2.ExportPassagesRequest,
+            winnow.v1.passage_pb2.ExportPassagesResponse,
+        ],
+        grpc.UnaryUnaryMultiCallable[
+            winnow.v1.passage_pb2.ListDocumentsRequest,
+            winnow.v1.passage_pb2.ListDocumentsResponse,
+        ],
+    ], channel: grpc.Channel) -> None: ...
+
+    @typing.overload
+    def __init__(self: PassageServiceStub[
+        grpc.aio.UnaryUnaryMultiCallable[
+            winnow.v1.passage_pb2.SearchPassagesRequest,
+            winnow.v1.passage_pb2.SearchPassagesResponse,
+        ],
+        grpc.aio.UnaryUnaryMultiCallable[
+            winnow.v1.passage_pb2.GetPassagesRequest,
+            winnow.v1.passage_pb2.GetPassagesResponse,
+        ],
+        grpc.aio.UnaryUnaryMultiCallable[
+            winnow.v1.passage_pb2.ListPassagesRequest,
+            winnow.v1.passage_pb2.ListPassagesResponse,
+        ],
+        grpc.aio.UnaryUnaryMultiCallable[
+            winnow.v1.passage_pb2.CountPassagesRequest,
+            winnow.v1.passage_pb2.CountPassagesResponse,
+        ],
+        grpc.aio.UnaryStreamMultiCallable[
+            winnow.v1.passage_pb2.ExportPassagesRequest,
+            winnow.v1.passage_pb2.ExportPassagesResponse,
+        ],
+        grpc.aio.UnaryUnaryMultiCallable[
+            winnow.v1.passage_pb2.ListDocumentsRequest,
+            winnow.v1.passage_pb2.ListDocumentsResponse,
+        ],
+    ], channel: grpc.aio.Channel) -> None: ...
+
+    SearchPassages: _PassageServiceSearchPassagesType
+    """Finds the passages that are most likely to answer a question. It is the retrieval of AnswerService.Answer."""
+
+    GetPassages: _PassageServiceGetPassagesType
+    """Returns passages by their ids."""
+
+    ListPassages: _PassageServiceListPassagesType
+    """Returns a page of passages, in the order of their ids."""
+
+    CountPassages: _PassageServiceCountPassagesType
+    """Counts passages."""
+
+    ExportPassages: _PassageServiceExportPassagesType
+    """Returns all passages as a stream of pages."""
+
+    ListDocuments: _PassageServiceListDocumentsType
+    """Returns a page of documents: the values of the metadata field document."""
+
+PassageServiceAsyncStub: typing_extensions.TypeAlias = PassageServiceStub[
+    grpc.aio.UnaryUnaryMultiCallable[
+        winnow.v1.passage_pb2.SearchPassagesRequest,
+        winnow.v1.passage_pb2.SearchPassagesResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        winnow.v1.passage_pb2.GetPassagesRequest,
+        winnow.v1.passage_pb2.GetPassagesResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        winnow.v1.passage_pb2.ListPassagesRequest,
+        winnow.v1.passage_pb2.ListPassagesResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        winnow.v1.passage_pb2.CountPassagesRequest,
+        winnow.v1.passage_pb2.CountPassagesResponse,
+    ],
+    grpc.aio.UnaryStreamMultiCallable[
+        winnow.v1.passage_pb2.ExportPassagesRequest,
+        winnow.v1.passage_pb2.ExportPassagesResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        winnow.v1.passage_pb2.ListDocumentsRequest,
+        winnow.v1.passage_pb2.ListDocumentsResponse,
+    ],
+]
+
+class PassageServiceServicer(metaclass=abc.ABCMeta):
+    """Finds, returns and counts the passages of a served index, without reading them with a model.
+    Pages are ordered by id. A passage that stays in the index while its pages are fetched is returned exactly
+    once. A passage that is written meanwhile may be missing.
+    A request message has at most 16 KB.
+      INVALID_ARGUMENT    a field breaks a rule; the BadRequest detail names it
+      RESOURCE_EXHAUSTED  the server is full; retry after the delay in the RetryInfo detail
+      DEADLINE_EXCEEDED   a shard was late
+      UNAVAILABLE         a shard cannot be reached, or its node is of an older version
+    """
+
+    @abc.abstractmethod
+    def SearchPassages(
+        self,
+        request: winnow.v1.passage_pb2.SearchPassagesRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[winnow.v1.passage_pb2.SearchPassagesResponse, collections.abc.Awaitable[winnow.v1.passage_pb2.SearchPassagesResponse]]:
+        """Finds the passages that are most likely to answer a question. It is the retrieval of AnswerService.Answer."""
+
+    @abc.abstractmethod
+    def GetPassages(
+        self,
+        request: winnow.v1.passage_pb2.GetPassagesRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[winnow.v1.passage_pb2.GetPassagesResponse, collections.abc.Awaitable[winnow.v1.passage_pb2.GetPassagesResponse]]:
+        """Returns passages by their ids."""
+
+    @abc.abstractmethod
+    def ListPassages(
+        self,
+        request: winnow.v1.passage_pb2.ListPassagesRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[winnow.v1.passage_pb2.ListPassagesResponse, collections.abc.Awaitable[winnow.v1.passage_pb2.ListPassagesResponse]]:
+        """Returns a page of passages, in the order of their ids."""
+
+    @abc.abstractmethod
+    def CountPassages(
+        self,
+        request: winnow.v1.passage_pb2.CountPassagesRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[winnow.v1.passage_pb2.CountPassagesResponse, collections.abc.Awaitable[winnow.v1.passage_pb2.CountPassagesResponse]]:
+        """Counts passages."""
+
+    @abc.abstractmethod
+    def ExportPassages(
+        self,
+        request: winnow.v1.passage_pb2.ExportPassagesRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[collections.abc.Iterator[winnow.v1.passage_pb2.ExportPassagesResponse], collections.abc.AsyncIterator[winnow.v1.passage_pb2.ExportPassagesResponse]]:
+        """Returns all passages as a stream of pages."""
+
+    @abc.abstractmethod
+    def ListDocuments(
+        self,
+        request: winnow.v1.passage_pb2.ListDocumentsRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[winnow.v1.passage_pb2.ListDocumentsResponse, collections.abc.Awaitable[winnow.v1.passage_pb2.ListDocumentsResponse]]:
+        """Returns a page of documents: the values of the metadata field document."""
+
+def add_PassageServiceServicer_to_server(servicer: PassageServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

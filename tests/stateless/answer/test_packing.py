@@ -70,13 +70,13 @@ async def test_long_metadata_is_never_converted_on_the_event_loop_and_once_for_a
     threads: FairThreads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     where: list[str] = []
-    convert_passage = convert._passage_to_message
+    convert_passage = convert.passage_to_message
 
     def noted(passage: Passage) -> answer_pb2.Passage:
         where.append(threading.current_thread().name)
         return convert_passage(passage)
 
-    monkeypatch.setattr(convert, "_passage_to_message", noted)
+    monkeypatch.setattr(convert, "passage_to_message", noted)
     packed = await pack(threads, answered(LONG, LONG), "me")
     others = [replace(packed, cached=True, timings=Timings()) for _ in range(100)]
     replies = [convert.answered_to_bytes(each, f"{n}") for n, each in enumerate(others)]

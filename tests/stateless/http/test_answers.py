@@ -43,7 +43,7 @@ async def test_long_metadata_is_converted_in_threads_and_said_as_short_metadata_
 
         return run
 
-    monkeypatch.setattr(convert, "_passage_to_message", noted(convert._passage_to_message))
+    monkeypatch.setattr(convert, "passage_to_message", noted(convert.passage_to_message))
     monkeypatch.setattr(packed_answers, "object_of", noted(json_text.object_of))
     front = HttpFront(packs=True)
     async with front.serving() as client:

@@ -12,13 +12,18 @@ from winnow.stateless.http.docs import _page
 from winnow.stateless.http.openapi import openapi
 from winnow.stateless.http.passages import feed_operations
 from winnow.stateless.http.predictions import predict_operations
+from winnow.stateless.http.stored_passages import passage_operations
+from winnow.stateless.passages.servicer import PassageMessages
 
 
 @pytest.fixture
 def front(bundle: Bundle) -> HttpFront:
     front = HttpFront()
     front.add(predict_operations(FakePredictions(bundle).core, 1.0))
-    front.add(feed_operations(None, 1.0, lambda _client: None))  # type: ignore[arg-type]
+    feed = feed_operations(None, None, 1.0, lambda _client: None)  # type: ignore[arg-type]
+    front.add(feed)
+    messages = PassageMessages(None, None)  # type: ignore[arg-type]
+    front.add(passage_operations(messages, 1.0, lambda _client: None))
     return front
 
 
@@ -44,12 +49,22 @@ def test_every_call_is_described(described: dict[str, Any]) -> None:
         "/v1/answers": ["post"],
         "/v1/predict": ["post"],
         "/v1/heads": ["get"],
-        "/v1/passages": ["post"],
+        "/v1/passages": ["post", "get"],
         "/v1/passages:delete": ["post"],
+        "/v1/passages:deleteWhere": ["post"],
+        "/v1/search": ["post"],
+        "/v1/passages:get": ["post"],
+        "/v1/passages:count": ["get"],
+        "/v1/passages:export": ["get"],
+        "/v1/documents": ["get"],
     }
     problem = paths["/v1/answer"]["post"]["responses"]["default"]["content"]
     assert problem["application/problem+json"]["schema"] == {"$ref": "#/components/schemas/Problem"}
     assert [each["name"] for each in paths["/v1/heads"]["get"]["parameters"]][-1] == "ring"
+    listed = paths["/v1/passages"]["get"]["parameters"]
+    assert [each["name"] for each in listed][-4:] == ["filter", "pageSize", "pageToken", "fields"]
+    exported = paths["/v1/passages:export"]["get"]["responses"]["200"]["content"]
+    assert list(exported) == ["application/x-ndjson"]
 
 
 def test_every_schema_that_is_named_is_there(described: dict[str, Any]) -> None:
@@ -58,7 +73,9 @@ def test_every_schema_that_is_named_is_there(described: dict[str, Any]) -> None:
 
 def unnamed(described: dict[str, Any]) -> set[str]:
     """The request of a GET is its query."""
-    return {"ListHeadsRequest"} & set(described["components"]["schemas"])
+    schemas = set(described["components"]["schemas"])
+    listed = {f"List{each}Request" for each in ("Heads", "Passages", "Documents")}
+    return (listed | {"CountPassagesRequest", "ExportPassagesRequest"}) & schemas
 
 
 def test_fields_have_the_comments_and_types_of_the_protos(described: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ from fed_front import FedFront
 from http_front import HttpFront
 
 from winnow.bundle import Bundle
+from winnow.stateless.feed.filter_deletion import FilterDeletion
 from winnow.stateless.http.passages import feed_operations
 from winnow.stateless.http.predictions import predict_operations
 
@@ -67,7 +68,8 @@ def fed(bundle: Bundle) -> FedFront:
 @pytest.fixture
 async def feeding(fed: FedFront) -> AsyncIterator[httpx.AsyncClient]:
     front = HttpFront()
-    front.add(feed_operations(fed.core, 30.0, fed.admission.refusal))
+    deletion = FilterDeletion(None, fed.core)  # type: ignore[arg-type]
+    front.add(feed_operations(fed.core, deletion, 30.0, fed.admission.refusal))
     async with front.serving() as client:
         yield client
 

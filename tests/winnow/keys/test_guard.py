@@ -59,6 +59,9 @@ class Feeds(feed_pb2_grpc.FeedServiceServicer):
     async def Delete(self, request: feed_pb2.DeleteRequest, context: Any) -> Any:
         return feed_pb2.DeleteResponse()
 
+    async def DeleteWhere(self, request: feed_pb2.DeleteWhereRequest, context: Any) -> Any:
+        return feed_pb2.DeleteWhereResponse()
+
     async def DeleteStream(self, requests: AsyncIterator[Any], context: Any) -> Any:
         return await self.PutStream(requests, context)
 

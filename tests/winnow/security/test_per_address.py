@@ -43,6 +43,9 @@ class Feeds(feed_pb2_grpc.FeedServiceServicer):
     async def PutStream(self, requests: AsyncIterator[Any], context: Any) -> Any:
         return feed_pb2.FeedSummary(stored=len([each async for each in requests]))
 
+    async def DeleteWhere(self, request: feed_pb2.DeleteWhereRequest, context: Any) -> Any:
+        return feed_pb2.DeleteWhereResponse()
+
     async def DeleteStream(self, requests: AsyncIterator[Any], context: Any) -> Any:
         return await self.PutStream(requests, context)
 

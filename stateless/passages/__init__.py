@@ -1,0 +1,1 @@
+"""Searches, lists, looks up and counts the passages of an index for users."""

@@ -1,0 +1,337 @@
+"""The passage core: searches, lists, looks up and counts passages for users.
+
+The core knows neither gRPC nor HTTP. Both convert the request, call a method and convert the
+result.
+"""
+
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from winnow.deadline import Deadline
+from winnow.domain.listing import (
+    MAX_LOOKUP_IDS,
+    MAX_PAGE_BYTES,
+    MAX_PAGE_PASSAGES,
+    CountRequest,
+    DocumentListing,
+    FoundPassages,
+    PassageListing,
+    PassageLookup,
+    SeenWrites,
+    content_bytes,
+)
+from winnow.domain.partition import Partition
+from winnow.domain.passage import Passage
+from winnow.domain.passage_request import (
+    DocumentResults,
+    PageRequest,
+    PassageCountRequest,
+    PassageResults,
+    PassagesById,
+    PassageSearchRequest,
+    PassageSearchResult,
+    PassagesRequest,
+)
+from winnow.domain.question import AnswerRequest, ReadScope, WaitPolicy
+from winnow.domain.write import Position
+from winnow.errors import InvalidRequestError
+from winnow.passage_source import PassageSource
+from winnow.stateless.answer.admission import Admission
+from winnow.stateless.answer.calls import limited_wait
+from winnow.stateless.answer.fields import fields_of_cluster
+from winnow.stateless.answer.scatter import scatter
+from winnow.stateless.answer.validation import (
+    QuestionDefaults,
+    current_positions,
+    position_violations,
+    validate,
+)
+from winnow.stateless.cluster.cluster import Cluster
+from winnow.stateless.cluster.current import CurrentPart
+from winnow.stateless.heads.validation import raise_if_any
+from winnow.stateless.passages.page_token import last_of_token, token_after
+from winnow.stateless.passages.pages import limit_of_shard, merge_documents, merge_passages
+from winnow.stateless.passages.searching import PassageSearch
+from winnow.stateless.passages.validation import check_ids, checked_filter, checked_page_size
+from winnow.stateless.policy.waiting import AdaptiveTimeout
+
+DEFAULT_PASSAGES = 10
+"""Number of passages that a search returns if the caller sets none."""
+_PASSAGE, _DOCUMENT = "p", "d"
+"""Kinds of page tokens."""
+Seen = TypeVar("Seen", bound=SeenWrites)
+Send = Callable[[PassageSource, int, Deadline], Coroutine[Any, Any, Seen]]
+"""Calls the passages of a shard: `send(source, after, deadline)`."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassageIndex:
+    """A cluster, and the search of its passages."""
+
+    cluster: Cluster
+    search: PassageSearch
+
+    @property
+    def partition(self) -> Partition:
+        """The split of the index into shards."""
+        return self.cluster.partition
+
+
+class PassageCore:
+    """Answers calls for passages. Before the cluster is complete it refuses them.
+
+    Every method takes the deadline of the caller, and the key of the caller for fair sharing, and
+    raises:
+
+        InvalidRequestError: the request breaks a rule; the error names every invalid field.
+        DeadlineExceededError: a shard was late.
+        OverloadedError: the front or a shard is overloaded; the error says when to try again.
+        UnavailableError: a shard cannot be reached, or its node is of an older version.
+    """
+
+    def __init__(
+        self,
+        defaults: QuestionDefaults,
+        admission: Admission,
+        on_call: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`defaults` are those of questions. `on_call` is called for every call."""
+        self._defaults = replace(
+            defaults,
+            passages_to_read=DEFAULT_PASSAGES,
+            read_scope=ReadScope.GLOBAL,
+            min_confidence=None,
+        )
+        self._admission, self._on_call = admission, on_call
+        self._current = CurrentPart[PassageIndex]()
+
+    def set_index(self, index: PassageIndex) -> None:
+        """Makes all later calls use `index`."""
+        self._current.set(index)
+
+    async def search(
+        self, request: PassageSearchRequest, deadline: Deadline, client: str = ""
+    ) -> PassageSearchResult:
+        """Returns the passages that are most likely to answer a question.
+
+        Shards that fail are left out, unless the request forbids partial results.
+        """
+        fields = None
+        if request.where and not request.after:
+            fields = fields_of_cluster(self._current.get().cluster)
+        asked = AnswerRequest(
+            question=request.question,
+            passages_to_read=request.passages,
+            read_scope=ReadScope.GLOBAL,
+            retriever=request.retriever,
+            partial_results=request.partial_results,
+            where=request.where,
+            after=request.after,
+        )
+        try:
+            question = validate(asked, self._defaults, fields)
+        except InvalidRequestError as error:
+            raise _with_own_names(error) from error
+        index = await self._current.knowing(question.after, deadline)
+        question = replace(question, after=current_positions(question.after, index.partition))
+        with self._enter(deadline, client):
+            return await index.search.search(question, request.fields, deadline, client)
+
+    async def look_up(
+        self, request: PassagesRequest, deadline: Deadline, client: str = ""
+    ) -> PassagesById:
+        """Returns passages by their ids."""
+        check_ids(request.ids)
+        cluster, after = await self._cluster(request.after, deadline)
+        ids = tuple(dict.fromkeys(request.ids))
+        by_shard: dict[int, list[str]] = {}
+        for each in ids:
+            by_shard.setdefault(cluster.partition.shard_of(each), []).append(each)
+
+        def send(shard: int) -> Send[FoundPassages]:
+            lookup = PassageLookup(ids=by_shard[shard], fields=request.fields, client=client)
+            return lambda source, write, until: _look_up_all(
+                source, replace(lookup, after=write), until
+            )
+
+        with self._enter(deadline, client):
+            sends = {shard: send(shard) for shard in by_shard}
+            found = await _gather(cluster, sends, after, deadline)
+        return _in_order(ids, by_shard, found)
+
+    async def page(
+        self, request: PageRequest, deadline: Deadline, client: str = ""
+    ) -> PassageResults:
+        """Returns a page of passages, in the order of their ids."""
+        size = checked_page_size(request.page_size)
+        after_id = last_of_token(_PASSAGE, request.page_token)
+        cluster, after = await self._cluster(request.after, deadline)
+        where = self._filter(request.where, request.after, cluster)
+        listing = PassageListing(
+            limit=limit_of_shard(size, len(cluster.searchers)),
+            where=where,
+            after_id=after_id,
+            fields=request.fields,
+            client=client,
+        )
+
+        def send(source: PassageSource, write: int, until: Deadline) -> Any:
+            return source.page(replace(listing, after=write), until)
+
+        with self._enter(deadline, client):
+            sends = dict.fromkeys(cluster.searchers, send)
+            pages = await _gather(cluster, sends, after, deadline)
+        passages, complete = merge_passages(list(pages.values()), size)
+        token = "" if complete else token_after(_PASSAGE, passages[-1].id)
+        return PassageResults(passages=passages, next_page_token=token)
+
+    async def export(
+        self, request: PageRequest, new_deadline: Callable[[], Deadline], client: str = ""
+    ) -> AsyncIterator[PassageResults]:
+        """Yields all pages. Each page has its own deadline, and is admitted separately."""
+        request = replace(request, page_size=MAX_PAGE_PASSAGES)
+        while True:
+            page = await self.page(request, new_deadline(), client)
+            yield page
+            if not page.next_page_token:
+                return
+            request = replace(request, page_token=page.next_page_token)
+
+    async def count(
+        self, request: PassageCountRequest, deadline: Deadline, client: str = ""
+    ) -> int:
+        """Counts the passages that match a filter."""
+        cluster, after = await self._cluster(request.after, deadline)
+        wanted = CountRequest(
+            where=self._filter(request.where, request.after, cluster), client=client
+        )
+
+        def send(source: PassageSource, write: int, until: Deadline) -> Any:
+            return source.count(replace(wanted, after=write), until)
+
+        with self._enter(deadline, client):
+            sends = dict.fromkeys(cluster.searchers, send)
+            counts = await _gather(cluster, sends, after, deadline)
+        return sum(each.passages for each in counts.values())
+
+    async def documents(
+        self, request: PageRequest, deadline: Deadline, client: str = ""
+    ) -> DocumentResults:
+        """Returns a page of documents, in the order of their names."""
+        size = checked_page_size(request.page_size)
+        last = last_of_token(_DOCUMENT, request.page_token)
+        cluster, after = await self._cluster(request.after, deadline)
+        # the passages of a document are on several shards, so each shard may have every document
+        listing = DocumentListing(
+            limit=size,
+            where=self._filter(request.where, request.after, cluster),
+            after_document=last,
+            client=client,
+        )
+
+        def send(source: PassageSource, write: int, until: Deadline) -> Any:
+            return source.documents(replace(listing, after=write), until)
+
+        with self._enter(deadline, client):
+            sends = dict.fromkeys(cluster.searchers, send)
+            pages = await _gather(cluster, sends, after, deadline)
+        documents, complete = merge_documents(list(pages.values()), size)
+        token = "" if complete else token_after(_DOCUMENT, documents[-1].name)
+        return DocumentResults(documents=documents, next_page_token=token)
+
+    @contextmanager
+    def _enter(self, deadline: Deadline, client: str) -> Iterator[None]:
+        """Admits a call within the context, with the work of one passage to read."""
+        self._on_call()
+        deadline.check("the shards were called")
+        with self._admission.enter_call(deadline.left(), client):
+            yield
+
+    async def _cluster(
+        self, after: Sequence[Position], deadline: Deadline
+    ) -> tuple[Cluster, tuple[Position, ...]]:
+        """Returns the cluster, and the positions in the logs of its shards."""
+        raise_if_any(list(position_violations(after)))
+        index = await self._current.knowing(after, deadline)
+        return index.cluster, current_positions(after, index.partition)
+
+    def _filter(self, where: str, after: Sequence[Position], cluster: Cluster) -> str:
+        # a write that the caller names may add a field
+        return checked_filter(where, None if after else fields_of_cluster(cluster))
+
+
+async def _gather(
+    cluster: Cluster,
+    sends: Mapping[int, Send[Seen]],
+    after: Sequence[Position],
+    deadline: Deadline,
+) -> dict[int, Seen]:
+    """Calls shards, and returns the result of each. Fails if a shard fails."""
+    deadline = deadline.before_reply()
+    required = cluster.required_writes(after)
+    unknown = cluster.shards_with_unknown_write(after)
+    calls = {
+        shard: send(
+            cluster.searchers[shard].passages,
+            required.get(shard, 0),
+            limited_wait(deadline) if shard in unknown else deadline,
+        )
+        for shard, send in sends.items()
+    }
+    timeout = AdaptiveTimeout(WaitPolicy(), len(calls), deadline)
+    gathered = await scatter(calls, timeout, allows_partial=False)
+    for shard, result in gathered.results.items():
+        cluster.record_answer(shard, result.sequence, result.log_id)
+    return gathered.results
+
+
+async def _look_up_all(
+    source: PassageSource, lookup: PassageLookup, deadline: Deadline
+) -> FoundPassages:
+    """Looks up the ids of a shard in several calls, until a reply would be too large."""
+    passages: list[Passage] = []
+    looked_up = size = 0
+    while True:
+        ids = lookup.ids[looked_up : looked_up + MAX_LOOKUP_IDS]
+        found = await source.look_up(replace(lookup, ids=ids), deadline)
+        passages += found.passages
+        looked_up += found.looked_up
+        size += sum(map(content_bytes, found.passages))
+        if looked_up >= len(lookup.ids) or size >= MAX_PAGE_BYTES:
+            return replace(found, passages=tuple(passages), looked_up=looked_up)
+
+
+def _in_order(
+    ids: Sequence[str], by_shard: dict[int, list[str]], found: dict[int, FoundPassages]
+) -> PassagesById:
+    """Returns the passages in the order of `ids`, as many as fit into a reply."""
+    passages = {each.id: each for own in found.values() for each in own.passages}
+    looked_up = {each for shard, own in found.items() for each in by_shard[shard][: own.looked_up]}
+    fitting: list[Passage] = []
+    missing: list[str] = []
+    size = 0
+    for number, each in enumerate(ids):
+        if each not in looked_up or size >= MAX_PAGE_BYTES:
+            return PassagesById(
+                passages=tuple(fitting),
+                missing_ids=tuple(missing),
+                remaining_ids=tuple(ids[number:]),
+            )
+        if each in passages:
+            fitting.append(passages[each])
+            size += content_bytes(passages[each])
+        else:
+            missing.append(each)
+    return PassagesById(passages=tuple(fitting), missing_ids=tuple(missing))
+
+
+def _with_own_names(error: InvalidRequestError) -> InvalidRequestError:
+    """Renames the fields of a question to those of a search."""
+    return InvalidRequestError(
+        *(
+            replace(each, field="passages") if each.field == "passages_to_read" else each
+            for each in error.violations
+        )
+    )

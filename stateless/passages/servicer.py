@@ -1,0 +1,140 @@
+"""Serves `winnow.v1.PassageService`: converts requests, calls the core, converts its results."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from functools import partial
+from typing import Any, TypeVar
+
+from winnow.convert import passage as convert
+from winnow.deadline import Deadline
+from winnow.inference.fair_threads import FairThreads
+from winnow.rpc import client_key, request_id
+from winnow.rpc.deadline import deadline_of
+from winnow.stateless.passages.core import PassageCore
+from winnow.v1 import passage_pb2, passage_pb2_grpc
+
+SERVICE = "winnow.v1.PassageService"
+Reply = TypeVar("Reply")
+
+
+class PassageMessages:
+    """The passage core with messages as requests and results, for gRPC and HTTP.
+
+    A megabyte of passages takes tens of milliseconds to convert, so results are converted in a
+    thread.
+    """
+
+    def __init__(self, core: PassageCore, threads: FairThreads) -> None:
+        self._core, self._threads = core, threads
+
+    async def search(
+        self, request: passage_pb2.SearchPassagesRequest, deadline: Deadline, client: str
+    ) -> passage_pb2.SearchPassagesResponse:
+        """Searches passages for a question."""
+        result = await self._core.search(convert.search_of_message(request), deadline, client)
+        return await self._convert(client, partial(convert.search_to_message, result, _id()))
+
+    async def look_up(
+        self, request: passage_pb2.GetPassagesRequest, deadline: Deadline, client: str
+    ) -> passage_pb2.GetPassagesResponse:
+        """Returns passages by their ids."""
+        found = await self._core.look_up(convert.lookup_of_message(request), deadline, client)
+        return await self._convert(client, partial(convert.found_to_message, found, _id()))
+
+    async def page(
+        self, request: passage_pb2.ListPassagesRequest, deadline: Deadline, client: str
+    ) -> passage_pb2.ListPassagesResponse:
+        """Returns a page of passages."""
+        page = await self._core.page(convert.page_of_message(request), deadline, client)
+        return await self._convert(client, partial(convert.page_to_message, page, _id()))
+
+    async def count(
+        self, request: passage_pb2.CountPassagesRequest, deadline: Deadline, client: str
+    ) -> passage_pb2.CountPassagesResponse:
+        """Counts passages."""
+        count = await self._core.count(convert.count_of_message(request), deadline, client)
+        return passage_pb2.CountPassagesResponse(passages=count, request_id=_id())
+
+    async def documents(
+        self, request: passage_pb2.ListDocumentsRequest, deadline: Deadline, client: str
+    ) -> passage_pb2.ListDocumentsResponse:
+        """Returns a page of documents."""
+        page = await self._core.documents(convert.documents_of_message(request), deadline, client)
+        return await self._convert(client, partial(convert.documents_to_message, page, _id()))
+
+    async def export(
+        self,
+        request: passage_pb2.ExportPassagesRequest,
+        new_deadline: Callable[[], Deadline],
+        client: str,
+    ) -> AsyncIterator[passage_pb2.ExportPassagesResponse]:
+        """Yields all passages. Each page has its own deadline."""
+        pages = self._core.export(convert.export_of_message(request), new_deadline, client)
+        async for page in pages:
+            yield await self._convert(client, partial(convert.exported_to_message, page))
+
+    async def export_lines(
+        self,
+        request: passage_pb2.ExportPassagesRequest,
+        new_deadline: Callable[[], Deadline],
+        client: str,
+    ) -> AsyncGenerator[bytes, None]:
+        """Yields all passages as JSON lines, a page at a time."""
+        pages = self._core.export(convert.export_of_message(request), new_deadline, client)
+        async for page in pages:
+            yield await self._convert(client, partial(convert.page_to_lines, page))
+
+    async def _convert(self, client: str, work: Callable[[], Reply]) -> Reply:
+        return await self._threads.run(client, work)
+
+
+class PassageServicer(passage_pb2_grpc.PassageServiceServicer):
+    """Serves the passage core over gRPC."""
+
+    def __init__(self, messages: PassageMessages, default_deadline: float) -> None:
+        """`default_deadline`: deadline in seconds of a call whose caller sets none, and of each
+        page of an export.
+        """
+        self._messages, self._default_deadline = messages, default_deadline
+
+    async def SearchPassages(  # noqa: N802
+        self, request: passage_pb2.SearchPassagesRequest, context: Any
+    ) -> passage_pb2.SearchPassagesResponse:
+        return await self._messages.search(request, self._deadline(context), _client(context))
+
+    async def GetPassages(  # noqa: N802
+        self, request: passage_pb2.GetPassagesRequest, context: Any
+    ) -> passage_pb2.GetPassagesResponse:
+        return await self._messages.look_up(request, self._deadline(context), _client(context))
+
+    async def ListPassages(  # noqa: N802
+        self, request: passage_pb2.ListPassagesRequest, context: Any
+    ) -> passage_pb2.ListPassagesResponse:
+        return await self._messages.page(request, self._deadline(context), _client(context))
+
+    async def CountPassages(  # noqa: N802
+        self, request: passage_pb2.CountPassagesRequest, context: Any
+    ) -> passage_pb2.CountPassagesResponse:
+        return await self._messages.count(request, self._deadline(context), _client(context))
+
+    async def ListDocuments(  # noqa: N802
+        self, request: passage_pb2.ListDocumentsRequest, context: Any
+    ) -> passage_pb2.ListDocumentsResponse:
+        return await self._messages.documents(request, self._deadline(context), _client(context))
+
+    async def ExportPassages(  # noqa: N802
+        self, request: passage_pb2.ExportPassagesRequest, context: Any
+    ) -> AsyncIterator[passage_pb2.ExportPassagesResponse]:
+        new_deadline = partial(Deadline.after, self._default_deadline)
+        async for reply in self._messages.export(request, new_deadline, _client(context)):
+            yield reply
+
+    def _deadline(self, context: Any) -> Deadline:
+        return deadline_of(context, self._default_deadline)
+
+
+def _client(context: Any) -> str:
+    return client_key.of_metadata(context.invocation_metadata())
+
+
+def _id() -> str:
+    return request_id.current()
