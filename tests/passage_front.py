@@ -1,7 +1,8 @@
 """A front over fake shards that hold passages."""
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 from fake_passages import FakePassages
@@ -14,6 +15,8 @@ from winnow.domain.partition import Partition
 from winnow.domain.passage_request import PageRequest
 from winnow.domain.question import ReadScope
 from winnow.domain.shard import ShardInfo
+from winnow.domain.write import Deletion, Outcome, Position, WriteResult
+from winnow.errors import WinnowError
 from winnow.inference.fair_threads import FairThreads
 from winnow.policy.load import LoadSettings, ReadLoad
 from winnow.rpc.interceptor import CallInterceptor
@@ -21,16 +24,18 @@ from winnow.rpc.server import Server
 from winnow.stateless.answer.admission import Admission
 from winnow.stateless.answer.validation import QuestionDefaults
 from winnow.stateless.cluster.cluster import Cluster
+from winnow.stateless.feed.filter_deletion import FilterDeletion
+from winnow.stateless.feed.servicer import FeedServicer
 from winnow.stateless.metrics import AdmissionMetrics
 from winnow.stateless.passages.core import PassageCore, PassageIndex
 from winnow.stateless.passages.servicer import SERVICE, PassageMessages, PassageServicer
 from winnow.telemetry.metrics import RpcMetrics
-from winnow.v1 import passage_pb2_grpc
+from winnow.v1 import feed_pb2_grpc, passage_pb2_grpc
 
 DEFAULTS = QuestionDefaults(
     passages_to_read=3, answers=3, read_scope=ReadScope.GLOBAL, max_answer_tokens=10
 )
-SOON = Deadline.after(60)
+SOON = Deadline.after(10_000)
 
 
 class PassageFront:
@@ -80,14 +85,42 @@ class PassageFront:
         return [each.id for each in page.passages], page.next_page_token
 
     @asynccontextmanager
-    async def serving(self) -> AsyncIterator[str]:
-        """Serves by gRPC; yields HOST:PORT."""
+    async def serving(self, feed: "FakeFeed | None" = None) -> AsyncIterator[str]:
+        """Serves by gRPC; yields HOST:PORT. With `feed`, passages can be deleted by filter."""
         threads = FairThreads(1, "passages")
         server = Server(services=[SERVICE], interceptor=CallInterceptor(RpcMetrics(self.registry)))
         servicer = PassageServicer(PassageMessages(self.core, threads), 30.0)
         passage_pb2_grpc.add_PassageServiceServicer_to_server(servicer, server.grpc)
+        if feed is not None:
+            deletion = FilterDeletion(self.core, feed)  # type: ignore[arg-type]
+            feeder = FeedServicer(feed, 30.0, deletion)  # type: ignore[arg-type]
+            feed_pb2_grpc.add_FeedServiceServicer_to_server(feeder, server.grpc)
         try:
             yield f"127.0.0.1:{await server.start('127.0.0.1:0')}"
         finally:
             await server.drain(0)
             threads.close()
+
+
+@dataclass
+class FakeFeed:
+    """Deletes passages from fake shards."""
+
+    front: PassageFront
+    batches: list[int] = field(default_factory=list)
+    fails: WinnowError | None = None
+    clock: ManualClock = field(default_factory=ManualClock)
+    seconds: float = 0.0
+    """Seconds that a call takes."""
+
+    async def delete(
+        self, deletions: Sequence[Deletion], deadline: Deadline, client: str = ""
+    ) -> list[WriteResult]:
+        self.clock.now += self.seconds
+        if self.fails is not None and self.batches:
+            raise self.fails
+        self.batches.append(len(deletions))
+        for each in deletions:
+            self.front.delete(each.id)
+        sequence = sum(self.batches)
+        return [WriteResult(each.id, Outcome.STORED, Position(0, sequence)) for each in deletions]

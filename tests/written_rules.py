@@ -45,6 +45,8 @@ RULES = (
     Rule("winnow ask * --token-file *", How.ELSEWHERE, "tests/winnow/cli/test_access.py"),
     Rule("winnow ask *", How.RUN),
     Rule("winnow predict *", How.RUN),
+    Rule("winnow search *", How.RUN),
+    Rule("winnow passages *", How.RUN),
     Rule("winnow feed *", How.RUN),
     Rule("winnow index inspect *", How.RUN),
     Rule("winnow index verify *", How.RUN),

@@ -41,7 +41,7 @@ from winnow.stateless.replicas.remote import RemoteNode
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import shard_passage_pb2, shard_passage_pb2_grpc
 
-SOON = Deadline.after(60)
+SOON = Deadline.after(10_000)
 PASSAGES = (
     Passage("a", "Title", "some words", '{"document":"d","document_hash":"h"}'),
     Passage("b", "Title", "some words"),

@@ -39,7 +39,7 @@ PASSAGES = 60
 """The first passages of the demo; they answer the questions of the pages."""
 BESIDE = {"metadata": {"year": 2015, "lang": "en"}}
 """Metadata for the filters of the pages."""
-ASKS = {"ask", "predict"}
+ASKS = {"ask", "passages", "predict", "search"}
 
 
 @dataclass
@@ -115,7 +115,7 @@ class Reader:
     def run_command(self, command: Command) -> int:
         """Runs a command and returns its exit code."""
         words = [self._with_real_names(word) for word in command.words[1:]]
-        if words[0] in ASKS:
+        if words[0] in ASKS and "--address" not in words:
             words += ["--address", self._workspace.front, "--timeout", "30"]
         self._copy_inputs(words)
         entry = with_wrapped_help(build_app(words))

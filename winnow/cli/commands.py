@@ -35,6 +35,7 @@ _Commands = Mapping[str, tuple[str, str]]
 _SNAPSHOTS = "winnow.content_node.snapshots.cli"
 _COMMANDS: _Commands = {
     "ask": ("winnow.cli.ask.cli:ask", "Ask a running cluster; see the answer in its passage."),
+    "search": ("winnow.cli.passages.search:search", "Find passages, without reading them."),
     "predict": ("winnow.cli.predict.cli:predict", "Predict labels and entities of texts."),
     "up": ("winnow.cli.local.cli:up", "Serve an index on this machine."),
     "front": ("winnow.stateless.cli:front", "Run a front node: take questions, merge answers."),
@@ -61,6 +62,10 @@ _GROUPS: _Commands = {
     "index": (
         "winnow.content_node.indexing.cli:app",
         "Build, inspect, verify, copy and restore indexes.",
+    ),
+    "passages": (
+        "winnow.cli.passages.cli:app",
+        "Show, list, count, export and delete passages of a running index.",
     ),
     "bundle": ("winnow.cli.bundle:app", "Publish and pull bundles of models."),
     "heads": ("winnow.cli.heads.cli:app", "Publish, pin, verify and serve heads of a store."),

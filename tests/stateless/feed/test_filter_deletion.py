@@ -1,41 +1,13 @@
 """Passages are deleted by filter, page by page."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-
 import pytest
-from manual_clock import ManualClock
-from passage_front import SOON, PassageFront
+from passage_front import SOON, FakeFeed, PassageFront
 
 from winnow.deadline import Deadline
 from winnow.domain.passage import Passage
-from winnow.domain.write import Deletion, FilteredDeletion, Outcome, Position, WriteResult
-from winnow.errors import InvalidRequestError, UnavailableError, WinnowError
+from winnow.domain.write import FilteredDeletion, Position
+from winnow.errors import InvalidRequestError, UnavailableError
 from winnow.stateless.feed.filter_deletion import FilterDeletion
-
-
-@dataclass
-class FakeFeed:
-    """Deletes passages from fake shards."""
-
-    front: PassageFront
-    batches: list[int] = field(default_factory=list)
-    fails: WinnowError | None = None
-    clock: ManualClock = field(default_factory=ManualClock)
-    seconds: float = 0.0
-    """Seconds that a call takes."""
-
-    async def delete(
-        self, deletions: Sequence[Deletion], deadline: Deadline, client: str = ""
-    ) -> list[WriteResult]:
-        self.clock.now += self.seconds
-        if self.fails is not None and self.batches:
-            raise self.fails
-        self.batches.append(len(deletions))
-        for each in deletions:
-            self.front.delete(each.id)
-        sequence = sum(self.batches)
-        return [WriteResult(each.id, Outcome.STORED, Position(0, sequence)) for each in deletions]
 
 
 def is_selected(where: str, passage: Passage) -> bool:

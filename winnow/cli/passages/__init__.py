@@ -1,0 +1,1 @@
+"""`winnow search` and `winnow passages`."""

@@ -1,0 +1,95 @@
+"""Exports passages as JSON lines, page by page."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from winnow.cli.result_files import convert_write_errors
+from winnow.client import Passage, PassageBatch
+from winnow.client.aio import AsyncClientApi
+from winnow.client.passages import MAX_PAGE
+from winnow.errors import (
+    DeadlineExceededError,
+    NotServedError,
+    OverloadedError,
+    UnavailableError,
+    WinnowError,
+)
+
+STANDARD_OUTPUT = Path("-")
+_TRIES = 6
+"""Maximum number of times that a page is requested."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 10.0
+"""Seconds between two requests of one page."""
+Sleep = Callable[[float], Awaitable[None]]
+
+
+async def export(
+    api: AsyncClientApi, file: IO[str], where: str | None, timeout: float, sleep: Sleep
+) -> int:
+    """Writes all matching passages to a file, one JSON object a line; returns their number.
+
+    A page that fails is requested again, so a busy or restarted node does not end the export.
+    """
+    token, count = "", 0
+    while True:
+        page = await _page(api, token, where, timeout, sleep)
+        file.writelines(map(line_of, page.passages))
+        count += len(page.passages)
+        token = page.next_page_token
+        if not token:
+            file.flush()
+            return count
+
+
+async def _page(
+    api: AsyncClientApi, token: str, where: str | None, timeout: float, sleep: Sleep
+) -> PassageBatch:
+    pause, tries = _FIRST_PAUSE, 1
+    while True:
+        try:
+            return await api.list_page(token, page_size=MAX_PAGE, where=where, timeout=timeout)
+        except (DeadlineExceededError, OverloadedError, UnavailableError) as error:
+            if tries == _TRIES or isinstance(error, NotServedError):
+                raise
+            wait = error.retry_after if isinstance(error, OverloadedError) else 0.0
+        await sleep(min(max(pause, wait), _LONGEST_PAUSE))
+        pause, tries = 2 * pause, tries + 1
+
+
+def line_of(passage: Passage) -> str:
+    """Returns a passage as a line of JSON, as `winnow index build --passages` reads it."""
+    fields = {"id": passage.id, "title": passage.title, "text": passage.text}
+    metadata = {"metadata": dict(passage.metadata)} if passage.metadata else {}
+    return json.dumps({**fields, **metadata}, ensure_ascii=False) + "\n"
+
+
+@contextmanager
+def opened_for_writing(path: Path) -> Iterator[IO[str]]:
+    """Opens a new file, or standard output for `-`.
+
+    The file appears under its name once the block has ended without an error. Raises WinnowError if
+    the file exists or cannot be written.
+    """
+    if path == STANDARD_OUTPUT:
+        yield sys.stdout
+        return
+    if path.exists():
+        raise WinnowError(f"{path} exists: remove it, or choose another name")
+    part = path.with_name(f"{path.name}.part")
+    with convert_write_errors(path):
+        try:
+            with part.open("w", encoding="utf-8") as file:
+                yield file
+            part.rename(path)
+        finally:
+            part.unlink(missing_ok=True)
+
+
+async def pause(seconds: float) -> None:
+    """Waits for some seconds."""
+    await asyncio.sleep(seconds)

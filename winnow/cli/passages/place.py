@@ -1,0 +1,32 @@
+"""Where a command finds the passages: a front node, or an index in this process."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+from winnow import signals
+from winnow.client import AsyncClient, Credentials
+from winnow.client.aio import AsyncClientApi
+
+Result = TypeVar("Result")
+
+
+def run_at(
+    address: str,
+    index: Path | None,
+    credentials: Credentials | None,
+    work: Callable[[AsyncClientApi], Awaitable[Result]],
+) -> Result:
+    """Runs `work` on the index in a directory, or without one on the front node at an address."""
+
+    async def connected() -> Result:
+        if index is None:
+            async with AsyncClient(address, credentials=credentials) as client:
+                return await work(client)
+        with signals.importing():
+            from winnow import AsyncIndex  # noqa: PLC0415 (not for a front node)
+
+        async with AsyncIndex.open(index) as opened:
+            return await work(opened)
+
+    return signals.run(connected())
