@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.documents.asking import replied
 from bench.documents.collection import Question, read_collection
 from bench.documents.figures import Replied, figures_of, refusal_threshold
 from bench.documents.judging import (
@@ -19,6 +20,8 @@ from bench.documents.judging import (
     is_right_sentence,
     is_right_span,
 )
+from winnow.client.reply_messages import reply_of_message
+from winnow.v1 import answer_pb2
 
 DIRECTORY = Path(__file__).parents[2] / "bench" / "documents"
 COLLECTION = read_collection(DIRECTORY)
@@ -184,3 +187,33 @@ def test_figures_count_refusals_and_ranks() -> None:
     assert values["all", "refused, without an answer"] == 100
     assert values["95 %", "refused, false premise"] == 50
     assert values["html", "right span"] == 50
+
+
+def test_a_reply_has_the_best_answer_and_the_nearest_passages() -> None:
+    """Answers are ordered by score, and passages by their distance from the question."""
+    text = "It is late. The archive has main. It is big."
+    message = answer_pb2.AnswerResponse(
+        has_answer=True,
+        answers=[
+            answer_pb2.Answer(
+                text="main",
+                passage=answer_pb2.Passage(id="a/policy.html#12", text=text),
+                sentence_start=12,
+                sentence_end=33,
+                hybrid_distance=0.8,
+                confidence=0.75,
+            ),
+            answer_pb2.Answer(
+                text="it", passage=answer_pb2.Passage(id="faq#1.txt#0"), hybrid_distance=0.2
+            ),
+        ],
+    )
+    taken = replied(QUESTION, reply_of_message("?", message))
+    assert taken.best == FoundAnswer(
+        span="main",
+        sentence="The archive has main.",
+        passage=FoundPassage("a/policy.html", text),
+        confidence=0.75,
+    )
+    assert [each.document for each in taken.retrieved] == ["faq#1.txt", "a/policy.html"]
+    assert taken.shown
