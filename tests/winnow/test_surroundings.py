@@ -14,6 +14,11 @@ ITEMS = (
 )
 PRIORITIES = f"Each package has one.\n\n{LEAD_IN}\n\n{ITEMS}\n\nPriority extra is deprecated."
 MARKED = "Levels are checked. These are known:\n- low\n- high, which is\n  for errors\n"
+EVEN = (
+    "main: free software that is part of the distribution\n"
+    "contrib: free software that needs other software\n"
+    "non-free: software that is not free"
+)
 WRAPPED = (
     "An intermediate CA certificate file can\n"
     "be concatenated to the file. The order of\n"
@@ -85,12 +90,13 @@ def test_a_span_of_two_sentences_has_both() -> None:
         (MARKED, "errors", "- high, which is\n  for errors"),
         (MARKED, "checked", "Levels are checked. These are known:"),
         ("name | size\nvim | 3 MB\n", "3 MB", "vim | 3 MB"),
+        (EVEN, "non-free", "non-free: software that is not free"),
         (WRAPPED, "order", "The order of\nthe files is not relevant."),
         ("One paragraph. " * 30 + "\n" + "Another one. " * 30, "one. A", "Another one. Another one."),
     ],
     ids=[
         "paragraph", "item of two sentences", "last item", "long item", "marked item", "item of two lines",
-        "lead-in", "table row", "hard-wrapped paragraph", "a paragraph per line",
+        "lead-in", "table row", "items of like length", "hard-wrapped paragraph", "a paragraph per line",
     ],
 )  # fmt: skip
 def test_a_list_item_or_row_is_a_line_and_a_paragraph_has_sentences(
@@ -105,14 +111,18 @@ def test_a_list_item_or_row_is_a_line_and_a_paragraph_has_sentences(
         (PRIORITIES, "default", f"{LEAD_IN}\n\n{ITEMS}"),
         (PRIORITIES.replace("following", "many"), "default", ITEMS),
         (MARKED, "low", MARKED.strip()),
+        (PRIORITIES, "priority levels", f"{LEAD_IN}\n\n{ITEMS}"),
+        (MARKED, "known", MARKED.strip()),
         (PRIORITIES, "break the system", None),
+        (PRIORITIES, "one", None),
         (PRIORITIES, "deprecated", None),
         (WRAPPED, "order", None),
         ("One paragraph. " * 30 + "\n" + "Another one. " * 30, "Another", None),
         ("A list:\n\n" + "an item of a very long list\n" * 100, "item", None),
     ],
     ids=[
-        "with lead-in", "no lead-in", "marked items", "in the middle of an item", "paragraph", "hard-wrapped paragraph",
+        "with lead-in", "no lead-in", "marked items", "in the lead-in", "in a lead-in above marked items",
+        "in the middle of an item", "before the lead-in", "paragraph", "hard-wrapped paragraph",
         "a paragraph per line", "too long",
     ],
 )  # fmt: skip

@@ -13,6 +13,13 @@ _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 _LINE = re.compile(r"[^\n]+")
 _MARKER = re.compile(r"\s*(?:[-*+•‣◦▪–]|\(?(?:\d{1,3}|[A-Za-z])[.)])\s+\S")  # noqa: RUF001
 """Beginning of a list item, such as `- ` or `2. `."""
+_INNER = re.compile(
+    "an?|and|are|as|at|be|been|but|by|can|for|from|has|have|if|in|into|is|its?|may|must|not|of|on|or"
+    "|shall|should|than|that|the|their|these|they|this|to|was|were|when|which|will|with"
+)
+"""Words in small letters that neither end nor begin a list item."""
+_MAX_BREAKS_PER_INNER = 4
+"""Maximum number of line breaks of a paragraph for each break beside such a word."""
 _MAX_BLOCK = 2_000
 """Maximum number of characters that are searched before and after a span."""
 _MIN_WRAP_WIDTH = 40
@@ -72,15 +79,18 @@ def _stripped(text: str, start: int, end: int) -> TextRange:
 
 
 def _is_wrapped(lines: list[str]) -> bool:
-    """Whether the lines are one paragraph: the first word of each line did not fit into the line
-    before it, and most lines go on with a sentence.
+    """Whether the lines are one paragraph.
 
-    Two lines can satisfy this rule by chance, so the second must also begin in lower case.
+    If so, the first word of each line did not fit into the line before it. Since lists may satisfy
+    this rule by chance, words that neither begin nor end an item must be beside some line breaks.
     """
     width, pairs = max(map(len, lines), default=0), list(pairwise(lines))
     if not pairs or width < _MIN_WRAP_WIDTH:
         return False
     if any(len(line) + 1 + len(following.split()[0]) <= width for line, following in pairs):
         return False
-    continued = sum(line[-1] not in ".!?:;" for line, _ in pairs)
-    return 2 * continued > len(pairs) and (len(pairs) > 1 or lines[1][0].islower())
+    continued = sum(
+        line[-1] == "," or any(map(_INNER.fullmatch, (line.split()[-1], following.split()[0])))
+        for line, following in pairs
+    )
+    return _MAX_BREAKS_PER_INNER * continued >= len(pairs)

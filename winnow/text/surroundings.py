@@ -60,22 +60,36 @@ def sentence_around(text: str, start: int, end: int) -> tuple[int, int]:
 def list_around(text: str, start: int, end: int) -> tuple[int, int] | None:
     """Returns the range of the list or table that contains [start, end), with its lead-in.
 
-    The lead-in is the sentence before the list, if it announces the list. None if the span is not
-    in a list, or if the list is long.
+    The lead-in is the sentence before the list, if it announces the list. The span may be in it.
+    None if the span neither is in a lead-in nor stands for an item, or if the list is long.
     """
     block = block_around(text, start, end)
     units = units_of(text, block)
+    if not units:
+        return None
+    lead_in = _last_sentence(text, units[0])
+    is_led_in = lead_in.start <= start < lead_in.end and _announces_list(text, lead_in)
+    if is_led_in and len(units) == 1:  # the list is the next block
+        after = block.end + len(text[block.end :]) - len(text[block.end :].lstrip())
+        block = block_around(text, after, after + 1)
+    elif not is_led_in and not any(_stands_for(unit, start, end) for unit in units):
+        return None
+    found = _whole_list(text, block)
+    return found if found is not None and found[0] <= start else None
+
+
+def _whole_list(text: str, block: TextRange) -> tuple[int, int] | None:
+    """Returns the range of the list in a block, with its lead-in; None if there is no list."""
+    units = units_of(text, block)
     items = units[1:]
     if not items or any(item.end - item.start > _MAX_LISTED for item in items):
-        return None
-    if not any(_stands_for(item, start, end) for item in units):
         return None
     has_item_first = units[0].end - units[0].start <= _MAX_LISTED
     first = units[0].start if has_item_first else _last_sentence(text, units[0]).start
     lead_in = _sentence_before(text, block.start)
     if lead_in is not None and first == block.start:
         first = lead_in.start
-    return (first, block.end) if block.end - first <= _MAX_LIST and first <= start else None
+    return (first, block.end) if block.end - first <= _MAX_LIST else None
 
 
 def _stands_for(item: TextRange, start: int, end: int) -> bool:
@@ -100,4 +114,8 @@ def _sentence_before(text: str, index: int) -> TextRange | None:
         return None
     units = units_of(text, block_around(text, end - 1, end))
     sentence = _last_sentence(text, units[-1])
-    return sentence if _LEADS_IN.search(text[sentence.start : sentence.end]) else None
+    return sentence if _announces_list(text, sentence) else None
+
+
+def _announces_list(text: str, sentence: TextRange) -> bool:
+    return _LEADS_IN.search(text[sentence.start : sentence.end]) is not None
