@@ -1,6 +1,6 @@
 """A front over fake shards that hold passages."""
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -48,10 +48,17 @@ class PassageFront:
         self.registry = CollectorRegistry()
         admission = Admission(load, max_in_flight, AdmissionMetrics(self.registry))
         self.calls = 0
-        self.core = PassageCore(DEFAULTS, admission, self._count)
+        self.pauses: list[float] = []
+        """The pauses of exports."""
+        self.on_pause: Callable[[], None] = lambda: None
+        self.core = PassageCore(DEFAULTS, admission, self._count, sleep=self._sleep)
         self.show(range(shards))
         for each in ids:
             self.put(each)
+
+    async def _sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.on_pause()
 
     def _count(self) -> None:
         self.calls += 1

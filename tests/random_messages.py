@@ -10,7 +10,7 @@ from random_filters import filters
 
 from winnow.bundle.manifest import read_manifest
 from winnow.packaged import default_bundle
-from winnow.v1 import answer_pb2, head_pb2, shard_pb2
+from winnow.v1 import answer_pb2, head_pb2, passage_pb2, shard_pb2
 
 MARK = "zzhostile"
 """Text in metadata that tests look for in logs and metrics."""
@@ -52,6 +52,36 @@ predictions = st.builds(
     texts=st.lists(texts, max_size=18),
     head_ids=head_ids,
     ring=st.sampled_from(["", "", "", "fake"]) | text,
+)
+selected_fields: Any = st.just([]) | st.lists(enum, max_size=5)
+positions: Any = st.just([]) | st.lists(
+    st.builds(answer_pb2.Position, shard=st.none() | uint32, sequence=st.just(0)), max_size=3
+)
+page_tokens = st.sampled_from(["", "", "cA", "cGQ", "ZA"]) | text
+page_sizes = st.none() | uint32
+passage_calls = st.one_of(
+    st.builds(
+        passage_pb2.GetPassagesRequest,
+        ids=st.lists(st.sampled_from(["d#0", "d#1", "x", ""]) | text, max_size=110),
+        fields=selected_fields,
+        after=positions,
+    ),
+    st.builds(
+        passage_pb2.ListPassagesRequest,
+        filter=where,
+        page_size=page_sizes,
+        page_token=page_tokens,
+        fields=selected_fields,
+        after=positions,
+    ),
+    st.builds(passage_pb2.CountPassagesRequest, filter=where, after=positions),
+    st.builds(
+        passage_pb2.ListDocumentsRequest,
+        filter=where,
+        page_size=page_sizes,
+        page_token=page_tokens,
+        after=positions,
+    ),
 )
 BUNDLE = read_manifest(default_bundle())
 UNIT = np.eye(1, BUNDLE.encoder.dimension, dtype="<f4")[0]

@@ -85,9 +85,9 @@ def _summarise(parts: list[_DocumentRows], stop: StopSignal) -> StoredDocument:
     """Describes one document, whose passages may be in several segments."""
     hashes, expected, passages = set[str](), set[int | None](), 0
     for _, _, segment, rows in parts:
-        for row in sorted(set(rows.tolist())):
-            check_stop(stop)
-            metadata: dict[str, Any] = json.loads(segment.load_fields(row, _METADATA).metadata)
+        check_stop(stop)
+        for passage in segment.load_fields(sorted(set(rows.tolist())), _METADATA):
+            metadata: dict[str, Any] = json.loads(passage.metadata)
             passages += 1
             hashes.add(_text(metadata.get(DOCUMENT_HASH)))
             expected.add(_whole_number(metadata.get(DOCUMENT_PASSAGES)))

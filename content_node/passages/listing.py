@@ -3,7 +3,7 @@
 This module knows one immutable view. It does not know threads or deadlines.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -17,10 +17,14 @@ from winnow.domain.listing import (
     PassageListing,
     PassageLookup,
     PassagePage,
+    SelectedFields,
     content_bytes,
 )
 from winnow.domain.passage import Passage
 from winnow.inference.stop_signal import StopSignal
+
+_ROWS_AT_ONCE = 100
+"""Number of passages that are loaded at a time."""
 
 
 def list_passages(view: ShardView, request: PassageListing, stop: StopSignal) -> PassagePage:
@@ -36,18 +40,10 @@ def list_passages(view: ShardView, request: PassageListing, stop: StopSignal) ->
 
     """
     following = sorted(
-        (identifier, number, row)
-        for number, placed in enumerate(view.segments)
-        for identifier, row in _next_ids(placed, request, stop)
+        entry for placed in view.segments for entry in _next_ids(placed, request, stop)
     )
-    passages: list[Passage] = []
-    size = 0
-    for _, number, row in following[: request.limit]:
-        check_stop(stop)
-        passages.append(view.segments[number].segment.load_fields(row, request.fields))
-        size += content_bytes(passages[-1])
-        if size >= MAX_PAGE_BYTES:
-            break
+    rows = [row for _, row in following[: request.limit]]
+    passages = _load_fitting(view, rows, request.fields, stop)
     return PassagePage(
         passages=tuple(passages),
         complete=len(passages) == len(following),
@@ -61,18 +57,11 @@ def look_up(view: ShardView, request: PassageLookup, stop: StopSignal) -> FoundP
 
     Stops early once the passages have `MAX_PAGE_BYTES`. Raises the errors of `list_passages`.
     """
-    passages: list[Passage] = []
-    size = looked_up = 0
-    for identifier in request.ids:
-        check_stop(stop)
-        looked_up += 1
-        if (found := _find(view, identifier)) is None:
-            continue
-        placed, row = found
-        passages.append(placed.segment.load_fields(row, request.fields))
-        size += content_bytes(passages[-1])
-        if size >= MAX_PAGE_BYTES:
-            break
+    found = [(number, _find(view, each)) for number, each in enumerate(request.ids)]
+    rows = [(number, row) for number, row in found if row is not None]
+    passages = _load_fitting(view, [row for _, row in rows], request.fields, stop)
+    complete = len(passages) == len(rows)
+    looked_up = len(request.ids) if complete else rows[len(passages)][0]
     return FoundPassages(
         passages=tuple(passages),
         looked_up=looked_up,
@@ -90,25 +79,44 @@ def count_passages(view: ShardView, request: CountRequest, stop: StopSignal) -> 
     return PassageCount(passages=count, sequence=view.sequence, log_id=view.log_id)
 
 
+def _load_fitting(
+    view: ShardView, rows: Sequence[int], fields: SelectedFields, stop: StopSignal
+) -> list[Passage]:
+    """Returns the passages of distinct rows, until they have `MAX_PAGE_BYTES`."""
+    passages: list[Passage] = []
+    size = 0
+    for begin in range(0, len(rows), _ROWS_AT_ONCE):
+        check_stop(stop)
+        part = rows[begin : begin + _ROWS_AT_ONCE]
+        for passage in view.map_rows(part, lambda segment, own: segment.load_fields(own, fields)):
+            passages.append(passage)
+            size += content_bytes(passage)
+            if size >= MAX_PAGE_BYTES:
+                return passages
+    return passages
+
+
 def _next_ids(
     placed: PlacedSegment, request: PassageListing, stop: StopSignal
 ) -> Iterator[tuple[bytes, int]]:
-    """Yields the id and row of the next passages of a segment, one more than the page may have."""
+    """Yields the ids of the next passages of a segment, each with its row in the view.
+
+    There is one more than the page may have.
+    """
     rows = placed.segment.rows_after(request.after_id)
     allowed = placed.allowed_rows(request.where, stop)
     if allowed is not None:
         rows = rows[allowed[rows]]
     following: list[int] = rows[: request.limit + 1].tolist()
-    for row, (identifier, _) in zip(
-        following, placed.segment.ids_and_sequences(following), strict=True
-    ):
-        yield identifier.encode(), row
+    names = placed.segment.ids_and_sequences(following)
+    for row, (identifier, _) in zip(following, names, strict=True):
+        yield identifier.encode(), placed.first_row + row
 
 
-def _find(view: ShardView, passage_id: str) -> tuple[PlacedSegment, int] | None:
-    """Returns the segment and the row of a passage; None if the view lacks it."""
+def _find(view: ShardView, passage_id: str) -> int | None:
+    """Returns the row of a passage in the view; None if the view lacks it."""
     for placed in reversed(view.segments):
         for row in reversed(placed.segment.rows_of(passage_id)):
             if placed.live_rows is None or placed.live_rows[row]:
-                return placed, row
+                return placed.first_row + row
     return None

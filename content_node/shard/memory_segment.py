@@ -94,14 +94,16 @@ class MemorySegment(Segment):
     def rows_after(self, passage_id: str) -> RowNumbers:
         return self.passages.id_order.rows_after(passage_id)
 
-    def load_fields(self, row: int, fields: SelectedFields) -> Passage:
-        passage = self.passages.passages[row]
-        return Passage(
-            passage.id,
-            passage.title if fields.title else "",
-            passage.text if fields.text else "",
-            passage.metadata if fields.metadata else "",
-        )
+    def load_fields(self, rows: Sequence[int], fields: SelectedFields) -> list[Passage]:
+        return [
+            Passage(
+                passage.id,
+                passage.title if fields.title else "",
+                passage.text if fields.text else "",
+                passage.metadata if fields.metadata else "",
+            )
+            for passage in map(self.passages.passages.__getitem__, rows)
+        ]
 
     def load(self, row: int) -> StoredPassage:
         return self.passages.load(row)

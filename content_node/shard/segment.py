@@ -118,8 +118,11 @@ class Segment(ABC):
         """
 
     @abstractmethod
-    def load_fields(self, row: int, fields: SelectedFields) -> Passage:
-        """Returns some fields of a row's passage; the other fields are empty. Raises as `load`."""
+    def load_fields(self, rows: Sequence[int], fields: SelectedFields) -> list[Passage]:
+        """Returns some fields of the rows' passages; the other fields are empty.
+
+        Raises ArtefactError if a row has no passage.
+        """
 
     @abstractmethod
     def load(self, row: int) -> StoredPassage:

@@ -68,8 +68,8 @@ class StoredSegment(Segment):
     def rows_after(self, passage_id: str) -> RowNumbers:
         return self.names.rows_after(passage_id)
 
-    def load_fields(self, row: int, fields: SelectedFields) -> Passage:
-        return self.store.load_fields(row, fields)
+    def load_fields(self, rows: Sequence[int], fields: SelectedFields) -> list[Passage]:
+        return self.store.load_fields(rows, fields)
 
     def load(self, row: int) -> StoredPassage:
         if self.occupied_rows is not None and not self.occupied_rows[row]:

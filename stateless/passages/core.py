@@ -4,11 +4,22 @@ The core knows neither gRPC nor HTTP. Both convert the request, call a method an
 result.
 """
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+import asyncio
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from winnow import caller
+from winnow.caller import Lease
 from winnow.deadline import Deadline
 from winnow.domain.listing import (
     MAX_LOOKUP_IDS,
@@ -36,7 +47,7 @@ from winnow.domain.passage_request import (
 )
 from winnow.domain.question import AnswerRequest, ReadScope, WaitPolicy
 from winnow.domain.write import Position
-from winnow.errors import InvalidRequestError
+from winnow.errors import InvalidRequestError, OverloadedError
 from winnow.passage_source import PassageSource
 from winnow.stateless.answer.admission import Admission
 from winnow.stateless.answer.calls import limited_wait
@@ -61,6 +72,9 @@ DEFAULT_PASSAGES = 10
 """Number of passages that a search returns if the caller sets none."""
 _PASSAGE, _DOCUMENT = "p", "d"
 """Kinds of page tokens."""
+_SHORTEST_WAIT, _LONGEST_WAIT = 0.05, 1.0
+"""Seconds that an export waits before it tries or checks again."""
+Sleep = Callable[[float], Awaitable[None]]
 Seen = TypeVar("Seen", bound=SeenWrites)
 Send = Callable[[PassageSource, int, Deadline], Coroutine[Any, Any, Seen]]
 """Calls the passages of a shard: `send(source, after, deadline)`."""
@@ -96,15 +110,19 @@ class PassageCore:
         defaults: QuestionDefaults,
         admission: Admission,
         on_call: Callable[[], None] = lambda: None,
+        *,
+        sleep: Sleep = asyncio.sleep,
     ) -> None:
-        """`defaults` are those of questions. `on_call` is called for every call."""
+        """`defaults` are those of questions. `on_call` is called for every call. `sleep` makes an
+        export wait.
+        """
         self._defaults = replace(
             defaults,
             passages_to_read=DEFAULT_PASSAGES,
             read_scope=ReadScope.GLOBAL,
             min_confidence=None,
         )
-        self._admission, self._on_call = admission, on_call
+        self._admission, self._on_call, self._sleep = admission, on_call, sleep
         self._current = CurrentPart[PassageIndex]()
 
     def set_index(self, index: PassageIndex) -> None:
@@ -190,14 +208,39 @@ class PassageCore:
     async def export(
         self, request: PageRequest, new_deadline: Callable[[], Deadline], client: str = ""
     ) -> AsyncIterator[PassageResults]:
-        """Yields all pages. Each page has its own deadline, and is admitted separately."""
+        """Yields all pages. Each page has its own deadline, and is admitted separately.
+
+        A page that is refused for overload is tried again until its deadline. For the rate limit of
+        the caller's key a page counts as a call. The export ends if the key is revoked.
+        """
         request = replace(request, page_size=MAX_PAGE_PASSAGES)
+        with caller.open_lease() as lease:
+            while True:
+                page = await self._page_with_room(request, new_deadline(), client)
+                yield page
+                if not page.next_page_token:
+                    return
+                request = replace(request, page_token=page.next_page_token)
+                await self._await_rate(lease)
+
+    async def _page_with_room(
+        self, request: PageRequest, deadline: Deadline, client: str
+    ) -> PassageResults:
         while True:
-            page = await self.page(request, new_deadline(), client)
-            yield page
-            if not page.next_page_token:
-                return
-            request = replace(request, page_token=page.next_page_token)
+            try:
+                return await self.page(request, deadline, client)
+            except OverloadedError as error:
+                if error.retry_after >= deadline.left():
+                    raise
+                wait = max(error.retry_after, _SHORTEST_WAIT)
+            await self._sleep(wait)
+
+    async def _await_rate(self, lease: Lease) -> None:
+        """Waits until the rate limit of the caller's key allows another call."""
+        while lease.end_error is None and (pause := lease.pause()):
+            await self._sleep(min(pause, _LONGEST_WAIT))
+        if lease.end_error is not None:
+            raise lease.end_error
 
     async def count(
         self, request: PassageCountRequest, deadline: Deadline, client: str = ""

@@ -17,8 +17,17 @@ from google.protobuf.message import Message
 from google.rpc import error_details_pb2, status_pb2
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from passage_front import PassageFront
 from prometheus_client import CollectorRegistry, generate_latest
-from random_messages import MARK, SHARD, metadata, predictions, questions, shard_message
+from random_messages import (
+    MARK,
+    SHARD,
+    metadata,
+    passage_calls,
+    predictions,
+    questions,
+    shard_message,
+)
 from whole_cluster import running
 
 from bench.hostile.labels import unexpected_labels
@@ -51,6 +60,7 @@ from winnow.v1 import answer_pb2, head_pb2, head_pb2_grpc
 ANSWER = "/winnow.v1.AnswerService/Answer"
 PREDICT = "/winnow.v1.HeadService/Predict"
 LIST_HEADS = "/winnow.v1.HeadService/ListHeads"
+PASSAGES = "/winnow.v1.PassageService/"
 SHARD_PATH = "/winnow.v1.ShardService/"
 EXAMPLES = settings(max_examples=150, print_blob=True)
 REFUSED = {"INVALID_ARGUMENT", "RESOURCE_EXHAUSTED", "DEADLINE_EXCEEDED", "UNAVAILABLE"}
@@ -164,6 +174,21 @@ def node(indexes: dict[int, Path], bundle: Bundle) -> Iterator[Served]:
     async def start(stack: contextlib.AsyncExitStack) -> str:
         cluster = await stack.enter_async_context(running(indexes[1], bundle))
         return cluster.nodes[0].address
+
+    served = Served(start)
+    yield served
+    served.close()
+
+
+@pytest.fixture(scope="module")
+def passages() -> Iterator[Served]:
+    """Starts a front over fake shards with passages."""
+    made = PassageFront(2)
+    for number in range(9):
+        made.put(f"d#{number}", document="d", year=2010)
+
+    async def start(stack: contextlib.AsyncExitStack) -> str:
+        return await stack.enter_async_context(made.serving())
 
     served = Served(start)
     yield served
@@ -286,3 +311,12 @@ def spoilt(message: bytes, data: st.DataObject) -> bytes:
     at = data.draw(st.integers(0, len(message)))
     cut = data.draw(st.integers(0, 3))
     return message[:at] + data.draw(st.binary(max_size=3)) + message[at + cut :]
+
+
+@EXAMPLES
+@given(call=passage_calls, sent=metadata)
+def test_any_call_for_passages_returns_passages_or_names_a_field(
+    passages: Served, call: Message, sent: Any
+) -> None:
+    method = f"{PASSAGES}{call.DESCRIPTOR.name.removesuffix('Request')}"
+    refuses(*passages.call(method, call.SerializeToString(), sent))

@@ -143,7 +143,7 @@ def _error(call: FailedCall, address: str, timeout: float) -> WinnowError:
         return NotServedError(
             f"{address} does not serve this call: it is not a front node, or the front lacks "
             "--shards (to answer), --heads (to predict) or --feed-listen (to feed, on that "
-            f"port) ({details})"
+            f"port), or is of an older version ({details})"
         )
     return error_of(code, details, trailing)
 

@@ -280,7 +280,7 @@ def test_an_invalid_filter_is_refused_and_a_stopped_call_ends(cut: Cut) -> None:
     stop.set()
     for work in (
         lambda: list_passages(view, PassageListing(limit=1), stop),
-        lambda: look_up(view, PassageLookup(ids=["a"]), stop),
+        lambda: look_up(view, PassageLookup(ids=[ALL[30].passage.id]), stop),
         lambda: list_documents(view, DocumentListing(limit=1), stop),
         lambda: count_passages(view, CountRequest(where="year > 1"), stop),
     ):

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from contextlib import nullcontext
 from random import Random
 
 import pytest
@@ -10,6 +11,8 @@ from passage_front import DEFAULTS, SOON, PassageFront
 from prometheus_client import CollectorRegistry
 from tenacious import turn
 
+from winnow import caller
+from winnow.caller import Caller, Lease
 from winnow.deadline import Deadline
 from winnow.domain.listing import PassageListing, PassageLookup, SelectedFields, StoredDocument
 from winnow.domain.passage_request import PageRequest, PassageCountRequest, PassagesRequest
@@ -19,6 +22,7 @@ from winnow.errors import (
     InvalidRequestError,
     NotServedError,
     OverloadedError,
+    UnauthenticatedError,
     UnavailableError,
     WinnowError,
 )
@@ -86,6 +90,44 @@ async def test_an_export_has_every_page() -> None:
     pages = [page async for page in front.core.export(PageRequest(), new_deadline)]
     assert [each.id for page in pages for each in page.passages] == sorted(ids)
     assert len(pages) == new_deadlines > 1
+
+
+async def exported(front: PassageFront) -> list[str]:
+    pages = front.core.export(PageRequest(), lambda: Deadline.after(60))
+    return [each.id async for page in pages for each in page.passages]
+
+
+async def test_an_export_waits_while_the_shards_are_overloaded() -> None:
+    front = PassageFront(1, ["a", "b"])
+    front.shards[0].fails = OverloadedError("full", 0.25)
+
+    def recover() -> None:
+        front.shards[0].fails = None
+
+    front.on_pause = recover
+    assert await exported(front) == ["a", "b"]
+    assert front.pauses == [0.25]
+    front.shards[0].fails = OverloadedError("full", 61.0)
+    with pytest.raises(OverloadedError):
+        await exported(front)
+
+
+async def test_an_export_keeps_to_the_rate_of_its_key_and_ends_when_it_is_revoked() -> None:
+    front = PassageFront(1, ["a", "b", "c"])
+    front.shards[0].page_limit = 1
+    waits = [0.0, 5.0, 0.0]
+    lease = Lease(lambda: waits.pop(0))
+    known = Caller("alice", lambda: nullcontext(lease), lambda _: True, lambda _: None)
+
+    async def call() -> list[str]:
+        caller.bind(known)
+        return await exported(front)
+
+    assert await asyncio.create_task(call()) == ["a", "b", "c"]
+    assert front.pauses == [1.0]
+    lease.end(UnauthenticatedError("key alice was revoked"))
+    with pytest.raises(UnauthenticatedError):
+        await asyncio.create_task(call())
 
 
 async def test_passages_are_looked_up_in_their_shards_in_the_order_of_the_ids() -> None:

@@ -171,6 +171,23 @@ async def test_a_caller_without_the_scope_is_told_its_name(
     assert front.refusals("permission_denied") == 1
 
 
+@pytest.mark.parametrize(
+    ("method", "scope"),
+    [
+        ("winnow.v1.PassageService/SearchPassages", Scope.ASK),
+        ("winnow.v1.PassageService/ExportPassages", Scope.ASK),
+        ("winnow.v1.FeedService/DeleteWhere", Scope.FEED),
+        ("winnow.v1.ShardPassageService/ListShardPassages", Scope.ADMIN),
+    ],
+)
+def test_passages_are_read_with_ask_and_deleted_with_feed(method: str, scope: Scope) -> None:
+    for held in Scope:
+        gate = Gate([Key(name="alice", digest=KEY.digest, scopes=frozenset({held}))])
+        guard = KeyGuard(gate, lambda _method, _metadata: None)
+        refusal = guard(f"/{method}", sent())
+        assert (refusal is None) == (held is scope)
+
+
 async def test_a_call_may_need_a_further_scope(channel: grpc.aio.Channel, front: Front) -> None:
     request = answer_pb2.AnswerRequest(question="who?", heads=["intent"])
     answer = answer_pb2_grpc.AnswerServiceStub(channel).Answer
