@@ -1,7 +1,9 @@
 """The passages of an index with real models, in the process of a program."""
 
 import shutil
+from collections.abc import Collection
 from pathlib import Path
+from random import Random
 
 import pytest
 from conftest import QUESTIONS
@@ -79,6 +81,33 @@ def test_fed_passages_are_searched_listed_and_deleted(directory: Path) -> None:
         every = [each.id for each in index.list_passages()]
         assert len(every) == before
         assert every == sorted(every, key=str.encode)
+
+
+def test_pages_go_on_over_writes_and_merges(directory: Path) -> None:
+    """Passages that stay are listed once, from memory, from merged files and from both."""
+    chance = Random(7)
+    stays = {f"s#{number:02}" for number in range(40)}
+
+    def put(index: Index, ids: Collection[str]) -> None:
+        index.put([{"id": each, "text": f"Text of {each}.", "metadata": {"a": 1}} for each in ids])
+
+    with Index.open(directory, writable=True) as index:
+        put(index, stays)
+        found: list[str] = []
+        token = ""
+        for number in range(100):
+            page = index.list_page(token, page_size=7, where="a = 1", fields=["id"])
+            found += [each.id for each in page.passages]
+            if not (token := page.next_page_token):
+                break
+            others = [f"{chance.choice('rst')}#{chance.randint(50, 99)}" for _ in range(5)]
+            put(index, others)
+            index.delete(others[:2])
+            if number in (1, 3):
+                index.merge()
+    assert not token
+    assert len(found) == len(set(found))
+    assert stays <= set(found)
 
 
 def test_an_index_that_is_only_read_deletes_nothing_and_wrong_searches_are_named(

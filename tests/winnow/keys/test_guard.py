@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
+from contextvars import copy_context
 from typing import Any
 
 import grpc
@@ -184,7 +185,7 @@ def test_passages_are_read_with_ask_and_deleted_with_feed(method: str, scope: Sc
     for held in Scope:
         gate = Gate([Key(name="alice", digest=KEY.digest, scopes=frozenset({held}))])
         guard = KeyGuard(gate, lambda _method, _metadata: None)
-        refusal = guard(f"/{method}", sent())
+        refusal = copy_context().run(guard, f"/{method}", sent())  # it binds the caller
         assert (refusal is None) == (held is scope)
 
 
