@@ -17,7 +17,11 @@ from winnow.content_node.indexing.engine import Engine, LocalEngine
 from winnow.content_node.indexing.faults import convert_errors
 from winnow.content_node.indexing.plan import BuildListener, BuildPlan
 from winnow.content_node.indexing.source_index import is_index, lock_writes, source_fingerprint
-from winnow.content_node.indexing.stage_source import check_source, stage_passages
+from winnow.content_node.indexing.stage_source import (
+    check_source,
+    report_skipped_files,
+    stage_passages,
+)
 from winnow.content_node.indexing.staging import Staging
 from winnow.content_node.indexing.workspace import (
     OnFailure,
@@ -36,7 +40,7 @@ from winnow.passages.encoding import SPECIAL
 _PROGRESS_STEP = 1_000
 """Number of passages that are counted between two reports of progress."""
 _FLAGS = {
-    "source": "--passages",
+    "source": "--passages or --documents",
     "shards": "--shards",
     "encoding": "--bundle",
     "skip_bad_rows": "--skip-bad-rows",
@@ -68,12 +72,15 @@ def _build(
     workspace: Workspace, plan: BuildPlan, bundle: Bundle, progress: BuildListener, engine: Engine
 ) -> IndexManifest:
     with contextlib.closing(Staging(workspace.staging)) as staging:
-        locked = lock_writes(plan.source) if is_index(plan.source) else contextlib.nullcontext()
+        copies_index = plan.documents is None and is_index(plan.source)
+        locked = lock_writes(plan.source) if copies_index else contextlib.nullcontext()
         with locked:
             resume_key = _resume_key(plan, bundle)
             if not _is_staged(staging, resume_key, workspace.directory):
                 workspace.on_failure = OnFailure.REMOVE
                 stage_passages(staging, plan, bundle, resume_key, progress)
+            else:
+                report_skipped_files(staging, progress)
         workspace.on_failure = OnFailure.KEEP
         engine.encode(staging, bundle, progress)
         manifest = _manifest(staging, plan, bundle)
@@ -90,14 +97,20 @@ def _build(
 
 def _resume_key(plan: BuildPlan, bundle: Bundle) -> dict[str, object]:
     """Returns the values that must be the same when a build is resumed."""
-    source = plan.source
     return {
-        "source": source_fingerprint(source) if is_index(source) else sha256(source),
+        "source": _source_key(plan),
         "shards": plan.shards,
         "encoding": bundle.manifest.encoding_fingerprint,
         "skip_bad_rows": plan.skip_bad_rows,
         "documents": plan.cut_documents or None,  # older versions wrote nothing for False
     }
+
+
+def _source_key(plan: BuildPlan) -> str:
+    """Returns a checksum of the content of the source."""
+    if plan.documents is not None:
+        return plan.documents.folder.fingerprint
+    return source_fingerprint(plan.source) if is_index(plan.source) else sha256(plan.source)
 
 
 def _is_staged(staging: Staging, resume_key: dict[str, object], directory: Path) -> bool:

@@ -1,5 +1,6 @@
 """`winnow index`: build, states, inspect, verify."""
 
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +13,7 @@ from winnow.content_node.indexing.builder import build_index
 from winnow.content_node.indexing.contents import K
 from winnow.content_node.indexing.current_shard import CurrentShard, read_current_shard
 from winnow.content_node.indexing.engine import Engine, LocalEngine
-from winnow.content_node.indexing.plan import BuildPlan, BuildProgress
+from winnow.content_node.indexing.plan import BuildPlan, BuildProgress, DocumentSource
 from winnow.content_node.indexing.ray_engine import RayEngine
 from winnow.content_node.indexing.verify import ShardReport, verify_index
 from winnow.content_node.shard.manifest import read_index_manifest, read_shard_manifest
@@ -20,6 +21,9 @@ from winnow.content_node.shard.writing import GraphPlan
 from winnow.content_node.states.advice import reader_name, states_command
 from winnow.content_node.states.index import write_states
 from winnow.content_node.states.manifest import STATES_FILE
+from winnow.documents.folder import FilePatterns, list_files
+from winnow.documents.options import BaseUrl, Exclude, Include
+from winnow.documents.reading import FolderScanner, ScannedFolder
 from winnow.domain.shard import INDEX_FILE, MAX_SHARDS, PASSAGES_PER_SHARD
 from winnow.index_directory import present_shards
 from winnow.packaged import default_bundle
@@ -51,15 +55,25 @@ class EngineName(str, Enum):
 
 @app.command()
 def build(
+    out: Annotated[Path, typer.Option(help="Directory of the new index; must not exist.")],
     passages: Annotated[
-        Path,
+        Path | None,
         typer.Option(
             help="File of passages: TSV (id, text, title) or JSON lines (id, title, text, "
             "metadata), plain, .gz or .zst. Or the directory of an index: its passages and writes "
             "are copied to other shards or the newest format without encoding them again."
         ),
-    ],
-    out: Annotated[Path, typer.Option(help="Directory of the new index; must not exist.")],
+    ] = None,
+    documents: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of documents: PDF, Word, PowerPoint, EPUB, HTML, Markdown, "
+            "reStructuredText and plain text. Needs the extra `documents`."
+        ),
+    ] = None,
+    include: Include = None,
+    exclude: Exclude = None,
+    base_url: BaseUrl = "",
     shards: Annotated[
         int | None,
         typer.Option(
@@ -150,9 +164,13 @@ def build(
             f"{states_command(out, loaded.directory)}; or choose another --out",
             param_hint="--states",
         )
+    if (passages is None) == (documents is None):
+        raise typer.BadParameter("give either --passages or --documents")
+    if documents is not None and cut:
+        raise typer.BadParameter("--documents always cuts: omit --cut", param_hint="--cut")
     threads = threads or cores()
     plan = BuildPlan(
-        source=passages,
+        source=passages or documents or Path(),
         target=out,
         shards=shards,
         threads=threads,
@@ -162,6 +180,10 @@ def build(
     )
     chosen_engine = _engine(engine, threads, workers, ray_address)
     with BuildProgress() as progress:
+        if documents is not None:
+            patterns = FilePatterns(tuple(include or ()), tuple(exclude or ()))
+            folder = _scan(documents, patterns, base_url, progress)
+            plan = replace(plan, documents=DocumentSource(folder, convert_files))
         manifest = build_index(plan, loaded, progress, chosen_engine)
         if states:
             compute_states(out, loaded, threads, progress)
@@ -178,6 +200,18 @@ def build(
             f"{many(manifest.truncated_passages, 'passage')} of more than {max_tokens} tokens: "
             f"they are retrieved by their first {max_tokens} tokens, and read completely"
         )
+
+
+def _scan(
+    folder: Path, patterns: FilePatterns, base_url: str, progress: BuildProgress
+) -> ScannedFolder:
+    """Lists the documents of a folder and reads their checksums."""
+    listing = list_files(folder, patterns)
+    progress.start("checking files", len(listing.files))
+    scanned = FolderScanner(base_url).scan(listing, progress.advance)
+    for each in scanned.skipped:
+        progress.skipped_file(each)
+    return scanned
 
 
 def compute_states(out: Path, bundle: Bundle, threads: int, progress: BuildProgress) -> None:

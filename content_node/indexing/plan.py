@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Protocol
 
 from winnow.content_node.shard.writing import GraphPlan
+from winnow.documents.folder import SkippedFile
+from winnow.documents.reading import Convert, ScannedFolder
 from winnow.domain.shard import PASSAGES_PER_SHARD
 from winnow.passages.progress import RowProgress
 from winnow.passages.rows import BadRow
@@ -15,12 +17,20 @@ _MAX_LANGUAGES = 5
 """Number of languages that a report names."""
 
 
+@dataclass(frozen=True, slots=True)
+class DocumentSource:
+    """The documents of a folder, and what converts them."""
+
+    folder: ScannedFolder
+    convert: Convert
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildPlan:
     """The source, the target and the options of a build."""
 
     source: Path
-    """A file of passages, or an index."""
+    """A file of passages, an index, or a folder of documents."""
     target: Path
     threads: int
     shards: int | None = None
@@ -31,6 +41,8 @@ class BuildPlan:
     graph: GraphPlan = field(default_factory=GraphPlan)
     cut_documents: bool = False
     """Whether rows are raw documents, which are cut into passages."""
+    documents: DocumentSource | None = None
+    """The documents of `source`; None if it is not a folder of documents."""
 
 
 class BuildListener(Protocol):
@@ -47,6 +59,9 @@ class BuildListener(Protocol):
 
     def unread_languages(self, passages: Mapping[str, int], total: int) -> None:
         """Reports passages by the ISO 639-1 code of a language that the bundle does not read."""
+
+    def skipped_file(self, file: SkippedFile) -> None:
+        """Reports a file that could not be indexed."""
 
     def shards_chosen(self, shards: int) -> None:
         """Reports the number of shards that the build chose."""
@@ -65,6 +80,13 @@ class BuildProgress(RowProgress):
             f"{sum(passages.values()):,} of {are(total, 'passage')} in languages that the bundle "
             f"does not read ({counts}): questions rarely find them"
         )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.skipped_files: list[SkippedFile] = []
+
+    def skipped_file(self, file: SkippedFile) -> None:
+        self.skipped_files.append(file)
 
     def shards_chosen(self, shards: int) -> None:
         self.say(f"the index gets {many(shards, 'shard')}; --shards sets another number")

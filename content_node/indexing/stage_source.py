@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from winnow.bundle import Bundle
-from winnow.content_node.indexing.plan import BuildListener, BuildPlan
+from winnow.content_node.indexing.plan import BuildListener, BuildPlan, DocumentSource
 from winnow.content_node.indexing.source_index import is_index, replay_unmerged, verified_shards
 from winnow.content_node.indexing.staging import Staging
 from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.shard.manifest import read_index_manifest
+from winnow.documents.folder import SkippedFile
 from winnow.domain.shard import suitable_shards
 from winnow.errors import ArtefactError
 from winnow.passages.encoding import tokenise
@@ -38,12 +39,17 @@ class BadRowsError(ArtefactError):
 def check_source(plan: BuildPlan) -> None:
     """Raises ArtefactError if the source is neither an index nor a file of a known format."""
     source = plan.source
+    if plan.documents is not None:
+        return
     if is_index(source):
         if plan.cut_documents:
             raise ArtefactError(f"{source} is an index: its passages cannot be cut; omit --cut")
         return
     if source.is_dir():
-        raise ArtefactError(f"{source} is a directory, not an index: give a file with --passages")
+        raise ArtefactError(
+            f"{source} is neither a file nor an index: to index the documents of a folder, use "
+            "--documents"
+        )
     if not source.exists():
         raise ArtefactError(f"no file or index {source}: check the path")
     if not source.is_file():
@@ -66,7 +72,11 @@ def stage_passages(
 
     """
     staging.clear()
-    if is_index(plan.source):
+    skipped: list[SkippedFile] = []
+    if plan.documents is not None:
+        source, bad_rows = plan.source.name, 0
+        skipped = _stage_documents(staging, plan.documents, bundle, progress)
+    elif is_index(plan.source):
         source, bad_rows = _copy_index(staging, plan, bundle, progress)
     else:
         source, bad_rows = plan.source.name, _stage_file(staging, plan, bundle, progress)
@@ -83,8 +93,16 @@ def stage_passages(
         index_id=uuid.uuid4().hex[:16],
         source=source,
         bad_rows=bad_rows,
+        skipped_files=[[each.name, each.reason] for each in skipped],
         staged=True,
     )
+
+
+def report_skipped_files(staging: Staging, progress: BuildListener) -> None:
+    """Reports the files that could not be converted when the passages were staged."""
+    skipped = staging.get("skipped_files")
+    for name, reason in skipped if isinstance(skipped, list) else ():
+        progress.skipped_file(SkippedFile(name, reason))
 
 
 def _copy_index(
@@ -144,6 +162,26 @@ class _LanguageCount:
         """Reports the languages if they have more than a few of the passages."""
         if self._unread.total() > _FEW_UNREAD * self._passages:
             progress.unread_languages(self._unread, self._passages)
+
+
+def _stage_documents(
+    staging: Staging, source: DocumentSource, bundle: Bundle, progress: BuildListener
+) -> list[SkippedFile]:
+    """Stages the passages of documents; returns the files that could not be converted."""
+    tokenizer, languages = Tokenizer(bundle.tokenizer), _LanguageCount(bundle)
+    progress.start("converting documents", len(source.folder.files))
+    skipped = []
+    for document in source.folder.read(source.convert):
+        if isinstance(document, SkippedFile):
+            skipped.append(document)
+            progress.skipped_file(document)
+        else:
+            languages.add(put.passage.text for put in document.puts)
+            for encoded in tokenise(tokenizer, document.puts):
+                staging.add(encoded.write())
+        progress.advance(1)
+    languages.report(progress)
+    return skipped
 
 
 def _stage_rows(staging: Staging, rows: list[Row], tokenizer: Tokenizer) -> Iterator[BadRow]:

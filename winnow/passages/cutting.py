@@ -26,16 +26,16 @@ _WORD = re.compile(rf"[{_IDEOGRAPHS}]|[^\s{_IDEOGRAPHS}]{{1,{_MAX_WORD_CHARACTER
 
 def cut_document(document: FedPassage) -> Iterator[FedPassage]:
     """Yields the passages of a document, each with its title and metadata; none without words."""
-    for number, (start, end) in enumerate(_passage_spans(document.text)):
+    for number, (start, end) in enumerate(passage_spans(document.text)):
         passage_id = f"{document.id}{ID_SEPARATOR}{number}"
         yield replace(document, id=passage_id, text=document.text[start:end])
 
 
-def _passage_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yields start and end (exclusive) of each passage."""
+def passage_spans(text: str, max_words: int = WORDS) -> Iterator[tuple[int, int]]:
+    """Yields start and end (exclusive) of consecutive passages of at most `max_words` words."""
     start = end = words = 0
-    for word_start, word_end in _word_spans(text):
-        if words and (words == WORDS or word_end - start > MAX_PASSAGE_CHARACTERS):
+    for word_start, word_end in word_spans(text):
+        if words and (words == max_words or word_end - start > MAX_PASSAGE_CHARACTERS):
             yield start, end
             words = 0
         if not words:
@@ -45,7 +45,7 @@ def _passage_spans(text: str) -> Iterator[tuple[int, int]]:
         yield start, end
 
 
-def _word_spans(text: str) -> Iterator[tuple[int, int]]:
+def word_spans(text: str) -> Iterator[tuple[int, int]]:
     """Yields start and end (exclusive) of each word, with its combining marks."""
     previous_end = 0
     for match in _WORD.finditer(text):

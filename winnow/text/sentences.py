@@ -6,6 +6,7 @@ takes 13 ms for a passage of 130 words. The rule follows the golden rules of the
 """
 
 import re
+from collections.abc import Iterator
 
 
 def _word_set(words: str) -> frozenset[str]:
@@ -67,6 +68,18 @@ def sentence_range(text: str, start: int, end: int, within: tuple[int, int]) -> 
     while first < start and text[first].isspace():
         first += 1
     return first, last
+
+
+def sentence_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yields the range of each sentence of a paragraph, without the space between them."""
+    begin = len(text) - len(text.lstrip())
+    for candidate in _CANDIDATE.finditer(text):
+        if candidate.end() > begin and _ends_sentence(text, candidate, 0):
+            yield begin, candidate.end()
+            following = text[candidate.end() :]
+            begin = len(text) - len(following.lstrip())
+    if end := len(text[begin:].rstrip()):
+        yield begin, begin + end
 
 
 def _ends_sentence(text: str, candidate: re.Match[str], begin: int) -> bool:

@@ -1,0 +1,88 @@
+"""Makes passages of a converted document, with the metadata that cites it. Pure."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+from urllib.parse import quote
+
+from winnow.documents.cutting import cut
+from winnow.documents.document import Document
+from winnow.domain.write import FedPassage
+from winnow.passages.cutting import ID_SEPARATOR
+
+MAX_DOCUMENT_NAME = 240
+"""Limit of characters of a document's name, so that the ids of its passages are valid."""
+HEADING_SEPARATOR = " \u203a "
+"""Separates headings: a single angle quotation mark, which headings rarely have."""
+_VERSION = 1
+"""Version of conversion and cutting; a higher one makes `sync` replace all documents."""
+_MAX_TITLE = 120
+"""Limit of characters of a title. The encoder reads 32 tokens of it."""
+_MAX_HEADING = 200
+"""Limit of characters of a heading in metadata."""
+
+
+def document_digest(content: str, base_url: str) -> str:
+    """Returns what identifies the passages of a document, in hexadecimal.
+
+    `content`: SHA-256 of the document's file. Equal digests mean equal passages.
+    """
+    identity = f"{_VERSION} {content} {base_url}"
+    return hashlib.sha256(identity.encode()).hexdigest()[:32]
+
+
+def document_passages(
+    name: str, document: Document, digest: str, base_url: str = ""
+) -> Iterator[FedPassage]:
+    """Yields the passages of a document; none if it has no words.
+
+    The ids are `NAME#0`, `NAME#1` and so on. The metadata has the fields of a citation (see
+    docs/documents.md).
+
+    Args:
+        name: path of the document in its folder.
+        document: the converted document.
+        digest: `document_digest` of the document.
+        base_url: URL of the folder, with a final slash; empty if it has none.
+
+    """
+    passages = list(cut(document))
+    title = document.title or PurePosixPath(name).stem
+    for number, each in enumerate(passages):
+        metadata: dict[str, object] = {
+            "document": name,
+            "start": each.start,
+            "end": each.end,
+            "document_hash": digest,
+            "document_passages": len(passages),
+        }
+        if each.headings:
+            headings = (heading[:_MAX_HEADING] for heading in each.headings)
+            metadata["heading"] = HEADING_SEPARATOR.join(headings)
+        if each.page is not None:
+            metadata["page"] = each.page
+        if base_url:
+            metadata["url"] = _url(base_url, name, each.page)
+        yield FedPassage(
+            id=f"{name}{ID_SEPARATOR}{number}",
+            title=_title(title, each.headings),
+            text=document.text[each.start : each.end],
+            metadata=metadata,
+        )
+
+
+def _title(document: str, headings: Sequence[str]) -> str:
+    """Returns the document's title and the headings, without repetitions.
+
+    A long title loses its middle: the document and the last headings say most.
+    """
+    names = list(dict.fromkeys((document[:_MAX_TITLE], *headings)))
+    while len(names) > 2 and len(HEADING_SEPARATOR.join(names)) > _MAX_TITLE:  # noqa: PLR2004
+        del names[1]
+    return HEADING_SEPARATOR.join(names)[: 2 * _MAX_TITLE]
+
+
+def _url(base_url: str, name: str, page: int | None) -> str:
+    """Returns the URL of a document; of its page if it is a PDF, which browsers open there."""
+    url = base_url + quote(name)
+    return f"{url}#page={page}" if page is not None and name.lower().endswith(".pdf") else url

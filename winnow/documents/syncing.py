@@ -1,0 +1,56 @@
+"""Compares the documents of a folder with those of an index. Pure."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexedDocument:
+    """A document of an index, by the metadata of its passages."""
+
+    name: str
+    digest: str
+    """The `document_hash` of its passages; empty if they have different ones, or none."""
+    passages: int
+    """Number of passages in the index."""
+    expected_passages: int | None
+    """The `document_passages` of its passages; None if they have different ones, or none."""
+
+    def is_copy_of(self, digest: str) -> bool:
+        """Whether the index has all passages of the document with this digest, and no others."""
+        return self.digest == digest and self.passages == self.expected_passages
+
+
+@dataclass(frozen=True, slots=True)
+class SyncPlan:
+    """Names of documents by what a sync does with them, each sorted."""
+
+    added: tuple[str, ...]
+    replaced: tuple[str, ...]
+    removed: tuple[str, ...]
+    unchanged: tuple[str, ...]
+
+
+def compare(
+    folder: Mapping[str, str], indexed: Iterable[IndexedDocument], unknown: Collection[str] = ()
+) -> SyncPlan:
+    """Plans how the index gets the documents of the folder.
+
+    Args:
+        folder: digests by name.
+        indexed: the documents of the index.
+        unknown: files and directories that could not be read: their documents are not removed.
+
+    """
+
+    def is_gone(name: str) -> bool:
+        return not any(name == each or name.startswith(f"{each}/") for each in unknown)
+
+    by_name = {each.name: each for each in indexed}
+    known = sorted(folder.keys() & by_name.keys())
+    return SyncPlan(
+        added=tuple(sorted(folder.keys() - by_name.keys())),
+        replaced=tuple(each for each in known if not by_name[each].is_copy_of(folder[each])),
+        removed=tuple(sorted(filter(is_gone, by_name.keys() - folder.keys()))),
+        unchanged=tuple(each for each in known if by_name[each].is_copy_of(folder[each])),
+    )
