@@ -259,9 +259,9 @@ async def test_a_cancelled_question_leaves_the_index_usable(indexes: dict[int, P
 async def test_calls_that_run_when_an_index_is_closed_say_so(indexes: dict[int, Path]) -> None:
     async with AsyncIndex.open(indexes[2]) as index:
         began = begins(index._open_services(), "call")
-        few: Options = {"fresh": True, "passages_to_read": 1}  # little enough to be admitted
-        asking = [
-            asyncio.create_task(index.ask(each, **few, timeout=LONG)) for each, _ in QUESTIONS
+        few: Options = {"fresh": True, "passages_to_read": 1}
+        asking = [  # few enough to be admitted on any machine
+            asyncio.create_task(index.ask(each, **few, timeout=LONG)) for each, _ in QUESTIONS[:2]
         ]
         for _ in asking:
             await asyncio.wait_for(began.acquire(), 60)
