@@ -1,11 +1,14 @@
 """`winnow index`: build, states, inspect, verify."""
 
+import contextlib
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from winnow.documents.conversion.converter import DocumentConverter
+from winnow.documents.formats.registry import is_supported
 
 from winnow.bundle import Bundle, load_bundle
 from winnow.cli.output import AsJson, console, print_json, table
@@ -179,11 +182,12 @@ def build(
         cut_documents=cut,
     )
     chosen_engine = _engine(engine, threads, workers, ray_address)
-    with BuildProgress() as progress:
+    with BuildProgress() as progress, contextlib.ExitStack() as converters:
         if documents is not None:
             patterns = FilePatterns(tuple(include or ()), tuple(exclude or ()))
+            converter = converters.enter_context(DocumentConverter())
             folder = _scan(documents, patterns, base_url, progress)
-            plan = replace(plan, documents=DocumentSource(folder, convert_files))
+            plan = replace(plan, documents=DocumentSource(folder, converter.convert))
         manifest = build_index(plan, loaded, progress, chosen_engine)
         if states:
             compute_states(out, loaded, threads, progress)
@@ -206,7 +210,7 @@ def _scan(
     folder: Path, patterns: FilePatterns, base_url: str, progress: BuildProgress
 ) -> ScannedFolder:
     """Lists the documents of a folder and reads their checksums."""
-    listing = list_files(folder, patterns)
+    listing = list_files(folder, patterns, is_supported)
     progress.start("checking files", len(listing.files))
     scanned = FolderScanner(base_url).scan(listing, progress.advance)
     for each in scanned.skipped:

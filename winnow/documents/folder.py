@@ -1,11 +1,9 @@
 """Lists the files of a folder that may be documents."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-from pathspec import GitIgnoreSpec
 
 from winnow.errors import ArtefactError
 
@@ -47,14 +45,18 @@ class FolderListing:
     files: tuple[FolderFile, ...]
     skipped: tuple[SkippedFile, ...]
     """Files and directories that a user would expect to be indexed."""
+    other_files: int
+    """Number of files that are no documents."""
 
 
-def list_files(folder: Path, patterns: FilePatterns) -> FolderListing:
-    """Lists the files of a folder and its subdirectories.
+def list_files(
+    folder: Path, patterns: FilePatterns, is_document: Callable[[Path], bool]
+) -> FolderListing:
+    """Lists the documents of a folder and its subdirectories.
 
     Leaves out hidden files and directories (names that begin with a dot), and what the patterns
     and the folder's `.winnowignore` leave out. Follows symbolic links to files in the folder, but
-    none to directories.
+    none to directories. `is_document` decides by the name of a file whether it is a document.
 
     Raises ArtefactError if the folder or its `.winnowignore` cannot be read, or a pattern is
     invalid.
@@ -69,18 +71,25 @@ def list_files(folder: Path, patterns: FilePatterns) -> FolderListing:
         raise ArtefactError(f"invalid pattern of files: {error}") from error
     files: list[FolderFile] = []
     skipped: list[SkippedFile] = []
+    other_files = 0
     for name, path in _walk(root, chosen, skipped):
-        if reason := _problem(root, path):
+        if not is_document(path):
+            other_files += 1
+        elif reason := _problem(root, path):
             skipped.append(SkippedFile(name, reason))
         else:
             files.append(FolderFile(name, path))
-    return FolderListing(tuple(sorted(files)), tuple(skipped))
+    return FolderListing(tuple(sorted(files)), tuple(skipped), other_files)
 
 
 class _FileChoice:
     """Chooses files and directories by their names relative to the folder."""
 
     def __init__(self, patterns: FilePatterns, ignored: Sequence[str]) -> None:
+        """Raises ValueError if a pattern is invalid."""
+        # of the extra `documents`, which most processes lack
+        from pathspec import GitIgnoreSpec  # noqa: PLC0415
+
         self._include = GitIgnoreSpec.from_lines(patterns.include or ("*",))
         self._exclude = GitIgnoreSpec.from_lines((*ignored, *patterns.exclude))
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from winnow.documents.document import Document
+from winnow.documents.failures import ConversionFailure
 from winnow.documents.folder import FolderFile, FolderListing, SkippedFile
 from winnow.documents.passages import MAX_DOCUMENT_NAME, document_digest, document_passages
 from winnow.domain.write import FedPassage, Put
@@ -14,8 +15,8 @@ from winnow.files.watched import FileStamp, stamp
 from winnow.passages.canonical import canonical
 from winnow.passages.validation import passage_violations
 
-Convert = Callable[[Iterable[FolderFile]], Iterator[tuple[FolderFile, Document | SkippedFile]]]
-"""Converts files in the order given. A file that cannot be converted becomes a `SkippedFile`."""
+Convert = Callable[[Iterable[Path]], Iterator[tuple[Path, Document | ConversionFailure]]]
+"""Converts files in the order given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +51,19 @@ class ScannedFolder:
 
         `names`: the documents to read; None for all.
         """
-        chosen = (each for each in self.files if names is None or each.name in names)
-        for file, document in convert(chosen):
-            if isinstance(document, SkippedFile):
-                yield document
+        chosen = {
+            each.path: each.name for each in self.files if names is None or each.name in names
+        }
+        for path, document in convert(chosen):
+            name = chosen[path]
+            if isinstance(document, ConversionFailure):
+                yield SkippedFile(name, f"{document.reason.value}: {document.detail}")
                 continue
-            digest = self.digests[file.name]
-            passages = list(document_passages(file.name, document, digest, self.base_url))
-            if reason := _problem(file.name, passages):
-                yield SkippedFile(file.name, reason)
+            passages = list(document_passages(name, document, self.digests[name], self.base_url))
+            if reason := _problem(name, passages):
+                yield SkippedFile(name, reason)
             else:
-                yield DocumentRows(file.name, tuple(map(canonical, passages)))
+                yield DocumentRows(name, tuple(map(canonical, passages)))
 
 
 class FolderScanner:

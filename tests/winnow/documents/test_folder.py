@@ -10,7 +10,9 @@ from winnow.errors import ArtefactError
 
 def listing(folder: Path, include: str = "", exclude: str = "") -> FolderListing:
     include_patterns, exclude_patterns = tuple(include.split()), tuple(exclude.split())
-    return list_files(folder, FilePatterns(include_patterns, exclude_patterns))
+    return list_files(
+        folder, FilePatterns(include_patterns, exclude_patterns), lambda path: path.suffix != ".zip"
+    )
 
 
 def names(folder: Path, include: str = "", exclude: str = "") -> list[str]:
@@ -26,8 +28,9 @@ def write(folder: Path, *names: str) -> None:
 
 def test_files_of_all_subdirectories_are_listed_by_name(tmp_path: Path) -> None:
     """Names are relative paths, and sorted."""
-    write(tmp_path, "b.md", "a/c.txt", "a/b/d.pdf")
+    write(tmp_path, "b.md", "a/c.txt", "a/b/d.pdf", "a/pictures.zip")
     assert names(tmp_path) == ["a/b/d.pdf", "a/c.txt", "b.md"]
+    assert listing(tmp_path).other_files == 1
 
 
 def test_hidden_files_are_left_out(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from winnow.cli.feed.in_flight import Ledger
 from winnow.cli.feed.job import FeedProgress
 from winnow.cli.feed.sending import MAX_DOCUMENTS, FeedTotals, FeedWriter, Sender
 from winnow.documents.folder import FilePatterns, SkippedFile, list_files
+from winnow.documents.formats.registry import is_supported
 from winnow.documents.reading import Convert, DocumentRows, FolderScanner, ScannedFolder
 from winnow.documents.syncing import IndexedDocument, SyncPlan, compare
 from winnow.domain.passage import Passage
@@ -89,7 +90,7 @@ class FolderSync:
         return SyncReport(plan, tuple(skipped), totals)
 
     def _scan(self) -> ScannedFolder:
-        listing = list_files(self._options.folder, self._options.patterns)
+        listing = list_files(self._options.folder, self._options.patterns, is_supported)
         self._progress.start("checking files", len(listing.files))
         return self._scanner.scan(listing, self._progress.advance)
 
