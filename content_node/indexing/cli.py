@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from winnow.documents.conversion.converter import DocumentConverter
-from winnow.documents.formats.registry import is_supported
 
 from winnow.bundle import Bundle, load_bundle
 from winnow.cli.output import AsJson, console, print_json, table
@@ -24,7 +22,9 @@ from winnow.content_node.shard.writing import GraphPlan
 from winnow.content_node.states.advice import reader_name, states_command
 from winnow.content_node.states.index import write_states
 from winnow.content_node.states.manifest import STATES_FILE
+from winnow.documents.conversion.converter import DocumentConverter
 from winnow.documents.folder import FilePatterns, list_files
+from winnow.documents.formats.registry import is_supported
 from winnow.documents.options import BaseUrl, Exclude, Include
 from winnow.documents.reading import FolderScanner, ScannedFolder
 from winnow.domain.shard import INDEX_FILE, MAX_SHARDS, PASSAGES_PER_SHARD

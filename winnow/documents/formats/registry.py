@@ -39,7 +39,15 @@ RESTRUCTURED_TEXT = DocumentFormat(
 )
 PLAIN_TEXT = DocumentFormat("plain text", "plain_text", (".txt", ".text"), is_text=True)
 FORMATS = (PDF, WORD, POWERPOINT, EPUB, HTML, MARKDOWN, RESTRUCTURED_TEXT, PLAIN_TEXT)
-LIBRARIES = ("charset_normalizer", "docutils", "markdown_it", "pypdfium2", "selectolax")
+LIBRARIES = (
+    "charset_normalizer",
+    "docutils",
+    "markdown_it",
+    "pathspec",
+    "pypdfium2",
+    "selectolax",
+    "watchfiles",
+)
 """Modules of the extra `documents`."""
 BY_SUFFIX: Mapping[str, DocumentFormat] = {
     suffix: each for each in FORMATS for suffix in each.suffixes
