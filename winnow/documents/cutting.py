@@ -5,7 +5,7 @@ paragraphs, list items and table rows; only a longer block is cut, between sente
 introduces a list stays with the list's first items.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from winnow.documents.document import Block, BlockKind, Document
@@ -111,7 +111,7 @@ def _continues(text: str, before: Block, block: Block) -> bool:
 def _block_ranges(text: str, block: Block) -> Iterator[tuple[int, int]]:
     """Yields the range of a block, or of its sentences if it is too long for a passage."""
     content = text[block.start : block.end]
-    ranges: Sequence[tuple[int, int]] = [(0, len(content))]
+    ranges: Iterable[tuple[int, int]] = [(0, len(content))]
     if len(list(passage_spans(content))) > 1:
         ranges = _lines(content) if block.kind is BlockKind.CODE else sentence_spans(content)
     for start, end in ranges:

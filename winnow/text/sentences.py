@@ -72,14 +72,20 @@ def sentence_range(text: str, start: int, end: int, within: tuple[int, int]) -> 
 
 def sentence_spans(text: str) -> Iterator[tuple[int, int]]:
     """Yields the range of each sentence of a paragraph, without the space between them."""
-    begin = len(text) - len(text.lstrip())
+    begin, last = _first_visible(text, 0), len(text.rstrip())
     for candidate in _CANDIDATE.finditer(text):
-        if candidate.end() > begin and _ends_sentence(text, candidate, 0):
+        if candidate.start() >= begin and _ends_sentence(text, candidate, 0):
             yield begin, candidate.end()
-            following = text[candidate.end() :]
-            begin = len(text) - len(following.lstrip())
-    if end := len(text[begin:].rstrip()):
-        yield begin, begin + end
+            begin = _first_visible(text, candidate.end())
+    if begin < last:
+        yield begin, last
+
+
+def _first_visible(text: str, start: int) -> int:
+    """Returns the offset of the first character from `start` on that is no space."""
+    while start < len(text) and text[start].isspace():
+        start += 1
+    return start
 
 
 def _ends_sentence(text: str, candidate: re.Match[str], begin: int) -> bool:
