@@ -1,7 +1,7 @@
 """Compares the documents of a folder with those of an index. Pure."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +29,14 @@ class SyncPlan:
     replaced: tuple[str, ...]
     removed: tuple[str, ...]
     unchanged: tuple[str, ...]
+
+    def without(self, names: Collection[str]) -> "SyncPlan":
+        """Returns the plan without documents that could not be converted."""
+
+        def others(documents: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(each for each in documents if each not in names)
+
+        return replace(self, added=others(self.added), replaced=others(self.replaced))
 
 
 def compare(

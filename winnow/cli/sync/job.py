@@ -87,7 +87,8 @@ class FolderSync:
                 )
         finally:
             threads.close(wait=False)
-        return SyncReport(plan, tuple(skipped), totals)
+        names = {each.name for each in skipped}
+        return SyncReport(plan.without(names), tuple(skipped), totals)
 
     def _scan(self) -> ScannedFolder:
         listing = list_files(self._options.folder, self._options.patterns, is_supported)
