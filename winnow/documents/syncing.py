@@ -3,22 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexedDocument:
-    """A document of an index, by the metadata of its passages."""
-
-    name: str
-    digest: str
-    """The `document_hash` of its passages; empty if they have different ones, or none."""
-    passages: int
-    """Number of passages in the index."""
-    expected_passages: int | None
-    """The `document_passages` of its passages; None if they have different ones, or none."""
-
-    def is_copy_of(self, digest: str) -> bool:
-        """Whether the index has all passages of the document with this digest, and no others."""
-        return self.digest == digest and self.passages == self.expected_passages
+from winnow.domain.listing import StoredDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +25,7 @@ class SyncPlan:
 
 
 def compare(
-    folder: Mapping[str, str], indexed: Iterable[IndexedDocument], unknown: Collection[str] = ()
+    folder: Mapping[str, str], indexed: Iterable[StoredDocument], unknown: Collection[str] = ()
 ) -> SyncPlan:
     """Plans how the index gets the documents of the folder.
 
@@ -58,7 +43,12 @@ def compare(
     known = sorted(folder.keys() & by_name.keys())
     return SyncPlan(
         added=tuple(sorted(folder.keys() - by_name.keys())),
-        replaced=tuple(each for each in known if not by_name[each].is_copy_of(folder[each])),
+        replaced=tuple(each for each in known if not _is_copy(by_name[each], folder[each])),
         removed=tuple(sorted(filter(is_gone, by_name.keys() - folder.keys()))),
-        unchanged=tuple(each for each in known if by_name[each].is_copy_of(folder[each])),
+        unchanged=tuple(each for each in known if _is_copy(by_name[each], folder[each])),
     )
+
+
+def _is_copy(document: StoredDocument, digest: str) -> bool:
+    """Whether the index has all passages of the document with this digest, and no others."""
+    return document.hash == digest and document.passages == document.expected

@@ -3,11 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.documents.syncing import IndexedDocument, compare
+from winnow.documents.syncing import compare
+from winnow.domain.listing import StoredDocument
 
 
-def indexed(name: str, digest: str, passages: int = 3) -> IndexedDocument:
-    return IndexedDocument(name=name, digest=digest, passages=passages, expected_passages=3)
+def indexed(name: str, digest: str, passages: int = 3) -> StoredDocument:
+    return StoredDocument(name=name, hash=digest, passages=passages, expected=3)
 
 
 def test_documents_are_compared_by_digest() -> None:

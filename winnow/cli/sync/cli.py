@@ -20,7 +20,7 @@ from winnow.client.feeding import DEFAULT_FEED_ADDRESS
 from winnow.documents.conversion.converter import DocumentConverter
 from winnow.documents.folder import FilePatterns
 from winnow.documents.options import BaseUrl, Exclude, Include
-from winnow.documents.syncing import IndexedDocument
+from winnow.domain.listing import StoredDocument
 from winnow.quoting import many
 
 
@@ -102,8 +102,8 @@ class ClientIndex:
         """`timeout`: of each request, in seconds."""
         self._client, self._timeout = client, timeout
 
-    async def documents(self) -> Sequence[IndexedDocument]:
-        return await self._client.documents(timeout=self._timeout)
+    async def documents(self) -> Sequence[StoredDocument]:
+        return [each async for each in self._client.list_documents(timeout=self._timeout)]
 
     async def store(self, batch: FeedBatch) -> Sequence[WriteResult]:
         return await self._client.put(batch.fields(), timeout=self._timeout)

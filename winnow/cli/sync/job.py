@@ -14,7 +14,8 @@ from winnow.cli.feed.sending import MAX_DOCUMENTS, FeedTotals, FeedWriter, Sende
 from winnow.documents.folder import FilePatterns, SkippedFile, list_files
 from winnow.documents.formats.registry import is_supported
 from winnow.documents.reading import Convert, DocumentRows, FolderScanner, ScannedFolder
-from winnow.documents.syncing import IndexedDocument, SyncPlan, compare
+from winnow.documents.syncing import SyncPlan, compare
+from winnow.domain.listing import StoredDocument
 from winnow.domain.passage import Passage
 from winnow.domain.write import Put
 from winnow.errors import ArtefactError
@@ -30,7 +31,7 @@ _CONCURRENCY = 4
 class DocumentIndex(FeedWriter, Protocol):
     """An index with documents."""
 
-    async def documents(self) -> Sequence[IndexedDocument]:
+    async def documents(self) -> Sequence[StoredDocument]:
         """Returns the documents of the index; raises WinnowError."""
 
 
@@ -95,7 +96,7 @@ class FolderSync:
         self._progress.start("checking files", len(listing.files))
         return self._scanner.scan(listing, self._progress.advance)
 
-    def _plan(self, folder: ScannedFolder, indexed: Sequence[IndexedDocument]) -> SyncPlan:
+    def _plan(self, folder: ScannedFolder, indexed: Sequence[StoredDocument]) -> SyncPlan:
         if indexed and not folder.files:
             raise ArtefactError(
                 f"{self._options.folder} has no documents, and the index has {len(indexed)}: check "

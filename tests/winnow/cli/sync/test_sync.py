@@ -14,7 +14,7 @@ from winnow.cli.sync.watching import keep_synced
 from winnow.client import Outcome, Position, WriteResult
 from winnow.documents.document import BlockKind, Document, DocumentBuilder
 from winnow.documents.failures import ConversionFailure, FailureReason
-from winnow.documents.syncing import IndexedDocument
+from winnow.domain.listing import StoredDocument
 from winnow.errors import ArtefactError, UnavailableError, WinnowError
 
 
@@ -28,7 +28,7 @@ class FakeIndex:
         self.requests_until_failure: int | None = None
         self.failure: WinnowError | None = None
 
-    async def documents(self) -> Sequence[IndexedDocument]:
+    async def documents(self) -> Sequence[StoredDocument]:
         if self.failure:
             failure, self.failure = self.failure, None
             raise failure
@@ -64,14 +64,14 @@ class FakeIndex:
             self.requests_until_failure -= 1
 
 
-def _indexed(name: str, passages: Sequence[dict[str, object]]) -> IndexedDocument:
+def _indexed(name: str, passages: Sequence[dict[str, object]]) -> StoredDocument:
     digests = {str(each["document_hash"]) for each in passages}
     expected = {int(str(each["document_passages"])) for each in passages}
-    return IndexedDocument(
+    return StoredDocument(
         name=name,
-        digest=digests.pop() if len(digests) == 1 else "",
+        hash=digests.pop() if len(digests) == 1 else "",
         passages=len(passages),
-        expected_passages=expected.pop() if len(expected) == 1 else None,
+        expected=expected.pop() if len(expected) == 1 else None,
     )
 
 
