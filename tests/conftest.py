@@ -16,6 +16,7 @@ from whole_bundle import WHOLE
 from winnow.bundle import Bundle, load_bundle
 from winnow.content_node.indexing.builder import build_index
 from winnow.content_node.indexing.plan import BuildPlan
+from winnow.documents.folder import SkippedFile
 from winnow.packaged import default_bundle
 from winnow.passages.rows import BadRow
 
@@ -98,6 +99,7 @@ class Recorder:
     advanced: int = 0
     kept_in: list[Path] = field(default_factory=list)
     chosen: list[int] = field(default_factory=list)
+    skipped: list[SkippedFile] = field(default_factory=list)
     unread: list[tuple[Mapping[str, int], int]] = field(default_factory=list)
 
     def start(self, stage: str, total: int | None, done: int = 0) -> None:
@@ -108,6 +110,9 @@ class Recorder:
 
     def bad_row(self, row: BadRow) -> None:
         self.bad_rows.append(row)
+
+    def skipped_file(self, file: SkippedFile) -> None:
+        self.skipped.append(file)
 
     def unread_languages(self, passages: Mapping[str, int], total: int) -> None:
         self.unread.append((passages, total))

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from winnow.bundle import Bundle, load_bundle
-from winnow.cli.output import AsJson, console, print_json, table
+from winnow.cli.output import AsJson, console, print_json, printable, table
 from winnow.content_node.indexing.builder import build_index
 from winnow.content_node.indexing.contents import K
 from winnow.content_node.indexing.current_shard import CurrentShard, read_current_shard
@@ -191,9 +191,13 @@ def build(
         manifest = build_index(plan, loaded, progress, chosen_engine)
         if states:
             compute_states(out, loaded, threads, progress)
+    skipped = progress.skipped_files
     if as_json:
-        print_json(manifest)
+        content = manifest.model_dump(mode="json")
+        print_json({**content, "skipped_files": skipped} if documents is not None else content)
         return
+    for each in skipped:
+        typer.echo(f"skipped {printable(each.name)}: {printable(each.reason)}")
     contents = f"{many(manifest.passages, 'passage')} in {many(manifest.shards, 'shard')}"
     typer.echo(f"{out}: {contents}")
     if manifest.bad_rows:

@@ -49,7 +49,6 @@ _COMMANDS: _Commands = {
         "Run an encoder node: encode texts for front nodes.",
     ),
     "feed": ("winnow.cli.feed.cli:feed", "Add passages to a running index, or delete them."),
-    "sync": ("winnow.cli.sync.cli:sync", "Make an index equal to a folder of documents."),
     "top": ("winnow.cli.top.cli:top", "Show the live state of a running cluster."),
     "evaluate": (
         "winnow.cli.evaluation.cli:evaluate",

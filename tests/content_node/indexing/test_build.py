@@ -12,12 +12,16 @@ from live_writes import put
 import winnow.content_node.indexing.engine
 from winnow.bundle import Bundle
 from winnow.content_node.indexing.builder import build_index
-from winnow.content_node.indexing.plan import BuildPlan
+from winnow.content_node.indexing.plan import BuildPlan, DocumentSource
 from winnow.content_node.indexing.stage_source import BadRowsError
 from winnow.content_node.indexing.verify import verify_index
 from winnow.content_node.live.state import LiveState
 from winnow.content_node.shard import open_shard, view_of
 from winnow.content_node.shard.retrieving import retrieve
+from winnow.documents.conversion.converter import DocumentConverter
+from winnow.documents.folder import FilePatterns, list_files
+from winnow.documents.formats.registry import is_supported
+from winnow.documents.reading import FolderScanner
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import shard_name, shard_of
 from winnow.domain.write import Outcome
@@ -205,3 +209,25 @@ def test_metadata_is_stored_in_its_canonical_form(
     )
     store = open_shard(tmp_path / "index" / shard_name(0, 1), ef=64).store
     assert store.load([0])[0].passage.metadata == '{"a": [2.5, true], "b": 1}'
+
+
+def test_an_index_is_built_from_a_folder_of_documents(
+    bundle: Bundle, tmp_path: Path, recorder: Recorder
+) -> None:
+    """A file that cannot be converted is reported, and the others are indexed."""
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "a.md").write_text("# Areas\n\nThe archive has three areas.\n\n# Sizes\n\nFew.")
+    (folder / "b.txt").write_bytes(b"\x00\x01\x02")
+    listing = list_files(folder, FilePatterns(), is_supported)
+    scanned = FolderScanner("").scan(listing, lambda: None)
+    with DocumentConverter(workers=1) as converter:
+        plan = BuildPlan(
+            source=folder,
+            target=tmp_path / "index",
+            threads=1,
+            documents=DocumentSource(scanned, converter.convert),
+        )
+        manifest = build_index(plan, bundle, recorder)
+    assert (manifest.passages, manifest.source) == (2, "docs")
+    assert [each.name for each in recorder.skipped] == ["b.txt"]
