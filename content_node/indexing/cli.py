@@ -1,6 +1,7 @@
 """`winnow index`: build, states, inspect, verify."""
 
 import contextlib
+from collections.abc import Sequence
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
@@ -17,13 +18,17 @@ from winnow.content_node.indexing.engine import Engine, LocalEngine
 from winnow.content_node.indexing.plan import BuildPlan, BuildProgress, DocumentSource
 from winnow.content_node.indexing.ray_engine import RayEngine
 from winnow.content_node.indexing.verify import ShardReport, verify_index
-from winnow.content_node.shard.manifest import read_index_manifest, read_shard_manifest
+from winnow.content_node.shard.manifest import (
+    IndexManifest,
+    read_index_manifest,
+    read_shard_manifest,
+)
 from winnow.content_node.shard.writing import GraphPlan
 from winnow.content_node.states.advice import reader_name, states_command
 from winnow.content_node.states.index import write_states
 from winnow.content_node.states.manifest import STATES_FILE
 from winnow.documents.conversion.converter import DocumentConverter
-from winnow.documents.folder import FilePatterns, list_files
+from winnow.documents.folder import FilePatterns, SkippedFile, list_files
 from winnow.documents.formats.registry import is_supported
 from winnow.documents.options import BaseUrl, Exclude, Include
 from winnow.documents.reading import FolderScanner, ScannedFolder
@@ -191,19 +196,26 @@ def build(
         manifest = build_index(plan, loaded, progress, chosen_engine)
         if states:
             compute_states(out, loaded, threads, progress)
-    skipped = progress.skipped_files
     if as_json:
-        content = manifest.model_dump(mode="json")
-        print_json({**content, "skipped_files": skipped} if documents is not None else content)
-        return
+        skipped = {} if documents is None else {"skipped_files": progress.skipped_files}
+        print_json({**manifest.model_dump(mode="json"), **skipped})
+    else:
+        _print_built(out, manifest, loaded, progress.skipped_files)
+
+
+def _print_built(
+    out: Path, manifest: IndexManifest, bundle: Bundle, skipped: Sequence[SkippedFile]
+) -> None:
+    """Prints what a new index has and lacks."""
     for each in skipped:
-        typer.echo(f"skipped {printable(each.name)}: {printable(each.reason)}")
+        what = "incomplete" if each.is_indexed else "skipped"
+        typer.echo(f"{what}: {printable(each.name)}: {printable(each.reason)}")
     contents = f"{many(manifest.passages, 'passage')} in {many(manifest.shards, 'shard')}"
     typer.echo(f"{out}: {contents}")
     if manifest.bad_rows:
         typer.echo(f"left out: {many(manifest.bad_rows, 'bad row')}")
     if manifest.truncated_passages:
-        max_tokens = loaded.manifest.encoder.max_passage_tokens
+        max_tokens = bundle.manifest.encoder.max_passage_tokens
         typer.echo(
             f"{many(manifest.truncated_passages, 'passage')} of more than {max_tokens} tokens: "
             f"they are retrieved by their first {max_tokens} tokens, and read completely"

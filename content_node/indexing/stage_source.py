@@ -93,7 +93,7 @@ def stage_passages(
         index_id=uuid.uuid4().hex[:16],
         source=source,
         bad_rows=bad_rows,
-        skipped_files=[[each.name, each.reason] for each in skipped],
+        skipped_files=[[each.name, each.reason, each.is_indexed] for each in skipped],
         staged=True,
     )
 
@@ -101,8 +101,8 @@ def stage_passages(
 def report_skipped_files(staging: Staging, progress: BuildListener) -> None:
     """Reports the files that could not be converted when the passages were staged."""
     skipped = staging.get("skipped_files")
-    for name, reason in skipped if isinstance(skipped, list) else ():
-        progress.skipped_file(SkippedFile(name, reason))
+    for values in skipped if isinstance(skipped, list) else ():
+        progress.skipped_file(SkippedFile(*values))
 
 
 def _copy_index(
@@ -174,12 +174,16 @@ def _stage_documents(
     for document in source.folder.read(source.convert):
         if isinstance(document, SkippedFile):
             skipped.append(document)
-            progress.skipped_file(document)
         else:
+            skipped += (
+                SkippedFile(document.name, note, is_indexed=True) for note in document.notes
+            )
             languages.add(put.passage.text for put in document.puts)
             for encoded in tokenise(tokenizer, document.puts):
                 staging.add(encoded.write())
         progress.advance(1)
+    for each in skipped:
+        progress.skipped_file(each)
     languages.report(progress)
     return skipped
 

@@ -32,10 +32,12 @@ class FolderFile:
 
 @dataclass(frozen=True, slots=True)
 class SkippedFile:
-    """A file or directory that cannot be indexed, and the reason."""
+    """A file or directory that is not indexed, or only in part, and the reason."""
 
     name: str
     reason: str
+    is_indexed: bool = False
+    """Whether the rest of the file is indexed."""
 
 
 @dataclass(frozen=True, slots=True)

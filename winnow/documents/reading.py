@@ -25,6 +25,8 @@ class DocumentRows:
 
     name: str
     puts: tuple[Put, ...]
+    notes: tuple[str, ...]
+    """What the passages lack, such as `3 of 10 pages have no text`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +65,7 @@ class ScannedFolder:
             if reason := _problem(name, passages):
                 yield SkippedFile(name, reason)
             else:
-                yield DocumentRows(name, tuple(map(canonical, passages)))
+                yield DocumentRows(name, tuple(map(canonical, passages)), document.notes)
 
 
 class FolderScanner:

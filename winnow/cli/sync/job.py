@@ -88,7 +88,7 @@ class FolderSync:
                 )
         finally:
             threads.close(wait=False)
-        names = {each.name for each in skipped}
+        names = {each.name for each in skipped if not each.is_indexed}
         return SyncReport(plan.without(names), tuple(skipped), totals)
 
     def _scan(self) -> ScannedFolder:
@@ -122,6 +122,9 @@ class FolderSync:
         for number, document in enumerate(folder.read(self._convert, names), start=1):
             if isinstance(document, DocumentRows):
                 yield from (Row(number, put) for put in document.puts)
+                skipped += (
+                    SkippedFile(document.name, note, is_indexed=True) for note in document.notes
+                )
             else:
                 skipped.append(document)
             self._progress.advance()
