@@ -159,7 +159,7 @@ async def test_a_dry_run_changes_nothing(folder: Folder) -> None:
 
 @pytest.mark.parametrize("requests", [0, 1, 2])
 async def test_an_interrupted_sync_is_resumed(folder: Folder, requests: int) -> None:
-    """The same command completes a sync, whatever request failed."""
+    """The same command completes a sync, no matter which request failed."""
     await folder.sync()
     folder.write("a.txt", "ONE", "TWO")
     folder.write("c.txt", *(f"line {number}" for number in range(60)))
