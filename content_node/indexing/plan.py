@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from rich.console import Console
+
 from winnow.content_node.shard.writing import GraphPlan
 from winnow.documents.folder import SkippedFile
 from winnow.documents.reading import Convert, ScannedFolder
@@ -81,8 +83,8 @@ class BuildProgress(RowProgress):
             f"does not read ({counts}): questions rarely find them"
         )
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, console: Console | None = None) -> None:
+        super().__init__(console)
         self.skipped_files: list[SkippedFile] = []
 
     def skipped_file(self, file: SkippedFile) -> None:
