@@ -39,15 +39,9 @@ RESTRUCTURED_TEXT = DocumentFormat(
 )
 PLAIN_TEXT = DocumentFormat("plain text", "plain_text", (".txt", ".text"), is_text=True)
 FORMATS = (PDF, WORD, POWERPOINT, EPUB, HTML, MARKDOWN, RESTRUCTURED_TEXT, PLAIN_TEXT)
-LIBRARIES = (
-    "charset_normalizer",
-    "docutils",
-    "markdown_it",
-    "pathspec",
-    "pypdfium2",
-    "selectolax",
-    "watchfiles",
-)
+PARSERS = ("charset_normalizer", "docutils", "markdown_it", "pypdfium2", "selectolax")
+"""Modules that parse files."""
+LIBRARIES = (*PARSERS, "pathspec", "watchfiles")
 """Modules of the extra `documents`."""
 BY_SUFFIX: Mapping[str, DocumentFormat] = {
     suffix: each for each in FORMATS for suffix in each.suffixes
