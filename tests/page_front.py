@@ -13,6 +13,7 @@ from typing import Any
 import uvicorn
 from google.protobuf import json_format
 from google.protobuf.message import Message
+from page_library import PageLibrary
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -30,6 +31,7 @@ class PageFront:
 
     def __init__(self) -> None:
         self.address = ""
+        self.library = PageLibrary()
         self.clear()
 
     def clear(self) -> None:
@@ -38,6 +40,7 @@ class PageFront:
         self.shown: Message | Problem = cluster_pb2.GetClusterResponse()
         self.requests: list[dict[str, Any]] = []
         self.headers: dict[str, str] = {}
+        self.library.clear()
         self.looks = 0
         self.go_on = threading.Event()
         self.go_on.set()
@@ -47,7 +50,12 @@ class PageFront:
             Route("/v1/answer", self._answer, methods=["POST"]),
             Route("/v1/cluster", self._cluster),
         ]
-        return Starlette(routes=[*ways, *page_routes()])
+        reading = [
+            Route("/v1/documents", self.library.documents),
+            Route("/v1/passages", self.library.page),
+            Route("/v1/passages:get", self.library.look_up, methods=["POST"]),
+        ]
+        return Starlette(routes=[*ways, *reading, *page_routes()])
 
     async def _answer(self, request: Request) -> Response:
         self.requests.append(await request.json())

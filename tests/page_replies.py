@@ -3,7 +3,7 @@
 from winnow.v1 import answer_pb2, cluster_pb2, head_pb2
 
 OPENED = "In 1923 😀 the cafe\u0301 in Łódź was opened by Zoe\u0308 Nowak, whose brother had baked there."
-CAFE = f"The street was a market 🙂 until then. {OPENED} It closed in 1951."
+CAFE = f"The street was a market 😀 until then. {OPENED} It closed in 1951."
 GUIDE = "https://example.org/guides/lodz.pdf"
 NAME = "Zoe\u0308 Nowak"
 

@@ -2,16 +2,16 @@
 
 import { shownConfidence } from "./confidence.js";
 import { make } from "./dom.js";
-import { counted, likelihood, number } from "./numbers.js";
+import { counted, languageName, likelihood, number } from "./numbers.js";
 
 const MORE = 3;
 const MAX_PASSAGES = 100;
 /** Maximum number of lines of advice. */
-const MOST = 4;
+const MOST = 5;
 
 /** Returns a section with advice. `retry(changes)` changes fields of the form and asks again. */
 export function adviceOf(reply, request, retry) {
-  const lines = [language, late, busy, cut, filtered, refused, words, oneWay, few].flatMap(
+  const lines = [language, late, busy, cut, filtered, refused, words, oneWay, few, browse].flatMap(
     (rule) => rule(reply, request) ?? [],
   );
   return make(
@@ -22,7 +22,8 @@ export function adviceOf(reply, request, retry) {
   );
 }
 
-function line({ text, label, changes }, retry) {
+function line({ text, label, changes, address }, retry) {
+  if (address) return make("li", {}, text, " ", make("a", { href: address }, label));
   if (!label) return make("li", {}, text);
   const button = make("button", { type: "button" }, label);
   button.addEventListener("click", () => retry(changes));
@@ -33,10 +34,6 @@ function language({ unreadLanguage }) {
   if (!unreadLanguage) return null;
   return { text: `Ask in another language: the models probably do not read ${languageName(unreadLanguage)}.` };
 }
-
-/** Returns the English name of a language code, such as German. */
-export const languageName = (code) =>
-  new Intl.DisplayNames(["en"], { type: "language" }).of(code) ?? code;
 
 function late({ coverage }) {
   if (coverage?.complete ?? true) return null;
@@ -88,4 +85,9 @@ function few({ passagesAsked, readScope }) {
     label: `Read up to ${passagesToRead}`,
     changes: { passagesToRead },
   };
+}
+
+function browse({ answers = [] }) {
+  if (answers.length && !answers.some((each) => each.source)) return null;
+  return { text: "Look into the documents of this index.", label: "Documents", address: "#documents" };
 }

@@ -38,7 +38,7 @@ function first(answer, answers, times, sure) {
     "section",
     { className: sure ? "answer" : "answer unsure", "aria-label": "Answer" },
     sure ? headline(answer) : doubt(answer),
-    make("div", { className: "facts" }, confidenceOf(answer), citation(answer.source)),
+    make("div", { className: "facts" }, confidenceOf(answer), citation(answer)),
     answer.size === PASSAGE ? null : passageOf(answer),
     make("details", {}, make("summary", {}, "Why this answer"), reasons(answer, answers, times)),
   );
@@ -98,7 +98,7 @@ function candidate(answer, answers, times) {
       "details",
       {},
       summary,
-      passageOf(answer, citation(answer.source)),
+      passageOf(answer, citation(answer)),
       reasons(answer, answers, times),
     ),
   );

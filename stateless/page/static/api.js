@@ -1,4 +1,4 @@
-// The calls of this page: for answers, and for the state of the cluster.
+// The calls of this page: for answers, stored passages, documents, and the state of the cluster.
 
 import { seconds } from "./numbers.js";
 
@@ -19,6 +19,18 @@ export const ask = (request, signal) => replyOf(winnow.ask(request, signal));
 /** Returns the state of the cluster. A late reply would be outdated, so it is given up. */
 export const cluster = () =>
   replyOf(winnow.send("v1/cluster", { signal: AbortSignal.timeout(CLUSTER_TIMEOUT_MS) }));
+
+/** Returns a page of documents. `query` has the fields of ListDocumentsRequest. */
+export const listDocuments = (query, signal) => replyOf(get("v1/documents", query, signal));
+
+/** Returns a page of passages. `query` has the fields of ListPassagesRequest. */
+export const listPassages = (query, signal) => replyOf(get("v1/passages", query, signal));
+
+/** Returns the passages with these ids. */
+export const getPassages = (ids, signal) =>
+  replyOf(winnow.send("v1/passages:get", { method: "POST", body: JSON.stringify({ ids }), signal }));
+
+const get = (path, query, signal) => winnow.send(`${path}?${new URLSearchParams(query)}`, { signal });
 
 async function replyOf(sent) {
   let response;

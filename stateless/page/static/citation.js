@@ -15,21 +15,29 @@ export function citationText(source) {
 }
 
 /** Returns a paragraph that cites the document of an answer; null without a document. */
-export function citation(source) {
+export function citation({ source, passage }) {
   if (!source) return null;
+  const link = make("a", { href: documentAddress(source.document, passage?.id) }, citationText(source));
+  return make("p", { className: "quiet source" }, link, original(source));
+}
+
+/** Returns the address on this page of a document, at a passage. */
+export function documentAddress(name, passageId) {
+  const place = `#document=${encodeURIComponent(name)}`;
+  return passageId ? `${place}&passage=${encodeURIComponent(passageId)}` : place;
+}
+
+/** Returns a link to the document at its web address, as a sentence part; null without an address. */
+export function original(source) {
   const address = originalAddress(source);
-  const text = citationText(source);
-  return make("p", { className: "quiet source" }, address ? outside(address, text) : text);
+  if (!address) return null;
+  return [" · ", make("a", { href: address, target: "_blank", rel: "noopener noreferrer" }, "original")];
 }
 
 /** Returns the web address of a document, at the page if it is a PDF file; "" without an address. */
 export function originalAddress({ url = "", page, document = "" }) {
-  if (!/^https?:/i.test(url) || !URL.canParse(url)) return "";
+  if (typeof url !== "string" || !/^https?:/i.test(url) || !URL.canParse(url)) return "";
   const { hash, pathname } = new URL(url);
   const isPdf = [pathname, document].some((each) => each.toLowerCase().endsWith(".pdf"));
   return isPdf && number(page) && !hash ? `${url.replace(/#$/, "")}#page=${page}` : url;
 }
-
-/** Returns a link that opens an address outside this page in a new tab. */
-export const outside = (address, text) =>
-  make("a", { href: address, target: "_blank", rel: "noopener noreferrer" }, text);

@@ -6,15 +6,21 @@ import { ask, Problem } from "./api.js";
 import { watch, refresh } from "./cluster.js";
 import { isSure } from "./confidence.js";
 import { coverageOf } from "./coverage.js";
+import * as documents from "./documents.js";
 import { byId, make } from "./dom.js";
+import { showExamples } from "./examples.js";
 import { headsOf } from "./heads.js";
+import { openPlace } from "./navigation.js";
 import { counted, languageName, milliseconds, number } from "./numbers.js";
 import * as options from "./options.js";
 import * as shortcuts from "./shortcuts.js";
+import { goToView, namedPlace, shownView, showView } from "./views.js";
 import { waterfallOf } from "./waterfall.js";
 
 /** The AbortController of the question in progress; null if there is none. */
 let asking = null;
+/** The question whose reply is shown, and its answers. */
+let shown = { question: "", answers: [] };
 
 /** Sends the question in the form. Gives up the question in progress, if there is one. */
 async function submit() {
@@ -26,7 +32,7 @@ async function submit() {
   options.showViolations(violations);
   if (violations.length) return;
   const own = (asking = new AbortController());
-  history.replaceState(null, "", `#q=${encodeURIComponent(request.question)}`);
+  nameQuestion(request.question);
   setBusy(true);
   performance.mark("winnow-asked");
   try {
@@ -40,6 +46,14 @@ async function submit() {
       setBusy(false);
     }
   }
+}
+
+/** Puts the question into the address. Going back leads to the document that was open. */
+function nameQuestion(question) {
+  const address = `#q=${encodeURIComponent(question)}`;
+  if (shownView() === "answer") history.replaceState(null, "", address);
+  else history.pushState(null, "", address);
+  showView("answer");
 }
 
 /** Gives up the question in progress, if there is one. */
@@ -61,11 +75,14 @@ function setBusy(isBusy) {
 /** Shows a reply: the answer immediately, and the rest after the answer was painted. */
 function showReply(reply, request) {
   const sure = isSure(reply, request);
+  shown = { question: request.question, answers: reply.answers ?? [] };
   options.closeKeyField();
   byId("status").replaceChildren(...summary(reply, sure));
   document.title = `${request.question} · Winnow`;
   const [best, ...others] = answersOf(reply, sure);
   if (!sure) others.unshift(adviceOf(reply, request, retry));
+  byId("examples").replaceChildren();
+  byId("examples").hidden = true;
   byId("result").replaceChildren(...coverageOf(reply), best, ...others);
   requestAnimationFrame(() =>
     setTimeout(() => {
@@ -130,21 +147,35 @@ function problemSection(message, requestId) {
   );
 }
 
-/** Sends the question that the address names, if there is one. */
-function askNamedQuestion() {
-  if (!winnow.namedQuestion()) return;
-  byId("question").value = winnow.namedQuestion();
+/** Opens what the address names: a document, the list of documents, or the answer of a question. */
+function follow() {
+  const place = namedPlace();
+  if (place.view !== "answer") return openPlace(place, shown);
+  showView("answer");
+  if (location.hash === "#cluster") byId("cluster").scrollIntoView();
+  const question = winnow.namedQuestion();
+  if (!question || (question === shown.question && asking === null)) return;
+  byId("question").value = question;
   submit();
 }
 
 options.restoreKey();
 shortcuts.listen(stop);
+documents.listen();
 byId("ask").addEventListener("submit", (event) => {
   event.preventDefault();
   submit();
 });
 byId("stop").addEventListener("click", stop);
-window.addEventListener("hashchange", askNamedQuestion);
+byId("key").addEventListener("change", () => {
+  if (shownView() !== "answer") follow();
+});
+byId("skip").addEventListener("click", (event) => {
+  event.preventDefault(); // the address keeps the question
+  goToView();
+});
+window.addEventListener("hashchange", follow);
 byId("question").focus();
-askNamedQuestion();
+follow();
 watch();
+if (!location.hash) showExamples();

@@ -108,6 +108,20 @@ def test_what_a_reply_says_is_shown_as_text_and_never_becomes_markup(
 
 @needs_browser
 @pytest.mark.timeout(300)
+def test_what_a_document_says_is_shown_as_text(page: Any, front: PageFront) -> None:
+    front.library.put(EVIL, (f"{EVIL} ends in?", EVIL, 1), url="javascript:window.broken = 1")
+    front.library.passages[f"{EVIL}#0"]["metadata"]["page"] = EVIL
+    page.reload()
+    page.click("text=Documents")
+    page.click("#documents-list a")
+    page.wait_for_selector("#document-text h3")
+    assert page.text_content("#document-text p:last-child") == EVIL
+    assert page.locator("main img, main script, a[href^='javascript']").count() == 0
+    assert page.evaluate("window.broken") is None
+
+
+@needs_browser
+@pytest.mark.timeout(300)
 def test_the_browser_itself_keeps_texts_from_becoming_markup(
     chromium: Any, front: PageFront
 ) -> None:

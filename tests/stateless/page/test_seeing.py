@@ -55,6 +55,21 @@ def test_every_text_stands_out_from_what_is_behind_it(shown: Any) -> None:
     assert [each for each in found if each[0] < 4.5] == []
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_document_and_the_list_of_documents_can_be_read_by_everybody(
+    chromium: Any, front: PageFront, scheme: str
+) -> None:
+    long_name = "handbook/a-name-that-is-longer-than-a-phone-is-wide-and-has-no-spaces.html"
+    front.library.put(long_name, ("Term", "w" * 300, 1), ("Term", "A term.", 2))
+    with tab(chromium, color_scheme=scheme, viewport=NARROW) as page:
+        for place in ("#documents", f"#document={long_name}&passage={long_name}%231"):
+            page.goto(f"{front.address}/{place}")
+            page.wait_for_selector("#documents-list li:visible, .cited:visible")
+            assert [each for each in page.evaluate(CONTRASTS) if each[0] < 4.5] == []
+            wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            assert page.evaluate(wide) == 0
+
+
 def test_light_and_dark_are_two_looks(chromium: Any, front: PageFront) -> None:
     looks = set()
     for scheme in ("light", "dark"):
