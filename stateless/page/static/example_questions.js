@@ -4,7 +4,9 @@
 const SEPARATOR = " › ";
 /** A number before a heading, such as "3.2." or "Q1:". */
 const NUMBERING = /^(?:[\d.]+\s*[.):]?|[A-Z]?\.?\d[\d.]*[.):]?|[QF]\d*[.:])\s+/;
-const QUESTION = /^\p{Lu}[^?]{8,90}\?$/u;
+/** Questions that a few words of a text can answer: not why, and not whether. */
+const QUESTION = /^(?:Who|When|Where|Which|What|How (?:many|much|long|often|old|large|far)) [^?]{6,90}\?$/;
+const VAGUE = /^(?:What (?:about|happen)|Where to )/;
 /** Words that refer to a text around the heading. */
 const UNCLEAR = /\b(?:this|that|these|those|it|its|they|them|he|she|his|her|above|below|here|there|following|i|my|we|our|us)\b/i;
 const TERM = /^[\p{L}\d][\p{L}\d .+-]{1,40}$/u;
@@ -30,7 +32,7 @@ function headingOf({ metadata = {} }) {
 
 /** Returns a heading that is a question by itself; null if it is none. */
 function askedBy(heading) {
-  const clear = QUESTION.test(heading) && !UNCLEAR.test(heading) && heading.split(/\s+/).length >= 3;
+  const clear = QUESTION.test(heading) && !VAGUE.test(heading) && !UNCLEAR.test(heading);
   return clear ? heading : null;
 }
 
@@ -44,5 +46,6 @@ function definedBy(heading, text) {
   );
   const [, article = "", subject, verb, kind] = definition.exec(text.trimStart()) ?? [];
   if (!subject || (NAME.test(heading) && PERSON.test(kind))) return null;
-  return `What ${verb} ${article.toLowerCase()}${subject}?`;
+  const named = subject.replace(/^(?:The|An?) /, (found) => found.toLowerCase());
+  return `What ${verb} ${article.toLowerCase()}${named}?`;
 }
