@@ -115,7 +115,7 @@ async def open_embedded(
                 shards.source,
                 opened.cluster,
                 FeedMetrics(front.registry),
-                opened.passages,
+                opened.passages.core,
             )
             servicer = FeedServicer(feed.core, settings.feed_deadline, feed.deletion)
             feed_pb2_grpc.add_FeedServiceServicer_to_server(servicer, front.services)

@@ -21,12 +21,11 @@ from winnow.stateless.cluster.snapshot import ClusterSnapshot
 from winnow.stateless.composing.cluster import OpenCluster, open_cluster
 from winnow.stateless.composing.front import Front
 from winnow.stateless.composing.nodes import NodeSource
-from winnow.stateless.composing.passages import open_passages
+from winnow.stateless.composing.passages import OpenPassages, open_passages
 from winnow.stateless.encoding import QuestionEncoder
 from winnow.stateless.heads.questions import QuestionHeads
 from winnow.stateless.http.answers import answer_operations
 from winnow.stateless.metrics import AdmissionMetrics
-from winnow.stateless.passages.core import PassageCore
 from winnow.stateless.words.statistics import WordStatistics
 from winnow.telemetry.metrics import CacheMetrics
 
@@ -35,7 +34,7 @@ _log = structlog.get_logger("stateless")
 
 def serve_answers(
     front: Front, source: NodeSource, encoder: QuestionEncoder, heads: QuestionHeads | None
-) -> tuple[OpenCluster, PassageCore]:
+) -> tuple[OpenCluster, OpenPassages]:
     """Adds the services of answers and passages, which serve once the cluster has been built.
 
     `heads` applies heads to questions; None if the front serves no heads.
@@ -68,7 +67,7 @@ def serve_answers(
     operations = answer_operations(core, default_deadline, refusal, on_part)
     front.http_operations.extend(operations)
     passages = open_passages(front, defaults, admission, opened.nodes.record_request)
-    return opened, passages.core
+    return opened, passages
 
 
 def _defaults(front: Front, serves_heads: bool) -> QuestionDefaults:

@@ -26,8 +26,10 @@ from winnow.stateless.feed.unchanged import UnchangedPuts
 from winnow.stateless.feed.writers import Writers
 from winnow.stateless.http.passages import feed_operations
 from winnow.stateless.passages.core import PassageCore
+from winnow.stateless.passages.servicer import SERVICE as PASSAGE_SERVICE
+from winnow.stateless.passages.servicer import PassageServicer
 from winnow.uncancelled import run_uncancelled
-from winnow.v1 import feed_pb2_grpc
+from winnow.v1 import feed_pb2_grpc, passage_pb2_grpc
 
 _MAX_STREAMS = 128
 """Maximum number of concurrent calls on a connection."""
@@ -85,12 +87,15 @@ async def _open_encoder(front: Front) -> FeedEncoder:
     return encoder
 
 
-def serve_feed(front: Front, feed: OpenFeed) -> FrontPart:
-    """Serves the feed service on a separate port."""
+def serve_feed(front: Front, feed: OpenFeed, passages: PassageServicer) -> FrontPart:
+    """Serves the feed service on a separate port.
+
+    The port also serves `passages`: a client that syncs documents lists them first.
+    """
     settings, admission = front.settings, feed.admission
     # the limits are separate from those of questions, so that no question waits for a passage
     server = Server(
-        services=[SERVICE],
+        services=[SERVICE, PASSAGE_SERVICE],
         interceptor=front.interceptor,
         max_message_bytes=MAX_MESSAGE_BYTES,
         max_pending_bytes=MAX_PENDING_BYTES,
@@ -100,6 +105,7 @@ def serve_feed(front: Front, feed: OpenFeed) -> FrontPart:
     )
     servicer = FeedServicer(feed.core, settings.feed_deadline, feed.deletion)
     feed_pb2_grpc.add_FeedServiceServicer_to_server(servicer, server.grpc)
+    passage_pb2_grpc.add_PassageServiceServicer_to_server(passages, server.grpc)
     if settings.http_feed:
         operations = feed_operations(
             feed.core, feed.deletion, settings.feed_deadline, admission.refusal

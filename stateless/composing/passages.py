@@ -21,10 +21,11 @@ from winnow.v1 import passage_pb2_grpc
 
 @dataclass(frozen=True, slots=True)
 class OpenPassages:
-    """The passage core, and the threads that convert its results."""
+    """The passage core, the threads that convert its results, and its servicer."""
 
     core: PassageCore
     threads: FairThreads
+    servicer: PassageServicer
 
     def set_cluster(
         self,
@@ -59,4 +60,4 @@ def open_passages(
     passage_pb2_grpc.add_PassageServiceServicer_to_server(servicer, front.services)
     refusal = partial(front.rejection.refusal, SERVICE)
     front.http_operations.extend(passage_operations(messages, default_deadline, refusal))
-    return OpenPassages(core, threads)
+    return OpenPassages(core, threads, servicer)

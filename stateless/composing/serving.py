@@ -11,12 +11,12 @@ from winnow.stateless.composing.feed import open_feed, serve_feed
 from winnow.stateless.composing.front import Front, FrontPart, serve_parts
 from winnow.stateless.composing.http import serve_http
 from winnow.stateless.composing.nodes import NodeSource
+from winnow.stateless.composing.passages import OpenPassages
 from winnow.stateless.composing.shard_services import open_served_cluster, serve_shards
 from winnow.stateless.composing.showing import serve_showing
 from winnow.stateless.encoding import QuestionEncoder
 from winnow.stateless.feed.metrics import FeedMetrics
 from winnow.stateless.heads.questions import QuestionHeads
-from winnow.stateless.passages.core import PassageCore
 from winnow.text.language import LanguageCheck
 
 
@@ -27,7 +27,7 @@ class OpenParts:
     parts: Sequence[FrontPart]
     cluster: OpenCluster | None
     """The cluster; None for a front that only predicts."""
-    passages: PassageCore | None
+    passages: OpenPassages | None
     """Lists the passages of the cluster; None without a cluster."""
 
 
@@ -77,8 +77,8 @@ async def serve_front(
     if forwards_writes and source is not None and opened.cluster is not None:
         metrics = FeedMetrics(front.registry)
         if settings.feed_listen and opened.passages is not None:
-            feed = await open_feed(front, source, opened.cluster, metrics, opened.passages)
-            parts.append(serve_feed(front, feed))
+            feed = await open_feed(front, source, opened.cluster, metrics, opened.passages.core)
+            parts.append(serve_feed(front, feed, opened.passages.servicer))
         if settings.shards_listen:
             served = open_served_cluster(front, source, opened.cluster, metrics)
             parts.append(serve_shards(front, served))

@@ -23,7 +23,8 @@ from winnow.signals import end_on_signals
 _HELP = """Answer plain-language questions with the exact words of your passages.
 
 Start here:
-  winnow index build --passages FILE --out DIR --shards 3 --states
+  winnow up --documents FOLDER
+  winnow index build --passages FILE --out DIR --states
   winnow up --index DIR
   winnow ask "Who ...?"
 
@@ -49,6 +50,7 @@ _COMMANDS: _Commands = {
         "Run an encoder node: encode texts for front nodes.",
     ),
     "feed": ("winnow.cli.feed.cli:feed", "Add passages to a running index, or delete them."),
+    "sync": ("winnow.cli.sync.cli:sync", "Make an index equal to a folder of documents."),
     "top": ("winnow.cli.top.cli:top", "Show the live state of a running cluster."),
     "evaluate": (
         "winnow.cli.evaluation.cli:evaluate",

@@ -4,13 +4,15 @@ import asyncio
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from winnow import signals
 from winnow.address import Address
 from winnow.bundle import read_manifest
 from winnow.cli.local.cluster import LocalCluster, LocalPlan
+from winnow.cli.local.documents import ServedFolder
 from winnow.cli.local.hints import FrontRequirements, ask_lines, feed_line, http_line, predict_line
 from winnow.cli.local.ports import free_ports, require_free
 from winnow.cli.local.settings import UpSettings
@@ -36,14 +38,18 @@ _FALSE = {"false", "off", "no", "f", "n", "0"}
 
 def run(settings: UpSettings) -> None:
     """Starts the cluster, and serves until Ctrl-C or SIGTERM."""
+    folder = None if settings.documents is None else ServedFolder(settings.documents, settings)
     read_manifest(settings.bundle)  # report a missing bundle once, instead of in every process
     if settings.heads:
         open_store(settings.heads).encoder()  # report a wrong URL now, not at the first request
+    if folder is not None:
+        _require_free(settings)
+        folder.build_if_missing()
     _expect_shards_for_nodes(settings)
     at_terminal = sys.stderr is not None and sys.stderr.isatty()
     heads = ("--heads", settings.heads) if settings.heads else ()
     plan = LocalPlan(
-        settings.index,
+        settings.directory,
         settings.bundle,
         settings.listen,
         settings.metrics_listen,
@@ -52,7 +58,7 @@ def run(settings: UpSettings) -> None:
         replicas=settings.replicas,
         front=(*log_flags("front", settings.file, at_terminal), *heads),
         node=log_flags("node", settings.file, at_terminal),
-        feed_listen=settings.feed_listen,
+        feed_listen=settings.feed,
         http_listen=settings.http,
         first_node_metrics=_node_metrics(settings),
         health_listen=health_address(settings.file),
@@ -74,9 +80,10 @@ def run(settings: UpSettings) -> None:
                 say(predict_line(cluster.address, requirements))
             if cluster.http:
                 say(http_line(cluster.http, requirements))
-            if cluster.feed:
+            if settings.feed_listen:
                 say(feed_line(cluster.feed, requirements))
-            serve_until_stopped(supervisor)
+            follow = None if folder is None else folder.follow(cluster.feed, requirements, say)
+            serve_until_stopped(supervisor, follow)
         say("stopped")
 
 
@@ -103,10 +110,10 @@ def log_flags(
 
 def _expect_shards_for_nodes(settings: UpSettings) -> None:
     """Raises SettingsError if there are more content nodes than shards."""
-    shards = len(shard_directories(settings.index))
+    shards = len(shard_directories(settings.directory))
     if settings.nodes > shards:
         raise SettingsError(
-            f"--nodes {settings.nodes}: {settings.index} has {many(shards, 'shard')}, so some "
+            f"--nodes {settings.nodes}: {settings.directory} has {many(shards, 'shard')}, so some "
             f"nodes would have none: use at most --nodes {shards}"
         )
 
@@ -163,16 +170,24 @@ def front_requirements(
     )
 
 
-def serve_until_stopped(supervisor: ClusterSupervisor) -> None:
-    """Restarts processes that end, until Ctrl-C or SIGTERM.
+def serve_until_stopped(
+    supervisor: ClusterSupervisor, background: Coroutine[Any, Any, None] | None = None
+) -> None:
+    """Restarts processes that end, until Ctrl-C or SIGTERM. Runs `background` meanwhile.
 
     Raises UnavailableError if the front node or all content nodes were given up.
     """
 
     async def watch() -> None:
-        while True:
-            supervisor.restart_ended_processes()
-            await asyncio.sleep(_CHECK_SECONDS)
+        task = None if background is None else asyncio.create_task(background)
+        try:
+            while True:
+                supervisor.restart_ended_processes()
+                await asyncio.sleep(_CHECK_SECONDS)
+        finally:
+            if task is not None:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
 
     with contextlib.suppress(KeyboardInterrupt):
         signals.run(watch())

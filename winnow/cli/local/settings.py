@@ -21,7 +21,9 @@ from winnow.settings.values import (
 class UpSettings(Settings):
     """Serve an index on this machine, in the foreground, until Ctrl-C.
 
-    Example: winnow up --index index --listen 127.0.0.1:8080.
+    Examples:
+      winnow up --documents FOLDER
+      winnow up --index index --listen 127.0.0.1:8080
 
     By default, one process runs the front node and all shards. With --nodes N, the shards are
     divided among N content nodes, each a process on a free port. The front node and the shards also
@@ -29,11 +31,22 @@ class UpSettings(Settings):
     and 'node' of the --config file. The options below take precedence. Content nodes share the
     cores unless 'threads' or 'reader_threads' is set for them. At a terminal, logs are text unless
     log_format is set.
+
     """
 
     table: ClassVar[str] = "up"
 
-    index: Path = Field(description="Directory of the index.")
+    index: Path | None = Field(
+        None,
+        description="Directory of the index. Required without --documents, whose default is "
+        ".winnow/index in that folder.",
+    )
+    documents: Path | None = Field(
+        None,
+        description="Folder of documents to index and serve: PDF, Word, PowerPoint, EPUB, HTML, "
+        "Markdown, reStructuredText and plain text. The index follows the folder's changes. Needs "
+        "the extra `documents`.",
+    )
     bundle: BundleDirectory = Field(default_factory=default_bundle, description=BUNDLE_HELP)
     listen: ListenAddress = Field(
         "127.0.0.1:8080", description="HOST:PORT of the front node; port 0 for any free one."
@@ -67,6 +80,19 @@ class UpSettings(Settings):
     )
 
     @property
+    def directory(self) -> Path:
+        """The directory of the index."""
+        if self.index is not None:
+            return self.index
+        assert self.documents is not None, "checked when the settings are loaded"
+        return self.documents / ".winnow" / "index"
+
+    @property
+    def feed(self) -> str:
+        """The address for feeding; a free port of this machine if only the folder is fed."""
+        return self.feed_listen or ("127.0.0.1:0" if self.documents is not None else "")
+
+    @property
     def http(self) -> str:
         """The address for HTTP: the one that was set, else the default.
 
@@ -77,14 +103,21 @@ class UpSettings(Settings):
         return str(with_fallback_port(Address.parse(self.http_listen)))
 
     @model_validator(mode="after")
+    def _check_index(self) -> Self:
+        if self.index is None and self.documents is None:
+            raise ValueError("give --index, or --documents with a folder of documents")
+        return self
+
+    @model_validator(mode="after")
     def _check_replicas(self) -> Self:
         if self.replicas > 1 and not self.nodes:
             raise ValueError(
                 f"--replicas {self.replicas} needs --nodes: replicas are content nodes"
             )
-        if self.feed_listen and self.replicas > 1:
+        if self.feed and self.replicas > 1:
+            flag = "--feed-listen" if self.feed_listen else "--documents"
             raise ValueError(
-                f"--replicas {self.replicas} is not allowed with --feed-listen: all replicas of a "
+                f"--replicas {self.replicas} is not allowed with {flag}: all replicas of a "
                 "shard would write to the same directory"
             )
         return self

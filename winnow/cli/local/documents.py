@@ -1,0 +1,97 @@
+"""The folder of documents that `winnow up` indexes and serves."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import typer
+
+from winnow.bundle import read_manifest
+from winnow.cli.feed.job import FeedProgress
+from winnow.cli.local.hints import FrontRequirements
+from winnow.cli.local.settings import UpSettings
+from winnow.cli.sync.cli import ClientIndex
+from winnow.cli.sync.job import FolderSync, SyncOptions, SyncReport
+from winnow.cli.sync.watching import changes_of, keep_synced
+from winnow.client import AsyncClient
+from winnow.documents.conversion.converter import DocumentConverter
+from winnow.documents.folder import SkippedFile
+from winnow.documents.formats.registry import require_libraries
+from winnow.errors import ArtefactError
+from winnow.quoting import many
+
+_TIMEOUT = 60.0
+"""Timeout of a request that syncs the folder, in seconds."""
+
+
+class _Silent(FeedProgress):
+    """Shows no stages, since the logs of the cluster are shown."""
+
+    def start(self, stage: str, total: int | None, done: int = 0) -> None:
+        pass
+
+
+class ServedFolder:
+    """A folder of documents, whose index follows its changes."""
+
+    def __init__(self, path: Path, settings: UpSettings) -> None:
+        """Raises WinnowError if a library of the extra `documents` is missing."""
+        require_libraries()
+        self._path, self._settings = path, settings
+
+    def build_if_missing(self) -> None:
+        """Builds the index unless it exists. Raises typer.Exit if the build fails."""
+        index = self._settings.directory
+        if index.exists():
+            return
+        try:
+            index.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ArtefactError(
+                f"cannot make {index.parent}: {error.strerror}; choose another directory with "
+                "--index"
+            ) from error
+        bundle = self._settings.bundle
+        words = ["index", "build", "--documents", str(self._path), "--out", str(index)]
+        words += ["--bundle", str(bundle)]
+        words += ["--states"] * (read_manifest(bundle).reader.apart is not None)
+        command = [sys.executable, "-m", "winnow", *words]
+        if code := subprocess.run(command, check=False).returncode:
+            raise typer.Exit(code)
+
+    async def follow(
+        self, address: str, requirements: FrontRequirements, say: Callable[[str], None]
+    ) -> None:
+        """Syncs the folder to the front node at `address`, now and after each change."""
+        if requirements.flags():
+            say(
+                "the front node requires credentials, so the index does not follow the folder; run "
+                f"winnow sync {self._path} --watch --address {address}{requirements.flags()}"
+            )
+            return
+
+        reported: set[SkippedFile] = set()
+
+        def report(result: SyncReport) -> None:
+            for each in result.skipped:
+                if each not in reported:
+                    what = "incomplete" if each.is_indexed else "skipped"
+                    say(f"{what}: {each.name}: {each.reason}")
+            reported.clear()
+            reported.update(result.skipped)
+            plan = result.plan
+            changed = len(plan.added) + len(plan.replaced) + len(plan.removed)
+            if changed:
+                say(f"the index follows {self._path}: {many(changed, 'document')} changed")
+
+        with DocumentConverter() as converter:
+            sync = FolderSync(SyncOptions(folder=self._path), converter.convert, _Silent())
+            async with AsyncClient(address) as client:
+                await keep_synced(
+                    sync,
+                    ClientIndex(client, _TIMEOUT),
+                    changes_of(self._path),
+                    on_report=report,
+                    on_error=lambda error: say(f"sync failed, and is repeated: {error}"),
+                )

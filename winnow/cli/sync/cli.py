@@ -1,0 +1,133 @@
+"""`winnow sync`."""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from winnow import signals
+from winnow.cli.access import with_credentials
+from winnow.cli.feed.batches import FeedBatch
+from winnow.cli.feed.job import FeedProgress
+from winnow.cli.options import FrontAddress
+from winnow.cli.output import AsJson, print_json, printable
+from winnow.cli.sync.job import FolderSync, SyncOptions, SyncReport
+from winnow.cli.sync.watching import changes_of, keep_synced
+from winnow.client import AsyncClient, Credentials, WriteResult
+from winnow.client.feeding import DEFAULT_FEED_ADDRESS
+from winnow.documents.conversion.converter import DocumentConverter
+from winnow.documents.folder import FilePatterns
+from winnow.documents.options import BaseUrl, Exclude, Include
+from winnow.domain.listing import StoredDocument
+from winnow.quoting import many
+
+
+@with_credentials
+def sync(
+    folder: Annotated[Path, typer.Argument(help="Folder of documents.")],
+    address: FrontAddress = DEFAULT_FEED_ADDRESS,
+    include: Include = None,
+    exclude: Exclude = None,
+    base_url: BaseUrl = "",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show what would change.")
+    ] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Keep running, and sync again when files change.")
+    ] = False,
+    patience: Annotated[
+        float, typer.Option(min=0, help="Seconds for which a failed request is retried.")
+    ] = 120.0,
+    timeout: Annotated[
+        float, typer.Option(min=0.1, max=3600, help="Timeout of a request, in seconds.")
+    ] = 60.0,
+    as_json: AsJson = False,
+    credentials: Credentials | None = None,
+) -> None:
+    """Make a running index equal to a folder of documents.
+
+    Example: winnow sync docs --address 127.0.0.1:8081
+
+    New documents are added, changed ones replaced, and documents that are gone are removed. An
+    unchanged file costs only a checksum. Passages without a document stay. A file that cannot be
+    converted is named, and the index keeps what it has of it. Run the same command again after an
+    interruption.
+
+    Exit codes:
+      0 the index has every document that could be converted
+      1 a request failed; run the same command again
+      2 wrong usage
+      130 Ctrl-C
+    """
+    if watch and dry_run:
+        raise typer.BadParameter("--watch does nothing with --dry-run", param_hint="--watch")
+    options = SyncOptions(
+        folder=folder,
+        patterns=FilePatterns(tuple(include or ()), tuple(exclude or ())),
+        base_url=base_url,
+        dry_run=dry_run,
+        patience=patience,
+    )
+    began = time.perf_counter()
+
+    def show(report: SyncReport) -> None:
+        _show(report, time.perf_counter() - began, as_json, dry_run)
+
+    with FeedProgress() as progress, DocumentConverter() as converter:
+        job = FolderSync(options, converter.convert, progress)
+
+        async def run() -> None:
+            async with AsyncClient(address, credentials=credentials) as client:
+                index = ClientIndex(client, timeout)
+                if not watch:
+                    show(await job.run(index))
+                    return
+                await keep_synced(
+                    job,
+                    index,
+                    changes_of(folder),
+                    on_report=show,
+                    on_error=lambda error: progress.say(f"sync failed, and is repeated: {error}"),
+                )
+
+        signals.run(run())
+
+
+class ClientIndex:
+    """The documents of an index, through a client."""
+
+    def __init__(self, client: AsyncClient, timeout: float) -> None:
+        """`timeout`: of each request, in seconds."""
+        self._client, self._timeout = client, timeout
+
+    async def documents(self) -> Sequence[StoredDocument]:
+        return [each async for each in self._client.list_documents(timeout=self._timeout)]
+
+    async def store(self, batch: FeedBatch) -> Sequence[WriteResult]:
+        return await self._client.put(batch.fields(), timeout=self._timeout)
+
+    async def delete(self, ids: Sequence[str]) -> Sequence[WriteResult]:
+        return await self._client.delete(ids, timeout=self._timeout)
+
+
+def _show(report: SyncReport, seconds: float, as_json: bool, dry_run: bool) -> None:
+    plan = report.plan
+    counts = {
+        "added": len(plan.added),
+        "replaced": len(plan.replaced),
+        "removed": len(plan.removed),
+        "unchanged": len(plan.unchanged),
+    }
+    if as_json:
+        print_json({**counts, "skipped": report.skipped, "seconds": round(seconds, 3)})
+        return
+    for verb, names in (("add", plan.added), ("replace", plan.replaced), ("remove", plan.removed)):
+        for name in names if dry_run else ():
+            typer.echo(f"would {verb} {printable(name)}")
+    for each in report.skipped:
+        what = "incomplete" if each.is_indexed else "skipped"
+        typer.echo(f"{what}: {printable(each.name)}: {printable(each.reason)}", err=True)
+    summary = ", ".join(f"{count} {name}" for name, count in counts.items())
+    typer.echo(f"{many(sum(counts.values()), 'document')}: {summary}")
