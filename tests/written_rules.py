@@ -67,6 +67,8 @@ RULES = (
     Rule("winnow keys *", How.RUN),
     Rule("winnow plan * --units *", How.ELSEWHERE, "tests/winnow/cli/plan"),
     Rule("winnow plan *", How.RUN),
+    Rule("winnow up --documents FOLDER", How.ELSEWHERE, "tests/system/test_documents.py"),
+    Rule("winnow sync *", How.ELSEWHERE, "tests/system/test_documents.py"),
     Rule("winnow up --index my-index*", How.SERVED),
     Rule("winnow up --index index --feed-listen *", How.SERVED),
     # the demo
