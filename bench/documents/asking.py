@@ -52,7 +52,9 @@ def _found(answer: Answer) -> FoundAnswer:
         span=answer.text,
         sentence=answer.text if start is None or end is None else text[start:end],
         passage=_passage(answer.passage),
-        confidence=answer.score if answer.confidence is None else answer.confidence,
+        score=answer.score,
+        confidence=answer.confidence,
+        sentence_confidence=answer.sentence_confidence,
     )
 
 

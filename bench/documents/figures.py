@@ -1,5 +1,6 @@
 """Computes the figures of the benchmark from judged replies. Pure."""
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -14,13 +15,15 @@ from bench.documents.judging import (
     is_right_span,
     span_f1,
 )
-from bench.figures import Figure, at_least
+from bench.figures import Figure, at_least, at_most
 from bench.quantiles import nearest_rank
 
 KEPT = 0.95
 """Share of the right answers that the threshold for false premises keeps."""
 DEPTHS = (1, 10)
 """Numbers of first passages among which the gold passage is looked for."""
+_PARTS = 10
+"""Number of parts of equal size over which the calibration error is averaged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +78,7 @@ def figures_of(replies: Sequence[Replied], false_premises: Sequence[Replied]) ->
         at_least(
             _percent("all", "refused, without an answer", unanswerable, lambda r: not r.shown), 85
         ),
+        *_calibration_figures(replies),
         *_refusal_figures(answerable, unanswerable, false_premises),
     ]
     for kind in sorted({each.question.kind for each in answerable}):
@@ -90,12 +94,47 @@ def figures_of(replies: Sequence[Replied], false_premises: Sequence[Replied]) ->
 
 def refusal_threshold(right: Sequence[Replied]) -> float:
     """Returns the confidence that `KEPT` of the right answers reach; infinity without any."""
-    confidences = [each.best.confidence for each in right if each.best is not None]
+    confidences = [each.best.certainty for each in right if each.best is not None]
     if not confidences:
         return math.inf
     # the lowest confidence of the kept answers: one in twenty may be below it
     dropped = math.floor(len(confidences) * (1 - KEPT))
     return sorted(confidences)[dropped]
+
+
+def calibration_error(judged: Sequence[tuple[float, bool]]) -> float:
+    """Returns the mean difference of confidence and precision, over parts of equal size.
+
+    `judged`: confidences, and whether the answer is right. The parts are sorted by confidence.
+    """
+    ordered = sorted(judged, key=lambda each: each[0])
+    bounds = [len(ordered) * part // _PARTS for part in range(_PARTS + 1)]
+    parts = [ordered[start:end] for start, end in itertools.pairwise(bounds) if end > start]
+    return _mean(
+        abs(_mean(c for c, _ in part) - _mean(float(r) for _, r in part)) for part in parts
+    )
+
+
+def _calibration_figures(replies: Sequence[Replied]) -> list[Figure]:
+    """Returns the errors of both confidences, as far as the bundle has them."""
+    bests = [(each, each.best) for each in replies if each.best is not None]
+    judged = {
+        "span": [
+            (best.confidence, each.span_is_right)
+            for each, best in bests
+            if best.confidence is not None
+        ],
+        "sentence": [
+            (best.sentence_confidence, each.sentence_is_right)
+            for each, best in bests
+            if best.sentence_confidence is not None
+        ],
+    }
+    return [
+        at_most(Figure("all", f"calibration error of the {size}", calibration_error(some)), 0.05)
+        for size, some in judged.items()
+        if some
+    ]
 
 
 def _refusal_figures(
@@ -107,7 +146,7 @@ def _refusal_figures(
     threshold = refusal_threshold([each for each in answerable if each.span_is_right])
 
     def refused(reply: Replied) -> bool:
-        return reply.best is None or reply.best.confidence < threshold
+        return reply.best is None or reply.best.certainty < threshold
 
     group = "95 %"
     return [
@@ -141,7 +180,7 @@ def _f1(reply: Replied) -> float:
 
 def _median(replies: Sequence[Replied], *, right: bool = False) -> float:
     some = [each for each in replies if not right or each.span_is_right]
-    return nearest_rank([each.best.confidence for each in some if each.best is not None], 0.5)
+    return nearest_rank([each.best.certainty for each in some if each.best is not None], 0.5)
 
 
 def _mean(values: Iterable[float]) -> float:

@@ -37,8 +37,16 @@ class FoundAnswer:
     sentence: str
     """The sentence, list item or table row that contains the span."""
     passage: FoundPassage
-    confidence: float
-    """What the refusal is decided by: the higher, the more likely the span is right."""
+    score: float
+    confidence: float | None
+    """Probability that the span is right; None if the bundle has no confidence."""
+    sentence_confidence: float | None = None
+    """Probability that the sentence is right; None if the bundle has none."""
+
+    @property
+    def certainty(self) -> float:
+        """What a threshold is compared with: the confidence, or the score without it."""
+        return self.score if self.confidence is None else self.confidence
 
 
 def is_right_span(span: str, question: Question) -> bool:

@@ -112,6 +112,8 @@ def _write_replies(replies: Sequence[Replied], path: Path) -> None:
                 "sentence": best and best.sentence,
                 "document": best and best.passage.document,
                 "confidence": best and best.confidence,
+                "sentence_confidence": best and best.sentence_confidence,
+                "score": best and best.score,
                 "right_span": each.span_is_right,
                 "right_sentence": each.sentence_is_right,
                 "gold_rank": each.gold_rank,

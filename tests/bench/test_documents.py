@@ -11,7 +11,12 @@ import pytest
 
 from bench.documents.asking import replied
 from bench.documents.collection import Question, read_collection
-from bench.documents.figures import Replied, figures_of, refusal_threshold
+from bench.documents.figures import (
+    Replied,
+    calibration_error,
+    figures_of,
+    refusal_threshold,
+)
 from bench.documents.judging import (
     FoundAnswer,
     FoundPassage,
@@ -50,7 +55,11 @@ ELSEWHERE = FoundPassage("faq.html", PASSAGE.text)
 
 def found(span: str, confidence: float = 0.5, passage: FoundPassage = PASSAGE) -> FoundAnswer:
     return FoundAnswer(
-        span=span, sentence=QUESTION.sentence, passage=passage, confidence=confidence
+        span=span,
+        sentence=QUESTION.sentence,
+        passage=passage,
+        score=1.0,
+        confidence=confidence,
     )
 
 
@@ -169,6 +178,13 @@ def test_the_threshold_keeps_nineteen_of_twenty_right_answers() -> None:
     assert refusal_threshold(right[:19]) == 0.0
 
 
+def test_the_calibration_error_compares_confidence_with_precision() -> None:
+    """Confidence that is right on average is still wrong in each part."""
+    assert calibration_error([(0.5, True), (0.5, False)] * 10) == 0
+    judged = [(0.4, True)] * 10 + [(0.6, False)] * 10
+    assert calibration_error(judged) == pytest.approx(0.6)
+
+
 def test_figures_count_refusals_and_ranks() -> None:
     """Refused answers count in `right span`, but not in `shown, right span`."""
     replies = [
@@ -201,7 +217,9 @@ def test_a_reply_has_the_best_answer_and_the_nearest_passages() -> None:
                 sentence_start=12,
                 sentence_end=33,
                 hybrid_distance=0.8,
+                score=2.5,
                 confidence=0.75,
+                sentence_confidence=0.875,
             ),
             answer_pb2.Answer(
                 text="it", passage=answer_pb2.Passage(id="faq#1.txt#0"), hybrid_distance=0.2
@@ -213,7 +231,9 @@ def test_a_reply_has_the_best_answer_and_the_nearest_passages() -> None:
         span="main",
         sentence="The archive has main.",
         passage=FoundPassage("a/policy.html", text),
+        score=2.5,
         confidence=0.75,
+        sentence_confidence=0.875,
     )
     assert [each.document for each in taken.retrieved] == ["faq#1.txt", "a/policy.html"]
     assert taken.shown
