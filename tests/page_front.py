@@ -54,6 +54,10 @@ class PageFront:
             Route("/v1/documents", self.library.documents),
             Route("/v1/passages", self.library.page),
             Route("/v1/passages:get", self.library.look_up, methods=["POST"]),
+            Route("/openapi.json", self.library.operations),
+            Route("/v1/documents:convert", self.library.convert, methods=["POST"]),
+            Route("/v1/passages", self.library.put_all, methods=["POST"]),
+            Route("/v1/passages:deleteWhere", self.library.delete_where, methods=["POST"]),
         ]
         return Starlette(routes=[*ways, *reading, *page_routes()])
 

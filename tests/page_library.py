@@ -2,6 +2,7 @@
 
 import json
 import re
+from base64 import b64decode
 from collections import Counter
 from typing import Any
 
@@ -24,6 +25,9 @@ class PageLibrary:
         self.passages: dict[str, Passage] = {}
         self.page_limit = 1000
         self.problem: dict[str, Any] | None = None
+        self.feeds = False
+        self.refusals: list[dict[str, Any]] = []
+        self.calls: list[tuple[str, dict[str, Any]]] = []
         self.headers: dict[str, str] = {}
 
     def put(self, document: str, *parts: tuple[str, str, int], **metadata: Any) -> None:
@@ -57,16 +61,55 @@ class PageLibrary:
         missing = [each for each in ids if each not in self.passages]
         return JSONResponse({"passages": found, "missingIds": missing})
 
+    def operations(self, _request: Request) -> Response:
+        """Describes the front: whether it converts documents."""
+        return JSONResponse({"paths": {"/v1/documents:convert": {}} if self.feeds else {}})
+
+    async def convert(self, request: Request) -> Response:
+        """Makes a passage of each line of a document. The content is its hash."""
+        sent = self._heard("convert", json.loads(await request.body()))
+        if self.refusals:
+            return _problem(self.refusals.pop(0))
+        name, lines = sent["name"], b64decode(sent["content"]).decode().splitlines()
+        metadata = {"document": name, "heading": "", "document_hash": sent["content"]}
+        made = [
+            {"id": f"{name}#{number}", "text": line, "metadata": {**metadata, "start": number}}
+            for number, line in enumerate(lines)
+        ]
+        return JSONResponse({"passages": made, "documentHash": sent["content"]})
+
+    async def put_all(self, request: Request) -> Response:
+        sent = self._heard("put", json.loads(await request.body()))["passages"]
+        self.passages |= {each["id"]: each for each in sent}
+        position = {"shard": 0, "sequence": str(len(self.calls))}
+        return JSONResponse(
+            {"results": [{"id": each["id"], "position": position} for each in sent]}
+        )
+
+    async def delete_where(self, request: Request) -> Response:
+        sent = self._heard("delete", json.loads(await request.body()))
+        (kept,) = re.findall(r'not document_hash = "([^"]*)"', sent["filter"])
+        for key, each in list(self.passages.items()):
+            if _matches(each, sent["filter"]) and each["metadata"].get("document_hash") != kept:
+                del self.passages[key]
+        return JSONResponse({"complete": True})
+
+    def _heard(self, name: str, sent: dict[str, Any]) -> dict[str, Any]:
+        self.calls.append((name, sent))
+        return sent
+
     def _reply(self, request: Request, name: str, rows: list[Any]) -> Response:
         self.headers = dict(request.headers)
         if self.problem is not None:
-            return JSONResponse(
-                self.problem, self.problem["status"], media_type="application/problem+json"
-            )
+            return _problem(self.problem)
         first = int(request.query_params.get("pageToken") or 0)
         end = first + min(int(request.query_params.get("pageSize", 100)), self.page_limit)
         token = str(end) if end < len(rows) else ""
         return JSONResponse({name: rows[first:end], "nextPageToken": token})
+
+
+def _problem(problem: dict[str, Any]) -> Response:
+    return JSONResponse(problem, problem["status"], media_type="application/problem+json")
 
 
 def _matches(passage: Passage, where: str) -> bool:

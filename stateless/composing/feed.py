@@ -3,6 +3,10 @@
 import asyncio
 from dataclasses import dataclass
 
+import structlog
+
+from winnow.documents.conversion.converter import DocumentConverter
+from winnow.errors import WinnowError
 from winnow.inference.fair_threads import FairThreads
 from winnow.rpc.server import Server
 from winnow.rpc.service import Listener
@@ -11,6 +15,7 @@ from winnow.stateless.composing.front import Front, FrontPart
 from winnow.stateless.composing.nodes import NodeSource
 from winnow.stateless.feed.admission import FeedAdmission
 from winnow.stateless.feed.core import FeedCore
+from winnow.stateless.feed.document_conversion import UPLOAD_LIMITS, DocumentConversion
 from winnow.stateless.feed.encoding import FeedEncoder
 from winnow.stateless.feed.filter_deletion import FilterDeletion
 from winnow.stateless.feed.metrics import FeedMetrics
@@ -24,6 +29,8 @@ from winnow.stateless.feed.servicer import (
 from winnow.stateless.feed.storing import WriteRouter
 from winnow.stateless.feed.unchanged import UnchangedPuts
 from winnow.stateless.feed.writers import Writers
+from winnow.stateless.http.call import HttpOperation
+from winnow.stateless.http.documents import document_operations
 from winnow.stateless.http.passages import feed_operations
 from winnow.stateless.passages.core import PassageCore
 from winnow.stateless.passages.servicer import SERVICE as PASSAGE_SERVICE
@@ -31,6 +38,7 @@ from winnow.stateless.passages.servicer import PassageServicer
 from winnow.uncancelled import run_uncancelled
 from winnow.v1 import feed_pb2_grpc, passage_pb2_grpc
 
+_log = structlog.get_logger("stateless.feed")
 _MAX_STREAMS = 128
 """Maximum number of concurrent calls on a connection."""
 
@@ -110,5 +118,21 @@ def serve_feed(front: Front, feed: OpenFeed, passages: PassageServicer) -> Front
         operations = feed_operations(
             feed.core, feed.deletion, settings.feed_deadline, admission.refusal
         )
-        front.http_operations.extend(operations)
+        front.http_operations.extend([*operations, *_document_operations(front, admission)])
     return FrontPart(feed.encoder.warm_up, servers=[Listener(server, settings.feed_listen)])
+
+
+def _document_operations(front: Front, admission: FeedAdmission) -> list[HttpOperation]:
+    """Returns the operation that converts documents; none without the extra `documents`.
+
+    The worker process starts with the first document. The front closes it.
+    """
+    try:
+        converter = DocumentConverter(workers=1, limits=UPLOAD_LIMITS)
+    except WinnowError as error:
+        _log.info("documents are not converted", reason=str(error))
+        return []
+    conversion = DocumentConversion(converter)
+    front.stack.callback(conversion.close)
+    front.stack.callback(converter.close)  # first, because it ends a running conversion
+    return document_operations(conversion, front.settings.feed_deadline, admission.refusal)

@@ -33,6 +33,7 @@ _NEEDS = {
     "/v1/passages:delete": _FEED,
     "/v1/passages:deleteWhere": _FEED,
     "/v1/passages:export": "--shards",
+    "/v1/documents:convert": f"{_FEED}, and the extra `documents`",
     "/": _PAGES,
     "/docs": _PAGES,
     "/openapi.json": _PAGES,

@@ -23,9 +23,10 @@ _sym_db = _symbol_database.Default()
 
 
 from winnow.v1 import answer_pb2 as winnow_dot_v1_dot_answer__pb2
+from winnow.v1 import feed_pb2 as winnow_dot_v1_dot_feed__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14winnow/v1/http.proto\x12\twinnow.v1\x1a\x16winnow/v1/answer.proto\"<\n\x0e\x41nswersRequest\x12*\n\x08requests\x18\x01 \x03(\x0b\x32\x18.winnow.v1.AnswerRequest\"O\n\x0f\x41nswersResponse\x12(\n\x07results\x18\x01 \x03(\x0b\x32\x17.winnow.v1.AnswerResult\x12\x12\n\nrequest_id\x18\x02 \x01(\t\"`\n\x0c\x41nswerResult\x12+\n\x08response\x18\x01 \x01(\x0b\x32\x19.winnow.v1.AnswerResponse\x12#\n\x07problem\x18\x02 \x01(\x0b\x32\x12.winnow.v1.Problem\"\xf8\x01\n\x07Problem\x12\x0c\n\x04type\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x0e\n\x06status\x18\x03 \x01(\r\x12\x0e\n\x06\x64\x65tail\x18\x04 \x01(\t\x12\x0c\n\x04\x63ode\x18\x05 \x01(\t\x12\x12\n\nrequest_id\x18\x06 \x01(\t\x12-\n\nviolations\x18\x07 \x03(\x0b\x32\x19.winnow.v1.FieldViolation\x12 \n\x13retry_after_seconds\x18\x08 \x01(\x01H\x00\x88\x01\x01\x12%\n\x06\x66\x61ults\x18\t \x03(\x0b\x32\x15.winnow.v1.FailedPartB\x16\n\x14_retry_after_seconds\"4\n\x0e\x46ieldViolation\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\"\x84\x01\n\nFailedPart\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\x35\n\x08metadata\x18\x02 \x03(\x0b\x32#.winnow.v1.FailedPart.MetadataEntry\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14winnow/v1/http.proto\x12\twinnow.v1\x1a\x16winnow/v1/answer.proto\x1a\x14winnow/v1/feed.proto\"<\n\x0e\x41nswersRequest\x12*\n\x08requests\x18\x01 \x03(\x0b\x32\x18.winnow.v1.AnswerRequest\"O\n\x0f\x41nswersResponse\x12(\n\x07results\x18\x01 \x03(\x0b\x32\x17.winnow.v1.AnswerResult\x12\x12\n\nrequest_id\x18\x02 \x01(\t\"`\n\x0c\x41nswerResult\x12+\n\x08response\x18\x01 \x01(\x0b\x32\x19.winnow.v1.AnswerResponse\x12#\n\x07problem\x18\x02 \x01(\x0b\x32\x12.winnow.v1.Problem\"7\n\x16\x43onvertDocumentRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x02 \x01(\x0c\"|\n\x17\x43onvertDocumentResponse\x12\'\n\x08passages\x18\x01 \x03(\x0b\x32\x15.winnow.v1.FedPassage\x12\r\n\x05notes\x18\x02 \x03(\t\x12\x15\n\rdocument_hash\x18\x03 \x01(\t\x12\x12\n\nrequest_id\x18\x04 \x01(\t\"\xf8\x01\n\x07Problem\x12\x0c\n\x04type\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x0e\n\x06status\x18\x03 \x01(\r\x12\x0e\n\x06\x64\x65tail\x18\x04 \x01(\t\x12\x0c\n\x04\x63ode\x18\x05 \x01(\t\x12\x12\n\nrequest_id\x18\x06 \x01(\t\x12-\n\nviolations\x18\x07 \x03(\x0b\x32\x19.winnow.v1.FieldViolation\x12 \n\x13retry_after_seconds\x18\x08 \x01(\x01H\x00\x88\x01\x01\x12%\n\x06\x66\x61ults\x18\t \x03(\x0b\x32\x15.winnow.v1.FailedPartB\x16\n\x14_retry_after_seconds\"4\n\x0e\x46ieldViolation\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\"\x84\x01\n\nFailedPart\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\x35\n\x08metadata\x18\x02 \x03(\x0b\x32#.winnow.v1.FailedPart.MetadataEntry\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,18 +35,22 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_FAILEDPART_METADATAENTRY']._loaded_options = None
   _globals['_FAILEDPART_METADATAENTRY']._serialized_options = b'8\001'
-  _globals['_ANSWERSREQUEST']._serialized_start=59
-  _globals['_ANSWERSREQUEST']._serialized_end=119
-  _globals['_ANSWERSRESPONSE']._serialized_start=121
-  _globals['_ANSWERSRESPONSE']._serialized_end=200
-  _globals['_ANSWERRESULT']._serialized_start=202
-  _globals['_ANSWERRESULT']._serialized_end=298
-  _globals['_PROBLEM']._serialized_start=301
-  _globals['_PROBLEM']._serialized_end=549
-  _globals['_FIELDVIOLATION']._serialized_start=551
-  _globals['_FIELDVIOLATION']._serialized_end=603
-  _globals['_FAILEDPART']._serialized_start=606
-  _globals['_FAILEDPART']._serialized_end=738
-  _globals['_FAILEDPART_METADATAENTRY']._serialized_start=691
-  _globals['_FAILEDPART_METADATAENTRY']._serialized_end=738
+  _globals['_ANSWERSREQUEST']._serialized_start=81
+  _globals['_ANSWERSREQUEST']._serialized_end=141
+  _globals['_ANSWERSRESPONSE']._serialized_start=143
+  _globals['_ANSWERSRESPONSE']._serialized_end=222
+  _globals['_ANSWERRESULT']._serialized_start=224
+  _globals['_ANSWERRESULT']._serialized_end=320
+  _globals['_CONVERTDOCUMENTREQUEST']._serialized_start=322
+  _globals['_CONVERTDOCUMENTREQUEST']._serialized_end=377
+  _globals['_CONVERTDOCUMENTRESPONSE']._serialized_start=379
+  _globals['_CONVERTDOCUMENTRESPONSE']._serialized_end=503
+  _globals['_PROBLEM']._serialized_start=506
+  _globals['_PROBLEM']._serialized_end=754
+  _globals['_FIELDVIOLATION']._serialized_start=756
+  _globals['_FIELDVIOLATION']._serialized_end=808
+  _globals['_FAILEDPART']._serialized_start=811
+  _globals['_FAILEDPART']._serialized_end=943
+  _globals['_FAILEDPART_METADATAENTRY']._serialized_start=896
+  _globals['_FAILEDPART_METADATAENTRY']._serialized_end=943
 # @@protoc_insertion_point(module_scope)

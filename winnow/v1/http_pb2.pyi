@@ -11,6 +11,7 @@ import google.protobuf.message
 import sys
 import typing
 import winnow.v1.answer_pb2
+import winnow.v1.feed_pb2
 
 if sys.version_info >= (3, 10):
     import typing as typing_extensions
@@ -86,6 +87,60 @@ class AnswerResult(google.protobuf.message.Message):
     def ClearField(self, field_name: typing.Literal["problem", b"problem", "response", b"response"]) -> None: ...
 
 Global___AnswerResult: typing_extensions.TypeAlias = AnswerResult
+
+@typing.final
+class ConvertDocumentRequest(google.protobuf.message.Message):
+    """A document to convert, for POST /v1/documents:convert."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    CONTENT_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """Path of the document, with slashes: 1 to 240 characters. It is the value of the metadata field document."""
+    content: builtins.bytes
+    """The bytes of the file, at most 10 MB."""
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+        content: builtins.bytes = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["content", b"content", "name", b"name"]) -> None: ...
+
+Global___ConvertDocumentRequest: typing_extensions.TypeAlias = ConvertDocumentRequest
+
+@typing.final
+class ConvertDocumentResponse(google.protobuf.message.Message):
+    """The passages of a document. Nothing is stored: send them to POST /v1/passages."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PASSAGES_FIELD_NUMBER: builtins.int
+    NOTES_FIELD_NUMBER: builtins.int
+    DOCUMENT_HASH_FIELD_NUMBER: builtins.int
+    REQUEST_ID_FIELD_NUMBER: builtins.int
+    document_hash: builtins.str
+    """The document_hash of all passages. After they are stored, delete the document's passages with another hash."""
+    request_id: builtins.str
+    """Identifies this request in the logs of every process."""
+    @property
+    def passages(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[winnow.v1.feed_pb2.FedPassage]: ...
+    @property
+    def notes(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """What the passages lack, such as: 3 of 10 pages have no text."""
+
+    def __init__(
+        self,
+        *,
+        passages: collections.abc.Iterable[winnow.v1.feed_pb2.FedPassage] | None = ...,
+        notes: collections.abc.Iterable[builtins.str] | None = ...,
+        document_hash: builtins.str = ...,
+        request_id: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["document_hash", b"document_hash", "notes", b"notes", "passages", b"passages", "request_id", b"request_id"]) -> None: ...
+
+Global___ConvertDocumentResponse: typing_extensions.TypeAlias = ConvertDocumentResponse
 
 @typing.final
 class Problem(google.protobuf.message.Message):

@@ -5,11 +5,14 @@ import { seconds } from "./numbers.js";
 /** Timeout of a call for the state of the cluster. */
 const CLUSTER_TIMEOUT_MS = 5000;
 
-/** An error with a message for users. `violations` name fields: {field, description}. */
+/**
+ * An error with a message for users. `violations` name fields: {field, description}. `retryAfter`: seconds
+ * after which the call may succeed; 0 if it will not.
+ */
 export class Problem extends Error {
-  constructor(message, { status = 0, violations = [], requestId = "" } = {}) {
+  constructor(message, { status = 0, violations = [], requestId = "", retryAfter = 0 } = {}) {
     super(message);
-    Object.assign(this, { status, violations, requestId });
+    Object.assign(this, { status, violations, requestId, retryAfter });
   }
 }
 
@@ -28,9 +31,24 @@ export const listPassages = (query, signal) => replyOf(get("v1/passages", query,
 
 /** Returns the passages with these ids. */
 export const getPassages = (ids, signal) =>
-  replyOf(winnow.send("v1/passages:get", { method: "POST", body: JSON.stringify({ ids }), signal }));
+  replyOf(post("v1/passages:get", { ids }, signal));
+
+/** Returns the OpenAPI description of the operations that this front serves. */
+export const operations = (signal) => replyOf(winnow.send("openapi.json", { signal }));
+
+/** Converts a document to passages. `request` has the fields of ConvertDocumentRequest. */
+export const convertDocument = (request, signal) => replyOf(post("v1/documents:convert", request, signal));
+
+/** Stores passages. */
+export const putPassages = (request, signal) => replyOf(post("v1/passages", request, signal));
+
+/** Deletes passages by filter. */
+export const deleteWhere = (request, signal) => replyOf(post("v1/passages:deleteWhere", request, signal));
 
 const get = (path, query, signal) => winnow.send(`${path}?${new URLSearchParams(query)}`, { signal });
+
+const post = (path, request, signal) =>
+  winnow.send(path, { method: "POST", body: JSON.stringify(request), signal });
 
 async function replyOf(sent) {
   let response;
@@ -62,5 +80,6 @@ function problemOf(status, body) {
     status,
     violations: body.violations ?? [],
     requestId: body.requestId ?? "",
+    retryAfter: again,
   });
 }

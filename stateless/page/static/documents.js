@@ -4,6 +4,8 @@ import { documentAddress } from "./citation.js";
 import { byId, make } from "./dom.js";
 import * as library from "./library.js";
 import { count, counted, number } from "./numbers.js";
+import { canUpload } from "./upload.js";
+import * as uploads from "./uploads.js";
 
 /** Maximum number of documents that are listed. */
 const MOST = 200;
@@ -15,13 +17,19 @@ export async function openDocuments(signal) {
   document.title = "Documents · Winnow";
   byId("documents-state").textContent = known.documents.length ? "" : "Loading…";
   byId("documents-find").focus();
+  await refresh(signal);
+  byId("upload").hidden = !(await canUpload(signal));
+}
+
+async function refresh(signal) {
   known = await library.documents(signal);
   list();
 }
 
-/** Starts listening to the field that finds documents by name. */
+/** Starts listening to the field that finds documents by name, and for files. */
 export function listen() {
   byId("documents-find").addEventListener("input", list);
+  uploads.listen(refresh);
 }
 
 function list() {

@@ -1,0 +1,59 @@
+"""Serves `/v1/documents:convert`: converts a file to passages, which the caller then stores."""
+
+from functools import partial
+
+from winnow.convert import feed as convert
+from winnow.rpc import request_id
+from winnow.rpc.server import KIB
+from winnow.stateless.early_rejection import Refusal
+from winnow.stateless.feed.document_conversion import MAX_FILE_BYTES, DocumentConversion
+from winnow.stateless.http.call import HttpOperation, NewDeadline
+from winnow.stateless.http.headers import before_deadline
+from winnow.v1 import http_pb2
+
+_MAX_BODY_BYTES = MAX_FILE_BYTES * 4 // 3 + 4 * KIB
+"""A file in base64, and its name."""
+
+
+def document_operations(
+    conversion: DocumentConversion, default_deadline: float, refusal: Refusal
+) -> list[HttpOperation]:
+    """Returns the operation of the conversion.
+
+    Args:
+        conversion: converts files.
+        default_deadline: deadline in seconds of a call whose caller sets none.
+        refusal: returns the error that refuses a client's request before its body is read.
+
+    """
+    return [
+        HttpOperation(
+            name="ConvertDocument",
+            path="/v1/documents:convert",
+            about="Converts a file, such as a PDF, to passages. Stores nothing: send the passages "
+            "to /v1/passages.",
+            scope="feed",
+            run=partial(_convert, conversion),
+            request=http_pb2.ConvertDocumentRequest,
+            response=http_pb2.ConvertDocumentResponse,
+            default_deadline=default_deadline,
+            max_body_bytes=_MAX_BODY_BYTES,
+            refusal=refusal,
+        )
+    ]
+
+
+async def _convert(
+    conversion: DocumentConversion,
+    message: http_pb2.ConvertDocumentRequest,
+    new_deadline: NewDeadline,
+    client: str,
+) -> http_pb2.ConvertDocumentResponse:
+    converting = conversion.convert(message.name, message.content, client)
+    converted = await before_deadline(converting, new_deadline())
+    return http_pb2.ConvertDocumentResponse(
+        passages=map(convert.passage_to_message, converted.passages),
+        notes=converted.notes,
+        document_hash=converted.digest,
+        request_id=request_id.current(),
+    )
