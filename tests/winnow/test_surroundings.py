@@ -1,9 +1,12 @@
 """The sentence, list item, table row or list around a span."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from winnow.text.sentences import sentence_spans
 from winnow.text.surroundings import list_around, sentence_around
 
 LEAD_IN = "The following priority levels are recognized."
@@ -73,6 +76,14 @@ def test_a_sentence_ends_where_people_end_it(marked: str) -> None:
         for start, end in ((first, first + 1), (last - 3, last)):
             assert sentence_around(text, start, end) == (first, last)
         begin = last
+
+
+def test_periods_in_brackets_take_linear_time() -> None:
+    """With quadratic time, this text took 4 s of processor time."""
+    started = time.thread_time()
+    text = "." + "[.]" * 7_000
+    assert list(sentence_spans(text)) == [(0, len(text))]
+    assert time.thread_time() - started < 1.0
 
 
 def test_a_span_of_two_sentences_has_both() -> None:

@@ -14,9 +14,12 @@ def _word_set(words: str) -> frozenset[str]:
 
 
 _CANDIDATE = re.compile(
-    r"""[.!?…。！？](?<![.!?…。！？].)[.!?…。！？]*+[\])}"'”’»」』）]*(?:\[[^\[\]\n]{1,40}\])*(?:(?=\s)|(?<=[。！？」』）]))"""  # noqa: RUF001
+    r"""[.!?…。！？](?<![.!?…。！？].)[.!?…。！？]*+[\])}"'”’»」』）]*(?:\[[^\[\]\n]{1,40}\]){0,8}(?:(?=\s)|(?<=[。！？」』）]))"""  # noqa: RUF001
 )
-"""Marks that may end a sentence, with closing quotes, brackets and notes such as `[1]`."""
+"""Marks that may end a sentence, with closing quotes, brackets and up to 8 notes such as `[1]`.
+
+Without a maximum, a text of periods in brackets would take quadratic time.
+"""
 _WORD_BREAK = re.compile(r"""[\s("'\[{“‘«—–/]""")  # noqa: RUF001
 _NEXT = re.compile(r"""\s+["'(\[{“‘«`]*(\S{0,30})""")  # noqa: RUF001
 _ORDINARY = re.compile(r"[^\W\d_]{4,}")
