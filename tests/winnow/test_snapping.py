@@ -73,6 +73,12 @@ def test_other_words_stay_apart(text: str, span: str) -> None:
     assert snap(text, start, start + len(span)) == (start, start + len(span))
 
 
+def test_a_span_with_a_very_long_word_is_not_extended() -> None:
+    """A word of more than 100 characters is one token; some expressions take quadratic time."""
+    assert snap(f"{'a' * 501}@example.org", 0, 501) == (0, 501)
+    assert snap(f"{'a' * 100}@example.org", 0, 100) == (0, 112)
+
+
 @given(st.text("""ab1 .-/@:$"'()_+%\nMB""", max_size=60), st.data())
 def test_snapping_never_shrinks_and_is_settled_at_once(text: str, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(text)))

@@ -10,6 +10,10 @@ from collections.abc import Iterator
 
 _MAX_REACH = 120
 """Maximum number of characters that are searched before and after a span."""
+_MAX_SPAN = 500
+"""Maximum number of characters of a span that is extended. A word of more than 100 characters is
+one token, and some expressions take quadratic time.
+"""
 _MAX_QUOTED = 60
 """Maximum number of characters of a quotation or bracket that is not cut."""
 _AFTER_BREAK = r"""(?<![^\s("'\[{<“‘«`,;|=])"""  # noqa: RUF001
@@ -64,8 +68,11 @@ def snap(text: str, start: int, end: int) -> tuple[int, int]:
     """Extends the non-empty span [start, end) so that it cuts no expression; never shrinks it.
 
     Expressions are e-mail addresses, URLs, paths, names of hosts, files and packages, options,
-    versions, numbers with their units, and short quotations and brackets.
+    versions, numbers with their units, and short quotations and brackets. Spans of more than
+    `_MAX_SPAN` characters stay as they are.
     """
+    if end - start > _MAX_SPAN:
+        return start, end
     first, last = max(0, start - _MAX_REACH), min(len(text), end + _MAX_REACH)
     settled = False
     while not settled:
