@@ -23,6 +23,7 @@ from winnow.domain.listing import (
     SelectedFields,
     StoredDocument,
 )
+from winnow.domain.passage import Passage
 from winnow.inference.stop_signal import StopSignal
 
 _METADATA = SelectedFields(title=False, text=False)
@@ -30,6 +31,8 @@ _MAX_ROWS = 20_000
 """Passages after which a page ends: their metadata takes about half a second to read."""
 _VALUES_AT_ONCE = 256
 """Number of values that are read from an index of fields at a time."""
+_ROWS_AT_ONCE = 1_000
+"""Number of passages whose metadata is read between two checks of the stop signal."""
 _DocumentRows = tuple[bytes, str, Segment, ValueRows]
 """Name of a document in UTF-8 and as text, and its rows in a segment."""
 
@@ -74,6 +77,7 @@ def _documents_of(
     if allowed is None:
         allowed = segment.occupied_rows
     while values := segment.row_filter.strings_above(DOCUMENT, name, _VALUES_AT_ONCE, stop):
+        check_stop(stop)  # a filter may exclude the passages of many documents
         for value, rows in values:
             name = str(value)
             own = rows if allowed is None else rows[allowed[rows]]
@@ -84,19 +88,26 @@ def _documents_of(
 def _summarise(parts: list[_DocumentRows], stop: StopSignal) -> StoredDocument:
     """Describes one document, whose passages may be in several segments."""
     hashes, expected, passages = set[str](), set[int | None](), 0
-    for _, _, segment, rows in parts:
-        check_stop(stop)
-        for passage in segment.load_fields(sorted(set(rows.tolist())), _METADATA):
-            metadata: dict[str, Any] = json.loads(passage.metadata)
-            passages += 1
-            hashes.add(_text(metadata.get(DOCUMENT_HASH)))
-            expected.add(_whole_number(metadata.get(DOCUMENT_PASSAGES)))
+    for passage in _load_metadata(parts, stop):
+        metadata: dict[str, Any] = json.loads(passage.metadata)
+        passages += 1
+        hashes.add(_text(metadata.get(DOCUMENT_HASH)))
+        expected.add(_whole_number(metadata.get(DOCUMENT_PASSAGES)))
     return StoredDocument(
         name=parts[0][1],
         passages=passages,
         hash=hashes.pop() if len(hashes) == 1 else "",
         expected=expected.pop() if len(expected) == 1 else None,
     )
+
+
+def _load_metadata(parts: list[_DocumentRows], stop: StopSignal) -> Iterator[Passage]:
+    """Yields the passages of a document. All passages of an index may be of one document."""
+    for _, _, segment, rows in parts:
+        own = sorted(set(rows.tolist()))
+        for begin in range(0, len(own), _ROWS_AT_ONCE):
+            check_stop(stop)
+            yield from segment.load_fields(own[begin : begin + _ROWS_AT_ONCE], _METADATA)
 
 
 def _text(value: object) -> str:

@@ -266,6 +266,29 @@ def test_documents_are_read_in_parts_and_pages_end_early(
     assert not page.complete
 
 
+class StopAtCheck(StopSignal):
+    """A signal that is set after a number of checks."""
+
+    def __init__(self, checks: int) -> None:
+        super().__init__()
+        self._checks = iter(range(checks))
+
+    @property
+    def is_set(self) -> bool:
+        return next(self._checks, None) is None
+
+
+def test_a_stopped_call_ends_within_a_large_document_and_among_filtered_ones(
+    cut: Cut, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(documents, "_ROWS_AT_ONCE", 1)
+    monkeypatch.setattr(documents, "_VALUES_AT_ONCE", 1)
+    view = replace(cut([], set()), segments=cut([], set()).segments[:1])
+    for wanted in (DocumentListing(limit=1), DocumentListing(limit=1, where="year > 3000")):
+        with pytest.raises(StoppedError):
+            list_documents(view, wanted, StopAtCheck(4))
+
+
 def test_a_filter_selects_the_passages_that_count_for_documents(cut: Cut) -> None:
     wanted = DocumentListing(limit=9, where="year >= 2040")
     page = list_documents(cut([30], set()), wanted, StopSignal())
