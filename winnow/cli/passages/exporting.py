@@ -1,6 +1,7 @@
 """Exports passages as JSON lines, page by page."""
 
 import asyncio
+import io
 import json
 import sys
 from collections.abc import Awaitable, Callable, Iterator
@@ -70,12 +71,14 @@ def line_of(passage: Passage) -> str:
 
 @contextmanager
 def opened_for_writing(path: Path) -> Iterator[IO[str]]:
-    """Opens a new file, or standard output for `-`.
+    """Opens a new file, or standard output for `-`. Both are written in UTF-8.
 
     The file appears under its name once the block has ended without an error. Raises WinnowError if
     the file exists or cannot be written.
     """
     if path == STANDARD_OUTPUT:
+        if isinstance(sys.stdout, io.TextIOWrapper):  # its encoding may lack characters
+            sys.stdout.reconfigure(encoding="utf-8")
         yield sys.stdout
         return
     if path.exists():

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from winnow.cli.passages.exporting import export, line_of, opened_for_writing
+from winnow.cli.passages.exporting import STANDARD_OUTPUT, export, line_of, opened_for_writing
 from winnow.client import Passage, PassageBatch
 from winnow.client.aio import AsyncClientApi
 from winnow.errors import NotServedError, OverloadedError, UnavailableError, WinnowError
@@ -77,3 +77,14 @@ def test_a_file_appears_once_it_is_complete(tmp_path: Path) -> None:
     assert path.read_text() == "x"
     with pytest.raises(WinnowError, match="exists"):
         write(path, "y")
+
+
+def test_standard_output_is_written_in_utf_8_whatever_its_encoding(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    buffer = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(buffer, encoding="cp1252"))
+    with opened_for_writing(STANDARD_OUTPUT) as file:
+        file.write("Zürich → 東京")
+        file.flush()
+    assert buffer.getvalue().decode() == "Zürich → 東京"
