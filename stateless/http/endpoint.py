@@ -16,7 +16,7 @@ from google.protobuf.message import Message
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from winnow.errors import DeadlineExceededError, UnavailableError, WinnowError
+from winnow.errors import DeadlineExceededError, UnavailableError, WinnowError, invalid_field
 from winnow.rpc import request_id
 from winnow.rpc.bounded_receive import BoundedReceive
 from winnow.rpc.interceptor import bind_request_id
@@ -143,12 +143,16 @@ class Endpoint:
 def _query_to_json(message: Any, query: Iterable[tuple[str, str]]) -> bytes:
     """Converts a query to the JSON of a message with this descriptor. A repeated field may occur
     several times.
+
+    Raises InvalidRequestError if another field does: one of two filters would be ignored.
     """
     repeated = {name for each in message.fields if each.is_repeated for name in _names(each)}
     values: dict[str, str | list[str]] = {}
     for name, value in query:
         if name in repeated:
             values[name] = [*values.get(name, ()), value]
+        elif name in values:
+            raise invalid_field(name, "occurs twice in the query: give it once")
         else:
             values[name] = value
     return json.dumps(values).encode()

@@ -93,7 +93,13 @@ async def test_an_export_that_fails_later_does_not_look_complete(
 
 @pytest.mark.parametrize(
     ("query", "field"),
-    [("pageSize=x", "page"), ("fields=tex", "fields"), ("filter=lang", "filter"), ("x=1", "x")],
+    [
+        ("pageSize=x", "page"),
+        ("fields=tex", "fields"),
+        ("filter=lang", "filter"),
+        ("pageSize=1&pageSize=2", "pageSize"),
+        ("x=1", "x"),
+    ],
 )
 async def test_a_wrong_parameter_is_named(
     client: httpx.AsyncClient, query: str, field: str
