@@ -59,7 +59,7 @@ def cut_off(path: Path) -> None:
         ("p.tsv", nothing, "no file"),
         ("p.tsv", empty, "has no passages"),
         ("p.tsv", bad, "1 bad row"),
-        ("p.tsv", Path.mkdir, "is a directory, not an index"),
+        ("p.tsv", Path.mkdir, "is neither a file nor an index"),
         ("p.tsv", os.mkfifo, "is not a regular file"),
         ("p.pdf", empty, "unknown format"),
         ("p.tsv.gz", bad, "cannot read"),

@@ -121,9 +121,10 @@ def test_everything_in_a_bundle_that_changes_an_answer_is_in_its_fingerprint(
         changed(manifest, "retrieval", {"words": 1.0}),
         *(
             changed(manifest, "score", {name: 9.0})
-            for name in set(ScoreEntry.model_fields) - {"confidence"}
+            for name in set(ScoreEntry.model_fields) - {"confidence", "sentence_confidence"}
         ),
         changed(manifest, "score", {"confidence": None}),
+        changed(manifest, "score", {"sentence_confidence": CERTAIN}),
         *(
             changed(manifest, "score", {"confidence": CERTAIN.model_copy(update={name: 9.0})})
             for name in ConfidenceEntry.model_fields
