@@ -141,9 +141,15 @@ def _visible(names: Iterable[str]) -> Iterator[str]:
 
 def _problem(root: Path, path: Path) -> str:
     """Returns why a file cannot be a document; empty if it can."""
-    if path.is_symlink() and not path.resolve().is_relative_to(root):
-        return "is a link to a file outside the folder"
-    if not path.is_file():
+    try:
+        if path.is_symlink() and not path.resolve().is_relative_to(root):
+            return "is a link to a file outside the folder"
+        is_file = path.is_file()
+    except OSError as error:  # such as a directory that may be listed, but not entered
+        return f"cannot be read: {error.strerror}"
+    except RuntimeError:  # Python's for a loop of links, before version 3.13
+        is_file = False
+    if not is_file:
         return "is a link to a missing file" if path.is_symlink() else "is not a regular file"
     try:
         str(path).encode()

@@ -70,12 +70,14 @@ def test_links_out_of_the_folder_are_skipped(tmp_path: Path) -> None:
     (docs / "inside.md").symlink_to(docs / "a.md")
     (docs / "outside.txt").symlink_to(tmp_path / "secret.txt")
     (docs / "broken.txt").symlink_to(docs / "missing.txt")
+    (docs / "loop.txt").symlink_to(docs / "loop.txt")
     (docs / "up").symlink_to(tmp_path, target_is_directory=True)
     listed = listing(docs)
     assert [each.name for each in listed.files] == ["a.md", "inside.md"]
     assert {each.name: each.reason for each in listed.skipped} == {
         "outside.txt": "is a link to a file outside the folder",
         "broken.txt": "is a link to a missing file",
+        "loop.txt": "is a link to a missing file",
     }
 
 
