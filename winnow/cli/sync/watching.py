@@ -1,14 +1,21 @@
 """Syncs a folder again whenever its files change."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from pathlib import Path
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from pathlib import Path, PurePath
+from typing import Any
 
 from winnow.cli.sync.job import DocumentIndex, FolderSync, SyncReport
+from winnow.documents.folder import IGNORE_FILE
 from winnow.errors import WinnowError
 
+Watch = Callable[[Path, bool], AsyncGenerator[set[Any], None]]
+"""Watches a folder for changes. The second argument is whether to poll its files."""
 _RETRY_SECONDS = 10.0
-"""Seconds until a failed sync is repeated."""
+"""Seconds until a failed sync or watch is repeated."""
+_POLL_MILLISECONDS = 2_000
+"""Milliseconds between two looks at the files of a folder that the system cannot watch."""
 
 
 async def keep_synced(
@@ -42,14 +49,67 @@ async def keep_synced(
         change.cancel()
 
 
-def changes_of(folder: Path) -> AsyncIterator[object]:
-    """Yields whenever files of a folder have changed, except hidden ones."""
-    # of the extra `documents`, which most processes lack
-    from watchfiles import Change, awatch  # noqa: PLC0415
+async def changes_of(
+    folder: Path,
+    watch: Watch | None = None,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> AsyncIterator[object]:
+    """Yields whenever files of a folder have changed, except hidden ones.
 
+    Waits for a folder that is missing, and watches a new folder in its place. If the system's
+    limit of watches is reached, the files are polled.
+
+    Args:
+        folder: the folder to watch.
+        watch: yields sets of changes, and an empty set from time to time; None for watchfiles.
+        sleep: waits for a number of seconds.
+
+    """
+    watch = watch or _watch
     root = folder.resolve()
+    polling = missed = False
+    while True:
+        watched = _inode(root)
+        if watched is not None:
+            try:
+                async with contextlib.aclosing(watch(root, polling)) as changes:
+                    async for change in changes:
+                        if change or missed:
+                            yield change
+                            missed = False
+                        if _inode(root) != watched:
+                            break
+            except FileNotFoundError:
+                pass
+            except (OSError, RuntimeError):  # what watchfiles raises at a limit of the system
+                polling = True
+        missed = True
+        await sleep(_RETRY_SECONDS)
 
-    def is_visible(_change: Change, path: str) -> bool:
-        return not any(part.startswith(".") for part in Path(path).relative_to(root).parts)
 
-    return awatch(root, watch_filter=is_visible, ignore_permission_denied=True)
+def _inode(folder: Path) -> int | None:
+    """Returns what identifies a folder; None if it is missing."""
+    try:
+        return folder.stat().st_ino
+    except OSError:
+        return None
+
+
+def _watch(root: Path, polling: bool) -> AsyncGenerator[set[Any], None]:
+    # of the extra `documents`, which most processes lack
+    from watchfiles import awatch  # noqa: PLC0415
+
+    return awatch(
+        root,
+        watch_filter=lambda _change, path: is_watched(Path(path).relative_to(root)),
+        ignore_permission_denied=True,
+        yield_on_timeout=True,
+        force_polling=polling or None,
+        poll_delay_ms=_POLL_MILLISECONDS,
+    )
+
+
+def is_watched(path: PurePath) -> bool:
+    """Returns whether a change of a path in a folder may change its documents."""
+    is_hidden = any(part.startswith(".") for part in path.parts)
+    return not is_hidden or path.as_posix() == IGNORE_FILE

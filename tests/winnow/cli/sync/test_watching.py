@@ -1,0 +1,53 @@
+"""A watched folder stays watched, whatever happens to it."""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path, PurePath
+from typing import Any
+
+import pytest
+
+from winnow.cli.sync.watching import changes_of, is_watched
+
+
+async def test_a_folder_that_is_missing_or_replaced_is_watched_again(tmp_path: Path) -> None:
+    """Changes while no watch existed count: the new watch yields without a change."""
+    folder, older = tmp_path / "folder", tmp_path / "older"
+    watches = 0
+
+    async def watch(_root: Path, _polling: bool) -> AsyncGenerator[set[Any], None]:
+        nonlocal watches
+        watches += 1
+        yield set()
+        folder.rename(older / str(watches))
+        yield {f"removal {watches}"}
+        pytest.fail("the watch of a removed folder went on")
+
+    async def make_folder(_seconds: float) -> None:
+        folder.mkdir()
+
+    older.mkdir()
+    changes = changes_of(folder, watch, make_folder)
+    seen = [await anext(changes) for _ in range(4)]
+    assert seen == [set(), {"removal 1"}, set(), {"removal 2"}]
+
+
+async def test_a_folder_is_polled_where_the_system_cannot_watch_it(tmp_path: Path) -> None:
+    """The limit of watches is that of all processes of a user."""
+
+    async def watch(_root: Path, polling: bool) -> AsyncGenerator[set[Any], None]:
+        if not polling:
+            raise OSError("OS file watch limit reached")
+        yield {"change"}
+
+    async def sleep(_seconds: float) -> None:
+        pass
+
+    assert await anext(changes_of(tmp_path, watch, sleep)) == {"change"}
+
+
+@pytest.mark.parametrize(
+    ("path", "watched"),
+    [("a.md", True), ("a/b.md", True), (".winnow/index/a", False), (".winnowignore", True)],
+)
+def test_hidden_files_are_not_watched_except_the_patterns(path: str, watched: bool) -> None:
+    assert is_watched(PurePath(path)) == watched
