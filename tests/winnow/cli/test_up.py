@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from winnow.cli.local.cli import health_address, log_flags, run
+from winnow.cli.local.documents import ServedFolder
+from winnow.cli.local.hints import FrontRequirements
 from winnow.cli.local.settings import UpSettings
-from winnow.errors import UnavailableError, WinnowError
+from winnow.errors import ArtefactError, UnavailableError, WinnowError
 from winnow.settings.errors import SettingsError
 
 
@@ -59,6 +61,37 @@ def test_the_flag_of_a_port_that_is_in_use_is_named(setting: str, tmp_path: Path
         flag = f"--{setting.replace('_', '-')}"
         with pytest.raises(UnavailableError, match=f"{address} is in use: .* with {flag}"):
             run(UpSettings.load(given, None, {}))
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"), [("typo", "typo does not exist"), ("a.txt", "a.txt is not a folder")]
+)
+def test_a_missing_folder_of_documents_is_not_made(
+    name: str, problem: str, tmp_path: Path
+) -> None:
+    """The index would be in it, so its parent was made before the folder was read."""
+    (tmp_path / "a.txt").write_text("text")
+    given = {"documents": tmp_path / name, "listen": "127.0.0.1:0"}
+    with pytest.raises(ArtefactError, match=problem):
+        run(UpSettings.load(given, None, {}))
+    assert not (tmp_path / "typo").exists()
+
+
+async def test_a_folder_that_is_no_longer_followed_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unexpected errors are told, too: nobody awaits the result while the cluster serves."""
+
+    async def fail(*_: object, **__: object) -> None:
+        raise KeyError("unexpected")
+
+    monkeypatch.setattr("winnow.cli.local.documents.keep_synced", fail)
+    folder = ServedFolder(tmp_path, UpSettings.load({"documents": tmp_path}, None, {}))
+    said: list[str] = []
+    await folder.follow("127.0.0.1:1", FrontRequirements(), said.append)
+    assert said == [
+        f"the index no longer follows {tmp_path} (KeyError: 'unexpected'): start the command again"
+    ]
 
 
 def test_replicas_of_one_machine_cannot_be_fed() -> None:

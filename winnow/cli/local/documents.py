@@ -11,6 +11,7 @@ from winnow.bundle import read_manifest
 from winnow.cli.feed.job import FeedProgress
 from winnow.cli.local.hints import FrontRequirements
 from winnow.cli.local.settings import UpSettings
+from winnow.cli.output import printable
 from winnow.cli.sync.cli import ClientIndex
 from winnow.cli.sync.job import FolderSync, SyncOptions, SyncReport
 from winnow.cli.sync.watching import changes_of, keep_synced
@@ -41,7 +42,13 @@ class ServedFolder:
         self._path, self._settings = path, settings
 
     def build_if_missing(self) -> None:
-        """Builds the index unless it exists. Raises typer.Exit if the build fails."""
+        """Builds the index unless it exists.
+
+        Raises ArtefactError if the folder does not exist, and typer.Exit if the build fails.
+        """
+        if not self._path.is_dir():
+            problem = "is not a folder" if self._path.exists() else "does not exist"
+            raise ArtefactError(f"{self._path} {problem}: give a folder of documents")
         index = self._settings.directory
         if index.exists():
             return
@@ -63,7 +70,10 @@ class ServedFolder:
     async def follow(
         self, address: str, requirements: FrontRequirements, say: Callable[[str], None]
     ) -> None:
-        """Syncs the folder to the front node at `address`, now and after each change."""
+        """Syncs the folder to the front node at `address`, now and after each change.
+
+        Says so if it cannot go on. The cluster then serves the index as it is.
+        """
         if requirements.flags():
             say(
                 "the front node requires credentials, so the index does not follow the folder; run "
@@ -77,7 +87,7 @@ class ServedFolder:
             for each in result.skipped:
                 if each not in reported:
                     what = "incomplete" if each.is_indexed else "skipped"
-                    say(f"{what}: {each.name}: {each.reason}")
+                    say(f"{what}: {printable(each.name)}: {printable(each.reason)}")
             reported.clear()
             reported.update(result.skipped)
             plan = result.plan
@@ -85,13 +95,19 @@ class ServedFolder:
             if changed:
                 say(f"the index follows {self._path}: {many(changed, 'document')} changed")
 
-        with DocumentConverter() as converter:
-            sync = FolderSync(SyncOptions(folder=self._path), converter.convert, _Silent())
-            async with AsyncClient(address) as client:
-                await keep_synced(
-                    sync,
-                    ClientIndex(client, _TIMEOUT),
-                    changes_of(self._path),
-                    on_report=report,
-                    on_error=lambda error: say(f"sync failed, and is repeated: {error}"),
-                )
+        try:
+            with DocumentConverter() as converter:
+                sync = FolderSync(SyncOptions(folder=self._path), converter.convert, _Silent())
+                async with AsyncClient(address) as client:
+                    await keep_synced(
+                        sync,
+                        ClientIndex(client, _TIMEOUT),
+                        changes_of(self._path),
+                        on_report=report,
+                        on_error=lambda error: say(f"sync failed, and is repeated: {error}"),
+                    )
+        except Exception as error:  # noqa: BLE001 - otherwise nobody would notice
+            say(
+                f"the index no longer follows {self._path} ({type(error).__name__}: {error}): "
+                "start the command again"
+            )
