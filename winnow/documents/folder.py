@@ -106,7 +106,7 @@ def _ignore_lines(root: Path) -> list[str]:
     """Returns the lines of the folder's ignore file; none if there is no such file."""
     path = root / IGNORE_FILE
     try:
-        return path.read_text("utf-8").splitlines()
+        return path.read_text("utf-8-sig").splitlines()  # editors of Windows write a mark
     except FileNotFoundError:
         return []
     except (OSError, UnicodeDecodeError) as error:

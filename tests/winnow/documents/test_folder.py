@@ -63,6 +63,13 @@ def test_winnowignore_leaves_files_out(tmp_path: Path) -> None:
     assert names(tmp_path) == ["a.md", "keep.log"]
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_pattern(tmp_path: Path) -> None:
+    """Editors of Windows begin UTF-8 files with it."""
+    write(tmp_path, "a.md", "drafts/b.md")
+    (tmp_path / ".winnowignore").write_text("drafts/\n", "utf-8-sig")
+    assert names(tmp_path) == ["a.md"]
+
+
 def test_links_out_of_the_folder_are_skipped(tmp_path: Path) -> None:
     """A link to a file of the folder is a document; other links are named with a reason."""
     write(tmp_path, "docs/a.md", "secret.txt")
