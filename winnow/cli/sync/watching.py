@@ -49,7 +49,7 @@ async def keep_synced(
         change.cancel()
 
 
-async def changes_of(
+def changes_of(
     folder: Path,
     watch: Watch | None = None,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -65,8 +65,12 @@ async def changes_of(
         sleep: waits for a number of seconds.
 
     """
-    watch = watch or _watch
-    root = folder.resolve()
+    return _changes(folder.resolve(), watch or _watch, sleep)
+
+
+async def _changes(
+    root: Path, watch: Watch, sleep: Callable[[float], Awaitable[None]]
+) -> AsyncIterator[object]:
     polling = missed = False
     while True:
         watched = _inode(root)
