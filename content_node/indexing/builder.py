@@ -5,7 +5,7 @@ After an interruption at any moment the same command resumes the build.
 
 import contextlib
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -103,6 +103,7 @@ def _resume_key(plan: BuildPlan, bundle: Bundle) -> dict[str, object]:
         "encoding": bundle.manifest.encoding_fingerprint,
         "skip_bad_rows": plan.skip_bad_rows,
         "documents": plan.cut_documents or None,  # older versions wrote nothing for False
+        "folder": None if plan.documents is None else str(plan.source.resolve()),
     }
 
 
@@ -114,10 +115,16 @@ def _source_key(plan: BuildPlan) -> str:
 
 
 def _is_staged(staging: Staging, resume_key: dict[str, object], directory: Path) -> bool:
-    """Whether all passages are staged; raises ArtefactError if another build staged them."""
+    """Whether all passages are staged; raises ArtefactError if another build staged them.
+
+    Passages of a folder that has changed since are not: its build starts again.
+    """
     if not staging.get("staged"):
         return False
     staged_key = staging.get("plan")
+    if isinstance(staged_key, dict) and _has_changed(staged_key, resume_key):
+        staging.record(staged=False)
+        return False
     differing = [
         flag
         for key, flag in _FLAGS.items()
@@ -129,6 +136,13 @@ def _is_staged(staging: Staging, resume_key: dict[str, object], directory: Path)
             "value to resume, or remove the directory to start again"
         )
     return True
+
+
+def _has_changed(staged_key: Mapping[str, object], resume_key: Mapping[str, object]) -> bool:
+    """Whether only the content of the same folder of documents differs."""
+    folder = resume_key["folder"]
+    same = {**resume_key, "source": staged_key.get("source")} == {"folder": None, **staged_key}
+    return folder is not None and same and staged_key.get("source") != resume_key["source"]
 
 
 def _manifest(staging: Staging, plan: BuildPlan, bundle: Bundle) -> IndexManifest:

@@ -1,7 +1,10 @@
 """Building: atomic, resumable, honest about bad rows."""
 
 import json
+import shutil
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +28,7 @@ from winnow.documents.reading import FolderScanner
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import shard_name, shard_of
 from winnow.domain.write import Outcome
-from winnow.errors import ArtefactError
+from winnow.errors import ArtefactError, WinnowError
 
 
 def content(index: Path, shards: int) -> dict[str, tuple[object, ...]]:
@@ -211,6 +214,16 @@ def test_metadata_is_stored_in_its_canonical_form(
     assert store.load([0])[0].passage.metadata == '{"a": [2.5, true], "b": 1}'
 
 
+@contextmanager
+def folder_plan(folder: Path, target: Path) -> Iterator[BuildPlan]:
+    """The build of an index from the documents that a folder has now."""
+    listing = list_files(folder, FilePatterns(), is_supported)
+    scanned = FolderScanner("").scan(listing, lambda: None)
+    with DocumentConverter(workers=1) as converter:
+        documents = DocumentSource(scanned, converter.convert)
+        yield BuildPlan(source=folder, target=target, threads=1, documents=documents)
+
+
 def test_an_index_is_built_from_a_folder_of_documents(
     bundle: Bundle, tmp_path: Path, recorder: Recorder
 ) -> None:
@@ -219,15 +232,34 @@ def test_an_index_is_built_from_a_folder_of_documents(
     folder.mkdir()
     (folder / "a.md").write_text("# Areas\n\nThe archive has three areas.\n\n# Sizes\n\nFew.")
     (folder / "b.txt").write_bytes(b"\x00\x01\x02")
-    listing = list_files(folder, FilePatterns(), is_supported)
-    scanned = FolderScanner("").scan(listing, lambda: None)
-    with DocumentConverter(workers=1) as converter:
-        plan = BuildPlan(
-            source=folder,
-            target=tmp_path / "index",
-            threads=1,
-            documents=DocumentSource(scanned, converter.convert),
-        )
+    with folder_plan(folder, tmp_path / "index") as plan:
         manifest = build_index(plan, bundle, recorder)
     assert (manifest.passages, manifest.source) == (2, "docs")
     assert [each.name for each in recorder.skipped] == ["b.txt"]
+
+
+def test_a_build_starts_again_if_its_folder_has_changed(
+    bundle: Bundle, tmp_path: Path, recorder: Recorder
+) -> None:
+    """A file may be added while an interrupted build waits; another folder is an error."""
+    folder, target = tmp_path / "docs", tmp_path / "index"
+    folder.mkdir()
+    (folder / "a.md").write_text("The archive has three areas.")
+    with folder_plan(folder, target) as plan, pytest.raises(WinnowError, match="stopped"):
+        build_index(plan, bundle, recorder, StoppedEngine())
+    (folder / "b.md").write_text("Few.")
+    other = shutil.copytree(folder, tmp_path / "other")
+    with (
+        folder_plan(other, target) as plan,
+        pytest.raises(ArtefactError, match="build with another"),
+    ):
+        build_index(plan, bundle, recorder)
+    with folder_plan(folder, target) as plan:
+        assert build_index(plan, bundle, recorder).passages == 2
+
+
+class StoppedEngine:
+    """An engine that fails before it encodes."""
+
+    def encode(self, *_: object) -> None:
+        raise WinnowError("stopped")

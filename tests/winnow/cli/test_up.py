@@ -66,9 +66,7 @@ def test_the_flag_of_a_port_that_is_in_use_is_named(setting: str, tmp_path: Path
 @pytest.mark.parametrize(
     ("name", "problem"), [("typo", "typo does not exist"), ("a.txt", "a.txt is not a folder")]
 )
-def test_a_missing_folder_of_documents_is_not_made(
-    name: str, problem: str, tmp_path: Path
-) -> None:
+def test_a_missing_folder_of_documents_is_not_made(name: str, problem: str, tmp_path: Path) -> None:
     """The index would be in it, so its parent was made before the folder was read."""
     (tmp_path / "a.txt").write_text("text")
     given = {"documents": tmp_path / name, "listen": "127.0.0.1:0"}
