@@ -33,6 +33,7 @@ from winnow.documents.formats.registry import is_supported
 from winnow.documents.options import BaseUrl, Exclude, Include
 from winnow.documents.reading import FolderScanner, ScannedFolder
 from winnow.domain.shard import INDEX_FILE, MAX_SHARDS, PASSAGES_PER_SHARD
+from winnow.errors import ArtefactError
 from winnow.index_directory import present_shards
 from winnow.packaged import default_bundle
 from winnow.quoting import many
@@ -174,6 +175,8 @@ def build(
         )
     if (passages is None) == (documents is None):
         raise typer.BadParameter("give either --passages or --documents")
+    if documents is None and (include or exclude or base_url):
+        raise typer.BadParameter("--include, --exclude and --base-url need --documents")
     if documents is not None and cut:
         raise typer.BadParameter("--documents always cuts: omit --cut", param_hint="--cut")
     threads = threads or cores()
@@ -193,7 +196,11 @@ def build(
             converter = converters.enter_context(DocumentConverter())
             folder = _scan(documents, patterns, base_url, progress)
             plan = replace(plan, documents=DocumentSource(folder, converter.convert))
-        manifest = build_index(plan, loaded, progress, chosen_engine)
+        try:
+            manifest = build_index(plan, loaded, progress, chosen_engine)
+        except ArtefactError:
+            _print_skipped(progress.skipped_files, err=True)  # perhaps all files
+            raise
         if states:
             compute_states(out, loaded, threads, progress)
     if as_json:
@@ -207,9 +214,7 @@ def _print_built(
     out: Path, manifest: IndexManifest, bundle: Bundle, skipped: Sequence[SkippedFile]
 ) -> None:
     """Prints what a new index has and lacks."""
-    for each in skipped:
-        what = "incomplete" if each.is_indexed else "skipped"
-        typer.echo(f"{what}: {printable(each.name)}: {printable(each.reason)}")
+    _print_skipped(skipped)
     contents = f"{many(manifest.passages, 'passage')} in {many(manifest.shards, 'shard')}"
     typer.echo(f"{out}: {contents}")
     if manifest.bad_rows:
@@ -220,6 +225,12 @@ def _print_built(
             f"{many(manifest.truncated_passages, 'passage')} of more than {max_tokens} tokens: "
             f"they are retrieved by their first {max_tokens} tokens, and read completely"
         )
+
+
+def _print_skipped(skipped: Sequence[SkippedFile], *, err: bool = False) -> None:
+    for each in skipped:
+        what = "incomplete" if each.is_indexed else "skipped"
+        typer.echo(f"{what}: {printable(each.name)}: {printable(each.reason)}", err=err)
 
 
 def _scan(

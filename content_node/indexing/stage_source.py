@@ -74,14 +74,15 @@ def stage_passages(
     staging.clear()
     skipped: list[SkippedFile] = []
     if plan.documents is not None:
-        source, bad_rows = plan.source.name, 0
+        source, bad_rows = plan.source.resolve().name, 0  # `.` has no name
         skipped = _stage_documents(staging, plan.documents, bundle, progress)
     elif is_index(plan.source):
         source, bad_rows = _copy_index(staging, plan, bundle, progress)
     else:
         source, bad_rows = plan.source.name, _stage_file(staging, plan, bundle, progress)
     if staging.counts()[0] == 0:
-        raise ArtefactError(f"{plan.source} has no passages")
+        missing = "passages" if plan.documents is None else "documents that can be converted"
+        raise ArtefactError(f"{plan.source} has no {missing}")
     shards = plan.shards
     if shards is None:
         shards = suitable_shards(staging.counts()[0], plan.passages_per_shard)
