@@ -1,4 +1,4 @@
-"""A watched folder stays watched, whatever happens to it."""
+"""A folder stays watched after it was removed, replaced or could not be watched."""
 
 from collections.abc import AsyncGenerator
 from pathlib import Path, PurePath
