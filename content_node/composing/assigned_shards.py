@@ -278,8 +278,8 @@ class AssignedShards:
     ) -> bool:
         """Whether to wait until the first node of a shard has restored it from a snapshot.
 
-        This node then copies the shard from the first one. If all nodes restored it at the same
-        time, each would refuse, because another node might have it already.
+        This node then copies the shard from the first one. If all nodes tried to restore it at the
+        same time, each would refuse to do so, because another node might have the shard already.
         """
         if assignment.holders[shard][0] == self._settings.name:
             return False

@@ -206,7 +206,7 @@ class RunningShard:
 
     @property
     def can_split(self) -> bool:
-        """Whether this copy, or a half of it, takes the writes of the shard."""
+        """Whether this copy takes the writes of the shard, or was split and its halves take them."""
         custody = self._live.custody if self._live is not None else OWNED
         return custody.takes_writes or (custody.role is Role.FORMER_OWNER and not custody.node)
 

@@ -7,7 +7,7 @@ from winnow.v1 import cluster_pb2
 
 
 def cluster_operations(core: ShowingCore, default_deadline: float) -> list[HttpOperation]:
-    """Returns the operation of the showing core.
+    """Returns the HTTP operation that reports the state of the front and of its cluster.
 
     `default_deadline` is the deadline in seconds of a call whose caller sets none.
     """

@@ -70,7 +70,7 @@ def _paragraphs(pages: Sequence[Sequence[str]]) -> Iterator[tuple[int, list[str]
 
 
 def _add(builder: DocumentBuilder, lines: list[str], page: int | None) -> None:
-    """Adds a paragraph, as blocks of the kinds that its form shows."""
+    """Adds a paragraph as a heading, code, list items or text, depending on its layout."""
     lines = [line for line in lines if not _CONTENTS.fullmatch(line)]
     if len(lines) > 1 and _underlines(lines[0], lines[1]):
         level = _UNDERLINES.find(lines[1].strip()[0]) + 1 or len(_UNDERLINES) + 1
