@@ -120,11 +120,11 @@ class AssignedShards:
             watching = keep_running("certificates of other nodes", self._watch_files)
             self._tasks.append(asyncio.create_task(watching))
 
-    def leave(self) -> None:
+    def start_leaving(self) -> None:
         """Stops opening and closing shards, and reports to callers that the node is leaving."""
         for task in (*self._tasks, *self._changing.values()):
             task.cancel()
-        self._shards.leave()
+        self._shards.start_leaving()
 
     async def close(self) -> None:
         """Stores waiting writes, and releases the directories."""

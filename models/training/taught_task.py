@@ -61,7 +61,7 @@ class TaughtTask(ABC, Generic[Student]):
         return self._reading.steps
 
     @property
-    def plan(self) -> dict[str, Any]:
+    def result_settings(self) -> dict[str, Any]:
         return {**self._reading.plan, self.plan_key: asdict(self._plan)}
 
     def partial_losses(self, step: int) -> Iterator[StepLosses]:

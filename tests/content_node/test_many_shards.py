@@ -346,7 +346,7 @@ async def test_a_leaving_process_stays_unhealthy_when_a_shard_changes(
 ) -> None:
     async with serving(shard_directories(indexes[3])[:2], bundle) as node:
         await node.shards.load()
-        node.shards.leave()
+        node.shards.start_leaving()
         first, _ = node.shards.all
         await first._status.stopped_following(Change("the journal is gone", readable=True))
         assert node.health == []

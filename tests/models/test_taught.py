@@ -28,7 +28,7 @@ class OneBatch(Generic[Network]):
     steps: int = 7
 
     @property
-    def plan(self) -> dict[str, Any]:
+    def result_settings(self) -> dict[str, Any]:
         return {"questions": 2}
 
     def losses(self, said: Logits, batch: Batch) -> dict[str, Tensor]:
