@@ -92,7 +92,10 @@ class Stage:
         self.show_progress(name)
 
     async def run_phase(self, phase: str, duration_factor: float = 1.0) -> None:
-        """Runs a phase for `duration_factor` times its usual duration; sets the value `PHASE seconds`."""
+        """Runs a phase, and sets the value `PHASE seconds`.
+
+        The phase takes `duration_factor` times its usual duration.
+        """
         self.begin_phase(phase)
         started = self.load.now
         await asyncio.sleep(self.seconds * duration_factor)
