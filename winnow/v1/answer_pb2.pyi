@@ -324,8 +324,8 @@ class AnswerResponse(google.protobuf.message.Message):
     and only tokenise_ms and total_ms of the timings are set.
     """
     passages_needed: builtins.int
-    """Number of passages that were read for the answers, without speculative reads. A cached answer has the number
-    of the question whose reads it reuses. With READ_SCOPE_GLOBAL the number does not depend on idle readers or
+    """Number of passages that the answers depend on, without unneeded speculative reads. A cached answer has the
+    number from when its passages were read. With READ_SCOPE_GLOBAL the number does not depend on idle readers or
     on the number of shards.
     """
     max_loss: builtins.float
