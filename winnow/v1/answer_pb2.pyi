@@ -191,9 +191,7 @@ class AnswerRequest(google.protobuf.message.Message):
     for this shard, 0 to 1.
     """
     max_wait_factor: builtins.float
-    """Once min_coverage is reached and as many shards are missing as it allows: share of the remaining time that the
-    front node waits for them, min_wait_factor to 1.
-    """
+    """The same share if as many shards are missing as min_coverage allows: min_wait_factor to 1."""
     fresh: builtins.bool
     """Whether to read passages even if the answer is cached. Benchmarks set it."""
     filter: builtins.str
