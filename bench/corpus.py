@@ -22,7 +22,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, default=Path("var/real.jsonl"))
     parser.add_argument("--every", type=int, default=1, help="keep every n-th Wikipedia passage")
     parser.add_argument("--all", action="store_true", help="keep all Wikipedia passages")
-    parser.add_argument("--training", action="store_true", help="write passages for mining")
+    parser.add_argument(
+        "--training",
+        action="store_true",
+        help="write the gold passages of the training questions, and all of Wikipedia",
+    )
 
 
 def run(options: argparse.Namespace) -> int:

@@ -67,7 +67,7 @@ async def _run(
     transfer = ShardTransferServicer(shards.served, copies)
     shard_transfer_pb2_grpc.add_ShardTransferServiceServicer_to_server(transfer, server.grpc)
     try:
-        await process.serve(server, settings, shards.load, shards.leave)
+        await process.serve(server, settings, shards.load, shards.start_leaving)
     finally:
         await copies.close()
         await shards.close()

@@ -8,7 +8,7 @@ import structlog
 from winnow.content_node.daemon_work import DaemonWork
 from winnow.content_node.metrics import ShardMetrics
 from winnow.content_node.served_shard import ServedShard
-from winnow.content_node.shard.changes import Change, change_to_report
+from winnow.content_node.shard.changes import FileChange, change_to_report
 from winnow.deadline import Sleep
 
 _log = structlog.get_logger("content_node")
@@ -25,10 +25,10 @@ class ServingStatus:
     ) -> None:
         """`set_serving` sets the health of this shard in the health service."""
         self._shard, self._set_serving, self._metrics = shard, set_serving, metrics
-        self._file_change: Change | None = None
-        self._permanent_change: Change | None = None
+        self._file_change: FileChange | None = None
+        self._permanent_change: FileChange | None = None
 
-    async def files_changed(self, change: Change | None) -> None:
+    async def files_changed(self, change: FileChange | None) -> None:
         """Handles a change of the files; `change` is None once they are restored.
 
         Fronts send no new calls to a changed shard. Running calls still read the open files, unless
@@ -41,7 +41,7 @@ class ServingStatus:
         self._file_change = change
         await self._update()
 
-    async def stopped_following(self, change: Change) -> None:
+    async def stopped_following(self, change: FileChange) -> None:
         """Withdraws the shard for good, because it no longer follows its journal or its owner."""
         _log.error("shard no longer follows its journal", reason=change.reason)
         self._permanent_change = change
@@ -58,8 +58,8 @@ class ServingStatus:
 
 
 async def watch_changes(
-    check: Callable[[], Change | None],
-    report: Callable[[Change | None], Awaitable[None]],
+    check: Callable[[], FileChange | None],
+    report: Callable[[FileChange | None], Awaitable[None]],
     interval: float,
     sleep: Sleep = asyncio.sleep,
 ) -> None:
@@ -69,13 +69,13 @@ async def watch_changes(
     neither the event loop nor the exit. An error of `check` is reported as a change. `report` gets
     None when the files are restored. A failed report is repeated after the next check.
     """
-    reported: Change | None = None
+    reported: FileChange | None = None
     while True:
         await sleep(interval)
         try:
             current = await DaemonWork(check).result()
         except Exception as error:  # noqa: BLE001 (reported as a change)
-            current = Change(f"the files of the shard cannot be read: {error!r}", readable=True)
+            current = FileChange(f"the files of the shard cannot be read: {error!r}", readable=True)
         if (change := change_to_report(reported, current)) != reported:
             try:
                 await report(change)

@@ -74,7 +74,7 @@ class ServedShard:
         """
         self._withdrawal_reason = reason
 
-    def leave(self) -> None:
+    def start_leaving(self) -> None:
         """Makes `info` report that the node is leaving; all other calls still work."""
         self._is_leaving = True
 

@@ -46,6 +46,6 @@ class EncoderServicer(encoder_pb2_grpc.EncoderServiceServicer):
         deadline = deadline_of(context, self._default_deadline)
         client = client_key.of_metadata(context.invocation_metadata())
         encoding = await self._encoder.encode(tuple(request.token_ids), deadline, client)
-        if convert.is_quick(encoding.states, states_format):
+        if convert.is_cheap_to_convert(encoding.states, states_format):
             return convert.encoding_to_message(encoding, states_format)
         return await asyncio.to_thread(convert.encoding_to_message, encoding, states_format)

@@ -28,7 +28,7 @@ class Workspace:
         return self.root / "found.jsonl"
 
     @property
-    def ranking_questions(self) -> Path:
+    def questions_with_negatives(self) -> Path:
         """Directory of training questions with negatives of the served retriever."""
         return self.root / "ranked"
 
@@ -61,7 +61,7 @@ class Workspace:
         return self.root / "vectors"
 
     @property
-    def candidates(self) -> Path:
+    def scored_answer_candidates(self) -> Path:
         """File with the reader's scores of candidate answers to held-out questions.
 
         Calibration fits its weights to these scores.

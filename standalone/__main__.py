@@ -33,5 +33,5 @@ async def _run(
         shards = LocalShards(front, node, directories)
         await serve_front(front, shards.source, [shards.part])
         for shard in shards.all:
-            shard.leave()
+            shard.start_leaving()
     return [shard.loading for shard in shards.all]

@@ -114,7 +114,7 @@ async def assigned_node(
         await shards.load()
         yield AssignedNode(name, address, shards, registry, health)
     finally:
-        shards.leave()
+        shards.start_leaving()
         await server.drain(0)
         await copies.close()
         await shards.close()

@@ -30,7 +30,7 @@ class PassageSource(Protocol):
     """
 
     async def page(self, request: PassageListing, deadline: Deadline) -> PassagePage:
-        """Returns the next passages by id that match a filter.
+        """Returns the next passages that match a filter, in the order of their ids.
 
         Raises InvalidRequestError if the filter is invalid.
         """

@@ -33,7 +33,7 @@ def cluster_resources(stage: Stage) -> Resources:
     return Resources(processes.anonymous_bytes(pids), processes.open_descriptors(pids))
 
 
-async def first_answers(stage: Stage) -> dict[str, bytes]:
+async def baseline_answers(stage: Stage) -> dict[str, bytes]:
     """Asks the first questions; returns each serialised answer, without request id and timings.
 
     Raises:

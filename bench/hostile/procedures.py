@@ -11,7 +11,7 @@ import signal
 from bench.hostile.attacker import attack_process
 from bench.hostile.attacks.target import Target
 from bench.hostile.criteria import CHANGED, LABEL, outcome_values
-from bench.hostile.invariants import cluster_resources, first_answers, unexpected_metric_labels
+from bench.hostile.invariants import baseline_answers, cluster_resources, unexpected_metric_labels
 from bench.scenarios.criteria import MIN_ANSWERS
 from bench.scenarios.stage import MAX_PHASE_FACTOR, Stage
 from winnow.client.messages import AnswerClient
@@ -31,7 +31,7 @@ _OPENING_SECONDS = 7.0
 
 async def run_attack(stage: Stage, name: str) -> None:
     """Runs an attack, while a polite client asks questions before and during the attack."""
-    answers_before = await first_answers(stage)
+    answers_before = await baseline_answers(stage)
     async with stage.load.ask_at_rate(stage.rate):
         await stage.run_until_enough_answers("quiet")
         before_attack = cluster_resources(stage)
@@ -56,13 +56,13 @@ async def run_attack(stage: Stage, name: str) -> None:
     stage.values["attacks ended early"] = float(attack.ended_early)
     stage.show_progress("waiting until memory and descriptors are released")
 
-    def is_released() -> bool:
+    def resources_are_released() -> bool:
         now = cluster_resources(stage)
         descriptors_released = now.descriptors <= before_attack.descriptors + _DESCRIPTOR_TOLERANCE
         return descriptors_released and now.memory <= before_attack.memory + _MEMORY_TOLERANCE
 
     with contextlib.suppress(TimeoutError):
-        await stage.wait_until(is_released, _RELEASE_TIMEOUT)
+        await stage.wait_until(resources_are_released, _RELEASE_TIMEOUT)
     now = cluster_resources(stage)
     stage.values["memory kept"] = (now.memory - before_attack.memory) / _MEGABYTE
     stage.values["descriptors kept"] = now.descriptors - before_attack.descriptors
@@ -71,7 +71,7 @@ async def run_attack(stage: Stage, name: str) -> None:
 
 async def run_soak_attacks(stage: Stage, minutes: float) -> None:
     """Runs several attacks at a low rate for `minutes`, while a polite client asks."""
-    answers_before = await first_answers(stage)
+    answers_before = await baseline_answers(stage)
     seconds = minutes * 60
     async with stage.load.ask_at_rate(stage.rate):
         stage.begin_phase("settling")
@@ -130,7 +130,7 @@ async def _time_shutdown(stage: Stage, process: str) -> float:
 async def _compare_answers(stage: Stage, answers_before: dict[str, bytes]) -> None:
     """Adds a value to the stage for each changed answer and each unexpected label."""
     stage.show_progress("comparing answers from before and after the attack")
-    now = await first_answers(stage)
+    now = await baseline_answers(stage)
     changed = [question for question, answer in answers_before.items() if now[question] != answer]
     stage.values |= {CHANGED + question: 1.0 for question in changed}
     stage.values |= {LABEL + each: 1.0 for each in await unexpected_metric_labels(stage)}

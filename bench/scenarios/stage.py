@@ -91,11 +91,14 @@ class Stage:
         self.load.phase = name
         self.show_progress(name)
 
-    async def run_phase(self, phase: str, times: float = 1.0) -> None:
-        """Runs a phase for `times` the usual duration; sets the value `PHASE seconds`."""
+    async def run_phase(self, phase: str, duration_factor: float = 1.0) -> None:
+        """Runs a phase, and sets the value `PHASE seconds`.
+
+        The phase takes `duration_factor` times its usual duration.
+        """
         self.begin_phase(phase)
         started = self.load.now
-        await asyncio.sleep(self.seconds * times)
+        await asyncio.sleep(self.seconds * duration_factor)
         self.values[f"{phase} seconds"] = self.load.now - started
 
     async def run_until_enough_answers(self, phase: str) -> None:

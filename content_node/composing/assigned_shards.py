@@ -120,11 +120,11 @@ class AssignedShards:
             watching = keep_running("certificates of other nodes", self._watch_files)
             self._tasks.append(asyncio.create_task(watching))
 
-    def leave(self) -> None:
+    def start_leaving(self) -> None:
         """Stops opening and closing shards, and reports to callers that the node is leaving."""
         for task in (*self._tasks, *self._changing.values()):
             task.cancel()
-        self._shards.leave()
+        self._shards.start_leaving()
 
     async def close(self) -> None:
         """Stores waiting writes, and releases the directories."""
@@ -278,8 +278,8 @@ class AssignedShards:
     ) -> bool:
         """Whether to wait until the first node of a shard has restored it from a snapshot.
 
-        This node then copies the shard from the first one. If all nodes restored it at the same
-        time, each would refuse, because another node might have it already.
+        This node then copies the shard from the first one. If all nodes tried to restore it at the
+        same time, each would refuse to do so, because another node might have the shard already.
         """
         if assignment.holders[shard][0] == self._settings.name:
             return False

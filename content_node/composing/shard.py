@@ -30,7 +30,7 @@ from winnow.content_node.pull_shard import pull_shard
 from winnow.content_node.searcher import LocalSearcher
 from winnow.content_node.served_shard import ServedShard
 from winnow.content_node.shard import StoredSegment, open_shard
-from winnow.content_node.shard.changes import Change
+from winnow.content_node.shard.changes import FileChange
 from winnow.content_node.shard.manifest import ShardManifest
 from winnow.content_node.snapshots.last_snapshot import SnapshotMetrics
 from winnow.content_node.splitting.make_half import make_half
@@ -148,7 +148,7 @@ class RunningShard:
         DiskMetrics(self._registry, self.directory)
         SnapshotMetrics(self._registry, self.directory)
         checks = partial(
-            watch_changes, live.change, self._status.files_changed, _FILE_CHECK_INTERVAL
+            watch_changes, live.file_change, self._status.files_changed, _FILE_CHECK_INTERVAL
         )
         self._start_task("checking the shard's files", checks)
         if self._parts.settings.feed:
@@ -170,11 +170,11 @@ class RunningShard:
             raise NotWritableError("the shard takes no writes, so there is nothing to merge")
         await self._merger.merge_now()
 
-    def leave(self) -> None:
+    def start_leaving(self) -> None:
         """Stops checking files and merging, and reports to callers that the node is leaving."""
         for task in self._tasks:
             task.cancel()
-        self.served.leave()
+        self.served.start_leaving()
         self._shard_metrics.ready.set(0)
 
     async def close(self) -> None:
@@ -206,7 +206,7 @@ class RunningShard:
 
     @property
     def can_split(self) -> bool:
-        """Whether this copy, or a half of it, takes the writes of the shard."""
+        """Whether this copy takes the writes of the shard, or its halves do after a split."""
         custody = self._live.custody if self._live is not None else OWNED
         return custody.takes_writes or (custody.role is Role.FORMER_OWNER and not custody.node)
 
@@ -260,7 +260,7 @@ class RunningShard:
             reason = str(error) or repr(error)
             _log.exception("following the owner stopped", reason=reason)
             self._cannot_follow = True
-            await self._status.stopped_following(Change(reason, readable=True))
+            await self._status.stopped_following(FileChange(reason, readable=True))
 
     def _start_task(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
         self._tasks.append(asyncio.create_task(keep_running(name, run)))

@@ -130,18 +130,18 @@ class RunningShards:
         self.all.remove(shard)
         self.served.remove(shard.served)
         self._serving.pop(shard.directory, None)
-        shard.leave()
+        shard.start_leaving()
         await shard.close()
         self._index_check.forget(shard.directory)
         if self._labelled is not None:
             self._labelled.drop(self._labels[shard.directory])
         self._parts.load.set_shards(len(self.all))
 
-    def leave(self) -> None:
+    def start_leaving(self) -> None:
         """Stops merging, and reports to callers that the node is leaving."""
         self._is_leaving = True
         for shard in self.all:
-            shard.leave()
+            shard.start_leaving()
 
     async def close(self) -> None:
         """Stores waiting writes, and releases the directories."""

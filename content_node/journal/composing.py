@@ -13,7 +13,7 @@ from winnow.content_node.journal.messages import JournalMessages
 from winnow.content_node.journal.metrics import JournalMetrics
 from winnow.content_node.live.limits import direct_write_refusal
 from winnow.content_node.live.shard import LiveShard
-from winnow.content_node.shard.changes import Change
+from winnow.content_node.shard.changes import FileChange
 from winnow.domain.partition import root_of
 from winnow.domain.shard import ShardInfo
 from winnow.journal.expiry import SKEW
@@ -23,7 +23,7 @@ from winnow.shard_writer import CountingShardWriter
 _log = structlog.get_logger("content_node")
 _CANCEL_INTERVAL = 0.25
 """Seconds after which a task that is still running is cancelled again."""
-OnChange = Callable[[Change], Awaitable[None]]
+OnChange = Callable[[FileChange], Awaitable[None]]
 
 
 class ShardWritePath:
@@ -107,7 +107,7 @@ class ShardWritePath:
             reason = str(error) or repr(error)
             _log.exception("following the journal stopped", reason=reason)
             writer.stop_following(reason)
-            await on_change(Change(reason, readable=True))
+            await on_change(FileChange(reason, readable=True))
 
 
 async def cancel_and_wait(task: "asyncio.Task[Any]", interval: float = _CANCEL_INTERVAL) -> None:

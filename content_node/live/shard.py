@@ -27,7 +27,7 @@ from winnow.content_node.live.state import LiveState
 from winnow.content_node.live.word_counts import WordTally, built_counts
 from winnow.content_node.merging.policy import MergeBacklog
 from winnow.content_node.metrics import WriteMetrics
-from winnow.content_node.shard.changes import Change
+from winnow.content_node.shard.changes import FileChange
 from winnow.content_node.shard.stored_segment import StoredSegment
 from winnow.content_node.shard.view import ShardView
 from winnow.deadline import Deadline
@@ -98,7 +98,7 @@ class LiveShard:
         """The base that is served, without later writes."""
         return self._state.base
 
-    def change(self) -> Change | None:
+    def file_change(self) -> FileChange | None:
         """Checks the files of the served base; returns how they changed, None if they did not."""
         while True:
             base = self._state.base

@@ -1,7 +1,7 @@
 """Runs the merge or the split of a shard as a child process.
 
 The process is started, not forked, since a node has threads and gRPC. On Linux the kernel ends the
-process together with the thread that started it, so that thread waits for the process.
+process when the thread that started it ends. Therefore this thread waits for the process.
 """
 
 import os

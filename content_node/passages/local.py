@@ -38,7 +38,7 @@ class LocalPassages:
         self._view_after, self._pool, self._admit = view_after, pool, admit
 
     async def page(self, request: PassageListing, deadline: Deadline) -> PassagePage:
-        """Returns the next passages by id that match a filter."""
+        """Returns the next passages that match a filter, in the order of their ids."""
         return await self._run(list_passages, request, deadline)
 
     async def look_up(self, request: PassageLookup, deadline: Deadline) -> FoundPassages:

@@ -21,7 +21,7 @@ class WatchedFile(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileChange:
     """A difference between the files on disk and the open files."""
 
     reason: str
@@ -29,18 +29,18 @@ class Change:
     """Whether calls can still be answered from the open files, which were not overwritten."""
 
 
-def find_change(files: Sequence[WatchedFile]) -> Change | None:
+def find_change(files: Sequence[WatchedFile]) -> FileChange | None:
     """Returns the worst change; None if no file changed."""
     for file in files:
         if file.is_altered:
-            return Change(
+            return FileChange(
                 f"{file.path} was overwritten while it was served: copy the shard again, and start "
                 "the node again",
                 readable=False,
             )
     for file in files:
         if not file.has_its_path:
-            return Change(
+            return FileChange(
                 f"{file.path} was replaced or deleted while it was served: check the directory, "
                 "and start the node again",
                 readable=True,
@@ -48,6 +48,6 @@ def find_change(files: Sequence[WatchedFile]) -> Change | None:
     return None
 
 
-def change_to_report(reported: Change | None, current: Change | None) -> Change | None:
+def change_to_report(reported: FileChange | None, current: FileChange | None) -> FileChange | None:
     """Returns the change to report after `reported`: overwritten files stay unusable."""
     return reported if reported is not None and not reported.readable else current

@@ -150,7 +150,7 @@ class ShardManifest(_StrictModel):
 
     @property
     def has_checksum(self) -> bool:
-        """Whether a changed value in the manifest is detected."""
+        """Whether the manifest has a checksum, which detects changed values."""
         return self.format >= _FIRST_CHECKSUM_FORMAT
 
     @property

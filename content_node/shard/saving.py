@@ -25,7 +25,7 @@ def save_words(
     ends: NDArray[np.int64],
     index_counts: WordCounts,
 ) -> WordsEntry:
-    """Writes the tokens of a shard, row after row and inverted.
+    """Writes the tokens of a shard twice: in the order of the rows, and as an inverted index.
 
     `index_counts` are the word counts of the whole index when it was built.
     """

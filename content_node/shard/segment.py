@@ -66,7 +66,7 @@ class Segment(ABC):
         The result also includes all further rows at the distance of the last one.
         """
         check_stop(stop)
-        return self.index.nearest(vector, k, self._occupied(allowed), stop)
+        return self.index.nearest(vector, k, self._live_rows(allowed), stop)
 
     def best_by_words(
         self,
@@ -83,7 +83,7 @@ class Segment(ABC):
         score in single precision.
         """
         check_stop(stop)
-        return self.postings.best(terms, k, self._occupied(allowed), stop, others)
+        return self.postings.best(terms, k, self._live_rows(allowed), stop, others)
 
     def distances(self, vector: Vector, rows: Sequence[int]) -> NDArray[np.float32]:
         """Returns squared distances of rows, bit for bit as `nearest` returns them."""
@@ -133,7 +133,7 @@ class Segment(ABC):
 
         """
 
-    def _occupied(self, allowed: RowMask | None) -> RowMask | None:
+    def _live_rows(self, allowed: RowMask | None) -> RowMask | None:
         if self.occupied_rows is None or allowed is None:
             return self.occupied_rows if allowed is None else allowed
         return self.occupied_rows & allowed

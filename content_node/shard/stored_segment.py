@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from winnow.content_node.shard.bm25 import BuiltRarities
-from winnow.content_node.shard.changes import Change, find_change
+from winnow.content_node.shard.changes import FileChange, find_change
 from winnow.content_node.shard.equal_passages import find_equal_passages
 from winnow.content_node.shard.graph_vectors import GraphVectors
 from winnow.content_node.shard.manifest import ShardManifest, open_shard_manifest
@@ -50,7 +50,7 @@ class StoredSegment(Segment):
     files: tuple[OpenFile, ...]
     """All files of the shard, which stay open as long as the segment is referenced."""
 
-    def file_change(self) -> Change | None:
+    def file_change(self) -> FileChange | None:
         """Returns how the files on disk differ from the open ones; None if they do not."""
         return find_change(self.files)
 

@@ -117,12 +117,12 @@ def newest_snapshot(storage: Storage, shard: str) -> Snapshot:
     example = unsuitable.directory(unsuitable.parts[0].shard)
     if shard:
         raise NotFoundError(
-            f"no snapshot at {storage.name} has {shard}; {unsuitable.name} has shards such as "
-            f"{example}"
+            f"no snapshot at {storage.name} has {shard}: choose a shard of the snapshot "
+            f"{unsuitable.name}, such as {example}"
         )
     raise NotFoundError(
-        f"no snapshot at {storage.name} is of a whole index: restore a shard of it, such as "
-        f"{storage.name.rstrip('/')}/{example}"
+        f"no snapshot at {storage.name} is of a whole index: restore a shard of the snapshot "
+        f"{unsuitable.name}, such as {storage.name.rstrip('/')}/{example}"
     )
 
 

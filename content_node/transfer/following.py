@@ -117,7 +117,7 @@ class LogFollower:
         return not self._will_take_over
 
     def cancel_drop(self) -> None:
-        """Lets a copy take over that was not dropped, although `prepare_drop` returned True."""
+        """Undoes `prepare_drop` for a copy that was not removed: it may take over again."""
         self._will_take_over = True
 
     async def _follow(self) -> None:

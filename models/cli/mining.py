@@ -70,4 +70,4 @@ def mine_ranking(
     """
     workspace = Workspace(work)
     count = ranking.mine_ranking(DataDirectory(data), index, load_bundle(bundle), workspace)
-    typer.echo(f"{workspace.ranking_questions}: {many(count, 'question')}")
+    typer.echo(f"{workspace.questions_with_negatives}: {many(count, 'question')}")

@@ -133,9 +133,9 @@ def read_head_task(
 
     """
 
-    def encode(rows: Sequence[Row], label: str) -> LabelledTexts:
+    def encode(rows: Sequence[Row], progress_label: str) -> LabelledTexts:
         texts = [row.text for row in rows]
-        return LabelledTexts(rows, encode_texts(texts, bundle, states_cache, label))
+        return LabelledTexts(rows, encode_texts(texts, bundle, states_cache, progress_label))
 
     rows = read_rows(job.data, job.kind, job.fields)
     extra = {

@@ -82,7 +82,7 @@ def calibrate_on_retrieved(
     """
     word_weight = load_bundle(target).manifest.retrieval.words
     passages = dict(read_retrieved(workspace.retrieved_passages))
-    _, held_out = load_held_out(workspace.ranking_questions)
+    _, held_out = load_held_out(workspace.questions_with_negatives)
     questions = [each for each in held_out if len(passages.get(each.question, ())) >= PASSAGES]
     questions = sample_questions(questions, _MAX_QUESTIONS, seed)
     retrieved = [
@@ -108,7 +108,7 @@ def _fit_reading(
     )
     candidates = read_candidates(questions, retrieved, reader)
     np.savez_compressed(
-        workspace.candidates,
+        workspace.scored_answer_candidates,
         features=candidates.features,
         hybrid_distances=candidates.hybrid_distances,
         right=candidates.is_right,

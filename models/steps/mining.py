@@ -59,8 +59,8 @@ def student_questions(workspace: Workspace) -> Path:
     negatives of the encoder.
     """
     return (
-        workspace.ranking_questions
-        if has_mined(workspace.ranking_questions)
+        workspace.questions_with_negatives
+        if has_mined(workspace.questions_with_negatives)
         else workspace.mined_questions
     )
 

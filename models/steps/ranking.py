@@ -63,7 +63,7 @@ def mine_ranking(data: DataDirectory, index: Path, bundle: Bundle, workspace: Wo
     )
     answered = add_gold_passages(retrieved, reader)
     passages, made = training_questions(retrieved, answered)
-    save_mined(workspace.ranking_questions, passages, made)
+    save_mined(workspace.questions_with_negatives, passages, made)
     return len(made)
 
 
@@ -87,7 +87,7 @@ def train_ranking(
         else restore_reader(weights, bundle)
     )
     freeze_embeddings(reader.body)
-    passages, questions = load_training(workspace.ranking_questions, workspace, plan.passes)
+    passages, questions = load_training(workspace.questions_with_negatives, workspace, plan.passes)
     tokenised = TokenisedQuestions(open_tokenizer(weights), passages, questions)
     task = ReadingTask(reader, tokenised, plan, schedule.seed)
     run_training(task, schedule, workspace.run_checkpoint_path("ranking"), checkpoint_every)

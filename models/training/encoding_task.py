@@ -78,7 +78,7 @@ class EncodingTask:
         return len(self.order)
 
     @property
-    def plan(self) -> dict[str, Any]:
+    def result_settings(self) -> dict[str, Any]:
         return asdict(self._plan)
 
     def partial_losses(self, step: int) -> Iterator[StepLosses]:

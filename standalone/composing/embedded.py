@@ -127,7 +127,7 @@ async def open_embedded(
             services, shards.all, writable=writable, serves_heads=settings.serves_heads
         )
         for shard in shards.all:
-            shard.leave()
+            shard.start_leaving()
 
 
 def _finish_loading(shards: Sequence[RunningShard]) -> None:

@@ -194,7 +194,7 @@ class Admission:
             return self._load.admit(reads, remaining_seconds, client, parts)
         except OverloadedError as error:
             self._count_refusal()
-            if self._has_no_slot(client) or self._load.is_closed_to(client, self._typical_reads):
+            if self._has_no_slot(client) or self._load.refuses(client, self._typical_reads):
                 self._refusals.add(client, error.retry_after)
             raise
 

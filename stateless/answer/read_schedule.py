@@ -8,8 +8,9 @@ will stop at the next check.
 Speculative reads change no answer. If a speculative read failed, its passage is read again when it
 is needed. Reads of passages that are not needed are cancelled.
 
-The needed passages of a shard share one call, so that there are few calls. Only the last needed
-passages before a check are read by separate calls: the end of each call shows an idle reader.
+The needed passages of a shard share one call, so that there are few calls. The last needed passages
+before a check are an exception: each is read by a separate call. The end of such a call shows that
+a reader is idle, so that a speculative read can start.
 """
 
 import asyncio

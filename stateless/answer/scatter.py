@@ -164,13 +164,13 @@ class CompletionOrder(Generic[Result]):
                 first = await self._ended.get()
         except TimeoutError:
             # a task may have ended just now, before its callback has run
-            return self._remove([task for task in self._running if task.done()])
-        return self._remove([first]) + self._drain()
+            return self._take_running([task for task in self._running if task.done()])
+        return self._take_running([first]) + self._drain()
 
     def _drain(self) -> list[asyncio.Task[Result]]:
-        return self._remove([self._ended.get_nowait() for _ in range(self._ended.qsize())])
+        return self._take_running([self._ended.get_nowait() for _ in range(self._ended.qsize())])
 
-    def _remove(self, tasks: list[asyncio.Task[Any]]) -> list[asyncio.Task[Result]]:
+    def _take_running(self, tasks: list[asyncio.Task[Any]]) -> list[asyncio.Task[Result]]:
         """Removes tasks from the running tasks; returns the tasks that were still among them."""
         own = [task for task in tasks if task in self._running]
         self._running.difference_update(own)

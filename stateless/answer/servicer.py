@@ -53,7 +53,7 @@ async def pack(threads: FairThreads, answered: Answered, client: str) -> Answere
     A kilobyte of metadata takes up to half a millisecond, so it is serialised once for all callers
     who get the answer. The threads serve clients in turn. The question stays in flight meanwhile.
     """
-    if convert.is_quick(answered):
+    if convert.is_cheap_to_convert(answered):
         return answered
     packed = await threads.run(client, partial(convert.pack_answers, answered))
     return replace(answered, packed=packed)

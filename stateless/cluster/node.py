@@ -1,4 +1,7 @@
-"""A content node with its last replies, and the rules by which it is present. It does no I/O."""
+"""A content node with its last replies, and the rules that decide whether it is present.
+
+The module does no I/O.
+"""
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
 from typing import NamedTuple

@@ -45,7 +45,7 @@ class ServedCluster:
         self._is_leaving = False
         self._reported_at = -math.inf
 
-    def leave(self) -> None:
+    def start_leaving(self) -> None:
         """Makes `report` raise LeavingError. Other calls are still served."""
         self._is_leaving = True
 

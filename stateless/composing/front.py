@@ -24,8 +24,8 @@ from winnow.stateless.http.call import HttpOperation
 from winnow.stateless.metrics import FrontMetrics
 from winnow.stateless.passages.servicer import SERVICE as PASSAGE_SERVICE
 from winnow.stateless.settings import FrontSettings
-from winnow.stateless.showing.servicer import SERVICE as CLUSTER_SERVICE
-from winnow.stateless.showing.work import FrontWork
+from winnow.stateless.status.servicer import SERVICE as CLUSTER_SERVICE
+from winnow.stateless.status.work import FrontWork
 from winnow.stateless.supervision import BackgroundTasks, serve_with_task
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.telemetry.runtimes import RuntimeMetrics

@@ -30,7 +30,7 @@ class NodeSource(Protocol):
         """Returns the resolvers of the addresses of all content nodes."""
 
     def open_node(self, address: str) -> Node:
-        """Opens the content node at an address, for questions."""
+        """Opens a connection for questions to the content node at an address."""
 
     def open_writer(self, address: str, index: IndexIdentity, shard: int) -> OpenWriter:
         """Opens a writer to one shard of the content node at an address."""

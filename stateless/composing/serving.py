@@ -13,7 +13,7 @@ from winnow.stateless.composing.http import serve_http
 from winnow.stateless.composing.nodes import NodeSource
 from winnow.stateless.composing.passages import OpenPassages
 from winnow.stateless.composing.shard_services import open_served_cluster, serve_shards
-from winnow.stateless.composing.showing import serve_showing
+from winnow.stateless.composing.status import serve_status
 from winnow.stateless.encoding import QuestionEncoder
 from winnow.stateless.feed.metrics import FeedMetrics
 from winnow.stateless.heads.questions import QuestionHeads
@@ -59,7 +59,7 @@ async def open_front_parts(
         heads = QuestionHeads(predictor, groups.default, questions) if groups.all() else None
         cluster, passages = serve_answers(front, source, questions, heads)
         parts.append(cluster.part)
-    serve_showing(front, cluster, groups)
+    serve_status(front, cluster, groups)
     return OpenParts(parts, cluster, passages)
 
 

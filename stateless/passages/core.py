@@ -77,7 +77,7 @@ _SHORTEST_WAIT, _LONGEST_WAIT = 0.05, 1.0
 Sleep = Callable[[float], Awaitable[None]]
 Seen = TypeVar("Seen", bound=SeenWrites)
 Send = Callable[[PassageSource, int, Deadline], Coroutine[Any, Any, Seen]]
-"""Calls the passages of a shard: `send(source, after, deadline)`."""
+"""Calls the passages of a shard: `send(source, after_sequence, deadline)`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +170,8 @@ class PassageCore:
 
         def send(shard: int) -> Send[FoundPassages]:
             lookup = PassageLookup(ids=by_shard[shard], fields=request.fields, client=client)
-            return lambda source, write, until: _look_up_all(
-                source, replace(lookup, after=write), until
+            return lambda source, after_sequence, call_deadline: _look_up_all(
+                source, replace(lookup, after=after_sequence), call_deadline
             )
 
         with self._enter(deadline, client):
@@ -195,8 +195,8 @@ class PassageCore:
             client=client,
         )
 
-        def send(source: PassageSource, write: int, until: Deadline) -> Any:
-            return source.page(replace(listing, after=write), until)
+        def send(source: PassageSource, after_sequence: int, call_deadline: Deadline) -> Any:
+            return source.page(replace(listing, after=after_sequence), call_deadline)
 
         with self._enter(deadline, client):
             sends = dict.fromkeys(cluster.searchers, send)
@@ -251,8 +251,8 @@ class PassageCore:
             where=self._filter(request.where, request.after, cluster), client=client
         )
 
-        def send(source: PassageSource, write: int, until: Deadline) -> Any:
-            return source.count(replace(wanted, after=write), until)
+        def send(source: PassageSource, after_sequence: int, call_deadline: Deadline) -> Any:
+            return source.count(replace(wanted, after=after_sequence), call_deadline)
 
         with self._enter(deadline, client):
             sends = dict.fromkeys(cluster.searchers, send)
@@ -274,8 +274,8 @@ class PassageCore:
             client=client,
         )
 
-        def send(source: PassageSource, write: int, until: Deadline) -> Any:
-            return source.documents(replace(listing, after=write), until)
+        def send(source: PassageSource, after_sequence: int, call_deadline: Deadline) -> Any:
+            return source.documents(replace(listing, after=after_sequence), call_deadline)
 
         with self._enter(deadline, client):
             sends = dict.fromkeys(cluster.searchers, send)

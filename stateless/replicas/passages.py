@@ -42,7 +42,7 @@ class ReplicatedPassages:
         self._call = call
 
     async def page(self, request: PassageListing, deadline: Deadline) -> PassagePage:
-        """Returns the next passages by id that match a filter."""
+        """Returns the next passages that match a filter, in the order of their ids."""
         return await self._call(
             "list passages", lambda each: each.page(request, deadline), deadline, request.after
         )

@@ -51,7 +51,7 @@ class RemotePassages:
         self._node, self._shard = node, shard
 
     async def page(self, request: PassageListing, deadline: Deadline) -> PassagePage:
-        """Returns the next passages by id that match a filter."""
+        """Returns the next passages that match a filter, in the order of their ids."""
         message = convert.listing_to_message(request, self._number)
         stub = self._node.passages_stub
         reply = await self._call(stub.ListShardPassages, message, request.client, deadline)

@@ -197,15 +197,15 @@ class ReplicatedSearcher:
         if self._level is None or retrieved.sequence > self._level[1]:
             self._record_progress(replica, retrieved)
 
-    def record_latency(self, address: str, relative: float) -> bool:
-        """Records the latency of a joint call. Returns whether this ejects the replica.
+    def record_latency(self, address: str, times_typical: float) -> bool:
+        """Records the latency of a joint call. Returns True if this ejects the replica.
 
-        `relative` is the latency divided by the typical latency.
+        `times_typical` is the latency divided by the typical latency.
         """
         replica = self._pool.replicas.by_address.get(address)
         if replica is None or not replica.active:
             return False
-        self._pool.record_outcome(address, ReplicaOutcome.ANSWERED, relative)
+        self._pool.record_outcome(address, ReplicaOutcome.ANSWERED, times_typical)
         return not replica.active
 
     def record_outcome(self, address: str, outcome: ReplicaOutcome) -> None:

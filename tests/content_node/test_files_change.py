@@ -25,7 +25,7 @@ from winnow.content_node.searcher import LocalSearcher
 from winnow.content_node.served_shard import ServedShard
 from winnow.content_node.served_shards import ServedShards
 from winnow.content_node.shard import StoredSegment, open_shard, view_of
-from winnow.content_node.shard.changes import Change, change_to_report, find_change
+from winnow.content_node.shard.changes import FileChange, change_to_report, find_change
 from winnow.content_node.shard.store import PassageStore
 from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
@@ -214,7 +214,7 @@ async def test_a_directory_that_comes_back_is_served_again(node: Node) -> None:
 
 
 async def test_restored_files_do_not_restore_a_lost_journal(node: Node) -> None:
-    await node.status.stopped_following(Change("the journal is another one", readable=True))
+    await node.status.stopped_following(FileChange("the journal is another one", readable=True))
     aside = node.directory.with_name("aside")
     for one, other in ((node.directory, aside), (aside, node.directory)):
         one.rename(other)
@@ -233,14 +233,14 @@ async def test_nothing_is_told_while_nothing_changes(node: Node) -> None:
 
 
 async def test_unreadable_files_are_reported_as_a_change() -> None:
-    told: list[Change | None] = []
+    told: list[FileChange | None] = []
     ended = asyncio.Event()
 
-    async def tell(change: Change | None) -> None:
+    async def tell(change: FileChange | None) -> None:
         told.append(change)
         ended.set()
 
-    def look() -> Change | None:
+    def look() -> FileChange | None:
         raise OSError("stale file handle")
 
     async def sleep(seconds: float) -> None:

@@ -23,7 +23,7 @@ from winnow.content_node.composing.parts import open_node_parts
 from winnow.content_node.composing.shards import RunningShards
 from winnow.content_node.reader.lower_layers import LowerLayers
 from winnow.content_node.settings import NodeSettings
-from winnow.content_node.shard.changes import Change
+from winnow.content_node.shard.changes import FileChange
 from winnow.content_node.startup_checks import shards_to_serve
 from winnow.convert import shard_feed as convert
 from winnow.deadline import Deadline
@@ -334,7 +334,7 @@ async def test_the_process_is_healthy_while_a_shard_is_served(
         await node.shards.load()
         first, second = node.shards.all
         for shard in (first, second):
-            await shard._status.files_changed(Change("it was deleted", readable=True))
+            await shard._status.files_changed(FileChange("it was deleted", readable=True))
         report = await node.report()
         assert [fault.shard for fault in report.faults] == [0, 1]
         await first._status.files_changed(None)
@@ -346,9 +346,9 @@ async def test_a_leaving_process_stays_unhealthy_when_a_shard_changes(
 ) -> None:
     async with serving(shard_directories(indexes[3])[:2], bundle) as node:
         await node.shards.load()
-        node.shards.leave()
+        node.shards.start_leaving()
         first, _ = node.shards.all
-        await first._status.stopped_following(Change("the journal is gone", readable=True))
+        await first._status.stopped_following(FileChange("the journal is gone", readable=True))
         assert node.health == []
 
 

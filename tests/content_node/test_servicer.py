@@ -118,7 +118,7 @@ async def test_a_leaving_node_says_so_and_finishes_its_work(
 ) -> None:
     shard.serve(FakeSearcher([reading("a"), reading("b")]))
     assert (await node.info(Deadline.after(10))).passages == 2
-    shard.leave()
+    shard.start_leaving()
     with pytest.raises(UnavailableError, match="leaving"):
         await node.info(Deadline.after(10))
     assert (

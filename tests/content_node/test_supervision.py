@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 from tenacious import happens
 
 from winnow.content_node.file_changes import watch_changes
-from winnow.content_node.shard.changes import Change
+from winnow.content_node.shard.changes import FileChange
 from winnow.content_node.supervision import keep_running
 
 
@@ -68,11 +68,11 @@ async def test_after_a_long_good_run_the_pause_is_short_again() -> None:
 
 
 async def test_a_change_that_could_not_be_reported_is_reported_after_the_next_look() -> None:
-    told: list[Change | None] = []
-    changes = iter([Change("a file is gone", readable=True)] * 2 + [None] * 2)
+    told: list[FileChange | None] = []
+    changes = iter([FileChange("a file is gone", readable=True)] * 2 + [None] * 2)
     turns = asyncio.Semaphore(4)
 
-    async def tell(change: Change | None) -> None:
+    async def tell(change: FileChange | None) -> None:
         told.append(change)
         if len(told) in (1, 3):
             raise RuntimeError("a mistake")

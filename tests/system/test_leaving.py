@@ -200,7 +200,7 @@ async def in_hand(front: Front, replica: Replica) -> "asyncio.Task[str]":
 async def test_a_node_that_announces_its_leaving_answers_calls_in_flight(listed: bool) -> None:
     """Also if the name service no longer lists the node."""
     async with scene() as now:
-        now.leaving.shard.leave()
+        now.leaving.shard.start_leaving()
         if not listed:
             now.listed.now = {now.staying.address}
         await now.front.change.when(lambda: now.left_out)

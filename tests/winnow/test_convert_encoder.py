@@ -129,15 +129,15 @@ def test_states_that_are_none_are_a_field_violation(
 
 def test_only_large_states_are_slow_to_convert() -> None:
     small, large = np.ones((66, 768), np.float16), np.ones((512, 768), np.float16)
-    assert convert.is_quick(None, StatesFormat.INT8)
-    assert convert.is_quick(small, StatesFormat.INT8)
-    assert convert.is_quick(large, StatesFormat.FLOAT16)
-    assert not convert.is_quick(large, StatesFormat.INT8)
+    assert convert.is_cheap_to_convert(None, StatesFormat.INT8)
+    assert convert.is_cheap_to_convert(small, StatesFormat.INT8)
+    assert convert.is_cheap_to_convert(large, StatesFormat.FLOAT16)
+    assert not convert.is_cheap_to_convert(large, StatesFormat.INT8)
     for states, quick in ((small, True), (large, False)):
         sent = convert.encoding_to_message(
             TextEncoding(np.ones(2, "f4"), states), StatesFormat.INT8
         )
-        assert convert.is_quick_message(sent) is quick
+        assert convert.is_message_cheap_to_convert(sent) is quick
 
 
 def test_a_vector_that_is_none_is_a_field_violation() -> None:

@@ -104,7 +104,7 @@ def answer_size_of_message(message: int) -> AnswerSize | None:
     return _SIZE_BY_NUMBER.get(message)
 
 
-def is_quick(answered: Answered) -> bool:
+def is_cheap_to_convert(answered: Answered) -> bool:
     """Whether converting the answers is fast enough for an event loop.
 
     Metadata takes up to half a millisecond per KB.

@@ -92,12 +92,12 @@ _QUICK_VALUES = 1 << 16
 """Maximum number of values whose conversion from or to INT8 takes under half a millisecond."""
 
 
-def is_quick(states: States | None, states_format: StatesFormat) -> bool:
+def is_cheap_to_convert(states: States | None, states_format: StatesFormat) -> bool:
     """Whether converting states to a message is fast enough for an event loop."""
     return states is None or states_format is not StatesFormat.INT8 or states.size <= _QUICK_VALUES
 
 
-def is_quick_message(message: encoder_pb2.EncodeResponse) -> bool:
+def is_message_cheap_to_convert(message: encoder_pb2.EncodeResponse) -> bool:
     """Whether converting the states of a message is fast enough for an event loop."""
     return message.states.tokens * message.states.width <= _QUICK_VALUES
 

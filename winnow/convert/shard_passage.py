@@ -32,7 +32,7 @@ _NUMBERS: dict[str, _FieldNumber] = {
 
 
 def fields_to_numbers(fields: SelectedFields) -> list[_FieldNumber]:
-    """Converts the selected fields; empty for all fields."""
+    """Converts the selected fields; an empty list stands for all fields."""
     if fields == ALL_FIELDS:
         return []
     selected = [each for name, each in _NUMBERS.items() if getattr(fields, name)]

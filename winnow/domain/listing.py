@@ -83,7 +83,7 @@ class DocumentListing:
     limit: int
     """Maximum number of documents of the page."""
     where: str = ""
-    """Filter on the metadata of the passages that count; empty for all passages."""
+    """Filter on the metadata of the passages to count; empty for all passages."""
     after_document: str = ""
     """Last name of the previous page; empty for the first page."""
     after: int = 0

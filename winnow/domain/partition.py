@@ -125,9 +125,9 @@ def depth_of(shard: int, built: int) -> int:
     return sum(1 for _ in ancestors_of(shard, built))
 
 
-def is_shard_number(shard: int, built: int) -> bool:
-    """Whether an index that was built with `built` shards can have a shard with this number."""
-    return shard >= 0 and shard < built * (2 ** (MAX_SPLITS + 1) - 1)
+def is_shard_number(shard: int, built_shards: int) -> bool:
+    """Whether an index built with `built_shards` shards can have a shard with this number."""
+    return shard >= 0 and shard < built_shards * (2 ** (MAX_SPLITS + 1) - 1)
 
 
 def holds(shard: int, built: int, passage_id: str) -> bool:

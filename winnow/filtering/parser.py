@@ -135,7 +135,8 @@ class _Parser:
         self._value_count += 1
         if self._value_count > MAX_VALUES:
             raise filter_error(
-                f"compares with more than {MAX_VALUES} values: use a field with fewer values"
+                f"the filter compares with more than {MAX_VALUES} values: use a field with "
+                "fewer values"
             )
         self._index += 1
         return value

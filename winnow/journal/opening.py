@@ -15,12 +15,12 @@ def journal_url(value: str) -> str:
     if not value:
         return value
     parts = urlsplit(value)
-    if parts.scheme not in SCHEMES or not parts.hostname or not _is_port(parts):
+    if parts.scheme not in SCHEMES or not parts.hostname or not _has_valid_port(parts):
         raise ValueError(f"{value!r} is not the URL of a journal: expected nats://HOST:PORT")
     return value
 
 
-def _is_port(parts: SplitResult) -> bool:
+def _has_valid_port(parts: SplitResult) -> bool:
     try:
         return parts.port != 0  # None is the default port
     except ValueError:

@@ -185,7 +185,7 @@ class FlightWaiter(Generic[Result]):
         return caller.work_in_flight() + caller.work <= attempt.work_ahead
 
     def _may_improve(self, attempt: FlightAttempt) -> bool:
-        """Whether a running attempt may have what each ended attempt lacked."""
+        """Whether a running attempt may have, for each ended attempt, what that attempt lacked."""
         caller, seconds = attempt.caller, attempt.seconds
         return all(self._may_have(e, caller, seconds, lambda: True) for e in self._ended)
 

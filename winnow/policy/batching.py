@@ -20,7 +20,7 @@ class BatchLimits:
 
 
 class EncoderBatch:
-    """The texts of the next run, while it is filled."""
+    """The size of the next run, to which texts are added until it starts."""
 
     def __init__(self, limits: BatchLimits) -> None:
         self._limits = limits

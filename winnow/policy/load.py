@@ -127,7 +127,7 @@ class ReadLoad:
         """
         if seconds_left <= 0:
             raise DeadlineExceededError("the deadline passed before the request was admitted")
-        granted, room, limit = self._grantable(requested, seconds_left, client, unit)
+        granted, room, limit = self._reads_to_grant(requested, seconds_left, client, unit)
         min_reads = self._min_reads(requested, unit)
         if granted < min_reads:
             self._shares.refuse(client, min_reads)
@@ -146,9 +146,9 @@ class ReadLoad:
             or self._reduced(requested, self._min_reads(requested, unit), filled) < requested
         ):
             return False
-        return self._grantable(requested, seconds_left, client, unit)[0] >= requested
+        return self._reads_to_grant(requested, seconds_left, client, unit)[0] >= requested
 
-    def is_closed_to(self, client: str, requested: int) -> bool:
+    def refuses(self, client: str, requested: int) -> bool:
         """Whether `admit` would refuse `requested` reads of a client with any deadline.
 
         Changes nothing, unlike a refusal by `admit`.
@@ -161,7 +161,7 @@ class ReadLoad:
         """Ends an admitted request."""
         self._shares.release(ticket.client, ticket.reads)
 
-    def _grantable(
+    def _reads_to_grant(
         self, requested: int, seconds_left: float, client: str, unit: int
     ) -> tuple[int, float, float]:
         """Returns the reads to grant, the reads that the client may add, and `_limit` of the time.

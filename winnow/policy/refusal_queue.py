@@ -28,7 +28,7 @@ class RefusalQueue:
         self._last_request[key] = self._clock()
 
     def leave(self, key: str) -> None:
-        """Removes a key."""
+        """Removes a key from the queue, if the queue has it."""
         self._amounts.pop(key, None)
         self._last_request.pop(key, None)
 

@@ -1,8 +1,8 @@
-"""Recent usage by key, counted in turns.
+"""Recent usage by key: the number of turns of the key, of which older turns weigh less.
 
-Does not know what a turn is. The weight of a turn halves with every half-life, as in the
+The caller decides what a turn is. The weight of a turn halves with every half-life, as in the
 usage-decay schedulers of Unix (Epema, "Decay-usage scheduling in multiprocessors", 1998). The
-half-life is counted in turns of all keys. So no clock is needed, and usage does not decay without
+half-life is a number of turns of all keys. So no clock is needed, and usage does not decay without
 turns.
 """
 

@@ -58,7 +58,9 @@ def restored_directory(target: Path) -> Iterator[Path]:
             "run the same command again to resume"
         )
         reason = error.strerror or type(error).__name__
-        raise failed.with_public(f"its files cannot be written ({reason}): {advice}") from error
+        raise failed.with_public(
+            f"the restored files cannot be written ({reason}): {advice}"
+        ) from error
 
 
 @contextlib.contextmanager

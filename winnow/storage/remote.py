@@ -38,7 +38,7 @@ class RemoteStorage:
     def read(self, path: str) -> bytes | None:
         with self._translated_errors():
             try:
-                content: bytes = self._system.cat_file(self._path(path))
+                content: bytes = self._system.cat_file(self._full_path(path))
             except (*_MISSING_ERRORS, IsADirectoryError):
                 return None
             return content
@@ -51,7 +51,7 @@ class RemoteStorage:
         return [name for name, each in self._entries(folder) if each["type"] == "directory"]
 
     def write(self, path: str, content: bytes) -> None:
-        target = self._path(path)
+        target = self._full_path(path)
         with self._translated_errors():
             try:
                 self._system.pipe_file(target, content)
@@ -60,7 +60,7 @@ class RemoteStorage:
                 self._system.pipe_file(target, content)
 
     def upload(self, path: str, source: Path, on_copied: OnCopied = ignore_copied) -> None:
-        target = self._path(path)
+        target = self._full_path(path)
         with self._translated_errors(), _CopyCallback(on_copied) as callback:
             self._make_parent(target)
             self._system.put_file(str(source), target, callback=callback)
@@ -69,7 +69,7 @@ class RemoteStorage:
         failed: OSError
         with self._translated_errors(), _CopyCallback(on_copied) as callback:
             try:
-                self._system.get_file(self._path(path), str(target), callback=callback)
+                self._system.get_file(self._full_path(path), str(target), callback=callback)
                 return
             except _MISSING_ERRORS as error:
                 failed = error
@@ -88,7 +88,7 @@ class RemoteStorage:
             check(None)
         except BaseException:
             with contextlib.suppress(Exception):
-                self._system.rm_file(self._path(f"{folder}/{names[-1]}"))
+                self._system.rm_file(self._full_path(f"{folder}/{names[-1]}"))
             raise
 
     def directory(self, folder: str) -> None:
@@ -101,7 +101,7 @@ class RemoteStorage:
 
     def _entries(self, folder: str) -> list[tuple[str, dict[str, Any]]]:
         """Returns the name of each entry of a folder, and fsspec's description of the entry."""
-        path = self._path(folder)
+        path = self._full_path(folder)
         with self._translated_errors():
             self._system.invalidate_cache()  # cached listings lack new files of other writers
             try:
@@ -120,7 +120,7 @@ class RemoteStorage:
         with contextlib.suppress(FileExistsError):
             self._system.makedirs(path.rpartition("/")[0], exist_ok=True)
 
-    def _path(self, path: str) -> str:
+    def _full_path(self, path: str) -> str:
         return "/".join(each for each in (self._root.rstrip("/"), path) if each)
 
     @contextlib.contextmanager

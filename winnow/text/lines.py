@@ -79,10 +79,11 @@ def _stripped(text: str, start: int, end: int) -> TextRange:
 
 
 def _is_wrapped(lines: list[str]) -> bool:
-    """Whether the lines are one paragraph.
+    """Whether the lines are one wrapped paragraph.
 
-    If so, the first word of each line did not fit into the line before it. Since lists may satisfy
-    this rule by chance, words that neither begin nor end an item must be beside some line breaks.
+    The first word of each line of a wrapped paragraph did not fit into the line before it. A list
+    may have such lines by chance. So the text must also continue across some of the line breaks: a
+    comma is before the break, or a word beside it can neither begin nor end an item.
     """
     width, pairs = max(map(len, lines), default=0), list(pairwise(lines))
     if not pairs or width < _MIN_WRAP_WIDTH:

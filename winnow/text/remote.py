@@ -86,7 +86,7 @@ class RemoteEncoder:
 
     async def _decode(self, reply: encoder_pb2.EncodeResponse, tokens: int) -> TextEncoding:
         try:
-            if convert.is_quick_message(reply):
+            if convert.is_message_cheap_to_convert(reply):
                 encoding = convert.encoding_of_message(reply)
             else:
                 encoding = await asyncio.to_thread(convert.encoding_of_message, reply)

@@ -187,11 +187,11 @@ class AnswerRequest(google.protobuf.message.Message):
     answered, the other shards get only a part of the remaining time.
     """
     min_wait_factor: builtins.float
-    """Share of the remaining time that the front node waits if one shard is missing, 0 to 1."""
-    max_wait_factor: builtins.float
-    """Share of the remaining time that it waits if as many shards are missing as min_coverage allows:
-    min_wait_factor to 1.
+    """Once min_coverage is reached and one shard is missing: share of the remaining time that the front node waits
+    for this shard, 0 to 1.
     """
+    max_wait_factor: builtins.float
+    """The same share if as many shards are missing as min_coverage allows: min_wait_factor to 1."""
     fresh: builtins.bool
     """Whether to read passages even if the answer is cached. Benchmarks set it."""
     filter: builtins.str
@@ -301,9 +301,9 @@ class AnswerResponse(google.protobuf.message.Message):
     MAX_LOSS_FIELD_NUMBER: builtins.int
     UNREAD_LANGUAGE_FIELD_NUMBER: builtins.int
     has_answer: builtins.bool
-    """Whether the best answer is likely enough to be shown as an answer. With min_confidence: whether the
-    confidence of its shown size is at least that. Otherwise: whether its score reaches the threshold of the
-    bundle.
+    """Whether the best answer is likely enough to be right. With min_confidence: whether the confidence of the
+    answer in its answer_size is at least min_confidence. Otherwise: whether the score of the answer reaches the
+    threshold of the bundle.
     """
     passages_read: builtins.int
     """Passages read for this request, speculative reads included. 0 if the answer was cached."""
@@ -322,9 +322,9 @@ class AnswerResponse(google.protobuf.message.Message):
     and only tokenise_ms and total_ms of the timings are set.
     """
     passages_needed: builtins.int
-    """Passages that the answers needed, without speculative reads. For a cached answer, it is the number
-    from when the passages were read. With READ_SCOPE_GLOBAL the number does not depend on idle readers
-    or on the number of shards.
+    """Number of passages that the answers depend on, without unneeded speculative reads. A cached answer has the
+    number from when its passages were read. With READ_SCOPE_GLOBAL the number does not depend on idle readers or
+    on the number of shards.
     """
     max_loss: builtins.float
     """Accuracy budget that was used for early stopping: the request's max_loss or the server's default.
@@ -582,7 +582,9 @@ class Coverage(google.protobuf.message.Message):
     COMPLETE_FIELD_NUMBER: builtins.int
     SHARDS_FIELD_NUMBER: builtins.int
     passages_known: builtins.int
-    """Passages in the whole index. Each shard is counted at its `sequence`."""
+    """Number of passages in the whole index. A searched shard counts as of its `sequence`, any other shard as of its
+    last valid report.
+    """
     passages_searched: builtins.int
     """Passages of the shards that were searched."""
     passages_failed: builtins.int

@@ -157,8 +157,8 @@ class FoundPassage(google.protobuf.message.Message):
 
     @property
     def source(self) -> winnow.v1.answer_pb2.Source:
-        """The document from which the passage was cut. Absent without metadata document, or if the metadata was not
-        selected.
+        """The document from which the passage was cut. Absent if the passage has no metadata field `document`, or if the
+        metadata was not selected.
         """
 
     def __init__(
@@ -431,7 +431,9 @@ class ListDocumentsRequest(google.protobuf.message.Message):
     PAGE_TOKEN_FIELD_NUMBER: builtins.int
     AFTER_FIELD_NUMBER: builtins.int
     filter: builtins.str
-    """Filter on the metadata of the passages that count. Empty for all passages."""
+    """Filter on metadata. Only matching passages are counted, and only their documents are listed. Empty for all
+    passages.
+    """
     page_size: builtins.int
     """Maximum number of documents, 1 to 1000. The default is 100."""
     page_token: builtins.str
@@ -497,10 +499,10 @@ class StoredDocument(google.protobuf.message.Message):
     passages: builtins.int
     """Number of passages of the document in the index."""
     hash: builtins.str
-    """The document_hash of these passages. Empty if they have none, or different ones."""
+    """The metadata field document_hash, if all these passages have the same value. Otherwise empty."""
     expected: builtins.int
-    """The document_passages of these passages. Unset if they have none, or different ones. If it equals passages, the
-    document is complete.
+    """The metadata field document_passages, if all these passages have the same value. Otherwise unset. The document
+    is complete if this number equals passages.
     """
     def __init__(
         self,

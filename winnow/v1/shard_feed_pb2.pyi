@@ -36,7 +36,7 @@ class WriteRequest(google.protobuf.message.Message):
     encoding_fingerprint: builtins.str
     """Fingerprint of the encoder that made the vectors."""
     split_shard: builtins.int
-    """Only in a journal: the shard whose halves take all later writes."""
+    """Number of the shard that is split: its halves take all later writes. It is set only in a journal."""
     @property
     def writes(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___EncodedWrite]: ...
     def __init__(

@@ -248,7 +248,7 @@ class ListShardDocumentsRequest(google.protobuf.message.Message):
     AFTER_DOCUMENT_FIELD_NUMBER: builtins.int
     LIMIT_FIELD_NUMBER: builtins.int
     filter: builtins.str
-    """Filter on the metadata of the passages that count."""
+    """Filter on metadata. Only matching passages are counted, and only their documents are listed."""
     after_document: builtins.str
     """Last name of the previous page. Empty for the first page. Names are ordered by their bytes in UTF-8."""
     limit: builtins.int

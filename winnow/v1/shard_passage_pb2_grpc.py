@@ -64,7 +64,7 @@ class ShardPassageServiceServicer(object):
     """
 
     def ListShardPassages(self, request, context):
-        """Returns the next passages by id that match a filter.
+        """Returns the next passages that match a filter, in the order of their ids.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -135,7 +135,7 @@ class ShardPassageServiceStub(typing.Generic[_ShardPassageServiceListShardPassag
     ], channel: grpc.aio.Channel) -> None: ...
 
     ListShardPassages: _ShardPassageServiceListShardPassagesType
-    """Returns the next passages by id that match a filter."""
+    """Returns the next passages that match a filter, in the order of their ids."""
 
     GetShardPassages: _ShardPassageServiceGetShardPassagesType
     """Returns passages by their ids."""
@@ -176,7 +176,7 @@ class ShardPassageServiceServicer(metaclass=abc.ABCMeta):
         request: winnow.v1.shard_passage_pb2.ListShardPassagesRequest,
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.shard_passage_pb2.ListShardPassagesResponse, collections.abc.Awaitable[winnow.v1.shard_passage_pb2.ListShardPassagesResponse]]:
-        """Returns the next passages by id that match a filter."""
+        """Returns the next passages that match a filter, in the order of their ids."""
 
     @abc.abstractmethod
     def GetShardPassages(

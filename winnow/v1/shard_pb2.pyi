@@ -43,7 +43,7 @@ class ListShardsResponse(google.protobuf.message.Message):
     """HOST:PORT at which other nodes reach the node. Empty unless it follows an assignment."""
     @property
     def shards(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___GetShardInfoResponse]:
-        """The shards that the node serves, without their fields."""
+        """The shards that the node serves. Their `fields` are left empty: see fields of this message."""
 
     @property
     def faults(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ShardFault]:
@@ -263,10 +263,12 @@ class RetrieveRequest(google.protobuf.message.Message):
     passages: builtins.int
     """Number of passages that the whole cluster will read, 1 to 1000."""
     candidates: builtins.int
-    """Number of nearest passages to rank by words, too: at most 1000. 0 ranks by distance alone."""
+    """Number of nearest passages that are ranked by distance and words, at most 1000. If candidates and by_words are
+    0, passages are ranked by distance alone.
+    """
     by_words: builtins.int
-    """Number of best passages by words to add to the candidates, at most 1000. If candidates is 0, passages are
-    ranked by words alone.
+    """Number of passages with the highest word scores that are added to the nearest ones, at most 1000. If only
+    candidates is 0, passages are ranked by words alone.
     """
     filter: builtins.str
     """Filter on passage metadata, in the syntax of AnswerRequest.filter."""
@@ -565,10 +567,12 @@ class SearchRequest(google.protobuf.message.Message):
     max_answer_tokens: builtins.int
     """Maximum length of an answer, in tokens: 1 to 256."""
     candidates: builtins.int
-    """Number of nearest passages of this shard to rank by words, too. 0 ranks by distance alone."""
+    """Number of nearest passages of this shard that are ranked by distance and words. If candidates and by_words are
+    0, passages are ranked by distance alone.
+    """
     by_words: builtins.int
-    """Number of best passages by words to add to the candidates, at most 1000. If candidates is 0, passages are
-    ranked by words alone.
+    """Number of passages with the highest word scores that are added to the nearest ones, at most 1000. If only
+    candidates is 0, passages are ranked by words alone.
     """
     filter: builtins.str
     """Filter on passage metadata, in the syntax of AnswerRequest.filter."""

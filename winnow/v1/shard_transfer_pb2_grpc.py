@@ -62,8 +62,9 @@ class ShardTransferServiceServicer(object):
     """
 
     def OpenCopy(self, request, context):
-        """Opens the files of a shard that is served, with the writes up to one of them. The files are closed after five
-        minutes without a read. A calling node has at most one open copy of a shard: the next one replaces it.
+        """Opens the files of a served shard for reading. They hold all writes up to the sequence number in the response.
+        The files are closed after five minutes without a read. A calling node has at most one open copy of a shard:
+        the next call closes the copy before.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

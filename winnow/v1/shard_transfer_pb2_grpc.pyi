@@ -133,8 +133,9 @@ class ShardTransferServiceStub(typing.Generic[_ShardTransferServiceOpenCopyType,
     ], channel: grpc.aio.Channel) -> None: ...
 
     OpenCopy: _ShardTransferServiceOpenCopyType
-    """Opens the files of a shard that is served, with the writes up to one of them. The files are closed after five
-    minutes without a read. A calling node has at most one open copy of a shard: the next one replaces it.
+    """Opens the files of a served shard for reading. They hold all writes up to the sequence number in the response.
+    The files are closed after five minutes without a read. A calling node has at most one open copy of a shard:
+    the next call closes the copy before.
     """
 
     ReadFile: _ShardTransferServiceReadFileType
@@ -180,8 +181,9 @@ class ShardTransferServiceServicer(metaclass=abc.ABCMeta):
         request: winnow.v1.shard_transfer_pb2.OpenCopyRequest,
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.shard_transfer_pb2.OpenCopyResponse, collections.abc.Awaitable[winnow.v1.shard_transfer_pb2.OpenCopyResponse]]:
-        """Opens the files of a shard that is served, with the writes up to one of them. The files are closed after five
-        minutes without a read. A calling node has at most one open copy of a shard: the next one replaces it.
+        """Opens the files of a served shard for reading. They hold all writes up to the sequence number in the response.
+        The files are closed after five minutes without a read. A calling node has at most one open copy of a shard:
+        the next call closes the copy before.
         """
 
     @abc.abstractmethod

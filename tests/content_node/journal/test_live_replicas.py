@@ -24,7 +24,7 @@ from winnow.content_node.live.reading import log_path, read_writes
 from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.metrics import WriteMetrics
 from winnow.content_node.shard import open_shard
-from winnow.content_node.shard.changes import Change
+from winnow.content_node.shard.changes import FileChange
 from winnow.content_node.snapshots.restoring import restore_if_missing
 from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.deadline import Deadline
@@ -52,14 +52,14 @@ class Replica:
 
     def __init__(self, directory: Path, live: LiveShard, fed: ShardWritePath) -> None:
         self.directory, self.live = directory, live
-        self.changes: list[Change | None] = []
+        self.changes: list[FileChange | None] = []
         self.writer = fed.start(self.tell)
 
     @property
     def log(self) -> list[LoggedWrite]:
         return list(read_writes(log_path(self.directory), 0))
 
-    async def tell(self, change: Change | None) -> None:
+    async def tell(self, change: FileChange | None) -> None:
         self.changes.append(change)
 
     async def write(self, *writes: Write) -> int:

@@ -21,7 +21,7 @@ from winnow.content_node.live import shard as shard_module
 from winnow.content_node.live.custody import Custody, Role, write_custody
 from winnow.content_node.live.reading import log_path, read_writes
 from winnow.content_node.live.shard import LiveShard
-from winnow.content_node.shard.changes import Change
+from winnow.content_node.shard.changes import FileChange
 from winnow.content_node.splitting.parent import follow_parent
 from winnow.content_node.splitting.write_half import write_half
 from winnow.deadline import Deadline
@@ -45,7 +45,7 @@ class Node:
         self.shards: dict[int, LiveShard] = {}
         self.fed: dict[int, ShardWritePath] = {}
         self.writers: dict[int, CountingShardWriter] = {}
-        self.changes: list[Change] = []
+        self.changes: list[FileChange] = []
         self.open(PARENT)
 
     def open(self, number: int) -> None:
@@ -59,7 +59,7 @@ class Node:
         )
         self.writers[number] = fed.start(self._tell)
 
-    async def _tell(self, change: Change) -> None:
+    async def _tell(self, change: FileChange) -> None:
         self.changes.append(change)
 
     async def restart(self) -> None:

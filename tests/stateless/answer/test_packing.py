@@ -63,7 +63,7 @@ def threads() -> Iterator[FairThreads]:
     [((), False), (("{}",) * 9, False), ((LONG,), True), ((LONG[:600],) * 2, True)],
 )
 def test_only_answers_that_take_long_are_packed(metadata: tuple[str, ...], packs: bool) -> None:
-    assert convert.is_quick(answered(*metadata)) != packs
+    assert convert.is_cheap_to_convert(answered(*metadata)) != packs
 
 
 async def test_long_metadata_is_never_converted_on_the_event_loop_and_once_for_all(

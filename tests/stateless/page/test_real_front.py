@@ -9,20 +9,20 @@ from http_front import TEXT, HttpFront
 from manual_clock import ManualClock
 
 from winnow.domain.cluster_state import ClusterState, NodeState, ReplicaState, ShardState
-from winnow.stateless.http.showing import cluster_operations
-from winnow.stateless.showing.core import FrontVersion, ShowingCore
-from winnow.stateless.showing.work import FrontWork
+from winnow.stateless.http.status import cluster_operations
+from winnow.stateless.status.core import FrontVersion, StatusCore
+from winnow.stateless.status.work import FrontWork
 
 pytestmark = pytest.mark.timeout(300)
 
 
-def showing(front: HttpFront) -> ShowingCore:
+def showing(front: HttpFront) -> StatusCore:
     replica = ReplicaState(
         address="10.0.0.1:9000", state=NodeState.SERVING, passages=12, heard_seconds=0.5
     )
     cluster = ClusterState("index", [ShardState(0, 12, 7, [replica])])
     work = FrontWork(answering=front.core, questions=front.admission)
-    return ShowingCore(
+    return StatusCore(
         FrontVersion("1.2.3", "default", "print"),
         work,
         cluster=lambda: cluster,

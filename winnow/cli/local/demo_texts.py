@@ -121,7 +121,7 @@ def _mark(right: bool) -> Text:
 
 
 def _words(prediction: HeadPrediction) -> tuple[str, ...]:
-    """The assigned labels and the entities of a text; the failure if the head failed."""
+    """Returns the assigned labels, then the entities; only the failure if the head failed."""
     if prediction.failure:
         return (prediction.failure,)
     labels = tuple(each.label for each in prediction.labels if each.assigned)

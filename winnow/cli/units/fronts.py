@@ -78,7 +78,7 @@ def measure_fronts(
     return fit_front_costs(one_read, read_ms)
 
 
-def write_passages(path: Path) -> None:
+def write_synthetic_passages(path: Path) -> None:
     """Writes synthetic passages as JSON lines."""
     rows = (each.passage for each in synthetic_passages())
     lines = (json.dumps({"id": p.id, "title": p.title, "text": p.text}) for p in rows)

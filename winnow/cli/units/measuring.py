@@ -51,7 +51,7 @@ def measure_unit_costs(plan: MeasuringPlan, progress: StageProgress) -> UnitCost
     progress.advance()
     with tempfile.TemporaryDirectory() as directory:
         passages, index = Path(directory) / "passages.jsonl", Path(directory) / "index"
-        fronts.write_passages(passages)
+        fronts.write_synthetic_passages(passages)
         _run(["index", "build", "--passages", str(passages), "--out", str(index)])
         questions = synthetic_questions()[: plan.questions]
         process, replies = fronts.measure_one_shard(index, bundle, questions, progress)

@@ -52,7 +52,7 @@ def requested_path(line: bytes) -> Path:
 
 
 def reply_bytes(converted: Converted) -> bytes:
-    """Returns a reply without its length."""
+    """Serialises a reply. The length that is sent before it is not included."""
     if isinstance(converted, ConversionFailure):
         reply: dict[str, Any] = {"reason": converted.reason.value, "detail": converted.detail}
     else:

@@ -281,7 +281,7 @@ class _Walk:
         self._page = page
         self._inline: list[str] = []
         self._lists: list[int | None] = []  # number of the last item of each open list
-        self._leads = False  # whether the open text is a term, title or number of what follows
+        self._leads = False  # whether the collected text is a term, title or number of what follows
         self._heading = 0
         self._code = 0
         self._skipped: LexborNode | None = None  # the element whose inner events are ignored
@@ -310,7 +310,7 @@ class _Walk:
         elif tag == "dd":
             self._attach(":")
         elif tag == "dt":
-            self._term(node)
+            self._start_definition_term(node)
         elif (tag in ("a", "sup") and _is_reference(node)) or (
             tag in ("ul", "ol") and not self.first_heading and _is_menu(node)
         ):
@@ -354,7 +354,7 @@ class _Walk:
         elif tag == "pre":
             self._code = 1
 
-    def _term(self, node: "LexborNode") -> None:
+    def _start_definition_term(self, node: "LexborNode") -> None:
         previous = node.prev
         while previous is not None and previous.tag == TEXT:
             previous = previous.prev
@@ -364,7 +364,10 @@ class _Walk:
             self._flush()
 
     def _attach(self, mark: str) -> None:
-        """Ends the open text with a mark, unless it is empty or has the mark."""
+        """Appends a mark, such as `:`, to the text collected so far.
+
+        Does nothing if the text is empty. Does not repeat a mark that ends the text.
+        """
         text = "".join(self._inline).strip()
         if text:
             self._inline = [text.removesuffix(mark), f"{mark} "]

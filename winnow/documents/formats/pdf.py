@@ -1,4 +1,4 @@
-"""Converts PDF files with PDFium: text by page, with headings by outline and by type."""
+"""Converts PDF files with PDFium: text by page, with headings by outline and by font."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing

@@ -34,7 +34,7 @@ _TITLE_SIZE = 1.3
 
 
 def text_pages(pages: Sequence[Sequence[PdfLine]]) -> Sequence[Sequence[PdfLine]]:
-    """Returns the lines of each page that are text."""
+    """Returns the text lines of each page: no headers, footers, contents or marks of footnotes."""
     body = usual_size(pages)
     pages = [list(_whole_lines(page)) for page in pages]
     return [

@@ -70,9 +70,9 @@ def _paragraphs(pages: Sequence[Sequence[str]]) -> Iterator[tuple[int, list[str]
 
 
 def _add(builder: DocumentBuilder, lines: list[str], page: int | None) -> None:
-    """Adds a paragraph, as blocks of the kinds that its form shows."""
+    """Adds a paragraph as a heading, code, list items or text, depending on its layout."""
     lines = [line for line in lines if not _CONTENTS.fullmatch(line)]
-    if len(lines) > 1 and _underlines(lines[0], lines[1]):
+    if len(lines) > 1 and _is_underlined(lines[0], lines[1]):
         level = _UNDERLINES.find(lines[1].strip()[0]) + 1 or len(_UNDERLINES) + 1
         builder.add(BlockKind.HEADING, lines[0], level=level, page=page)
         lines = lines[2:]
@@ -88,7 +88,7 @@ def _add(builder: DocumentBuilder, lines: list[str], page: int | None) -> None:
         builder.add(BlockKind.PARAGRAPH, joined(lines), page=page)
 
 
-def _underlines(line: str, following: str) -> bool:
+def _is_underlined(line: str, following: str) -> bool:
     width = len(line.strip())
     is_underline = _UNDERLINE.fullmatch(following) and len(following.strip()) * 2 >= width
     return bool(is_underline) and not _UNDERLINE.fullmatch(line) and width <= _MAX_HEADING

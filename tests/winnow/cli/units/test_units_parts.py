@@ -11,7 +11,7 @@ from units_made import units
 from winnow.cli.commands import build_app
 from winnow.cli.plan.formulae import reading_shards
 from winnow.cli.units.fake_nodes import RecordedReplies, fake_shards
-from winnow.cli.units.fronts import fit_front_costs, write_passages
+from winnow.cli.units.fronts import fit_front_costs, write_synthetic_passages
 from winnow.cli.units.measuring import processor_name
 from winnow.cli.units.report import tables
 from winnow.v1 import shard_pb2, shard_pb2_grpc
@@ -85,7 +85,7 @@ async def test_a_fake_node_may_have_several_shards() -> None:
 
 
 def test_passages_to_measure_with_are_json_lines(tmp_path: Path) -> None:
-    write_passages(tmp_path / "passages.jsonl")
+    write_synthetic_passages(tmp_path / "passages.jsonl")
     lines = (tmp_path / "passages.jsonl").read_text().splitlines()
     assert {"id", "title", "text"} == json.loads(lines[0]).keys()
 

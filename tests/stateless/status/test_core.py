@@ -12,9 +12,9 @@ from winnow.domain.cluster_state import ClusterState, NodeState, ReplicaState, S
 from winnow.domain.prediction import EncoderGroupInfo, HeadInMemory
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
-from winnow.stateless.showing.core import FrontVersion, ShowingCore
-from winnow.stateless.showing.servicer import SERVICE, ClusterServicer
-from winnow.stateless.showing.work import FrontWork
+from winnow.stateless.status.core import FrontVersion, StatusCore
+from winnow.stateless.status.servicer import SERVICE, ClusterServicer
+from winnow.stateless.status.work import FrontWork
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import cluster_pb2, cluster_pb2_grpc
 
@@ -34,14 +34,12 @@ class Busy:
 
 def core(
     work: FrontWork, cluster: ClusterState | None = None, *groups: EncoderGroupInfo
-) -> tuple[ShowingCore, ManualClock]:
+) -> tuple[StatusCore, ManualClock]:
     clock, shown = ManualClock(), cluster or ClusterState()
-    return ShowingCore(
-        NAMES, work, cluster=lambda: shown, groups=lambda: groups, clock=clock
-    ), clock
+    return StatusCore(NAMES, work, cluster=lambda: shown, groups=lambda: groups, clock=clock), clock
 
 
-async def shown(made: ShowingCore) -> cluster_pb2.GetClusterResponse:
+async def shown(made: StatusCore) -> cluster_pb2.GetClusterResponse:
     server = Server(
         services=[SERVICE], interceptor=CallInterceptor(RpcMetrics(CollectorRegistry()))
     )

@@ -1,4 +1,4 @@
-"""The showing core: reports the state of a front and of its cluster.
+"""The status core: reports the state of a front and of its cluster.
 
 The core knows neither gRPC nor HTTP. Both call `show` and convert its result.
 """
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from winnow.deadline import Clock
 from winnow.domain.cluster_state import ClusterReport, ClusterState, FrontState
 from winnow.domain.prediction import EncoderGroupInfo
-from winnow.stateless.showing.work import FrontWork
+from winnow.stateless.status.work import FrontWork
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class FrontVersion:
     """Fingerprint of the bundle."""
 
 
-class ShowingCore:
+class StatusCore:
     """Reports the state of a front and of its cluster."""
 
     def __init__(

@@ -20,7 +20,7 @@ from winnow.errors import (
     UnavailableError,
     WinnowError,
 )
-from winnow.stateless.cluster.showing import ClusterReporter
+from winnow.stateless.cluster.status import ClusterReporter
 
 
 @pytest.fixture

@@ -4,20 +4,18 @@ from http_front import HttpFront
 from manual_clock import ManualClock
 
 from winnow.domain.cluster_state import ClusterState, NodeState, ReplicaState, ShardState
-from winnow.stateless.http.showing import cluster_operations
-from winnow.stateless.showing.core import FrontVersion, ShowingCore
-from winnow.stateless.showing.work import FrontWork
+from winnow.stateless.http.status import cluster_operations
+from winnow.stateless.status.core import FrontVersion, StatusCore
+from winnow.stateless.status.work import FrontWork
 
 
-def showing() -> ShowingCore:
+def showing() -> StatusCore:
     replica = ReplicaState(
         address="a:1", state=NodeState.OUT, reason="it failed", heard_seconds=0.5
     )
     cluster = ClusterState("index", [ShardState(0, 10, 0, [replica])])
     names = FrontVersion("1.2.3", "default", "print")
-    return ShowingCore(
-        names, FrontWork(), cluster=lambda: cluster, groups=list, clock=ManualClock()
-    )
+    return StatusCore(names, FrontWork(), cluster=lambda: cluster, groups=list, clock=ManualClock())
 
 
 async def test_the_cluster_is_shown_as_the_call_shows_it_also_before_the_front_is_ready() -> None:

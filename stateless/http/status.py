@@ -1,13 +1,13 @@
-"""Serves `/v1/cluster`: calls the showing core and converts its report."""
+"""Serves `/v1/cluster`: calls the status core and converts its report."""
 
 from winnow.convert import cluster as convert
 from winnow.stateless.http.call import HttpOperation, NewDeadline
-from winnow.stateless.showing.core import ShowingCore
+from winnow.stateless.status.core import StatusCore
 from winnow.v1 import cluster_pb2
 
 
-def cluster_operations(core: ShowingCore, default_deadline: float) -> list[HttpOperation]:
-    """Returns the operation of the showing core.
+def cluster_operations(core: StatusCore, default_deadline: float) -> list[HttpOperation]:
+    """Returns the HTTP operation that reports the state of the front and of its cluster.
 
     `default_deadline` is the deadline in seconds of a call whose caller sets none.
     """

@@ -1,18 +1,18 @@
-"""Serves `winnow.v1.ClusterService`: calls the showing core and converts its report."""
+"""Serves `winnow.v1.ClusterService`: calls the status core and converts its report."""
 
 from typing import Any
 
 from winnow.convert import cluster as convert
-from winnow.stateless.showing.core import ShowingCore
+from winnow.stateless.status.core import StatusCore
 from winnow.v1 import cluster_pb2, cluster_pb2_grpc
 
 SERVICE = "winnow.v1.ClusterService"
 
 
 class ClusterServicer(cluster_pb2_grpc.ClusterServiceServicer):
-    """Serves the showing core over gRPC."""
+    """Serves the status core over gRPC."""
 
-    def __init__(self, core: ShowingCore) -> None:
+    def __init__(self, core: StatusCore) -> None:
         self._core = core
 
     async def GetCluster(  # noqa: N802

@@ -1,4 +1,4 @@
-"""The interfaces by which the parts of a front report their work to the showing core.
+"""The interfaces by which the parts of a front report their work to the status core.
 
 Each part is set in `FrontWork` when the front is composed. A front may lack any part.
 """
