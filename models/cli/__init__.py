@@ -6,7 +6,7 @@ from models.cli.accuracy import measure, record, verify
 from models.cli.bundle import assemble, build, calibrate, ladder
 from models.cli.exporting import export, export_random
 from models.cli.heads import measure_heads, train_head
-from models.cli.mining import mine, mine_clozes, mine_ranking
+from models.cli.mining import ask_documents, mine, mine_clozes, mine_ranking
 from models.cli.packed import pack, train_packed_reader, train_retrieval
 from models.cli.training import train_encoder, train_ranking, train_reader, train_split_reader
 
@@ -23,6 +23,7 @@ for command in (
     train_ranking,
     mine_clozes,
     train_split_reader,
+    ask_documents,
     pack,
     train_retrieval,
     train_packed_reader,

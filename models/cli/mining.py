@@ -9,6 +9,7 @@ from models.cli import options
 from models.data import DataDirectory
 from models.network.weights import open_minilm
 from models.steps import clozes, ranking
+from models.steps import documents as document_steps
 from models.steps.graphs import export_encoder
 from models.steps.mining import mine_questions
 from models.workspace import Workspace
@@ -51,6 +52,34 @@ def mine_clozes(
     workspace = Workspace(work)
     count = clozes.mine_clozes(DataDirectory(data), load_bundle(bundle), workspace, passages, seed)
     typer.echo(f"{workspace.cloze_questions}: {many(count, 'question')}")
+
+
+def ask_documents(
+    out: Annotated[Path, typer.Option(help="Directory to write questions and passages to.")],
+    documents: Annotated[
+        list[Path] | None,
+        typer.Option(help="Folder of documents to make questions of by rules. May be repeated."),
+    ] = None,
+    people: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="JSON lines of people's questions: question, answers (none if the passage does "
+            "not answer), passage, sentence, document. May be repeated."
+        ),
+    ] = None,
+) -> None:
+    """Make training questions about documents.
+
+    They are for `winnow models pack --documents`. Rules ask about options, definitions and
+    defaults, and for the phrases of sentences. Files named `.man` are manual pages as `man` shows
+    them. A tenth of the documents is held out. Needs the extra `documents`.
+    """
+    counts = document_steps.make_document_questions(documents or [], people or [], out)
+    for source, count in sorted(counts.questions.items()):
+        typer.echo(f"{source}: {many(count, 'question')}")
+    typer.echo(f"{out}: {many(counts.passages, 'passage')}")
+    if counts.unplaced:
+        typer.echo(f"left out, answer not in the passage: {many(counts.unplaced, 'question')}")
 
 
 def mine_ranking(

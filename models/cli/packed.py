@@ -12,9 +12,10 @@ from models.data import DataDirectory
 from models.network.restoring import restore_weights
 from models.network.weights import open_minilm, open_tokenizer
 from models.packed.networks import ENCODER, READER, TEACHER, save_networks
-from models.packed.packing import write_pack
+from models.packed.packing import PackPlan, write_pack
 from models.steps import packed
 from models.steps.bundle import MINILM_LAYERS
+from models.steps.packed_reader import ReaderTraining, ReaderTrainingBudget
 from models.steps.split_reader import bundle_weights
 from models.training.loop import Schedule
 from winnow.bundle import load_bundle
@@ -39,6 +40,16 @@ def pack(
     out: Annotated[Path, typer.Option(help="Directory to write the pack to.")] = _PACK,
     split_layers: SplitLayersOption = _SPLIT_LAYERS,
     clozes: Annotated[int, typer.Option(min=0, help="Cloze questions to make.")] = 60_000,
+    wikipedia: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of Wikipedia's passages to pack.")
+    ] = 1.0,
+    documents: Annotated[
+        Path | None,
+        typer.Option(help="Questions about documents, from `winnow models ask-documents`."),
+    ] = None,
+    changed: Annotated[
+        int, typer.Option(min=0, help="Questions with a changed premise to make, of each kind.")
+    ] = 0,
 ) -> None:
     """Tokenise all passages and questions for training on a GPU.
 
@@ -55,7 +66,8 @@ def pack(
         config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
         words = student.manifest.retrieval.words
         save_networks(out / packed.NETWORKS, config, words, states)
-        count = write_pack(DataDirectory(data), open_tokenizer(directory), out, clozes)
+        plan = PackPlan(clozes=clozes, wikipedia=wikipedia, documents=documents, changed=changed)
+        count = write_pack(DataDirectory(data), open_tokenizer(directory), out, plan)
     typer.echo(f"{out}: {many(count, 'question')}")
 
 
@@ -79,8 +91,8 @@ def train_retrieval(
     """Train late interaction and the encoder on a GPU.
 
     Also measures both on the development sets, which are never trained on. Writes figures.json,
-    late-shipped.pt, late-mean.pt, the run of the encoder, and mined.pt, which train-packed-reader
-    needs. An interrupted command starts from the beginning.
+    late-shipped.pt, late-mean.pt and the run of the encoder. An interrupted command starts from the
+    beginning.
     """
     budget = packed.TrainingBudget(mining=mining, late=late, encoder=encoder, mean_late=mean_late)
     packed.RetrievalTraining(pack, work, device, timed_report()).run(budget)
@@ -91,19 +103,26 @@ def train_packed_reader(
     work: options.WorkOption = options.WORK,
     device: DeviceOption = _DEVICE,
     split_layers: SplitLayersOption = _SPLIT_LAYERS,
-    seconds: Annotated[float, typer.Option(min=1, help="Seconds to train.")] = 260,
+    mining: Annotated[float, typer.Option(min=1, help="Seconds to search for candidates.")] = 45,
+    seconds: Annotated[float, typer.Option(min=1, help="Seconds to train.")] = 380,
+    share: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="Weight of the trained reader in the mean that is saved."),
+    ] = 0.75,
     rate: options.RateOption = 1e-4,
     quantised_share: options.QuantisedShareOption = 0.15,
     seed: options.SeedOption = options.SEED,
 ) -> None:
-    """Train the split reader on a GPU, on the questions that train-retrieval mined.
+    """Train the split reader on a GPU.
 
-    Training starts from the reader of the pack. `winnow models assemble --apart` makes a bundle of
-    the trained reader.
+    Training starts from the reader of the pack, which also teaches spans. The result is the mean
+    of the weights before and after. Also measures the readers and writes figures.json. `winnow
+    models assemble --apart` makes a bundle of the result.
     """
     schedule = Schedule(rate, quantised=quantised_share, seed=seed)
-    plan = packed.ReaderTrainingJob(pack, work, device, split_layers)
-    packed.train_reader(plan, schedule, seconds, timed_report())
+    budget = ReaderTrainingBudget(mining=mining, training=seconds, share=share)
+    training = ReaderTraining(pack, work, device, split_layers, report=timed_report())
+    training.run(schedule, budget)
 
 
 def timed_report() -> packed.Report:

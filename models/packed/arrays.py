@@ -13,16 +13,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from models.mining.document_files import PEOPLE, RULES
+
 TRAINING = "training"
 """Name of the set of training questions. `models.data.DEVELOPMENT` names the development sets."""
 CLOZE = "cloze"
 """Name of the source of cloze questions."""
 SENTENCE_SOURCES = ("squad-train-sentences", "qamr-wiki-devtest")
 """Sources whose passages are single sentences. These passages are not searched."""
+CHANGED_SOURCES = (
+    *("squad", "squad-tokenised", "nq-qed-train", "tydiqa-en-train"),
+    *("squad-train-routerlens", "squad-train-flanevaluator", PEOPLE, RULES),
+)
+"""Sources of questions whose premises are changed."""
 MAX_ANSWERS, MAX_ANSWER_TOKENS = 6, 12
 """Maximum numbers of answers per question, and of tokens per answer."""
-UNKNOWN = -1
-"""Index of an unknown passage or token."""
+UNKNOWN, NO_ANSWER = -1, -2
+"""Index of an unknown passage or token, and of the answer's tokens in a passage that lacks it."""
+CHANGED, CHANGED_IN_DOCUMENTS = "changed-premise", "changed-premise-documents"
+"""Names of the sources of questions with a changed premise, which have no answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +54,8 @@ class PackedPassages:
     """Passages of the index in which candidates for training questions are searched."""
     continues: NDArray[np.bool_]
     """Whether a token of the vocabulary continues a word, [vocabulary]."""
+    minor: NDArray[np.bool_]
+    """Whether a token is an article or punctuation, which exact match ignores, [vocabulary]."""
     special: NDArray[np.int32]
     """Ids of [CLS] and [SEP]."""
 
@@ -61,9 +72,12 @@ class PackedQuestions:
     starts: NDArray[np.int64]
     """Index of each question's first token, then the number of all tokens, [questions + 1]."""
     gold: NDArray[np.int32]
-    """Passage that answers the question, or `UNKNOWN`."""
+    """Passage that answers the question or only seems to, or `UNKNOWN`."""
     spans: NDArray[np.int32]
-    """First and last token of the answer in the text of `gold`, or `UNKNOWN`, [questions, 2]."""
+    """First and last token of the answer in the text of `gold`, [questions, 2].
+
+    `UNKNOWN` if they are to be found, `NO_ANSWER` if `gold` does not answer the question.
+    """
     answers: NDArray[np.uint16]
     """Accepted answers, padded by 0, [questions, `MAX_ANSWERS`, `MAX_ANSWER_TOKENS`]."""
     sources: NDArray[np.uint8]

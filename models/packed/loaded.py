@@ -100,6 +100,10 @@ class LoadedPack:
             parts.append(index.search(questions, numbers, vectors, depth, self.word_weight))
         return join_candidates(parts)
 
+    def forget_indexes(self) -> None:
+        """Frees the memory of all indexes."""
+        self._indexes.clear()
+
     def gold(self, name: str) -> Tensor:
         """Returns the gold passages of a question set, -1 where unknown."""
         return torch.from_numpy(self.packed_questions[name].gold).to(self.device).long()

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Self
 
 import torch
@@ -46,15 +45,6 @@ class MinedQuestions:
             for indices in torch.split(order, min(size, len(order))):
                 yield self.take(indices)
 
-    def save(self, path: Path) -> None:
-        """Writes all tensors to a file."""
-        torch.save({each.name: getattr(self, each.name).cpu() for each in fields(self)}, path)
-
-    @classmethod
-    def load(cls, path: Path, device: torch.device) -> Self:
-        """Reads a file that `MinedQuestions.save` wrote."""
-        return cls(**torch.load(path, weights_only=True, map_location=device))
-
     @classmethod
     def from_candidates(
         cls,
@@ -81,6 +71,16 @@ class MinedQuestions:
                 ]
             ),
         )
+
+    def first_candidates(self, count: int) -> Candidates:
+        """Returns the first `count` candidates of each question."""
+        fields_of = (self.candidates, self.distances, self.words)
+        return Candidates(*(each[:, :count] for each in fields_of))
+
+    @property
+    def is_answered(self) -> Tensor:
+        """Whether the gold passage answers the question, and not only seems to, [questions]."""
+        return self.spans[:, 0] >= 0
 
     @property
     def is_negative(self) -> Tensor:

@@ -52,14 +52,14 @@ def mine_candidates(
     questions, gold = pack.questions[TRAINING], pack.gold(TRAINING)
     spans = torch.from_numpy(pack.packed_questions[TRAINING].spans).to(pack.device).long()
     order = torch.randperm(len(gold), generator=torch.Generator().manual_seed(1)).to(pack.device)
-    order = order[(spans[order, 0] < 0).int().argsort(dim=0, stable=True)]
+    order = order[(spans[order, 0] == UNKNOWN).int().argsort(dim=0, stable=True)]
     question_vectors = encode_questions(encoder.body, questions, order)
     index = pack.index("mined", vectors)
     candidates = pack.search(index, questions, (order, question_vectors), DEPTH, deadline)
     numbers = order[: len(candidates.rows)]
     gold, spans = gold[numbers], spans[numbers]
     deadline += _CONFIRMING * seconds
-    for part in torch.split((spans[:, 0] < 0).nonzero().squeeze(1), _TOGETHER):
+    for part in torch.split((spans[:, 0] == UNKNOWN).nonzero().squeeze(1), _TOGETHER):
         if time.monotonic() > deadline:
             gold[part] = UNKNOWN
             continue

@@ -59,9 +59,11 @@ def load_reader(directory: Path, device: torch.device, name: str = TEACHER) -> R
     return reader.to(device).eval()
 
 
-def load_split_reader(directory: Path, device: torch.device, layers: int) -> SplitReader:
-    """Returns the split reader, whose first `layers` layers are split."""
-    return SplitReader(load_reader(directory, device, READER), layers).eval()
+def load_split_reader(
+    directory: Path, device: torch.device, layers: int, name: str = READER
+) -> SplitReader:
+    """Returns a split reader, whose first `layers` layers are split."""
+    return SplitReader(load_reader(directory, device, name), layers).eval()
 
 
 def save_projections(path: Path, projections: Sequence[LateInteraction]) -> None:

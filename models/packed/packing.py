@@ -1,7 +1,9 @@
 """Tokenises public data and writes the token ids as a pack."""
 
 import random
+import string
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -9,11 +11,21 @@ from tokenizers import Tokenizer
 
 from models.data import DEVELOPMENT, DataDirectory, Passage, Question
 from models.mining.cloze import make_cloze
+from models.mining.document_files import (
+    CLOZES,
+    read_document_passages,
+    read_document_questions,
+)
 from models.mining.mine import is_held_out
+from models.mining.premises import PremiseChanger
 from models.packed.arrays import (
+    CHANGED,
+    CHANGED_IN_DOCUMENTS,
+    CHANGED_SOURCES,
     CLOZE,
     MAX_ANSWER_TOKENS,
     MAX_ANSWERS,
+    NO_ANSWER,
     SENTENCE_SOURCES,
     TRAINING,
     UNKNOWN,
@@ -44,56 +56,110 @@ MAX_PAIRS = {
     "triviaqa-stevedillard": 2_000,
 }
 """Maximum number of additional questions of each source. Multi-hop questions are left out."""
+_ARTICLES = ("a", "an", "the")
 
 
-def write_pack(
-    data: DataDirectory, tokenizer: Tokenizer, directory: Path, clozes: int, keep_every: int = 1
-) -> int:
-    """Writes a pack of all passages and questions, and returns the number of training questions.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackPlan:
+    """What a pack contains."""
 
-    Only every `keep_every`-th Wikipedia passage and question is packed.
-    """
-    wikipedia = data.wikipedia(keep_every)
-    development = {name: data.development(name)[::keep_every] for name in DEVELOPMENT}
+    clozes: int
+    """Number of cloze questions to make of Wikipedia."""
+    keep_every: int = 1
+    """Only every such Wikipedia passage and question is packed."""
+    wikipedia: float = 1.0
+    """Share of Wikipedia to pack, beside the passages of the smaller index."""
+    documents: Path | None = None
+    """Directory of questions about documents (`winnow models ask-documents`)."""
+    changed: int = 0
+    """Maximum number of questions with a changed premise, of Wikipedia and of documents each."""
+
+
+def write_pack(data: DataDirectory, tokenizer: Tokenizer, directory: Path, plan: PackPlan) -> int:
+    """Writes a pack of passages and questions, and returns the number of training questions."""
+    every = plan.keep_every
+    wikipedia, small = _draw_wikipedia(data.wikipedia(every), plan.wikipedia)
+    development = {name: data.development(name)[::every] for name in DEVELOPMENT}
     unseen = _UnseenFilter(question for each in development.values() for question in each)
-    gold = unseen.filter([*data.gold(), *data.extra_questions_with_gold()])[::keep_every]
-    pairs = unseen.filter([*data.pairs(), *_draw_pairs(data.extra_questions_without_gold())])[
-        ::keep_every
-    ]
-    made = _make_clozes(wikipedia, development, clozes)
+    gold = unseen.filter([*data.gold(), *data.extra_questions_with_gold()])[::every]
+    pairs = unseen.filter([*data.pairs(), *_draw_pairs(data.extra_questions_without_gold())])
+    asked = read_document_questions(plan.documents)[::every] if plan.documents else []
+    documents = read_document_passages(plan.documents) if plan.documents else {}
+    about = [each.as_question for each in asked]
+    premises = _change_premises(gold, about, plan.changed)
+    made = _make_clozes(wikipedia, development, plan.clozes)
     contexts = {
         name: list(dict.fromkeys(q.gold for q in each if q.gold is not None))
-        for name, each in {**development, TRAINING: gold}.items()
+        for name, each in {**development, TRAINING: [*gold, *about]}.items()
     }
+    contexts[TRAINING] = list(dict.fromkeys([*contexts[TRAINING], *documents]))
     passages = [*wikipedia, *(passage for each in contexts.values() for passage in each)]
     first = len(wikipedia)
     rows_of = {}
     for name, each in contexts.items():
         rows_of[name] = {passage: first + number for number, passage in enumerate(each)}
         first += len(each)
-    small = np.arange(len(wikipedia), dtype=np.int32)[::_SMALL_STRIDE][:_MAX_SMALL]
     ours = np.arange(len(wikipedia), first, dtype=np.int32)
     developed = len(rows_of["dev-squad"]) + len(rows_of["dev-nq"])
-    whole = {q.gold for q in gold if q.gold is not None and q.source not in SENTENCE_SOURCES}
-    is_whole = [passage in whole for passage in contexts[TRAINING]]
+    sentences = {q.gold for q in gold if q.source in SENTENCE_SOURCES}
+    is_whole = [passage not in sentences for passage in contexts[TRAINING]]
     all_wikipedia = np.arange(len(wikipedia), dtype=np.int32)
     save_arrays(
         directory / "passages",
         _pack_passages(
             passages,
             tokenizer,
-            small=np.concatenate([small, ours[:developed]]),
+            held_out=[is_held_out(each) or documents.get(each, False) for each in passages],
+            small=np.concatenate([all_wikipedia[small], ours[:developed]]),
             large=np.concatenate([all_wikipedia, ours[:developed]]),
             mined=np.concatenate([all_wikipedia, ours[developed:][is_whole]]),
         ),
     )
     for name, questions in development.items():
         save_arrays(directory / name, _pack_questions(questions, rows_of[name], tokenizer))
-    rows = rows_of[TRAINING]
-    packed = _pack_questions([*gold, *pairs, *(question for _, question in made)], rows, tokenizer)
-    packed.gold[len(gold) + len(pairs) :] = [row for row, _ in made]
+    training = [*gold, *about, *premises, *pairs[::every], *(question for _, question in made)]
+    packed = _pack_questions(training, rows_of[TRAINING], tokenizer)
+    packed.gold[len(training) - len(made) :] = [row for row, _ in made]
     save_arrays(directory / TRAINING, packed)
     return len(packed)
+
+
+def _draw_wikipedia(passages: Sequence[Passage], share: float) -> tuple[list[Passage], list[int]]:
+    """Returns passages of the smaller index with a random share of the others.
+
+    Also returns the indices of the passages of the smaller index.
+    """
+    generator = random.Random(0)
+    drawn: list[Passage] = []
+    small: list[int] = []
+    for row, passage in enumerate(passages):
+        if row % _SMALL_STRIDE == 0 and len(small) < _MAX_SMALL:
+            small.append(len(drawn))
+        elif generator.random() >= share:
+            continue
+        drawn.append(passage)
+    return drawn, small
+
+
+def _change_premises(
+    gold: Sequence[Question], about: Sequence[Question], count: int
+) -> list[Question]:
+    """Returns at most `count` questions of each kind with a changed premise, without an answer."""
+    generator = random.Random(0)
+    changed = []
+    for source, questions in ((CHANGED, gold), (CHANGED_IN_DOCUMENTS, about)):
+        changer = PremiseChanger(generator)
+        usable = [q for q in questions if q.source in CHANGED_SOURCES and q.answers and q.gold]
+        changer.learn_names(q.gold.title for q in usable if q.gold)
+        changer.learn_names(q.text for q in usable)
+        changer.learn_terms(q.text for q in usable)
+        found = 0
+        for question in generator.sample(usable, len(usable)) * 2:
+            text = changer.change(question) if found < count else None
+            if text is not None:
+                found += 1
+                changed.append(Question(text=text, answers=(), source=source, gold=question.gold))
+    return changed
 
 
 class _UnseenFilter:
@@ -148,7 +214,10 @@ def _make_clozes(
 
 
 def _pack_passages(
-    passages: Sequence[Passage], tokenizer: Tokenizer, **searched: np.ndarray
+    passages: Sequence[Passage],
+    tokenizer: Tokenizer,
+    held_out: Sequence[bool],
+    **searched: np.ndarray,
 ) -> PackedPassages:
     tokens: list[np.ndarray] = []
     lengths = np.zeros(len(passages) + 1, np.int64)
@@ -166,14 +235,17 @@ def _pack_passages(
         tokens.append(np.array(flat, np.uint16))
     vocabulary = tokenizer.get_vocab()
     continues = np.zeros(max(vocabulary.values()) + 1, np.bool_)
+    minor = np.zeros_like(continues)
     for word, token in vocabulary.items():
         continues[token] = word.startswith("##")
+        minor[token] = word in _ARTICLES or all(each in string.punctuation for each in word)
     return PackedPassages(
         tokens=np.concatenate(tokens),
         starts=lengths.cumsum(),
         title_lengths=titles,
-        held_out=np.array([is_held_out(passage) for passage in passages]),
+        held_out=np.array(held_out),
         continues=continues,
+        minor=minor,
         special=np.array([vocabulary["[CLS]"], vocabulary["[SEP]"]], np.int32),
         **searched,
     )
@@ -216,6 +288,10 @@ def _answer_ids(question: Question, tokenizer: Tokenizer) -> list[list[int]]:
 
 
 def _answer_span(question: Question, tokenizer: Tokenizer) -> tuple[int, int]:
+    if not question.answers:
+        return NO_ANSWER, NO_ANSWER
+    if question.source == CLOZES:  # a reader confirms these first
+        return UNKNOWN, UNKNOWN
     if question.gold is None or question.answer_start is None:
         return UNKNOWN, UNKNOWN
     offsets = tokenizer.encode(question.gold.text, add_special_tokens=False).offsets

@@ -1,7 +1,8 @@
 """Trains a split reader on mined questions, with other readers as teachers of answer spans.
 
 The reader learns its own ranking of passages. Its teachers only teach where the answer is in a
-passage, so that the reader does not get worse at spans while it learns to rank.
+passage, so that the reader does not get worse at spans while it learns to rank. Some questions have
+no answer, only a passage that seems to answer them.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,13 +14,14 @@ from torch import Tensor
 
 from models.network.architecture import Logits, Reader
 from models.network.split_reader import SplitReader, round_states
+from models.packed.arrays import NO_ANSWER
 from models.packed.encoding import reader_logits
 from models.packed.mined import MinedQuestions
 from models.packed.tokens import READER_TITLE_TOKENS, PassageTokens, QuestionTokens, Sequences
 from models.training.loop import autocast
 from models.training.objective import (
     absolute_relevance_loss,
-    reading_losses,
+    refusing_losses,
     span_imitation_loss,
 )
 
@@ -38,7 +40,7 @@ class PackedReadingPlan:
     """Maximum length of a passage's window, in tokens."""
     absolute: float = 0.5
     """Weight of the loss of absolute relevance."""
-    spans: float = 2.0
+    spans: float = 1.0
     """Weight of the loss of the teachers' spans."""
     sorted_batches: int = 32
     """Number of batches whose questions are sorted by length together."""
@@ -57,11 +59,17 @@ class PackedReadingTask:
         mined: MinedQuestions,
         weights: Tensor,
         plan: PackedReadingPlan,
+        is_taught: Tensor | None = None,
     ) -> None:
-        """`weights` are the relative chances of questions to be drawn, [questions]."""
+        """Prepares batches.
+
+        `weights` are the relative chances of questions to be drawn, [questions]. The teachers teach
+        only the questions in `is_taught`, by their numbers in the pack (default: all).
+        """
         self.network, self._teachers, self._plan = reader, teachers, plan
-        self._passages, self._questions = passages, questions
-        usable = (mined.spans[:, 0] >= 0) & mined.is_negative.any(1) & (weights > 0)
+        self._passages, self._questions, self._is_taught = passages, questions, is_taught
+        known = mined.is_answered | (mined.spans[:, 0] == NO_ANSWER)
+        usable = known & mined.is_negative.any(1) & (weights > 0)
         self._mined, self._weights = mined.take(usable), weights[usable]
 
     def steps(self) -> Iterator[Callable[[], dict[str, Tensor]]]:
@@ -85,7 +93,8 @@ class PackedReadingTask:
         sequences = self._passages.for_reader(rows.flatten(), limit, offsets.flatten())
         question_sequences = self._questions.sequences(part.numbers)
         first, last = (
-            part.spans[:, side] - offsets[:, 0] + sequences.text[::passages] for side in (0, 1)
+            part.spans[:, side].clamp(min=0) - offsets[:, 0] + sequences.text[::passages]
+            for side in (0, 1)
         )
         last = torch.minimum(last, (sequences.text + sequences.text_lengths)[::passages] - 1)
         shape = len(part), passages
@@ -93,20 +102,22 @@ class PackedReadingTask:
         with autocast(rows.device.type):
             logits = split_logits(self.network, question_sequences, sequences)
         start, end, relevance = logits
-        span, ranking = reading_losses(
-            start.view(*shape, -1),
-            end.view(*shape, -1),
-            relevance.view(shape),
-            text_mask,
-            first,
-            last,
-        )
-        absolute = absolute_relevance_loss(relevance.view(shape)) * plan.absolute
+        by_question = start.view(*shape, -1), end.view(*shape, -1), relevance.view(shape)
+        is_answered = part.is_answered
+        span, ranking = refusing_losses(by_question, text_mask, first, last, is_answered)
+        absolute = absolute_relevance_loss(by_question[2], is_answered) * plan.absolute
         losses = {"span": span, "relevance": ranking, "absolute": absolute}
+        is_taught = is_answered
+        if self._is_taught is not None:
+            is_taught = is_taught & self._is_taught[part.numbers]
+        if not is_taught.any():
+            return losses
         positives = _every_nth(sequences, passages)
-        student = tuple(each[::passages] for each in logits)
         taught = self._teacher_logits(question_sequences, positives)
-        imitation = span_imitation_loss(student, taught, text_mask[:, :1])  # type: ignore[arg-type]
+        student = (each[::passages][is_taught] for each in logits)
+        teacher = (each[is_taught] for each in taught)
+        mask = text_mask[:, :1][is_taught]
+        imitation = span_imitation_loss(tuple(student), tuple(teacher), mask)  # type: ignore[arg-type]
         return losses | {"teachers": imitation * plan.spans}
 
     def _windows(self, rows: Tensor, spans: Tensor) -> tuple[Tensor, int]:
@@ -122,7 +133,7 @@ class PackedReadingTask:
         room = limit - heads
         latest = (texts - room).clamp(min=0)
         earliest = torch.zeros_like(latest)
-        latest[:, 0] = torch.minimum(latest[:, 0], spans[:, 0])
+        latest[:, 0] = torch.minimum(latest[:, 0], spans[:, 0].clamp(min=0))
         earliest[:, 0] = (spans[:, 1] - room[:, 0] + 1).clamp(min=0).minimum(latest[:, 0])
         drawn = torch.rand(rows.shape, device=rows.device) * (latest - earliest + 1)
         return (earliest + drawn.long()).minimum(latest), limit

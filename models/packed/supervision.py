@@ -77,11 +77,16 @@ def contain_answers(passages: PassageTokens, rows: Tensor, answers: Tensor) -> T
     return torch.cat(contained).view_as(rows) & (rows >= 0)
 
 
-def best_spans(start: Tensor, end: Tensor, text_mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Returns first token, last token and score of the best span in each passage, [passages]."""
+def best_spans(
+    start: Tensor, end: Tensor, text_mask: Tensor, longest: int = MAX_SPAN
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Returns first token, last token and score of the best span in each passage, [passages].
+
+    A span has at most `longest` tokens.
+    """
     start, end = (each.float().masked_fill(~text_mask, _MASKED) for each in (start, end))
-    padded = torch.nn.functional.pad(end, (0, MAX_SPAN - 1), value=2 * _MASKED)
-    best_end, length = padded.unfold(1, MAX_SPAN, 1).max(2)
+    padded = torch.nn.functional.pad(end, (0, longest - 1), value=2 * _MASKED)
+    best_end, length = padded.unfold(1, longest, 1).max(2)
     score, first = (start + best_end).max(1)
     return first, first + length.gather(1, first[:, None]).squeeze(1), score
 

@@ -1,4 +1,4 @@
-"""Trains late interaction, the encoder and the split reader from a pack, on a GPU.
+"""Trains late interaction and the encoder from a pack, on a GPU.
 
 The results are written to a workspace, from which `winnow models assemble` makes bundles.
 """
@@ -25,18 +25,16 @@ from models.packed.mined import MinedQuestions
 from models.packed.networks import (
     load_encoder,
     load_reader,
-    load_split_reader,
     save_projections,
     word_weight,
 )
-from models.packed.reader_training import PackedReadingPlan, PackedReadingTask
 from models.training import checkpoint
 from models.training.loop import Schedule
 from models.training.timed import train_until
 from models.workspace import Workspace
 
-NETWORKS, MINED, FIGURES = "networks", "mined.pt", "figures.json"
-"""Directory of networks in a pack, and two files of results in a workspace."""
+NETWORKS, FIGURES = "networks", "figures.json"
+"""Directory of networks in a pack, and file of figures in a workspace."""
 SHIPPED, MEAN, TRAINED = "shipped", "mean", "trained"
 """Names of encoders: the bundle's, the mean of the bundle's and the trained, and the trained."""
 MEAN_SHARE = 0.5
@@ -47,14 +45,6 @@ _LATE_QUESTIONS, _ENCODER_QUESTIONS = 96, 512
 """Questions per training step."""
 _LATE_RATE, _ENCODER_RATES = 2e-3, (1e-4, 5e-5)
 """Peak learning rates. The encoder is trained in two rounds, each with its own rate."""
-_READER_SHARES = {
-    "squadshifts-amazon_reviews": 0.3,
-    "squadshifts-reddit": 0.3,
-    "qamr-wiki-devtest": 0.3,
-    "squad-train-sentences": 0.7,
-}
-"""Relative chances of a source's questions in the training of a reader; 1 for other sources."""
-
 Report = Callable[[str], None]
 
 
@@ -93,9 +83,8 @@ class RetrievalTraining:
         mined, yields = mining.mine_candidates(
             self._pack, self._encoder, self._teacher, vectors, budget.mining
         )
-        mined.save(self._out.root / MINED)
         self._record("mined", {name: asdict(each) for name, each in yields.items()})
-        training, held = mining.split_held_out(self._pack, mined)
+        training, held = mining.split_held_out(self._pack, mined.take(mined.is_answered))
         self._attempt(
             lambda: self._train_late_interaction(SHIPPED, self._encoder, training, budget.late)
         )
@@ -175,7 +164,7 @@ class RetrievalTraining:
         state = interpolate_weights(mean.state_dict(), trained.state_dict(), MEAN_SHARE)
         mean.load_state_dict(state)
         plan = {"share": MEAN_SHARE, "rates": _ENCODER_RATES, "questions": _ENCODER_QUESTIONS}
-        _save_run(
+        save_run(
             self._out.run_checkpoint_path("encoder"),
             trained,
             plan,
@@ -202,47 +191,7 @@ class RetrievalTraining:
             self._report(f"a stage failed:\n{traceback.format_exc()}")
 
 
-@dataclass(frozen=True, slots=True)
-class ReaderTrainingJob:
-    """Inputs and output of the training of a split reader."""
-
-    pack: Path
-    out: Path
-    """Workspace with the mined questions, in which the run is saved."""
-    device: str
-    split_layers: int
-
-
-def train_reader(
-    job: ReaderTrainingJob, schedule: Schedule, seconds: float, report: Report
-) -> None:
-    """Trains the split reader on the mined questions of the workspace.
-
-    Training starts from the reader of the pack. The teachers of spans are the full cross-encoder
-    and a copy of this initial reader.
-    """
-    torch.manual_seed(schedule.seed)
-    deadline, networks = time.monotonic() + seconds, job.pack / NETWORKS
-    loaded = LoadedPack.open(job.pack, torch.device(job.device), word_weight(networks))
-    found = MinedQuestions.load(job.out / MINED, loaded.device)
-    mined, _ = mining.split_held_out(loaded, found)
-    reader = load_split_reader(networks, loaded.device, job.split_layers)
-    plan = PackedReadingPlan(questions=64 // loaded.batch_scale)
-    task = PackedReadingTask(
-        reader=reader,
-        teachers=(load_reader(networks, loaded.device), copy.deepcopy(reader)),
-        passages=loaded.passages,
-        questions=loaded.questions[TRAINING],
-        mined=mined,
-        weights=loaded.shares(mined.numbers, _READER_SHARES),
-        plan=plan,
-    )
-    train_until(reader, task.steps(), schedule, deadline, report=report, body=reader.body)
-    settings = {**asdict(plan), **asdict(schedule), "seconds": seconds}
-    _save_run(Workspace(job.out).split_run_checkpoint_path(job.split_layers), reader, settings, {})
-
-
-def _save_run(
+def save_run(
     path: Path, network: torch.nn.Module, plan: dict[str, object], more: dict[str, object]
 ) -> None:
     """Saves the checkpoint of a finished run."""

@@ -36,14 +36,36 @@ def reading_losses(
     return span / 2, cross_entropy(relevance, target)
 
 
-def absolute_relevance_loss(relevance: Tensor) -> Tensor:
+def refusing_losses(
+    logits: Logits, in_passage: Tensor, first: Tensor, last: Tensor, is_answered: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Returns span and relevance loss, where "no answer" competes with the logit 0.
+
+    So logits are comparable between questions, too. The target of a question that no passage
+    answers is "no answer" (Clark and Gardner 2018, section 3.3).
+
+    Args:
+        logits: start and end [questions, passages, tokens] and relevance [questions, passages].
+        in_passage: whether a token belongs to the passage's text, [questions, passages, tokens].
+        first: first token of the answer in passage 0, [questions].
+        last: last token of the answer in passage 0, [questions].
+        is_answered: whether passage 0 answers the question, [questions].
+
+    """
+    start, end, relevance = logits
+    span = _refusing_position_loss(start, in_passage, first, is_answered)
+    span = span + _refusing_position_loss(end, in_passage, last, is_answered)
+    return span / 2, _refusing_choice(relevance, torch.zeros_like(first), is_answered)
+
+
+def absolute_relevance_loss(relevance: Tensor, is_answered: Tensor | None = None) -> Tensor:
     """Returns the binary cross entropy of relevance, a mean over questions.
 
-    `relevance` are logits [questions, passages]. Passage 0 is relevant and the others are not. The
-    positive has the same weight as all negatives together.
+    `relevance` are logits [questions, passages]. Passage 0 is relevant, unless `is_answered` says
+    otherwise, and the others are not. Passage 0 has the same weight as all others together.
     """
     target = torch.zeros_like(relevance)
-    target[:, 0] = 1
+    target[:, 0] = 1 if is_answered is None else is_answered.to(target.dtype)
     weight = torch.full_like(relevance, 0.5 / max(relevance.shape[1] - 1, 1))
     weight[:, 0] = 0.5
     total = binary_cross_entropy_with_logits(relevance, target, weight, reduction="sum")
@@ -110,3 +132,19 @@ def _position_loss(logits: Tensor, in_passage: Tensor, target: Tensor) -> Tensor
     masked = logits.masked_fill(~in_passage, _MASKED)
     in_positive = cross_entropy(masked[:, 0], target)
     return (in_positive + cross_entropy(masked.flatten(1), target)) / 2
+
+
+def _refusing_position_loss(
+    logits: Tensor, in_passage: Tensor, target: Tensor, is_answered: Tensor
+) -> Tensor:
+    """Returns the mean of two losses: within passage 0, and over all passages and "no answer"."""
+    masked = logits.masked_fill(~in_passage, _MASKED)
+    in_positive = cross_entropy(masked[:, 0], target, reduction="none") * is_answered
+    in_positive = in_positive.sum() / is_answered.sum().clamp(min=1)
+    return (in_positive + _refusing_choice(masked.flatten(1), target, is_answered)) / 2
+
+
+def _refusing_choice(logits: Tensor, target: Tensor, is_answered: Tensor) -> Tensor:
+    """Returns the cross entropy of choices [questions, choices] and "no answer" with logit 0."""
+    choices = torch.cat([logits, torch.zeros_like(logits[:, :1])], 1)
+    return cross_entropy(choices, torch.where(is_answered, target, logits.shape[1]))

@@ -28,6 +28,7 @@ COMMANDS = [
     "train-ranking",
     "mine-clozes",
     "train-apart",
+    "ask-documents",
     "pack",
     "train-retrieval",
     "train-packed-reader",
