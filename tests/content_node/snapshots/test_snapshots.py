@@ -90,7 +90,9 @@ def test_a_shard_of_an_index_is_restored_by_its_name(index: Path, url: str, tmp_
 def test_a_snapshot_of_one_shard_holds_that_shard(index: Path, url: str, tmp_path: Path) -> None:
     snapshot = taken(index / shard_name(1, 2), url)
     assert not snapshot.whole
-    with pytest.raises(NotFoundError, match=f"restore a shard of it, such as .*{shard_name(1, 2)}"):
+    with pytest.raises(
+        NotFoundError, match=f"restore a shard of the snapshot .*, such as .*{shard_name(1, 2)}"
+    ):
         restore_snapshot(url, tmp_path / "whole", Recorder())
     with pytest.raises(NotFoundError, match=f"has {shard_name(0, 2)}"):
         restore_snapshot(f"{url}/{shard_name(0, 2)}", tmp_path / "other", Recorder())
