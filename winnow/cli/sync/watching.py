@@ -34,6 +34,7 @@ async def keep_synced(
     """
     # asked for before each sync, so that changes during the sync count
     change = asyncio.ensure_future(anext(changes, None))
+    await asyncio.sleep(0)  # lets the watch begin before the folder is read
     try:
         while True:
             try:

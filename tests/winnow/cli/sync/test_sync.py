@@ -9,7 +9,7 @@ import pytest
 
 from winnow.cli.feed.batches import FeedBatch
 from winnow.cli.feed.job import FeedProgress
-from winnow.cli.sync.job import FolderSync, SyncOptions, SyncReport
+from winnow.cli.sync.job import DocumentIndex, FolderSync, SyncOptions, SyncReport
 from winnow.cli.sync.watching import keep_synced
 from winnow.client import Outcome, Position, WriteResult
 from winnow.documents.document import BlockKind, Document, DocumentBuilder
@@ -229,3 +229,29 @@ async def test_a_watched_folder_is_synced_after_each_change(folder: Folder) -> N
     assert len(errors) == 1
     assert len(reports) == 2
     assert folder.index.texts() == {"a.txt#0": "ONE", "dir/b.txt#0": "four"}
+
+
+class CheckingSync(FolderSync):
+    """A sync that checks that a watch has begun."""
+
+    watch_began = False
+
+    async def run(self, index: DocumentIndex) -> SyncReport:
+        assert self.watch_began, "a change between the sync and the watch would be missed"
+        return await super().run(index)
+
+
+async def test_the_watch_begins_before_the_first_sync(folder: Folder) -> None:
+    sync = CheckingSync(SyncOptions(folder=folder.path), convert, FeedProgress())
+
+    async def changes() -> AsyncIterator[object]:
+        sync.watch_began = True
+        for change in list[object]():
+            yield change
+
+    def fail(error: WinnowError) -> None:
+        raise error
+
+    reports: list[SyncReport] = []
+    await keep_synced(sync, folder.index, changes(), on_report=reports.append, on_error=fail)
+    assert len(reports) == 1
