@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from needs import LINUX
 
 from winnow.documents.conversion.converter import DocumentConverter
 from winnow.documents.conversion.protocol import ConversionLimits
@@ -73,7 +74,7 @@ def test_limits_of_size_are_failures(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the address space")
+@pytest.mark.skipif(sys.platform != "linux", reason=LINUX)
 def test_a_file_that_needs_too_much_memory_fails_alone(tmp_path: Path) -> None:
     greedy, small = tmp_path / "greedy.html", tmp_path / "small.html"
     greedy.write_text("<p>word" * 20_000_000, encoding="utf-8")
