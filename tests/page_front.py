@@ -31,7 +31,7 @@ class PageFront:
 
     def __init__(self) -> None:
         self.address = ""
-        self.library = PageLibrary()
+        self.stored = PageLibrary()
         self.clear()
 
     def clear(self) -> None:
@@ -40,7 +40,7 @@ class PageFront:
         self.shown: Message | Problem = cluster_pb2.GetClusterResponse()
         self.requests: list[dict[str, Any]] = []
         self.headers: dict[str, str] = {}
-        self.library.clear()
+        self.stored.clear()
         self.looks = 0
         self.go_on = threading.Event()
         self.go_on.set()
@@ -51,13 +51,13 @@ class PageFront:
             Route("/v1/cluster", self._cluster),
         ]
         reading = [
-            Route("/v1/documents", self.library.documents),
-            Route("/v1/passages", self.library.page),
-            Route("/v1/passages:get", self.library.look_up, methods=["POST"]),
-            Route("/openapi.json", self.library.operations),
-            Route("/v1/documents:convert", self.library.convert, methods=["POST"]),
-            Route("/v1/passages", self.library.put_all, methods=["POST"]),
-            Route("/v1/passages:deleteWhere", self.library.delete_where, methods=["POST"]),
+            Route("/v1/documents", self.stored.documents),
+            Route("/v1/passages", self.stored.page),
+            Route("/v1/passages:get", self.stored.look_up, methods=["POST"]),
+            Route("/openapi.json", self.stored.operations),
+            Route("/v1/documents:convert", self.stored.convert, methods=["POST"]),
+            Route("/v1/passages", self.stored.put_all, methods=["POST"]),
+            Route("/v1/passages:deleteWhere", self.stored.delete_where, methods=["POST"]),
         ]
         return Starlette(routes=[*ways, *reading, *page_routes()])
 

@@ -42,7 +42,7 @@ def main(directory: Path) -> None:
 def _add_guide(front: PageFront) -> None:
     """Adds the document that the answer cites."""
     cafes, first = "Cafés", HEADING_SEPARATOR.join(("Cafés", "The first café"))
-    front.library.put(
+    front.stored.put(
         "guides/Łódź.pdf",
         (cafes, "Weavers met in the back rooms of bakeries. Coffee was sold by chemists.", 3),
         (first, CAFE, 4),

@@ -18,15 +18,15 @@ FIRST_CAFE = HEADING_SEPARATOR.join(("Cafés", "The first café"))
 def guide(front: PageFront) -> PageFront:
     """A front with a guide, whose fifth passage is the best answer's, and two other documents."""
     paragraphs = [("Mills", f"Mill {number} was built of brick. " * 9, 1) for number in range(12)]
-    front.library.put(
+    front.stored.put(
         LODZ,
         ("Cafés", "The town has many cafés.", 3),
         *((FIRST_CAFE, text, 4) for text in ("Nobody knew coffee.", CAFE)),
         *paragraphs,
         url=GUIDE,
     )
-    front.library.put('a "quoted\\ name.md', ("", "Only one passage.", 1))
-    front.library.put("notes/market.txt", ("", "The market.", 1), ("", "It closed.", 1))
+    front.stored.put('a "quoted\\ name.md', ("", "Only one passage.", 1))
+    front.stored.put("notes/market.txt", ("", "The market.", 1), ("", "It closed.", 1))
     best: Any = front.reply
     best.answers[0].passage.id = f"{LODZ}#2"
     return front
@@ -119,7 +119,7 @@ def test_a_passage_that_is_gone_is_said_and_the_document_is_shown(
 
 
 def test_documents_are_listed_and_found_by_name(page: Any, guide: PageFront) -> None:
-    guide.library.page_limit = 2
+    guide.stored.page_limit = 2
     page.get_by_role("link", name="Documents").click()
     page.wait_for_selector("#documents-list li")
     assert page.inner_text("#documents-state") == "3 documents."
@@ -144,8 +144,8 @@ def test_of_a_long_document_the_part_around_the_passage_is_shown(
     page: Any, guide: PageFront
 ) -> None:
     texts = [("", f"Line {number}. " + "x" * 1000, 1) for number in range(1000)]
-    guide.library.put("book.txt", *texts)
-    guide.library.page_limit = 100
+    guide.stored.put("book.txt", *texts)
+    guide.stored.page_limit = 100
     page.goto(f"{guide.address}/#document=book.txt&passage=book.txt%23500")
     page.wait_for_selector(".cited")
     lines = page.locator("#document-text p").all_inner_texts()
@@ -162,15 +162,15 @@ def test_of_a_long_document_the_part_around_the_passage_is_shown(
 def test_why_documents_cannot_be_read_is_said_and_a_key_is_asked_for(
     page: Any, guide: PageFront
 ) -> None:
-    guide.library.problem = {"status": 401, "detail": "a key is needed"}
+    guide.stored.problem = {"status": 401, "detail": "a key is needed"}
     page.goto(f"{guide.address}/#documents")
     page.locator("#documents-state", has_text="a key is needed").wait_for()
-    guide.library.problem = None
+    guide.stored.problem = None
     page.fill("#key", "secret")
     page.keyboard.press("Enter")
     page.wait_for_selector("#documents-list li")
-    assert guide.library.headers["authorization"] == "Bearer secret"
-    guide.library.problem = {"status": 503, "detail": "shard 0 cannot be reached"}
+    assert guide.stored.headers["authorization"] == "Bearer secret"
+    guide.stored.problem = {"status": 503, "detail": "shard 0 cannot be reached"}
     page.get_by_role("link", name="quoted").click()
     page.locator("#document-state", has_text="shard 0 cannot be reached").wait_for()
 
@@ -215,7 +215,7 @@ def test_examples_are_headings_that_ask_and_terms_that_are_defined(
 
 def test_examples_are_shown_until_something_is_asked(page: Any, guide: PageFront) -> None:
     assert not page.is_visible("#examples")
-    guide.library.put("faq.md", (f"FAQ{HEADING_SEPARATOR}Where are bugs reported?", "By mail.", 1))
+    guide.stored.put("faq.md", (f"FAQ{HEADING_SEPARATOR}Where are bugs reported?", "By mail.", 1))
     page.reload()
     page.get_by_role("link", name="Where are bugs reported?").click()
     page.wait_for_selector(".answer")

@@ -109,8 +109,8 @@ def test_what_a_reply_says_is_shown_as_text_and_never_becomes_markup(
 @needs_browser
 @pytest.mark.timeout(300)
 def test_what_a_document_says_is_shown_as_text(page: Any, front: PageFront) -> None:
-    front.library.put(EVIL, (f"{EVIL} ends in?", EVIL, 1), url="javascript:window.broken = 1")
-    front.library.passages[f"{EVIL}#0"]["metadata"]["page"] = EVIL
+    front.stored.put(EVIL, (f"{EVIL} ends in?", EVIL, 1), url="javascript:window.broken = 1")
+    front.stored.passages[f"{EVIL}#0"]["metadata"]["page"] = EVIL
     page.reload()
     page.click("text=Documents")
     page.click("#documents-list a")

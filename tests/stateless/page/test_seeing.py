@@ -60,7 +60,7 @@ def test_a_document_and_the_list_of_documents_can_be_read_by_everybody(
     chromium: Any, front: PageFront, scheme: str
 ) -> None:
     long_name = "handbook/a-name-that-is-longer-than-a-phone-is-wide-and-has-no-spaces.html"
-    front.library.put(long_name, ("Term", "w" * 300, 1), ("Term", "A term.", 2))
+    front.stored.put(long_name, ("Term", "w" * 300, 1), ("Term", "A term.", 2))
     with tab(chromium, color_scheme=scheme, viewport=NARROW) as page:
         for place in ("#documents", f"#document={long_name}&passage={long_name}%231"):
             page.goto(f"{front.address}/{place}")

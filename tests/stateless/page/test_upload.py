@@ -17,8 +17,8 @@ DROP = """([name, text]) => {
 
 @pytest.fixture
 def feeding(front: PageFront) -> PageFront:
-    front.library.feeds = True
-    front.library.put("other.txt", ("", "Another document.", 1))
+    front.stored.feeds = True
+    front.stored.put("other.txt", ("", "Another document.", 1))
     return front
 
 
@@ -33,7 +33,7 @@ def choose(page: Any, name: str, text: str) -> None:
 
 
 def test_a_front_that_takes_no_writes_offers_no_upload(page: Any, front: PageFront) -> None:
-    front.library.put("other.txt", ("", "Another document.", 1))
+    front.stored.put("other.txt", ("", "Another document.", 1))
     with page.expect_response("**/openapi.json"):
         open_documents(page, front)
     assert not page.is_visible("#upload")
@@ -45,9 +45,9 @@ def test_a_dropped_file_is_converted_stored_and_listed(page: Any, feeding: PageF
     page.evaluate(DROP, ["cafés.md", "\n".join(f"Line {each}." for each in range(230))])
     page.get_by_text("230 passages stored").wait_for()
     page.locator("#documents-list", has_text="cafés.md").wait_for()
-    calls = [name for name, _ in feeding.library.calls]
+    calls = [name for name, _ in feeding.stored.calls]
     assert calls == ["convert", "put", "put", "put", "delete"]
-    after = feeding.library.calls[-1][1]["after"]
+    after = feeding.stored.calls[-1][1]["after"]
     assert after == [{"shard": 0, "sequence": "4"}], "the deletion sees all that was stored"
 
 
@@ -60,14 +60,14 @@ def test_a_file_replaces_the_document_of_its_name_and_no_other(
     page.get_by_text("3 passages stored").wait_for()
     choose(page, "a.txt", "one")
     page.get_by_text("1 passage stored").wait_for()
-    assert sorted(feeding.library.passages) == ["a.txt#0", "other.txt#0"]
+    assert sorted(feeding.stored.passages) == ["a.txt#0", "other.txt#0"]
 
 
 def test_a_file_that_fails_says_why_and_the_next_one_goes_on(page: Any, feeding: PageFront) -> None:
     broken = {"status": 400, "detail": "content: damaged", "violations": [
         {"field": "content", "description": "damaged: page 3 is not a page"}]}  # fmt: skip
     busy = {"status": 429, "detail": "too many documents", "retryAfterSeconds": 0.01}
-    feeding.library.refusals = [broken, busy, busy]
+    feeding.stored.refusals = [broken, busy, busy]
     open_documents(page, feeding)
     page.wait_for_selector("#upload:visible")
     choose(page, "broken.pdf", "x")
@@ -81,7 +81,7 @@ def test_a_file_that_fails_says_why_and_the_next_one_goes_on(page: Any, feeding:
 def test_a_key_that_may_not_feed_is_refused_and_another_is_asked_for(
     page: Any, feeding: PageFront
 ) -> None:
-    feeding.library.refusals = [{"status": 403, "detail": "key bob lacks the scope 'feed'"}]
+    feeding.stored.refusals = [{"status": 403, "detail": "key bob lacks the scope 'feed'"}]
     open_documents(page, feeding)
     page.wait_for_selector("#upload:visible")
     choose(page, "a.txt", "one")
