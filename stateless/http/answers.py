@@ -2,12 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
+from typing import Any
 
 import structlog
 
 from winnow.convert import answer as convert
+from winnow.deadline import Deadline
 from winnow.errors import WinnowError, invalid_field
 from winnow.rpc import request_id
 from winnow.rpc.server import KIB
@@ -15,9 +17,9 @@ from winnow.rpc.status import code_of
 from winnow.stateless.answer.core import AnswerCore
 from winnow.stateless.early_rejection import Refusal
 from winnow.stateless.http.call import MAX_ESCAPED_BYTES, HttpOperation, NewDeadline
-from winnow.stateless.http.headers import before_deadline
 from winnow.stateless.http.packed_answers import PackedBatchReply, PackedReply
 from winnow.stateless.http.problems import problem_of
+from winnow.stateless.http.rpc_operation import before_its_deadline
 from winnow.v1 import answer_pb2, http_pb2
 
 _log = structlog.get_logger("stateless.http")
@@ -49,13 +51,14 @@ def answer_operations(
         record_part: records each question of a request with several questions.
 
     """
+    answer = before_its_deadline(partial(_answer, core))
     return [
         HttpOperation(
             name="Answer",
             path="/v1/answer",
             about="Answers one question.",
             scope="ask",
-            run=partial(_answer, core),
+            run=answer,
             request=answer_pb2.AnswerRequest,
             response=answer_pb2.AnswerResponse,
             default_deadline=default_deadline,
@@ -69,7 +72,7 @@ def answer_operations(
             "question fails, its result is a problem instead of an answer; the other questions are "
             "answered. The timeout of the request covers all questions together.",
             scope="ask",
-            run=partial(_answers, core, record_part),
+            run=partial(_answers, answer, record_part),
             request=http_pb2.AnswersRequest,
             response=http_pb2.AnswersResponse,
             default_deadline=default_deadline,
@@ -81,16 +84,15 @@ def answer_operations(
 
 
 async def _answer(
-    core: AnswerCore, message: answer_pb2.AnswerRequest, new_deadline: NewDeadline, client: str
+    core: AnswerCore, message: answer_pb2.AnswerRequest, deadline: Deadline, client: str
 ) -> answer_pb2.AnswerResponse | PackedReply:
-    deadline, request = new_deadline(), convert.request_of_message(message)
-    answered = await before_deadline(core.answer(request, deadline, client), deadline)
+    answered = await core.answer(convert.request_of_message(message), deadline, client)
     reply = convert.answered_to_message(answered, request_id.current())
     return reply if answered.packed is None else PackedReply(reply, answered.packed)
 
 
 async def _answers(
-    core: AnswerCore,
+    answer_one: Callable[..., Coroutine[Any, Any, answer_pb2.AnswerResponse | PackedReply]],
     record_part: RecordPart,
     message: http_pb2.AnswersRequest,
     new_deadline: NewDeadline,
@@ -106,7 +108,7 @@ async def _answers(
         async with slots:
             started, code = time.perf_counter(), "CANCELLED"
             try:
-                response = await _answer(core, each, new_deadline, client)
+                response = await answer_one(each, new_deadline, client)
                 code = "OK"
                 if isinstance(response, PackedReply):
                     return response

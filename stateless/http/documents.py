@@ -3,12 +3,13 @@
 from functools import partial
 
 from winnow.convert import feed as convert
+from winnow.deadline import Deadline
 from winnow.rpc import request_id
 from winnow.rpc.server import KIB
 from winnow.stateless.early_rejection import Refusal
 from winnow.stateless.feed.document_conversion import MAX_FILE_BYTES, DocumentConversion
-from winnow.stateless.http.call import HttpOperation, NewDeadline
-from winnow.stateless.http.headers import before_deadline
+from winnow.stateless.http.call import HttpOperation
+from winnow.stateless.http.rpc_operation import before_its_deadline
 from winnow.v1 import http_pb2
 
 _MAX_BODY_BYTES = MAX_FILE_BYTES * 4 // 3 + 4 * KIB
@@ -33,7 +34,7 @@ def document_operations(
             about="Converts a file, such as a PDF, to passages. Stores nothing: send the passages "
             "to /v1/passages.",
             scope="feed",
-            run=partial(_convert, conversion),
+            run=before_its_deadline(partial(_convert, conversion)),
             request=http_pb2.ConvertDocumentRequest,
             response=http_pb2.ConvertDocumentResponse,
             default_deadline=default_deadline,
@@ -46,11 +47,10 @@ def document_operations(
 async def _convert(
     conversion: DocumentConversion,
     message: http_pb2.ConvertDocumentRequest,
-    new_deadline: NewDeadline,
+    _deadline: Deadline,
     client: str,
 ) -> http_pb2.ConvertDocumentResponse:
-    converting = conversion.convert(message.name, message.content, client)
-    converted = await before_deadline(converting, new_deadline())
+    converted = await conversion.convert(message.name, message.content, client)
     return http_pb2.ConvertDocumentResponse(
         passages=map(convert.passage_to_message, converted.passages),
         notes=converted.notes,

@@ -8,13 +8,16 @@ characters that a path cannot contain.
 from functools import partial
 
 from winnow.convert import feed as convert
+from winnow.deadline import Deadline
 from winnow.stateless.early_rejection import Refusal
 from winnow.stateless.feed.core import FeedCore
 from winnow.stateless.feed.filter_deletion import FilterDeletion
 from winnow.stateless.feed.servicer import MAX_MESSAGE_BYTES
-from winnow.stateless.http.call import MAX_ESCAPED_BYTES, HttpOperation, NewDeadline
-from winnow.stateless.http.headers import before_deadline
+from winnow.stateless.http.call import MAX_ESCAPED_BYTES, HttpOperation
+from winnow.stateless.http.rpc_operation import rpc_operation
 from winnow.v1 import feed_pb2
+
+_SERVICE = feed_pb2.DESCRIPTOR.services_by_name["FeedService"]
 
 
 def feed_operations(
@@ -29,74 +32,55 @@ def feed_operations(
         refusal: returns the error that refuses a client's request before its body is read.
 
     """
+    operation = partial(
+        rpc_operation,
+        _SERVICE,
+        scope="feed",
+        default_deadline=default_deadline,
+        max_body_bytes=MAX_MESSAGE_BYTES * MAX_ESCAPED_BYTES,
+        refusal=refusal,
+    )
     return [
-        HttpOperation(
-            name="Put",
-            path="/v1/passages",
-            about="Stores passages; replies when they are durable. A passage with a known id "
+        operation(
+            "Put",
+            partial(_put, core),
+            "/v1/passages",
+            "Stores passages; replies when they are durable. A passage with a known id "
             "replaces the stored one.",
-            scope="feed",
-            run=partial(_put, core),
-            request=feed_pb2.PutRequest,
-            response=feed_pb2.PutResponse,
-            default_deadline=default_deadline,
-            max_body_bytes=MAX_MESSAGE_BYTES * MAX_ESCAPED_BYTES,
-            refusal=refusal,
         ),
-        HttpOperation(
-            name="Delete",
-            path="/v1/passages:delete",
-            about="Deletes passages by id; replies when the deletions are durable. An unknown id "
+        operation(
+            "Delete",
+            partial(_delete, core),
+            "/v1/passages:delete",
+            "Deletes passages by id; replies when the deletions are durable. An unknown id "
             "is not an error.",
-            scope="feed",
-            run=partial(_delete, core),
-            request=feed_pb2.DeleteRequest,
-            response=feed_pb2.DeleteResponse,
-            default_deadline=default_deadline,
-            max_body_bytes=MAX_MESSAGE_BYTES * MAX_ESCAPED_BYTES,
-            refusal=refusal,
         ),
-        HttpOperation(
-            name="DeleteWhere",
-            path="/v1/passages:deleteWhere",
-            about="Deletes the passages that match a filter, or those of a document. Send it again "
+        operation(
+            "DeleteWhere",
+            partial(_delete_where, deletion),
+            "/v1/passages:deleteWhere",
+            "Deletes the passages that match a filter, or those of a document. Send it again "
             "until complete is true.",
-            scope="feed",
-            run=partial(_delete_where, deletion),
-            request=feed_pb2.DeleteWhereRequest,
-            response=feed_pb2.DeleteWhereResponse,
-            default_deadline=default_deadline,
-            max_body_bytes=MAX_MESSAGE_BYTES * MAX_ESCAPED_BYTES,
-            refusal=refusal,
         ),
     ]
 
 
 async def _put(
-    core: FeedCore, message: feed_pb2.PutRequest, new_deadline: NewDeadline, client: str
+    core: FeedCore, message: feed_pb2.PutRequest, deadline: Deadline, client: str
 ) -> feed_pb2.PutResponse:
-    deadline = new_deadline()
-    passages = convert.passages_of_message(message)
-    results = await before_deadline(core.put(passages, deadline, client), deadline)
+    results = await core.put(convert.passages_of_message(message), deadline, client)
     return feed_pb2.PutResponse(results=convert.results_to_messages(results))
 
 
 async def _delete(
-    core: FeedCore, message: feed_pb2.DeleteRequest, new_deadline: NewDeadline, client: str
+    core: FeedCore, message: feed_pb2.DeleteRequest, deadline: Deadline, client: str
 ) -> feed_pb2.DeleteResponse:
-    deadline = new_deadline()
-    deletions = convert.deletions_of_message(message)
-    results = await before_deadline(core.delete(deletions, deadline, client), deadline)
+    results = await core.delete(convert.deletions_of_message(message), deadline, client)
     return feed_pb2.DeleteResponse(results=convert.results_to_messages(results))
 
 
 async def _delete_where(
-    deletion: FilterDeletion,
-    message: feed_pb2.DeleteWhereRequest,
-    new_deadline: NewDeadline,
-    client: str,
+    deletion: FilterDeletion, message: feed_pb2.DeleteWhereRequest, deadline: Deadline, client: str
 ) -> feed_pb2.DeleteWhereResponse:
-    deadline = new_deadline()
     request = convert.filtered_deletion_of_message(message)
-    deleted = await before_deadline(deletion.delete(request, deadline, client), deadline)
-    return convert.deleted_to_message(deleted)
+    return convert.deleted_to_message(await deletion.delete(request, deadline, client))

@@ -3,12 +3,15 @@
 from functools import partial
 
 from winnow.convert import head as convert
+from winnow.deadline import Deadline
 from winnow.rpc import request_id
 from winnow.stateless.heads.core import PredictCore
 from winnow.stateless.heads.servicer import MAX_MESSAGE_BYTES
-from winnow.stateless.http.call import MAX_ESCAPED_BYTES, HttpOperation, NewDeadline
-from winnow.stateless.http.headers import before_deadline
+from winnow.stateless.http.call import MAX_ESCAPED_BYTES, HttpOperation
+from winnow.stateless.http.rpc_operation import rpc_operation
 from winnow.v1 import head_pb2
+
+_SERVICE = head_pb2.DESCRIPTOR.services_by_name["HeadService"]
 
 
 def predict_operations(core: PredictCore, default_deadline: float) -> list[HttpOperation]:
@@ -16,43 +19,35 @@ def predict_operations(core: PredictCore, default_deadline: float) -> list[HttpO
 
     `default_deadline` is the deadline in seconds of a call whose caller sets none.
     """
+    operation = partial(rpc_operation, _SERVICE, scope="predict", default_deadline=default_deadline)
     return [
-        HttpOperation(
-            name="Predict",
-            path="/v1/predict",
-            about="Predicts labels and entities: encodes each text once and applies every head to "
+        operation(
+            "Predict",
+            partial(_predict, core),
+            "/v1/predict",
+            "Predicts labels and entities: encodes each text once and applies every head to "
             "the encoding.",
-            scope="predict",
-            run=partial(_predict, core),
-            request=head_pb2.PredictRequest,
-            response=head_pb2.PredictResponse,
-            default_deadline=default_deadline,
             max_body_bytes=MAX_MESSAGE_BYTES * MAX_ESCAPED_BYTES,
         ),
-        HttpOperation(
-            name="ListHeads",
+        operation(
+            "ListHeads",
+            partial(_list_heads, core),
+            "/v1/heads",
+            "Lists the encoder groups of this front, and the heads that are in memory.",
             verb="GET",
-            path="/v1/heads",
-            about="Lists the encoder groups of this front, and the heads that are in memory.",
-            scope="predict",
-            run=partial(_list_heads, core),
-            request=head_pb2.ListHeadsRequest,
-            response=head_pb2.ListHeadsResponse,
-            default_deadline=default_deadline,
         ),
     ]
 
 
 async def _predict(
-    core: PredictCore, message: head_pb2.PredictRequest, new_deadline: NewDeadline, client: str
+    core: PredictCore, message: head_pb2.PredictRequest, deadline: Deadline, client: str
 ) -> head_pb2.PredictResponse:
-    deadline, request = new_deadline(), convert.request_of_message(message)
-    predicted = await before_deadline(core.predict(request, deadline, client), deadline)
+    predicted = await core.predict(convert.request_of_message(message), deadline, client)
     return convert.predicted_to_message(predicted, request_id.current())
 
 
 async def _list_heads(
-    core: PredictCore, message: head_pb2.ListHeadsRequest, _new_deadline: NewDeadline, _client: str
+    core: PredictCore, message: head_pb2.ListHeadsRequest, _deadline: Deadline, _client: str
 ) -> head_pb2.ListHeadsResponse:
     groups = core.groups(message.ring)
     return head_pb2.ListHeadsResponse(rings=map(convert.encoder_group_to_message, groups))

@@ -1,7 +1,9 @@
 """Serves `/v1/cluster`: calls the status core and converts its report."""
 
 from winnow.convert import cluster as convert
-from winnow.stateless.http.call import HttpOperation, NewDeadline
+from winnow.deadline import Deadline
+from winnow.stateless.http.call import HttpOperation
+from winnow.stateless.http.rpc_operation import rpc_operation
 from winnow.stateless.status.core import StatusCore
 from winnow.v1 import cluster_pb2
 
@@ -13,20 +15,19 @@ def cluster_operations(core: StatusCore, default_deadline: float) -> list[HttpOp
     """
 
     async def show(
-        _message: cluster_pb2.GetClusterRequest, _new_deadline: NewDeadline, _client: str
+        _message: cluster_pb2.GetClusterRequest, _deadline: Deadline, _client: str
     ) -> cluster_pb2.GetClusterResponse:
         return convert.report_to_message(core.show())
 
     return [
-        HttpOperation(
-            name="GetCluster",
+        rpc_operation(
+            cluster_pb2.DESCRIPTOR.services_by_name["ClusterService"],
+            "GetCluster",
+            show,
+            "/v1/cluster",
+            "Shows the shards, their replicas, and the front's work in progress.",
             verb="GET",
-            path="/v1/cluster",
-            about="Shows the shards, their replicas, and the front's work in progress.",
             scope="admin",
-            run=show,
-            request=cluster_pb2.GetClusterRequest,
-            response=cluster_pb2.GetClusterResponse,
             default_deadline=default_deadline,
             before_ready=True,
         )

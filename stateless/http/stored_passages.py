@@ -3,24 +3,21 @@
 Passages are looked up by a POST, because ids may have characters that a path cannot contain.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from functools import partial
 from typing import Any
 
-from google.protobuf.message import Message
-
-from winnow.deadline import Deadline
 from winnow.rpc.server import KIB
 from winnow.stateless.early_rejection import Refusal
 from winnow.stateless.http.call import MAX_ESCAPED_BYTES, HttpOperation, LinesReply, NewDeadline
 from winnow.stateless.http.headers import before_deadline
+from winnow.stateless.http.rpc_operation import rpc_operation
 from winnow.stateless.passages.servicer import PassageMessages
 from winnow.v1 import answer_pb2, passage_pb2
 
 _MAX_BODY_BYTES = 16 * KIB * MAX_ESCAPED_BYTES
-Work = Callable[[Any, Deadline, str], Awaitable[Message]]
-"""A call of the passage core: `work(message, deadline, client)`."""
+_SERVICE = passage_pb2.DESCRIPTOR.services_by_name["PassageService"]
 
 
 def passage_operations(
@@ -34,50 +31,29 @@ def passage_operations(
         refusal: returns the error that refuses a client's request before its body is read.
 
     """
-    make = partial(
-        HttpOperation,
-        scope="ask",
-        default_deadline=default_deadline,
-        max_body_bytes=_MAX_BODY_BYTES,
-        refusal=refusal,
+    shared: dict[str, Any] = {
+        "scope": "ask",
+        "default_deadline": default_deadline,
+        "max_body_bytes": _MAX_BODY_BYTES,
+        "refusal": refusal,
+    }
+    operation = partial(rpc_operation, _SERVICE, **shared)
+    search = (
+        "Finds the passages that are most likely to answer a question, without reading them. For "
+        "programs that feed a language model."
     )
+    page = "Returns a page of passages, in the order of their ids."
+    documents = "Returns a page of documents: the values of the metadata field document."
     return [
-        make(
-            name="SearchPassages",
-            path="/v1/search",
-            about="Finds the passages that are most likely to answer a question, without reading "
-            "them. For programs that feed a language model.",
-            run=partial(_run, messages.search),
-            request=passage_pb2.SearchPassagesRequest,
-            response=passage_pb2.SearchPassagesResponse,
+        operation("SearchPassages", messages.search, "/v1/search", search),
+        operation(
+            "GetPassages", messages.look_up, "/v1/passages:get", "Returns passages by their ids."
         ),
-        make(
-            name="GetPassages",
-            path="/v1/passages:get",
-            about="Returns passages by their ids.",
-            run=partial(_run, messages.look_up),
-            request=passage_pb2.GetPassagesRequest,
-            response=passage_pb2.GetPassagesResponse,
+        operation("ListPassages", messages.page, "/v1/passages", page, verb="GET"),
+        operation(
+            "CountPassages", messages.count, "/v1/passages:count", "Counts passages.", verb="GET"
         ),
-        make(
-            name="ListPassages",
-            path="/v1/passages",
-            verb="GET",
-            about="Returns a page of passages, in the order of their ids.",
-            run=partial(_run, messages.page),
-            request=passage_pb2.ListPassagesRequest,
-            response=passage_pb2.ListPassagesResponse,
-        ),
-        make(
-            name="CountPassages",
-            path="/v1/passages:count",
-            verb="GET",
-            about="Counts passages.",
-            run=partial(_run, messages.count),
-            request=passage_pb2.CountPassagesRequest,
-            response=passage_pb2.CountPassagesResponse,
-        ),
-        make(
+        HttpOperation(
             name="ExportPassages",
             path="/v1/passages:export",
             verb="GET",
@@ -88,22 +64,10 @@ def passage_operations(
             request=passage_pb2.ExportPassagesRequest,
             response=answer_pb2.Passage,
             is_stream=True,
+            **shared,
         ),
-        make(
-            name="ListDocuments",
-            path="/v1/documents",
-            verb="GET",
-            about="Returns a page of documents: the values of the metadata field document.",
-            run=partial(_run, messages.documents),
-            request=passage_pb2.ListDocumentsRequest,
-            response=passage_pb2.ListDocumentsResponse,
-        ),
+        operation("ListDocuments", messages.documents, "/v1/documents", documents, verb="GET"),
     ]
-
-
-async def _run(work: Work, message: Message, new_deadline: NewDeadline, client: str) -> Message:
-    deadline = new_deadline()
-    return await before_deadline(work(message, deadline, client), deadline)
 
 
 async def _export(
