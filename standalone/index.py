@@ -197,7 +197,7 @@ class Index(ClientApi):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _run(self, call: Call[Result], timeout: float, request_id: str | None) -> Result:
+    def run(self, call: Call[Result], timeout: float, request_id: str | None) -> Result:
         return self._wait(self._index.run(call, timeout, request_id))
 
     def _wait(self, work: Coroutine[Any, Any, Result]) -> Result:

@@ -6,7 +6,6 @@ Passages are looked up by a POST, because ids may have characters that a path ca
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from functools import partial
-from typing import Any
 
 from winnow.rpc.server import KIB
 from winnow.stateless.early_rejection import Refusal
@@ -31,13 +30,14 @@ def passage_operations(
         refusal: returns the error that refuses a client's request before its body is read.
 
     """
-    shared: dict[str, Any] = {
-        "scope": "ask",
-        "default_deadline": default_deadline,
-        "max_body_bytes": _MAX_BODY_BYTES,
-        "refusal": refusal,
-    }
-    operation = partial(rpc_operation, _SERVICE, **shared)
+    operation = partial(
+        rpc_operation,
+        _SERVICE,
+        scope="ask",
+        default_deadline=default_deadline,
+        max_body_bytes=_MAX_BODY_BYTES,
+        refusal=refusal,
+    )
     search = (
         "Finds the passages that are most likely to answer a question, without reading them. For "
         "programs that feed a language model."
@@ -64,7 +64,9 @@ def passage_operations(
             request=passage_pb2.ExportPassagesRequest,
             response=answer_pb2.Passage,
             is_stream=True,
-            **shared,
+            scope="ask",
+            default_deadline=default_deadline,
+            refusal=refusal,
         ),
         operation("ListDocuments", messages.documents, "/v1/documents", documents, verb="GET"),
     ]

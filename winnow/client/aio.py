@@ -11,9 +11,15 @@ import grpc.aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from winnow.address import DEFAULT_ADDRESS
-from winnow.client.calls import DEFAULT_TIMEOUT, Call, CallOptions, call_error, request_id_metadata
+from winnow.client.calls import (
+    DEFAULT_TIMEOUT,
+    Call,
+    CallOptions,
+    Result,
+    call_error,
+    request_id_metadata,
+)
 from winnow.client.channels import SERVICE, check_address, open_aio_channel
-from winnow.client.client import CHECK_INTERVAL, CHECK_TIMEOUT, Result
 from winnow.client.credentials import Credentials, LiveCredentials
 from winnow.client.feeding import (
     DEFAULT_FEED_TIMEOUT,
@@ -45,6 +51,9 @@ from winnow.domain.listing import StoredDocument
 from winnow.domain.write import DeletedPassages, Position, WriteResult
 from winnow.errors import UnavailableError
 from winnow.rpc.replying import reply_of
+
+CHECK_INTERVAL = 0.1
+CHECK_TIMEOUT = 1.0
 
 
 class AsyncConnection:
@@ -103,7 +112,22 @@ class AsyncClientApi(ABC):
         request_id: str | None = None,
         **options: Unpack[Options],
     ) -> Reply:
-        """Asks a question. Arguments and errors are those of `Client.ask`."""
+        """Asks a question, and waits for the reply.
+
+        Args:
+            question: 1 to 1000 characters.
+            timeout: seconds until the question is given up. Shards get a shorter deadline.
+            request_id: id of the question in logs; a random one if None.
+            options: see `winnow.client.Options`.
+
+        Raises:
+            InvalidRequestError: fields break a rule; `violations` names each of them.
+            OverloadedError: the cluster is full; try again after `retry_after` seconds.
+            DeadlineExceededError: there was no reply in time.
+            UnavailableError: no front node or no shard can be reached.
+            WinnowError: the front node reported another error.
+
+        """
         return await self.run(answer_call(question, options), timeout, request_id)
 
     async def predict(
@@ -115,7 +139,24 @@ class AsyncClientApi(ABC):
         timeout: float = DEFAULT_TIMEOUT,
         request_id: str | None = None,
     ) -> Predictions:
-        """Applies heads. Arguments and errors are those of `Client.predict`."""
+        """Applies heads to a text, or to several, and waits for the predictions.
+
+        Args:
+            text: a text of 1 to 2000 characters, or up to 16 texts.
+            heads: id of a head, or up to 32 ids.
+            ring: name of the encoder group that holds the heads; empty for the default group.
+            timeout: seconds until the request is given up.
+            request_id: id of the request in logs; a random one if None.
+
+        Raises:
+            InvalidRequestError: fields break a rule; `violations` names each of them.
+            NotFoundError: the encoder group, or a head in it, does not exist.
+            OverloadedError: the front node is full; try again after `retry_after` seconds.
+            DeadlineExceededError: no head was applied in time.
+            UnavailableError: no front node can be reached, or it serves no heads.
+            WinnowError: the front node reported another error.
+
+        """
         return await self.run(predict_call(text, heads, ring), timeout, request_id)
 
     async def put(
@@ -125,9 +166,25 @@ class AsyncClientApi(ABC):
         timeout: float = DEFAULT_FEED_TIMEOUT,
         request_id: str | None = None,
     ) -> tuple[WriteResult, ...]:
-        """Stores passages. Arguments and errors are those of `Client.put`.
+        """Stores a passage, or up to 100, and waits until they are durable.
 
-        A cancelled call may have stored some of the passages.
+        The client's address must be that of a front node's --feed-listen. A failed or cancelled
+        call may have stored some of the passages. It is safe to send them again.
+
+        Args:
+            passages: see `winnow.client.PassageFields`. If ids repeat, the last passage counts.
+            timeout: seconds until the call is given up.
+            request_id: id of the request in logs; a random one if None.
+
+        Raises:
+            InvalidRequestError: fields break a rule, and nothing was stored; `violations` names
+                each field.
+            OverloadedError: too many writes are in progress; try again after `retry_after` seconds.
+            NotWritableError: the index takes no writes; the message says what to change.
+            DeadlineExceededError: the passages were not stored in time.
+            UnavailableError: no front node, or not every shard, can be reached.
+            WinnowError: the front node reported another error.
+
         """
         return await self.run(put_call(passages), timeout, request_id)
 
@@ -139,7 +196,18 @@ class AsyncClientApi(ABC):
         timeout: float = DEFAULT_FEED_TIMEOUT,
         request_id: str | None = None,
     ) -> tuple[WriteResult, ...]:
-        """Deletes passages. Arguments and errors are those of `Client.delete`."""
+        """Deletes passages by their ids, at most 1000. An unknown id is not an error.
+
+        Errors are those of `put`.
+
+        Args:
+            ids: an id, several ids, or a mapping of ids to versions.
+            version: version of each deletion for which `ids` has none. A passage with a higher
+                version is kept. A later put with a lower version is ignored.
+            timeout: seconds until the call is given up.
+            request_id: id of the request in logs; a random one if None.
+
+        """
         return await self.run(delete_call(ids, version), timeout, request_id)
 
     async def delete_where(
@@ -152,7 +220,21 @@ class AsyncClientApi(ABC):
         timeout: float = DEFAULT_FEED_TIMEOUT,
         request_id: str | None = None,
     ) -> DeletedPassages:
-        """Deletes by filter. Arguments and errors are those of `Client.delete_where`."""
+        """Deletes the passages that match a filter, or those of a document.
+
+        The client's address must be that of a front node's --feed-listen. It is safe to repeat a
+        failed call. A passage that is replaced meanwhile may be deleted although its new metadata
+        does not match. Errors are those of `put`.
+
+        Args:
+            where: filter on the metadata of passages.
+            document: value of the metadata field `document`, instead of a filter.
+            dry_run: whether to count the passages instead of deleting them.
+            after: positions of writes that the filter must see.
+            timeout: seconds until a request is given up. Many passages take several requests.
+            request_id: id of the requests in logs; a random one if None.
+
+        """
         call = delete_where_call(where, document, dry_run, after)
         total = await self.run(call, timeout, request_id)
         while not total.complete:
@@ -167,7 +249,17 @@ class AsyncClientApi(ABC):
         request_id: str | None = None,
         **options: Unpack[SearchOptions],
     ) -> SearchReply:
-        """Finds passages. Arguments and errors are those of `Client.search`."""
+        """Finds the passages that are most likely to answer a question, without reading them.
+
+        Arguments and errors are those of `ask`.
+
+        Args:
+            question: 1 to 1000 characters.
+            timeout: seconds until the search is given up.
+            request_id: id of the search in logs; a random one if None.
+            options: see `winnow.client.SearchOptions`.
+
+        """
         return await self.run(search_call(question, options), timeout, request_id)
 
     async def get_passages(
@@ -178,7 +270,22 @@ class AsyncClientApi(ABC):
         timeout: float = DEFAULT_TIMEOUT,
         request_id: str | None = None,
     ) -> dict[str, Passage]:
-        """Returns passages by id. Arguments and errors are those of `Client.get_passages`."""
+        """Returns passages by their ids. Ids that the index lacks are left out.
+
+        Args:
+            ids: an id, or any number of ids. Many ids take several requests.
+            fields: fields to return besides the id; None for all.
+            timeout: seconds until a request is given up.
+            request_id: id of the requests in logs; a random one if None.
+
+        Raises:
+            InvalidRequestError: an id is invalid; `violations` names it.
+            OverloadedError: the cluster is full; try again after `retry_after` seconds.
+            DeadlineExceededError: a shard was late.
+            UnavailableError: a shard cannot be reached, or its node is of an older version.
+            WinnowError: the front node reported another error.
+
+        """
         found: dict[str, Passage] = {}
         left: Sequence[str] = [ids] if isinstance(ids, str) else list(dict.fromkeys(ids))
         while left:
@@ -199,13 +306,26 @@ class AsyncClientApi(ABC):
         request_id: str | None = None,
         **options: Unpack[ListOptions],
     ) -> PassageBatch:
-        """Returns a page of passages. Arguments and errors are those of `Client.list_page`."""
+        """Returns a page of passages, in the order of their ids. Errors are as of `get_passages`.
+
+        Args:
+            page_token: `next_page_token` of the previous page; empty for the first page.
+            page_size: maximum number of passages, 1 to 1000.
+            timeout: seconds until the page is given up.
+            request_id: id of the request in logs; a random one if None.
+            options: see `winnow.client.ListOptions`.
+
+        """
         return await self.run(page_call(page_size, page_token, options), timeout, request_id)
 
     async def list_passages(
         self, *, timeout: float = DEFAULT_TIMEOUT, **options: Unpack[ListOptions]
     ) -> AsyncIterator[Passage]:
-        """Yields passages. Arguments and errors are those of `Client.list_passages`."""
+        """Yields passages in the order of their ids, page by page.
+
+        A passage that stays in the index meanwhile is yielded exactly once. Arguments and errors
+        are those of `list_page`; each page has the `timeout`.
+        """
         token = ""
         while True:
             page = await self.list_page(token, page_size=MAX_PAGE, timeout=timeout, **options)
@@ -223,7 +343,15 @@ class AsyncClientApi(ABC):
         timeout: float = DEFAULT_TIMEOUT,
         request_id: str | None = None,
     ) -> int:
-        """Counts passages. Arguments and errors are those of `Client.count_passages`."""
+        """Counts the passages that match a filter. Errors are those of `get_passages`.
+
+        Args:
+            where: filter on the metadata of passages; None for all passages.
+            after: positions of writes that the number must reflect.
+            timeout: seconds until the call is given up.
+            request_id: id of the request in logs; a random one if None.
+
+        """
         return await self.run(count_call(where, after), timeout, request_id)
 
     async def list_documents(
@@ -233,7 +361,11 @@ class AsyncClientApi(ABC):
         after: Sequence[Position] | None = None,
         timeout: float = DEFAULT_TIMEOUT,
     ) -> AsyncIterator[StoredDocument]:
-        """Yields documents. Arguments and errors are those of `Client.list_documents`."""
+        """Yields documents in the order of their names: values of the metadata field `document`.
+
+        The number of passages counts only passages that match `where`. Arguments and errors are
+        those of `count_passages`; each page has the `timeout`.
+        """
         token = ""
         while True:
             page = await self.run(documents_call(token, where, after), timeout, None)

@@ -2,286 +2,93 @@
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from typing import Any, Self, TypeVar, Unpack
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Self, Unpack
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from winnow.address import DEFAULT_ADDRESS
+from winnow.client.aio import CHECK_INTERVAL, CHECK_TIMEOUT, AsyncClientApi
 from winnow.client.calls import (
     DEFAULT_TIMEOUT,
     Call,
     CallOptions,
     Metadata,
+    Result,
     call_error,
     request_id_metadata,
 )
 from winnow.client.channels import SERVICE, ThreadedChannel, check_address
 from winnow.client.credentials import Credentials, LiveCredentials
-from winnow.client.feeding import (
-    DEFAULT_FEED_TIMEOUT,
-    Ids,
-    PassageFields,
-    delete_call,
-    delete_where_call,
-    joined_deletions,
-    put_call,
-)
-from winnow.client.options import Options, answer_call
-from winnow.client.passages import (
-    MAX_PAGE,
-    ListOptions,
-    PassageBatch,
-    PassageFieldName,
-    SearchOptions,
-    SearchReply,
-    count_call,
-    documents_call,
-    lookup_calls,
-    page_call,
-    search_call,
-)
-from winnow.client.predicting import Predictions, predict_call
-from winnow.client.replies import Passage, Reply
+from winnow.client.passages import MAX_PAGE, ListOptions, documents_call
+from winnow.client.replies import Passage
 from winnow.deadline import Deadline
 from winnow.domain.listing import StoredDocument
-from winnow.domain.write import DeletedPassages, Position, WriteResult
+from winnow.domain.write import Position
 from winnow.errors import UnavailableError
 
-CHECK_INTERVAL = 0.1
-CHECK_TIMEOUT = 1.0
-Result = TypeVar("Result")
+Arguments = ParamSpec("Arguments")
+
+
+class _BlockingCalls(AsyncClientApi):
+    """Runs each call before it returns, so that a method of this class never waits."""
+
+    def __init__(self, api: "ClientApi") -> None:
+        self._api = api
+
+    async def run(self, call: Call[Result], timeout: float, request_id: str | None) -> Result:
+        return self._api.run(call, timeout, request_id)
+
+
+def _blocking(
+    method: Callable[Concatenate[AsyncClientApi, Arguments], Coroutine[Any, Any, Result]],
+) -> Callable[Concatenate["ClientApi", Arguments], Result]:
+    """Returns the blocking form of an asyncio method, with the same arguments and errors."""
+
+    @wraps(method)
+    def run(self: "ClientApi", /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        coroutine = method(_BlockingCalls(self), *args, **kwargs)
+        try:
+            coroutine.send(None)
+        except StopIteration as end:
+            result: Result = end.value
+            return result
+        raise AssertionError("a blocking call waited for an event loop")
+
+    return run
 
 
 class ClientApi(ABC):
-    """The blocking methods that ask, search, list, predict and write.
+    """The methods of `AsyncClientApi`, which block until there is a result.
 
     A subclass runs them on front nodes, or on an index in its process.
     """
 
-    def ask(
-        self,
-        question: str,
-        *,
-        timeout: float = DEFAULT_TIMEOUT,
-        request_id: str | None = None,
-        **options: Unpack[Options],
-    ) -> Reply:
-        """Asks a question, and waits for the reply.
-
-        Args:
-            question: 1 to 1000 characters.
-            timeout: seconds until the question is given up. Shards get a shorter deadline.
-            request_id: id of the question in logs; a random one if None.
-            options: see `winnow.client.Options`.
-
-        Raises:
-            InvalidRequestError: fields break a rule; `violations` names each of them.
-            OverloadedError: the cluster is full; try again after `retry_after` seconds.
-            DeadlineExceededError: there was no reply in time.
-            UnavailableError: no front node or no shard can be reached.
-            WinnowError: the front node reported another error.
-
-        """
-        return self._run(answer_call(question, options), timeout, request_id)
-
-    def predict(
-        self,
-        text: str | Sequence[str],
-        heads: str | Sequence[str],
-        *,
-        ring: str = "",
-        timeout: float = DEFAULT_TIMEOUT,
-        request_id: str | None = None,
-    ) -> Predictions:
-        """Applies heads to a text, or to several, and waits for the predictions.
-
-        Args:
-            text: a text of 1 to 2000 characters, or up to 16 texts.
-            heads: id of a head, or up to 32 ids.
-            ring: name of the encoder group that holds the heads; empty for the default group.
-            timeout: seconds until the request is given up.
-            request_id: id of the request in logs; a random one if None.
-
-        Raises:
-            InvalidRequestError: fields break a rule; `violations` names each of them.
-            NotFoundError: the encoder group, or a head in it, does not exist.
-            OverloadedError: the front node is full; try again after `retry_after` seconds.
-            DeadlineExceededError: no head was applied in time.
-            UnavailableError: no front node can be reached, or it serves no heads.
-            WinnowError: the front node reported another error.
-
-        """
-        return self._run(predict_call(text, heads, ring), timeout, request_id)
-
-    def put(
-        self,
-        passages: PassageFields | Sequence[PassageFields],
-        *,
-        timeout: float = DEFAULT_FEED_TIMEOUT,
-        request_id: str | None = None,
-    ) -> tuple[WriteResult, ...]:
-        """Stores a passage, or up to 100, and waits until they are durable.
-
-        The client's address must be that of a front node's --feed-listen. A failed call may have
-        stored some of the passages. It is safe to send them again.
-
-        Args:
-            passages: see `winnow.client.PassageFields`. If ids repeat, the last passage counts.
-            timeout: seconds until the call is given up.
-            request_id: id of the request in logs; a random one if None.
-
-        Raises:
-            InvalidRequestError: fields break a rule, and nothing was stored; `violations` names
-                each field.
-            OverloadedError: too many writes are in progress; try again after `retry_after` seconds.
-            NotWritableError: the index takes no writes; the message says what to change.
-            DeadlineExceededError: the passages were not stored in time.
-            UnavailableError: no front node, or not every shard, can be reached.
-            WinnowError: the front node reported another error.
-
-        """
-        return self._run(put_call(passages), timeout, request_id)
-
-    def delete(
-        self,
-        ids: Ids,
-        *,
-        version: int | None = None,
-        timeout: float = DEFAULT_FEED_TIMEOUT,
-        request_id: str | None = None,
-    ) -> tuple[WriteResult, ...]:
-        """Deletes passages by their ids, at most 1000. An unknown id is not an error.
-
-        Errors are those of `put`.
-
-        Args:
-            ids: an id, several ids, or a mapping of ids to versions.
-            version: version of each deletion for which `ids` has none. A passage with a higher
-                version is kept. A later put with a lower version is ignored.
-            timeout: seconds until the call is given up.
-            request_id: id of the request in logs; a random one if None.
-
-        """
-        return self._run(delete_call(ids, version), timeout, request_id)
-
-    def delete_where(
-        self,
-        where: str = "",
-        *,
-        document: str = "",
-        dry_run: bool = False,
-        after: Sequence[Position] = (),
-        timeout: float = DEFAULT_FEED_TIMEOUT,
-        request_id: str | None = None,
-    ) -> DeletedPassages:
-        """Deletes the passages that match a filter, or those of a document.
-
-        The client's address must be that of a front node's --feed-listen. It is safe to repeat a
-        failed call. A passage that is replaced meanwhile may be deleted although its new metadata
-        does not match. Errors are those of `put`.
-
-        Args:
-            where: filter on the metadata of passages.
-            document: value of the metadata field `document`, instead of a filter.
-            dry_run: whether to count the passages instead of deleting them.
-            after: positions of writes that the filter must see.
-            timeout: seconds until a request is given up. Many passages take several requests.
-            request_id: id of the requests in logs; a random one if None.
-
-        """
-        call = delete_where_call(where, document, dry_run, after)
-        total = self._run(call, timeout, request_id)
-        while not total.complete:
-            total = joined_deletions(total, self._run(call, timeout, request_id))
-        return total
-
-    def search(
-        self,
-        question: str,
-        *,
-        timeout: float = DEFAULT_TIMEOUT,
-        request_id: str | None = None,
-        **options: Unpack[SearchOptions],
-    ) -> SearchReply:
-        """Finds the passages that are most likely to answer a question, without reading them.
-
-        Arguments and errors are those of `ask`.
-
-        Args:
-            question: 1 to 1000 characters.
-            timeout: seconds until the search is given up.
-            request_id: id of the search in logs; a random one if None.
-            options: see `winnow.client.SearchOptions`.
-
-        """
-        return self._run(search_call(question, options), timeout, request_id)
-
-    def get_passages(
-        self,
-        ids: str | Sequence[str],
-        *,
-        fields: Sequence[PassageFieldName] | None = None,
-        timeout: float = DEFAULT_TIMEOUT,
-        request_id: str | None = None,
-    ) -> dict[str, Passage]:
-        """Returns passages by their ids. Ids that the index lacks are left out.
-
-        Args:
-            ids: an id, or any number of ids. Many ids take several requests.
-            fields: fields to return besides the id; None for all.
-            timeout: seconds until a request is given up.
-            request_id: id of the requests in logs; a random one if None.
-
-        Raises:
-            InvalidRequestError: an id is invalid; `violations` names it.
-            OverloadedError: the cluster is full; try again after `retry_after` seconds.
-            DeadlineExceededError: a shard was late.
-            UnavailableError: a shard cannot be reached, or its node is of an older version.
-            WinnowError: the front node reported another error.
-
-        """
-        found: dict[str, Passage] = {}
-        left: Sequence[str] = [ids] if isinstance(ids, str) else list(dict.fromkeys(ids))
-        while left:
-            remaining: list[str] = []
-            for call in lookup_calls(left, fields):
-                lookup = self._run(call, timeout, request_id)
-                found.update((each.id, each) for each in lookup.passages)
-                remaining += lookup.remaining_ids
-            left = remaining
-        return found
-
-    def list_page(
-        self,
-        page_token: str = "",
-        *,
-        page_size: int | None = None,
-        timeout: float = DEFAULT_TIMEOUT,
-        request_id: str | None = None,
-        **options: Unpack[ListOptions],
-    ) -> PassageBatch:
-        """Returns a page of passages, in the order of their ids. Errors are as of `get_passages`.
-
-        Args:
-            page_token: `next_page_token` of the previous page; empty for the first page.
-            page_size: maximum number of passages, 1 to 1000.
-            timeout: seconds until the page is given up.
-            request_id: id of the request in logs; a random one if None.
-            options: see `winnow.client.ListOptions`.
-
-        """
-        return self._run(page_call(page_size, page_token, options), timeout, request_id)
+    ask = _blocking(AsyncClientApi.ask)
+    """Asks a question, and waits for the reply."""
+    predict = _blocking(AsyncClientApi.predict)
+    """Applies heads to a text, or to several, and waits for the predictions."""
+    put = _blocking(AsyncClientApi.put)
+    """Stores a passage, or up to 100, and waits until they are durable."""
+    delete = _blocking(AsyncClientApi.delete)
+    """Deletes passages by their ids, at most 1000. An unknown id is not an error."""
+    delete_where = _blocking(AsyncClientApi.delete_where)
+    """Deletes the passages that match a filter, or those of a document."""
+    search = _blocking(AsyncClientApi.search)
+    """Finds the passages that are most likely to answer a question, without reading them."""
+    get_passages = _blocking(AsyncClientApi.get_passages)
+    """Returns passages by their ids. Ids that the index lacks are left out."""
+    list_page = _blocking(AsyncClientApi.list_page)
+    """Returns a page of passages, in the order of their ids. Errors are as of `get_passages`."""
+    count_passages = _blocking(AsyncClientApi.count_passages)
+    """Counts the passages that match a filter. Errors are those of `get_passages`."""
 
     def list_passages(
         self, *, timeout: float = DEFAULT_TIMEOUT, **options: Unpack[ListOptions]
     ) -> Iterator[Passage]:
-        """Yields passages in the order of their ids, page by page.
-
-        A passage that stays in the index meanwhile is yielded exactly once. Arguments and errors
-        are those of `list_page`; each page has the `timeout`.
-        """
+        """Yields passages. Arguments and errors are those of `AsyncClientApi.list_passages`."""
         token = ""
         while True:
             page = self.list_page(token, page_size=MAX_PAGE, timeout=timeout, **options)
@@ -290,25 +97,6 @@ class ClientApi(ABC):
             if not token:
                 return
 
-    def count_passages(
-        self,
-        where: str | None = None,
-        *,
-        after: Sequence[Position] | None = None,
-        timeout: float = DEFAULT_TIMEOUT,
-        request_id: str | None = None,
-    ) -> int:
-        """Counts the passages that match a filter. Errors are those of `get_passages`.
-
-        Args:
-            where: filter on the metadata of passages; None for all passages.
-            after: positions of writes that the number must reflect.
-            timeout: seconds until the call is given up.
-            request_id: id of the request in logs; a random one if None.
-
-        """
-        return self._run(count_call(where, after), timeout, request_id)
-
     def list_documents(
         self,
         where: str | None = None,
@@ -316,21 +104,17 @@ class ClientApi(ABC):
         after: Sequence[Position] | None = None,
         timeout: float = DEFAULT_TIMEOUT,
     ) -> Iterator[StoredDocument]:
-        """Yields documents in the order of their names: values of the metadata field `document`.
-
-        The number of passages counts only passages that match `where`. Arguments and errors are
-        those of `count_passages`; each page has the `timeout`.
-        """
+        """Yields documents. Arguments and errors are those of `AsyncClientApi.list_documents`."""
         token = ""
         while True:
-            page = self._run(documents_call(token, where, after), timeout, None)
+            page = self.run(documents_call(token, where, after), timeout, None)
             yield from page.documents
             token = page.next_page_token
             if not token:
                 return
 
     @abstractmethod
-    def _run(self, call: Call[Result], timeout: float, request_id: str | None) -> Result:
+    def run(self, call: Call[Result], timeout: float, request_id: str | None) -> Result:
         """Runs a call, and returns its result. Raises WinnowError if the call fails."""
 
 
@@ -392,7 +176,7 @@ class Client(ClientApi):
         """Closes the connection, and cancels its running calls."""
         self._channel.close()
 
-    def _run(self, call: Call[Result], timeout: float, request_id: str | None) -> Result:
+    def run(self, call: Call[Result], timeout: float, request_id: str | None) -> Result:
         return call.result(self.reply(call, timeout, request_id_metadata(request_id)))
 
     def reply(self, call: Call[Result], timeout: float, id_metadata: Metadata) -> Any:
