@@ -21,10 +21,7 @@ BENCHMARKS = {
     "heads": ("bench.heads.run", "measure heads on a shared encoder"),
     "hostile": ("bench.hostile.scenarios", "run attacks of hostile clients on a cluster"),
     "moves": ("bench.moves", "move shards under questions and writes, and kill nodes"),
-    "one-process": ("bench.one_process", "compare one process with content nodes on one index"),
-    "overhead": ("bench.overhead", "compare the latency of an answer with that of the bare models"),
     "soak": ("bench.soak", "check that the memory of content nodes does not grow under load"),
-    "txtai": ("bench.txtai", "run two fault scenarios on a txtai cluster"),
 }
 """Module and help text of each benchmark. A module has the functions `add_arguments` and `run`."""
 

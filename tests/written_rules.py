@@ -111,7 +111,6 @@ RULES = (
     Rule("winnow bench *", How.PARSED, _MEASURES),
     Rule("winnow pareto *", How.PARSED, _MEASURES),
     Rule("python -m bench *", How.PARSED, _MEASURES),
-    Rule("txtai-venv/bin/python -m bench *", How.PARSED, "needs an environment with txtai"),
     # dashboards
     Rule("promtool *", How.ELSEWHERE, "tests/deploy"),
     # other people's
@@ -124,8 +123,6 @@ RULES = (
     Rule("kubectl *", How.SHELL, "needs a cluster"),
     Rule("pip install *", How.SHELL, "downloads"),
     Rule("python3.11 -m pip download *", How.SHELL, "downloads"),
-    Rule("python3 -m venv *", How.SHELL, "is for an environment with txtai"),
-    Rule("txtai-venv/bin/python -m pip *", How.SHELL, "downloads"),
     Rule("for *", How.SHELL, "downloads"),
     Rule("hf download *", How.SHELL, "downloads"),
     Rule("done", How.SHELL, "downloads"),

@@ -26,9 +26,6 @@ from models.heads.settings import (
     HeadPlan,
     default_fields,
 )
-from models.heads.unfrozen import EPOCHS as UNFROZEN_EPOCHS
-from models.heads.unfrozen import measure_unfrozen
-from models.network.weights import open_minilm
 from models.workspace import Workspace
 from winnow.bundle import load_bundle
 from winnow.cli.output import AsJson, print_json
@@ -99,10 +96,7 @@ def train_head(
     ],
     kind: KindOption,
     head_id: Annotated[str, typer.Option("--id", help="Id of the head.", callback=_parse_head_id)],
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Directory to write the head to.", show_default="required"),
-    ] = None,
+    out: Annotated[Path, typer.Option(help="Directory to write the head to.")],
     bundle: options.BundleOption = options.BUNDLE,
     test: Annotated[
         Path | None, typer.Option(help="Labelled texts to measure the head on.")
@@ -134,13 +128,8 @@ def train_head(
         typer.Option("--names-only", help="Record file names without their directories."),
     ] = False,
     epochs: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Maximum number of passes over the texts.",
-            show_default=f"{DEFAULT_PLAN.epochs}; {UNFROZEN_EPOCHS} with --unfreeze",
-        ),
-    ] = None,
+        int, typer.Option(min=1, help="Maximum number of passes over the texts.")
+    ] = DEFAULT_PLAN.epochs,
     patience: Annotated[
         int, typer.Option(min=1, help="Passes without improvement before training ends.")
     ] = DEFAULT_PLAN.patience,
@@ -164,11 +153,6 @@ def train_head(
         ),
     ] = DEFAULT_PLAN.held_out,
     max_loss: MaxLossOption = MAX_LOSS,
-    unfreeze: Annotated[
-        bool,
-        typer.Option("--unfreeze", help="Train the encoder, too, and only print the accuracy."),
-    ] = False,
-    base_weights: options.WeightsOption = options.WEIGHTS,
     work: StatesCacheOption = None,
     seed: options.SeedOption = options.SEED,
     as_json: AsJson = False,
@@ -179,12 +163,8 @@ def train_head(
     these states for the next run. Takes minutes on two cores. The head is exported in int8,
     calibrated, measured and written to --out. Publish it with `winnow heads publish`.
     """
-    if out is None and not unfreeze:
-        raise typer.BadParameter(
-            f"--out is missing: set --out my-heads/{head_id}, or only measure with --unfreeze"
-        )
     plan = HeadPlan(
-        epochs=epochs or DEFAULT_PLAN.epochs,
+        epochs=epochs,
         patience=patience,
         batch=batch,
         rate=rate,
@@ -213,15 +193,6 @@ def train_head(
     )
     with _states_cache(work) as states_cache:
         maker = HeadMaker(load_bundle(bundle), states_cache, max_loss, _report)
-        if unfreeze:
-            with open_minilm(base_weights) as directory:
-                _print_figures(
-                    f"{head_id}, with a separate encoder",
-                    measure_unfrozen(job, maker, directory, epochs or UNFROZEN_EPOCHS),
-                    as_json,
-                )
-            return
-        assert out is not None, "checked above"
         head = make_head(job, naming, maker, out)
     title = f"{out}: {head.id}, {many(len(head.labels), 'label')}, {head.model.bytes / 1e6:.2f} MB"
     _print_figures(title, head.accuracy, as_json)
@@ -320,14 +291,7 @@ def measure_heads(
         Path | None,
         typer.Option(help="Directory to write the heads to.", show_default="not written"),
     ] = None,
-    unfreeze: Annotated[
-        bool,
-        typer.Option(
-            "--unfreeze", help="Train the encoder, too, to measure the cost of sharing it."
-        ),
-    ] = False,
     bundle: options.BundleOption = options.BUNDLE,
-    base_weights: options.WeightsOption = options.WEIGHTS,
     work: options.WorkOption = options.WORK,
     as_json: AsJson = False,
 ) -> None:
@@ -346,11 +310,7 @@ def measure_heads(
             continue
         _report(f"{each.id}: {each.name}")
         started = time.monotonic()
-        if unfreeze:
-            with open_minilm(base_weights) as directory:
-                figures = measure_unfrozen(each.job(data), maker, directory, UNFROZEN_EPOCHS)
-        else:
-            figures = _make_benchmark_head(each, data, out, maker)
+        figures = _make_benchmark_head(each, data, out, maker)
         results[each.id] = {**figures, "seconds": round(time.monotonic() - started)}
         if not as_json:
             typer.echo("\n".join([each.id, *(f"  {k}: {v}" for k, v in results[each.id].items())]))

@@ -50,7 +50,7 @@ def test_a_missing_output_directory_is_refused_first(tmp_path: Path) -> None:
     data = tmp_path / "not-there.jsonl"
     refused = invoke("--data", data, "--kind", "sequence", "--id", "topic")
     assert refused.exit_code == 2
-    assert "--out my-heads/topic" in " ".join(refused.output.replace("│", " ").split())
+    assert "Missing option '--out'" in refused.output
 
 
 def test_a_sequence_head_labels_texts_and_finds_those_out_of_scope(

@@ -1,22 +1,16 @@
-"""Tests of heads of public data sets, and of heads with a separate encoder."""
+"""Tests of heads of public data sets."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 import zstandard
-from heads_made import sentences, texts, tiny_bundle
+from heads_made import texts, tiny_bundle
 from typer.testing import CliRunner
 
 from models.cli import app
-from models.heads.making import HeadMaker
-from models.heads.rows import Fields
-from models.heads.settings import HeadJob, HeadPlan
-from models.heads.unfrozen import measure_unfrozen
 from winnow.bundle import Bundle
 from winnow.heads.artefact import load_head
-from winnow.heads.manifest import Kind
 
 pytestmark = pytest.mark.timeout(400)
 
@@ -61,19 +55,3 @@ def test_an_unknown_head_is_refused(tmp_path: Path) -> None:
     refused = CliRunner().invoke(app, ["measure-heads", "--only", "nothing"])
     assert refused.exit_code == 1
     assert "unknown head nothing: choose from intent, banking" in str(refused.exception)
-
-
-@pytest.mark.parametrize("kind", list(Kind))
-def test_a_head_can_be_measured_with_a_separate_encoder(
-    kind: Kind, bundle: Bundle, places: Path, tmp_path: Path
-) -> None:
-    weights = places / "tiny-encoder"
-    shutil.copyfile(bundle.tokenizer, weights / "tokenizer.json")
-    make = texts if kind is Kind.SEQUENCE else sentences
-    fields = Fields("text", "label") if kind is Kind.SEQUENCE else Fields("tokens", "labels")
-    data, test = make(tmp_path / "train.jsonl", 300), make(tmp_path / "test.jsonl", seed=1)
-    job = HeadJob(kind=kind, data=data, fields=fields, plan=HeadPlan(dropout=0.1), test=test)
-    maker = HeadMaker(bundle, tmp_path / "states", 100, lambda _: None)
-    figures = measure_unfrozen(job, maker, weights, epochs=8)
-    # far more than chance: a random encoder of one layer learns little in a few seconds
-    assert figures["accuracy" if kind is Kind.SEQUENCE else "entity_f1"] > 25
