@@ -4,10 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import pytest
+from conftest import WARM_UP_LENGTHS
 from manual_clock import ManualClock
 from numpy.typing import NDArray
 
 from winnow.bundle import Bundle
+from winnow.content_node import warmup
 from winnow.content_node.reader import Reader
 from winnow.content_node.reader.cross_encoder import CrossEncoder
 from winnow.content_node.warmup import warm_up
@@ -32,7 +35,11 @@ class Slow:
         return [logits, logits, np.zeros(1, np.float32)]
 
 
-def test_the_measured_pace_is_that_of_a_warm_reader(bundle: Bundle) -> None:
+def test_the_measured_pace_is_that_of_a_warm_reader(
+    bundle: Bundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, lengths in WARM_UP_LENGTHS.items():
+        monkeypatch.setattr(warmup, name, lengths)
     clock = ManualClock()
     model = Slow(clock)
     special = Tokenizer(bundle.tokenizer).special
