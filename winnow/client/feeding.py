@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Required, TypedDict
 
 from winnow.client.calls import Call
+from winnow.client.requests import build_request
 from winnow.convert import feed as convert
 from winnow.domain.write import DeletedPassages, Deletion, FedPassage, Position, WriteResult
-from winnow.errors import InvalidRequestError, Violation, invalid_field
+from winnow.errors import InvalidRequestError, Violation
 from winnow.quoting import quoted, shortened
-from winnow.v1 import answer_pb2, feed_pb2, feed_pb2_grpc
+from winnow.v1 import feed_pb2, feed_pb2_grpc
 
 DEFAULT_FEED_ADDRESS = "127.0.0.1:8081"
 DEFAULT_FEED_TIMEOUT = 30.0
@@ -79,13 +80,8 @@ def delete_where_call(
 
     Raises InvalidRequestError if a value has the wrong type.
     """
-    try:
-        positions = [answer_pb2.Position(shard=p.shard, sequence=p.sequence) for p in after]
-        request = feed_pb2.DeleteWhereRequest(
-            filter=where, document=document, dry_run=dry_run, after=positions
-        )
-    except (AttributeError, TypeError, ValueError) as error:
-        raise invalid_field("filter", shortened(str(error))) from error
+    values = {"where": where, "document": document, "dry_run": dry_run, "after": after}
+    request = build_request(feed_pb2.DeleteWhereRequest, values)
     return Call(feed_pb2_grpc.FeedServiceStub, "DeleteWhere", request, convert.deleted_of_message)
 
 

@@ -1,19 +1,18 @@
 """Options of a question, and the call that asks it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from difflib import get_close_matches
 from functools import partial
-from typing import Any, Literal, TypedDict
+from typing import Literal, TypedDict
 
 from winnow.client.calls import Call
 from winnow.client.replies import Reply
 from winnow.client.reply_messages import reply_of_message
-from winnow.convert import answer as convert
+from winnow.client.requests import MESSAGE_FIELDS, build_request
 from winnow.domain.answer_size import AnswerSize
 from winnow.domain.question import PartialResults, ReadScope, Retriever
 from winnow.domain.write import Position
-from winnow.errors import InvalidRequestError, Violation
-from winnow.quoting import quoted, shortened
+from winnow.quoting import quoted
 from winnow.v1 import answer_pb2, answer_pb2_grpc
 
 
@@ -69,61 +68,27 @@ class Options(TypedDict, total=False):
     """
 
 
-_ENUMS: Mapping[str, Callable[[Any], int]] = {
-    "read_scope": lambda value: convert.read_scope_message(ReadScope(value)),
-    "retriever": lambda value: convert.retriever_message(Retriever(value)),
-    "answer_size": lambda value: convert.answer_size_message(AnswerSize(value)),
-    "partial_results": lambda value: convert.partial_results_message(PartialResults(value)),
-}
-
-
-_MESSAGE_FIELDS = {"where": "filter"}
-"""Options whose field in the message has another name."""
-
-
 def answer_call(question: str, options: Options) -> Call[Reply]:
     """The call that asks a question.
 
     Raises InvalidRequestError if a value has the wrong type. The front node checks limits. Raises
     TypeError if an option is unknown.
     """
-    message = answer_pb2.AnswerRequest()
-    violations = []
-    for name, value in {"question": question, **options}.items():
-        if name != "question" and name not in Options.__annotations__:
-            raise TypeError(f"there is no option {quoted(name)}{_hint(name)}")
-        if value is not None:
-            try:
-                _set_field(message, name, _ENUMS[name](value) if name in _ENUMS else value)
-            except UnicodeEncodeError:  # a shell argument in another encoding has lone surrogates
-                violations.append(Violation(name, "lone surrogate, not valid Unicode"))
-            except (TypeError, ValueError) as error:
-                violations.append(Violation(name, shortened(str(error))))
-    if violations:
-        raise InvalidRequestError(*violations)
+    if unknown := [name for name in options if name not in Options.__annotations__]:
+        raise TypeError(f"there is no option {quoted(unknown[0])}{_hint(unknown[0])}")
+    message = build_request(
+        answer_pb2.AnswerRequest, {"question": question, **options}, {"heads": _heads}
+    )
     convert_reply = partial(reply_of_message, question)
     return Call(answer_pb2_grpc.AnswerServiceStub, "Answer", message, convert_reply)
 
 
-def _set_field(message: answer_pb2.AnswerRequest, name: str, value: Any) -> None:
-    if name == "heads":
-        message.heads.extend([value] if isinstance(value, str) else value)
-    elif name == "after":
-        message.after.extend(map(_position, [value] if isinstance(value, Position) else value))
-    elif name == "question" and not isinstance(value, str):
-        raise TypeError("must be a string")
-    else:
-        setattr(message, _MESSAGE_FIELDS.get(name, name), value)
-
-
-def _position(value: Position) -> answer_pb2.Position:
-    if not isinstance(value, Position):
-        raise TypeError(f"{quoted(str(value))} is not a winnow.client.Position")
-    return answer_pb2.Position(shard=value.shard, sequence=value.sequence)
+def _heads(value: str | Sequence[str]) -> Sequence[str]:
+    return [value] if isinstance(value, str) else value
 
 
 def _hint(name: str) -> str:
-    for option, field in _MESSAGE_FIELDS.items():
+    for option, field in MESSAGE_FIELDS.items():
         if name == field:
             return f": did you mean {option!r}?"
     matches = get_close_matches(name, Options.__annotations__, 1)

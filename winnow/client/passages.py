@@ -1,22 +1,22 @@
 """Calls for passages of an index, with plain values: search, lookup, pages, counts, documents."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict
 
 from winnow.client.calls import Call
 from winnow.client.replies import Coverage, Passage
 from winnow.client.reply_messages import coverage_of_message, passage_of_message, source_value
-from winnow.convert import answer as convert
+from winnow.client.requests import Request, build_request
 from winnow.convert.by_name import value_of_message
 from winnow.convert.shard_passage import documents_of_messages
-from winnow.domain.listing import StoredDocument
+from winnow.domain.passage_request import DocumentBatch
 from winnow.domain.question import PartialResults, Retriever
 from winnow.domain.source import Source
 from winnow.domain.write import Position
 from winnow.errors import InvalidRequestError, Violation
-from winnow.quoting import quoted, shortened
-from winnow.v1 import answer_pb2, passage_pb2, passage_pb2_grpc
+from winnow.quoting import quoted
+from winnow.v1 import passage_pb2, passage_pb2_grpc
 
 PassageFieldName = Literal["id", "title", "text", "metadata"]
 """A field of a passage. The id is always returned."""
@@ -91,15 +91,6 @@ class PassageBatch:
     """A page of passages, in the order of their ids."""
 
     passages: tuple[Passage, ...]
-    next_page_token: str
-    """Token of the next page; empty after the last page."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentBatch:
-    """A page of documents, in the order of their names."""
-
-    documents: tuple[StoredDocument, ...]
     next_page_token: str
     """Token of the next page; empty after the last page."""
 
@@ -187,30 +178,9 @@ def _call(method: str, request: Any, result: Any) -> Call[Any]:
     return Call(passage_pb2_grpc.PassageServiceStub, method, request, result)
 
 
-def _message(kind: Any, **values: Any) -> Any:
+def _message(kind: type[Request], **values: Any) -> Request:
     """Builds a request; values that are None are left out."""
-    converters: dict[str, Callable[[Any], Any]] = {
-        "retriever": lambda value: convert.retriever_message(Retriever(value)),
-        "partial_results": lambda value: convert.partial_results_message(PartialResults(value)),
-        "fields": _field_numbers,
-        "after": _positions,
-    }
-    fields: dict[str, Any] = {}
-    for name, value in values.items():
-        if value is None:
-            continue
-        try:
-            own = "filter" if name == "where" else name
-            fields[own] = converters.get(name, lambda value: value)(value)
-            kind(**{own: fields[own]})
-        except (AttributeError, TypeError, ValueError) as error:
-            problem = shortened(f"{value!r} is not valid: {error}")
-            raise InvalidRequestError(Violation(name, problem)) from error
-    return kind(**fields)
-
-
-def _positions(positions: Iterable[Position]) -> list[answer_pb2.Position]:
-    return [answer_pb2.Position(shard=each.shard, sequence=each.sequence) for each in positions]
+    return build_request(kind, values, {"fields": _field_numbers})
 
 
 def _field_numbers(names: Sequence[str]) -> "list[passage_pb2.PassageField.ValueType]":

@@ -11,10 +11,9 @@ from functools import partial
 from typing import Any
 
 from winnow.client.calls import Call
+from winnow.client.requests import build_request
 from winnow.convert.by_name import value_of_message
 from winnow.domain.prediction import Entity, LabelScore
-from winnow.errors import InvalidRequestError, Violation
-from winnow.quoting import shortened
 from winnow.v1 import head_pb2, head_pb2_grpc
 
 
@@ -95,14 +94,7 @@ def predict_call(
         "head_ids": [heads] if isinstance(heads, str) else heads,
         "ring": ring,
     }
-    request, violations = head_pb2.PredictRequest(), []
-    for name, value in fields.items():
-        try:
-            request.MergeFrom(head_pb2.PredictRequest(**{name: value}))  # type: ignore[arg-type]
-        except (TypeError, ValueError) as error:
-            violations.append(Violation(name, shortened(str(error))))
-    if violations:
-        raise InvalidRequestError(*violations)
+    request = build_request(head_pb2.PredictRequest, fields)
     texts = request.texts or [request.text]
     stub = head_pb2_grpc.HeadServiceStub
     return Call(stub, "Predict", request, partial(_predictions, texts))
