@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from winnow.deadline import Deadline
 from winnow.domain.listing import (
@@ -15,6 +16,8 @@ from winnow.domain.listing import (
     PassageListing,
     PassageLookup,
     PassagePage,
+    Seen,
+    ShardRequest,
     StoredDocument,
 )
 from winnow.domain.passage import Passage
@@ -36,17 +39,31 @@ class FakePassages:
     hangs: asyncio.Event | None = None
     """If set to an event, every call waits for it."""
     sequence: int = 0
-    requests: list[PassageListing | PassageLookup | CountRequest | DocumentListing] = field(
-        default_factory=list
-    )
+    requests: list[ShardRequest[Any]] = field(default_factory=list)
 
     def put(self, identifier: str, text: str = "some words", **metadata: object) -> None:
         """Stores a passage."""
         content = json.dumps(metadata) if metadata else ""
         self.stored[identifier] = Passage(identifier, "Title", text, content)
 
-    async def page(self, request: PassageListing, deadline: Deadline) -> PassagePage:
-        await self._behave(request)
+    async def fetch(self, request: ShardRequest[Seen], deadline: Deadline) -> Seen:
+        self.requests.append(request)
+        await asyncio.sleep(0)
+        if self.fails is not None:
+            raise self.fails
+        if self.hangs is not None:
+            await self.hangs.wait()
+        replies = {
+            PassageListing: self._page,
+            PassageLookup: self._look_up,
+            CountRequest: self._count,
+            DocumentListing: self._documents,
+        }
+        reply: Any = replies[type(request)]
+        result: Seen = reply(request)
+        return result
+
+    def _page(self, request: PassageListing) -> PassagePage:
         following = [each for each in self._matching(request.where) if each > request.after_id]
         following.sort(key=str.encode)
         page = following[: min(request.limit, self.page_limit)]
@@ -56,8 +73,7 @@ class FakePassages:
             sequence=self.sequence,
         )
 
-    async def look_up(self, request: PassageLookup, deadline: Deadline) -> FoundPassages:
-        await self._behave(request)
+    def _look_up(self, request: PassageLookup) -> FoundPassages:
         ids = request.ids[: self.page_limit]
         return FoundPassages(
             passages=tuple(self._fields(each, request) for each in ids if each in self.stored),
@@ -65,12 +81,10 @@ class FakePassages:
             sequence=self.sequence,
         )
 
-    async def count(self, request: CountRequest, deadline: Deadline) -> PassageCount:
-        await self._behave(request)
+    def _count(self, request: CountRequest) -> PassageCount:
         return PassageCount(passages=len(self._matching(request.where)), sequence=self.sequence)
 
-    async def documents(self, request: DocumentListing, deadline: Deadline) -> DocumentPage:
-        await self._behave(request)
+    def _documents(self, request: DocumentListing) -> DocumentPage:
         found: dict[str, StoredDocument] = {}
         for each in self._matching(request.where):
             metadata = json.loads(self.stored[each].metadata or "{}")
@@ -103,13 +117,3 @@ class FakePassages:
             text=passage.text if fields.text else "",
             metadata=passage.metadata if fields.metadata else "",
         )
-
-    async def _behave(
-        self, request: PassageListing | PassageLookup | CountRequest | DocumentListing
-    ) -> None:
-        self.requests.append(request)
-        await asyncio.sleep(0)
-        if self.fails is not None:
-            raise self.fails
-        if self.hangs is not None:
-            await self.hangs.wait()

@@ -2,50 +2,24 @@
 
 It stands beside `winnow.searcher`: these calls need no question and no model. Implementations:
 `content_node.passages.local` (in this process), `stateless.replicas.passages_remote` (over gRPC),
-`stateless.replicas.passages` (all replicas of a shard), `tests.fakes` (scripted).
+`stateless.replicas.replicated` (all replicas of a shard), `tests.fake_passages` (scripted).
 """
 
 from typing import Protocol
 
 from winnow.deadline import Deadline
-from winnow.domain.listing import (
-    CountRequest,
-    DocumentListing,
-    DocumentPage,
-    FoundPassages,
-    PassageCount,
-    PassageListing,
-    PassageLookup,
-    PassagePage,
-)
+from winnow.domain.listing import Seen, ShardRequest
 
 
 class PassageSource(Protocol):
-    """The passages of a shard.
+    """The passages of a shard."""
 
-    Each call sees one state of the shard, with at least the writes up to the request's `after`.
-    All methods raise a `winnow.errors.WinnowError`: `DeadlineExceededError` after the deadline,
-    `NotServedError` if the node is of an older version, `UnavailableError` or `OverloadedError` if
-    the shard cannot serve the call.
-    """
+    async def fetch(self, request: ShardRequest[Seen], deadline: Deadline) -> Seen:
+        """Returns the result of a request: of a listing, a lookup or a count.
 
-    async def page(self, request: PassageListing, deadline: Deadline) -> PassagePage:
-        """Returns the next passages that match a filter, in the order of their ids.
+        Each call sees one state of the shard, with at least the writes up to `request.after`.
 
-        Raises InvalidRequestError if the filter is invalid.
-        """
-
-    async def look_up(self, request: PassageLookup, deadline: Deadline) -> FoundPassages:
-        """Returns the passages with the given ids, in the order of the ids."""
-
-    async def count(self, request: CountRequest, deadline: Deadline) -> PassageCount:
-        """Counts the passages that match a filter.
-
-        Raises InvalidRequestError if the filter is invalid.
-        """
-
-    async def documents(self, request: DocumentListing, deadline: Deadline) -> DocumentPage:
-        """Returns the next documents by name, which are values of the metadata field `document`.
-
-        Raises InvalidRequestError if the filter is invalid.
+        Raises a `winnow.errors.WinnowError`: `InvalidRequestError` if the filter is invalid,
+        `DeadlineExceededError` after the deadline, `NotServedError` if the node is of an older
+        version, `UnavailableError` or `OverloadedError` if the shard cannot serve the call.
         """

@@ -16,7 +16,7 @@ from collections.abc import (
 )
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from winnow import caller
 from winnow.caller import Lease
@@ -30,13 +30,14 @@ from winnow.domain.listing import (
     FoundPassages,
     PassageListing,
     PassageLookup,
-    SeenWrites,
+    Seen,
+    ShardRequest,
     content_bytes,
 )
 from winnow.domain.partition import Partition
 from winnow.domain.passage import Passage
 from winnow.domain.passage_request import (
-    DocumentResults,
+    DocumentBatch,
     PageRequest,
     PassageCountRequest,
     PassageResults,
@@ -75,7 +76,6 @@ _PASSAGE, _DOCUMENT = "p", "d"
 _SHORTEST_WAIT, _LONGEST_WAIT = 0.05, 1.0
 """Seconds that an export waits before it tries or checks again."""
 Sleep = Callable[[float], Awaitable[None]]
-Seen = TypeVar("Seen", bound=SeenWrites)
 Send = Callable[[PassageSource, int, Deadline], Coroutine[Any, Any, Seen]]
 """Calls the passages of a shard: `send(source, after_sequence, deadline)`."""
 
@@ -195,11 +195,8 @@ class PassageCore:
             client=client,
         )
 
-        def send(source: PassageSource, after_sequence: int, call_deadline: Deadline) -> Any:
-            return source.page(replace(listing, after=after_sequence), call_deadline)
-
         with self._enter(deadline, client):
-            sends = dict.fromkeys(cluster.searchers, send)
+            sends = dict.fromkeys(cluster.searchers, _send(listing))
             pages = await _gather(cluster, sends, after, deadline)
         passages, complete = merge_passages(list(pages.values()), size)
         token = "" if complete else token_after(_PASSAGE, passages[-1].id)
@@ -251,17 +248,14 @@ class PassageCore:
             where=self._filter(request.where, request.after, cluster), client=client
         )
 
-        def send(source: PassageSource, after_sequence: int, call_deadline: Deadline) -> Any:
-            return source.count(replace(wanted, after=after_sequence), call_deadline)
-
         with self._enter(deadline, client):
-            sends = dict.fromkeys(cluster.searchers, send)
+            sends = dict.fromkeys(cluster.searchers, _send(wanted))
             counts = await _gather(cluster, sends, after, deadline)
         return sum(each.passages for each in counts.values())
 
     async def documents(
         self, request: PageRequest, deadline: Deadline, client: str = ""
-    ) -> DocumentResults:
+    ) -> DocumentBatch:
         """Returns a page of documents, in the order of their names."""
         size = checked_page_size(request.page_size)
         last = last_of_token(_DOCUMENT, request.page_token)
@@ -274,15 +268,12 @@ class PassageCore:
             client=client,
         )
 
-        def send(source: PassageSource, after_sequence: int, call_deadline: Deadline) -> Any:
-            return source.documents(replace(listing, after=after_sequence), call_deadline)
-
         with self._enter(deadline, client):
-            sends = dict.fromkeys(cluster.searchers, send)
+            sends = dict.fromkeys(cluster.searchers, _send(listing))
             pages = await _gather(cluster, sends, after, deadline)
         documents, complete = merge_documents(list(pages.values()), size)
         token = "" if complete else token_after(_DOCUMENT, documents[-1].name)
-        return DocumentResults(documents=documents, next_page_token=token)
+        return DocumentBatch(documents=documents, next_page_token=token)
 
     @contextmanager
     def _enter(self, deadline: Deadline, client: str) -> Iterator[None]:
@@ -303,6 +294,13 @@ class PassageCore:
     def _filter(self, where: str, after: Sequence[Position], cluster: Cluster) -> str:
         # a write that the caller names may add a field
         return checked_filter(where, None if after else fields_of_cluster(cluster))
+
+
+def _send(request: ShardRequest[Seen]) -> Send[Seen]:
+    """Returns a call that sends the same request to each shard."""
+    return lambda source, after_sequence, deadline: source.fetch(
+        replace(request, after=after_sequence), deadline
+    )
 
 
 async def _gather(
@@ -338,7 +336,7 @@ async def _look_up_all(
     looked_up = size = 0
     while True:
         ids = lookup.ids[looked_up : looked_up + MAX_LOOKUP_IDS]
-        found = await source.look_up(replace(lookup, ids=ids), deadline)
+        found = await source.fetch(replace(lookup, ids=ids), deadline)
         passages += found.passages
         looked_up += found.looked_up
         size += sum(map(content_bytes, found.passages))

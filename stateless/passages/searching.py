@@ -103,7 +103,7 @@ class PassageSearch:
             after=max(hit.sequence for hit in hits),
             client=calls.encoded.client,
         )
-        return calls.searchers[shard].passages.look_up(lookup, calls.deadline)
+        return calls.searchers[shard].passages.fetch(lookup, calls.deadline)
 
 
 def _rank(

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import structlog
 
 from winnow.deadline import Clock, Deadline
-from winnow.domain.listing import SeenWrites
+from winnow.domain.listing import Seen, SeenWrites, ShardRequest
 from winnow.domain.passage import Hit
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import ShardInfo
@@ -25,12 +25,10 @@ from winnow.replicas.routing import ReplicaPolicies, ReplicaRouter
 from winnow.searcher import Read, Retrieved, Searcher
 from winnow.stateless.metrics import ReplicaMetrics
 from winnow.stateless.policy.progress import NeededWrite, ShardProgress
-from winnow.stateless.replicas.passages import ReplicatedPassages, SendToPassages
 from winnow.telemetry.tracing.span import span
 
 _log = structlog.get_logger("stateless.replicas")
 Result = TypeVar("Result", bound=ShardInfo | Retrieved | Read | SeenWrites)
-Seen = TypeVar("Seen", bound=SeenWrites)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +46,10 @@ class ReplicaCondition:
 
 
 class ReplicatedSearcher:
-    """A `Searcher` that calls one replica, and another replica if the first is late or fails."""
+    """A `Searcher` that calls one replica, and another replica if the first is late or fails.
+
+    It is also the `PassageSource` of its shard.
+    """
 
     def __init__(
         self,
@@ -76,7 +77,7 @@ class ReplicatedSearcher:
             other_requests=joint_calls,
         )
         self._router = ReplicaRouter(self._pool, policies, clock, observer=self._metrics)
-        self.passages = ReplicatedPassages(self._call_passages)
+        self.passages = self
         self._progress = ShardProgress(clock, lambda: self._pool.replicas.by_address)
         self._absence: WinnowError = UnavailableError(f"no replica of shard {shard} was found yet")
         self._retired = False
@@ -247,16 +248,18 @@ class ReplicatedSearcher:
             after=depth.after,
         )
 
-    async def _call_passages(
-        self, kind: str, send: SendToPassages[Seen], deadline: Deadline, after: int
-    ) -> Seen:
-        """Calls the passages of a replica that has the write `after`."""
+    async def fetch(self, request: ShardRequest[Seen], deadline: Deadline) -> Seen:
+        """Sends a request for passages to one replica, as `PassageSource.fetch` specifies.
+
+        Replicas of one log have the same passages, but some have more writes. `request.after`
+        chooses a replica that has all acknowledged writes, so any replica can return any page.
+        """
         return await self._call(
-            kind,
+            request.kind,
             0,
-            lambda replica: send(replica.passages),
+            lambda replica: replica.passages.fetch(request, deadline),
             deadline,
-            after=after,
+            after=request.after,
             is_comparable=False,
         )
 

@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from winnow.content_node.served_shard import ServedShard
 from winnow.content_node.served_shards import ServedShards
+from winnow.convert.shard_passage import page_of_message
 from winnow.deadline import Deadline
 from winnow.domain.listing import (
     CountRequest,
@@ -89,13 +90,13 @@ def source(node: RemoteNode) -> PassageSource:
 
 
 async def test_a_remote_shard_returns_what_the_shard_returns(source: PassageSource) -> None:
-    page = await source.page(PassageListing(limit=9), SOON)
+    page = await source.fetch(PassageListing(limit=9), SOON)
     assert page == PassagePage(passages=PASSAGES, complete=True, sequence=7)
-    found = await source.look_up(PassageLookup(ids=["b", "x"]), SOON)
+    found = await source.fetch(PassageLookup(ids=["b", "x"]), SOON)
     assert found == FoundPassages(passages=PASSAGES[1:], looked_up=2, sequence=7)
-    count = await source.count(CountRequest(), SOON)
+    count = await source.fetch(CountRequest(), SOON)
     assert count == PassageCount(passages=2, sequence=7)
-    documents = await source.documents(DocumentListing(limit=1, after_document="c"), SOON)
+    documents = await source.fetch(DocumentListing(limit=1, after_document="c"), SOON)
     document = StoredDocument(name="d", passages=1, hash="h")
     assert documents == DocumentPage(documents=(document,), complete=True, sequence=7)
 
@@ -110,16 +111,16 @@ async def test_a_remote_shard_gets_the_whole_request(
     lookup = PassageLookup(ids=("é", "a"), fields=SelectedFields(False, False, False), client="me")
     count = CountRequest(where="x = 1", after=5, client="me")
     documents = DocumentListing(limit=2, where="x = 1", after_document="é", after=5, client="me")
-    await source.page(page, SOON)
-    await source.look_up(lookup, SOON)
-    await source.count(count, SOON)
-    await source.documents(documents, SOON)
+    await source.fetch(page, SOON)
+    await source.fetch(lookup, SOON)
+    await source.fetch(count, SOON)
+    await source.fetch(documents, SOON)
     assert passages.requests == [page, lookup, count, documents]
 
 
 async def test_fields_that_were_not_selected_are_empty(source: PassageSource) -> None:
     wanted = PassageListing(limit=9, fields=SelectedFields(title=False, text=False))
-    page = await source.page(wanted, SOON)
+    page = await source.fetch(wanted, SOON)
     assert page.passages == (Passage("a", "", "", PASSAGES[0].metadata), Passage("b", "", ""))
 
 
@@ -127,7 +128,7 @@ async def test_a_node_of_an_older_version_is_named(shard: ServedShard) -> None:
     async with serving(shard, is_old=True) as node:
         for number in (3, None):
             with pytest.raises(NotServedError, match=f"{node.address}.*older version") as caught:
-                await node.searcher(number).passages.count(CountRequest(), SOON)
+                await node.searcher(number).passages.fetch(CountRequest(), SOON)
             assert node.address not in caught.value.public
 
 
@@ -136,10 +137,10 @@ async def test_errors_of_the_shard_reach_the_front(
 ) -> None:
     passages.fails = OverloadedError("no room", 0.25)
     with pytest.raises(OverloadedError, match="no room"):
-        await source.count(CountRequest(), SOON)
+        await source.fetch(CountRequest(), SOON)
     shard.fail("the store is damaged")
     with pytest.raises(NotLoadedError, match="damaged"):
-        await source.count(CountRequest(), SOON)
+        await source.fetch(CountRequest(), SOON)
 
 
 @pytest.mark.parametrize(
@@ -157,34 +158,22 @@ async def test_errors_of_the_shard_reach_the_front(
 async def test_requests_outside_the_limits_are_refused(
     source: PassageSource, request_: Any, field: str
 ) -> None:
-    calls: dict[type[Any], Any] = {
-        PassageListing: source.page,
-        PassageLookup: source.look_up,
-        CountRequest: source.count,
-        DocumentListing: source.documents,
-    }
     with pytest.raises(WinnowError, match=f"{field}: "):
-        await calls[type(request_)](request_, SOON)
+        await source.fetch(request_, SOON)
 
 
-async def test_an_invalid_reply_is_not_taken_for_a_page(
-    node: RemoteNode, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "reply",
+    [
+        shard_passage_pb2.ListShardPassagesResponse(),
+        shard_passage_pb2.ListShardPassagesResponse(
+            passages=shard_passage_pb2.PassageColumns(ids=["a", "b"], texts=["one"]), complete=True
+        ),
+    ],
+)
+def test_an_invalid_reply_is_not_taken_for_a_page(
+    reply: shard_passage_pb2.ListShardPassagesResponse,
 ) -> None:
     """An incomplete page without passages would be requested for ever."""
-    columns = shard_passage_pb2.PassageColumns(ids=["a", "b"], texts=["one"])
-    for reply in (
-        shard_passage_pb2.ListShardPassagesResponse(),
-        shard_passage_pb2.ListShardPassagesResponse(passages=columns, complete=True),
-    ):
-
-        async def invalid(
-            *_: Any,
-            reply: shard_passage_pb2.ListShardPassagesResponse = reply,
-        ) -> shard_passage_pb2.ListShardPassagesResponse:
-            return reply
-
-        monkeypatch.setattr(
-            "winnow.stateless.replicas.passages_remote.RemotePassages._call", invalid
-        )
-        with pytest.raises(UnavailableError, match="invalid reply"):
-            await node.searcher(3).passages.page(PassageListing(limit=1), SOON)
+    with pytest.raises(UnavailableError, match="invalid reply"):
+        page_of_message(reply)

@@ -422,10 +422,10 @@ def generation(shard: StoredSegment, name: str) -> ShardView:
 async def test_passages_are_listed_once_the_required_write_is_served(
     searcher: LocalSearcher, shard: StoredSegment
 ) -> None:
-    first = await searcher.passages.page(PassageListing(limit=2), Deadline.after(60))
+    first = await searcher.passages.fetch(PassageListing(limit=2), Deadline.after(60))
     assert [each.id for each in first.passages] == sorted(each.id for each in first.passages)
     waiting = asyncio.create_task(
-        searcher.passages.count(CountRequest(after=5), Deadline.after(60))
+        searcher.passages.fetch(CountRequest(after=5), Deadline.after(60))
     )
     await turn()
     assert not waiting.done()
@@ -433,7 +433,7 @@ async def test_passages_are_listed_once_the_required_write_is_served(
     count = await waiting
     assert (count.passages, count.sequence, count.log_id) == (17, 5, "log")
     with pytest.raises(DeadlineExceededError):
-        await searcher.passages.count(CountRequest(after=6), Deadline.after(0.01))
+        await searcher.passages.fetch(CountRequest(after=6), Deadline.after(0.01))
 
 
 async def test_too_many_calls_for_passages_are_refused(
@@ -451,6 +451,6 @@ async def test_too_many_calls_for_passages_are_refused(
         metrics=metrics,
         admit=load.admit_retrieval,
     )
-    await searcher.passages.count(CountRequest(), Deadline.after(60))
+    await searcher.passages.fetch(CountRequest(), Deadline.after(60))
     with load.admit_retrieval(), pytest.raises(OverloadedError):
-        await searcher.passages.count(CountRequest(), Deadline.after(60))
+        await searcher.passages.fetch(CountRequest(), Deadline.after(60))

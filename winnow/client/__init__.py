@@ -6,7 +6,6 @@ from winnow.client.credentials import Credentials
 from winnow.client.feeding import PassageFields
 from winnow.client.options import Options
 from winnow.client.passages import (
-    DocumentBatch,
     FoundPassage,
     ListOptions,
     PassageBatch,
@@ -28,6 +27,7 @@ from winnow.client.replies import (
 from winnow.domain.answer_size import AnswerSize
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.listing import StoredDocument
+from winnow.domain.passage_request import DocumentBatch
 from winnow.domain.prediction import Entity, LabelScore
 from winnow.domain.question import PartialResults, ReadScope, Retriever
 from winnow.domain.shard_call import CallKind, CallOutcome

@@ -10,7 +10,7 @@ from winnow.convert.shard_passage import documents_to_messages, fields_of_number
 from winnow.domain.listing import SelectedFields
 from winnow.domain.passage import Passage
 from winnow.domain.passage_request import (
-    DocumentResults,
+    DocumentBatch,
     PageRequest,
     PassageCountRequest,
     PassageResults,
@@ -147,9 +147,7 @@ def documents_of_message(message: passage_pb2.ListDocumentsRequest) -> PageReque
     return _checked(request, violations)
 
 
-def documents_to_message(
-    page: DocumentResults, request_id: str
-) -> passage_pb2.ListDocumentsResponse:
+def documents_to_message(page: DocumentBatch, request_id: str) -> passage_pb2.ListDocumentsResponse:
     """Converts a page of documents."""
     return passage_pb2.ListDocumentsResponse(
         documents=documents_to_messages(page.documents),

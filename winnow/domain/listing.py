@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar, Generic, TypeVar
 
 from winnow.domain.passage import Passage
 
@@ -36,9 +37,35 @@ ALL_FIELDS = SelectedFields()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PassageListing:
+class SeenWrites:
+    """The position in a shard's log up to which a result includes all writes."""
+
+    sequence: int = 0
+    """Sequence number of the last write; 0 if there was none."""
+    log_id: str = ""
+    """Id of the log; empty if the shard takes no writes."""
+
+
+Seen = TypeVar("Seen", bound=SeenWrites)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardRequest(Generic[Seen]):
+    """A request for stored passages of one shard. `Seen` is the type of its result."""
+
+    kind: ClassVar[str]
+    """Name of the request in traces."""
+    after: int = 0
+    """Sequence number of the last write that the shard must have; 0 for none."""
+    client: str = ""
+    """Client key, for fair sharing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassageListing(ShardRequest["PassagePage"]):
     """A request for a page of passages, in the order of their ids."""
 
+    kind = "list passages"
     limit: int
     """Maximum number of passages of the page."""
     where: str = ""
@@ -46,50 +73,37 @@ class PassageListing:
     after_id: str = ""
     """Last id of the previous page; empty for the first page."""
     fields: SelectedFields = ALL_FIELDS
-    after: int = 0
-    """Sequence number of the last write that the shard must have; 0 for none."""
-    client: str = ""
-    """Client key, for fair sharing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PassageLookup:
+class PassageLookup(ShardRequest["FoundPassages"]):
     """A request for passages by their ids."""
 
+    kind = "get passages"
     ids: Sequence[str]
     fields: SelectedFields = ALL_FIELDS
-    after: int = 0
-    """Sequence number of the last write that the shard must have; 0 for none."""
-    client: str = ""
-    """Client key, for fair sharing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CountRequest:
+class CountRequest(ShardRequest["PassageCount"]):
     """A request for the number of passages that match a filter."""
 
+    kind = "count passages"
     where: str = ""
     """Filter on the metadata of the passages; empty for all passages."""
-    after: int = 0
-    """Sequence number of the last write that the shard must have; 0 for none."""
-    client: str = ""
-    """Client key, for fair sharing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentListing:
+class DocumentListing(ShardRequest["DocumentPage"]):
     """A request for a page of documents, in the order of their names."""
 
+    kind = "list documents"
     limit: int
     """Maximum number of documents of the page."""
     where: str = ""
     """Filter on the metadata of the passages to count; empty for all passages."""
     after_document: str = ""
     """Last name of the previous page; empty for the first page."""
-    after: int = 0
-    """Sequence number of the last write that the shard must have; 0 for none."""
-    client: str = ""
-    """Client key, for fair sharing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,16 +117,6 @@ class StoredDocument:
     """The `document_hash` of these passages; empty if they have none or several."""
     expected: int | None = None
     """The `document_passages` of these passages; None if they have none or several."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeenWrites:
-    """The position in a shard's log up to which a result includes all writes."""
-
-    sequence: int = 0
-    """Sequence number of the last write; 0 if there was none."""
-    log_id: str = ""
-    """Id of the log; empty if the shard takes no writes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

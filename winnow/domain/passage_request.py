@@ -102,7 +102,7 @@ class PassageResults:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentResults:
+class DocumentBatch:
     """A page of documents of an index, in the order of their names."""
 
     documents: tuple[StoredDocument, ...]

@@ -26,7 +26,7 @@ class ShardPassageServicer(shard_passage_pb2_grpc.ShardPassageServiceServicer):
         check_passages(request.limit, "limit")
         check_filter(request.filter)
         listing = convert.listing_of_message(request, _client(context))
-        page = await self._source(request).page(listing, self._deadline(context))
+        page = await self._source(request).fetch(listing, self._deadline(context))
         return convert.page_to_message(page, listing.fields)
 
     async def GetShardPassages(  # noqa: N802
@@ -34,7 +34,7 @@ class ShardPassageServicer(shard_passage_pb2_grpc.ShardPassageServiceServicer):
     ) -> shard_passage_pb2.GetShardPassagesResponse:
         check_ids(len(request.ids))
         lookup = convert.lookup_of_message(request, _client(context))
-        found = await self._source(request).look_up(lookup, self._deadline(context))
+        found = await self._source(request).fetch(lookup, self._deadline(context))
         return convert.found_to_message(found, lookup.fields)
 
     async def CountShardPassages(  # noqa: N802
@@ -42,7 +42,7 @@ class ShardPassageServicer(shard_passage_pb2_grpc.ShardPassageServiceServicer):
     ) -> shard_passage_pb2.CountShardPassagesResponse:
         check_filter(request.filter)
         wanted = convert.count_request_of_message(request, _client(context))
-        count = await self._source(request).count(wanted, self._deadline(context))
+        count = await self._source(request).fetch(wanted, self._deadline(context))
         return convert.count_to_message(count)
 
     async def ListShardDocuments(  # noqa: N802
@@ -51,7 +51,7 @@ class ShardPassageServicer(shard_passage_pb2_grpc.ShardPassageServiceServicer):
         check_passages(request.limit, "limit")
         check_filter(request.filter)
         listing = convert.document_listing_of_message(request, _client(context))
-        page = await self._source(request).documents(listing, self._deadline(context))
+        page = await self._source(request).fetch(listing, self._deadline(context))
         return convert.documents_to_message(page)
 
     def _source(self, request: Any) -> PassageSource:

@@ -638,12 +638,12 @@ async def test_passages_are_listed_on_a_replica_of_a_newer_version() -> None:
     shard["b"].passages.put("p")
     deadline = Deadline.after(60, shard.clock)
     for _ in range(20):
-        page = await shard.searcher.passages.page(PassageListing(limit=9), deadline)
+        page = await shard.searcher.passages.fetch(PassageListing(limit=9), deadline)
         assert [each.id for each in page.passages] == ["p"]
     assert state_of("a", shard) is EjectionState.ACTIVE
     shard["b"].passages.fails = shard["a"].passages.fails
     with pytest.raises(NotServedError, match="older version"):
-        await shard.searcher.passages.count(CountRequest(), deadline)
+        await shard.searcher.passages.fetch(CountRequest(), deadline)
     assert shard.idle()
 
 
@@ -652,7 +652,7 @@ async def test_passages_come_from_a_replica_that_has_the_required_write() -> Non
     shard.searcher.update("ab", sequences={"a": 3, "b": 4}, log_id="log")
     deadline = Deadline.after(60, shard.clock)
     for _ in range(20):
-        await shard.searcher.passages.look_up(PassageLookup(ids=["p"], after=4), deadline)
+        await shard.searcher.passages.fetch(PassageLookup(ids=["p"], after=4), deadline)
     assert (len(shard["a"].passages.requests), len(shard["b"].passages.requests)) == (0, 20)
 
 
@@ -662,10 +662,10 @@ async def test_a_slow_listing_neither_hedges_nor_ejects() -> None:
     deadline = Deadline.after(600, shard.clock)
     listing = shard.searcher.passages
     for _ in range(30):
-        await listing.page(PassageListing(limit=9), deadline)
+        await listing.fetch(PassageListing(limit=9), deadline)
     for name in "ab":
         shard[name].passages.hangs = asyncio.Event()
-    calls = [asyncio.create_task(listing.page(PassageListing(limit=9), deadline)) for _ in "1234"]
+    calls = [asyncio.create_task(listing.fetch(PassageListing(limit=9), deadline)) for _ in "1234"]
     await turn()
     shard.clock.now += 0.4
     for name in "ab":

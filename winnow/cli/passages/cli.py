@@ -13,7 +13,7 @@ from winnow.cli.options import FrontAddress, IndexDirectory
 from winnow.cli.output import AsJson, console, print_json, printable, table
 from winnow.cli.passages.exporting import STANDARD_OUTPUT, export, opened_for_writing, pause
 from winnow.cli.passages.place import run_at
-from winnow.client import Credentials, DeletedPassages, Passage, StoredDocument
+from winnow.client import Credentials, Passage, StoredDocument
 from winnow.client.aio import AsyncClientApi
 from winnow.client.feeding import DEFAULT_FEED_ADDRESS
 from winnow.quoting import many, were
@@ -56,11 +56,7 @@ def get(
       1 a passage was not found; stderr names it
       2 wrong usage
     """
-
-    async def work(api: AsyncClientApi) -> dict[str, Passage]:
-        return await api.get_passages(ids, timeout=timeout)
-
-    found = run_at(address, index, credentials, work)
+    found = run_at(address, index, credentials, lambda api: api.get_passages(ids, timeout=timeout))
     passages = [found[each] for each in dict.fromkeys(ids) if each in found]
     if as_json:
         print_json(passages)
@@ -132,11 +128,10 @@ def count(
 
     Example: winnow passages count --where 'lang = "en"'
     """
-
-    async def work(api: AsyncClientApi) -> int:
-        return await api.count_passages(where or None, timeout=timeout)
-
-    typer.echo(run_at(address, index, credentials, work))
+    count = run_at(
+        address, index, credentials, lambda api: api.count_passages(where or None, timeout=timeout)
+    )
+    typer.echo(count)
 
 
 @app.command()
@@ -234,11 +229,12 @@ def delete(
     """
     if bool(where) == bool(document):
         raise typer.BadParameter("give either --where or --document")
-
-    async def work(api: AsyncClientApi) -> DeletedPassages:
-        return await api.delete_where(where, document=document, dry_run=dry_run, timeout=timeout)
-
-    done = run_at(address, None, credentials, work)
+    done = run_at(
+        address,
+        None,
+        credentials,
+        lambda api: api.delete_where(where, document=document, dry_run=dry_run, timeout=timeout),
+    )
     if as_json:
         print_json(done)
     elif dry_run:

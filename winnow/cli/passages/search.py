@@ -18,7 +18,6 @@ from winnow.cli.options import (
 from winnow.cli.output import HIGHLIGHT, console, print_json, printable
 from winnow.cli.passages.place import run_at
 from winnow.client import Credentials, FoundPassage, SearchOptions, SearchReply
-from winnow.client.aio import AsyncClientApi
 from winnow.quoting import were
 
 
@@ -57,11 +56,10 @@ def search(
         "where": where or None,
         "after": parse_positions(after),
     }
-
-    async def work(api: AsyncClientApi) -> SearchReply:
-        return await api.search(" ".join(question), timeout=timeout, **options)
-
-    reply = run_at(address, index, credentials, work)
+    words = " ".join(question)
+    reply = run_at(
+        address, index, credentials, lambda api: api.search(words, timeout=timeout, **options)
+    )
     if as_json:
         print_json(reply)
         return
