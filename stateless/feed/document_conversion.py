@@ -12,7 +12,12 @@ from pathlib import Path, PurePosixPath
 from winnow.documents.conversion.converter import DocumentConverter
 from winnow.documents.conversion.protocol import ConversionLimits
 from winnow.documents.failures import ConversionFailure
-from winnow.documents.passages import MAX_DOCUMENT_NAME, document_digest, document_passages
+from winnow.documents.passages import (
+    MAX_DOCUMENT_NAME,
+    UPLOADED,
+    document_digest,
+    document_passages,
+)
 from winnow.domain.write import FedPassage
 from winnow.errors import OverloadedError, invalid_field
 from winnow.inference.fair_threads import FairThreads
@@ -79,7 +84,7 @@ class DocumentConversion:
         if isinstance(converted, ConversionFailure):
             problem = f"{converted.reason.value}: {converted.detail}"
             raise invalid_field("content", problem)
-        digest = document_digest(hashlib.sha256(content).hexdigest(), "")
+        digest = UPLOADED + document_digest(hashlib.sha256(content).hexdigest(), "")
         passages = tuple(document_passages(name, converted, digest))
         if not passages:
             raise invalid_field("content", "has no words")

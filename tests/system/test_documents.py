@@ -1,4 +1,4 @@
-"""`winnow up --documents` answers from a folder, and follows its changes."""
+"""`winnow up --documents` answers from a folder, and follows its changes, as `winnow sync` does."""
 
 import os
 import signal
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from winnow.client import Client
+from winnow.client import Client, PassageFields
 
 _SECONDS = 110.0
 _ARGUMENTS = ("--listen", "127.0.0.1:0", "--feed-listen", "127.0.0.1:0", "--http-listen", "")
@@ -33,7 +33,10 @@ def served(folder: Path) -> Iterator[tuple[str, str, Iterator[str]]]:
 
 
 def test_a_folder_is_served_and_followed(tmp_path: Path) -> None:
-    """An answer cites its document; a new file is found soon, and a sync finds nothing to do."""
+    """An answer cites its document, and a new file is found soon.
+
+    A sync removes what an interrupted sync left, and nothing that is not the folder's.
+    """
     folder = tmp_path / "docs"
     folder.mkdir()
     (folder / "areas.md").write_text(
@@ -52,8 +55,35 @@ def test_a_folder_is_served_and_followed(tmp_path: Path) -> None:
         mascot = client.ask("What is the mascot of the project called?", timeout=_SECONDS)
         assert mascot.answers[0].passage.id == "team.txt#0"
 
-        command = [sys.executable, "-m", "winnow", "sync", str(folder), "--address", feed]
-        synced = subprocess.run(
-            command, capture_output=True, text=True, timeout=_SECONDS, check=True
-        )
-        assert synced.stdout == "2 documents: 0 added, 0 replaced, 0 removed, 2 unchanged\n"
+        assert sync(folder, feed) == "2 documents: 0 added, 0 replaced, 0 removed, 2 unchanged\n"
+        with Client(feed) as feeder:
+            feeder.put(
+                [
+                    passage("team.txt", 150, document_hash="0"),
+                    passage("gone.txt", 150, document_hash="0"),
+                    passage("added.txt", 0, document_hash="upload-0"),
+                    passage("own.txt", 0),
+                ]
+            )
+            assert (
+                sync(folder, feed) == "3 documents: 0 added, 1 replaced, 1 removed, 1 unchanged\n"
+            )
+            assert {each.name: each.passages for each in feeder.list_documents()} == {
+                "added.txt": 1,
+                "areas.md": 1,
+                "own.txt": 1,
+                "team.txt": 1,
+            }
+
+
+def sync(folder: Path, feed: str) -> str:
+    """Returns what `winnow sync` prints."""
+    command = [sys.executable, "-m", "winnow", "sync", str(folder), "--address", feed]
+    synced = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=True)
+    return synced.stdout
+
+
+def passage(document: str, number: int, **metadata: str) -> PassageFields:
+    """Returns a passage that no sync of the folder would store."""
+    name = f"{document}#{number}"
+    return {"id": name, "text": "A text.", "metadata": {"document": document, **metadata}}

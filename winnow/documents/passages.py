@@ -12,6 +12,10 @@ from winnow.passages.cutting import ID_SEPARATOR
 
 MAX_DOCUMENT_NAME = 240
 """Limit of characters of a document's name, so that the ids of its passages are valid."""
+UPLOADED = "upload-"
+"""Begins the digests of uploaded documents, which no sync of a folder removes. Digests of other
+documents are hexadecimal, so all of them are less.
+"""
 HEADING_SEPARATOR = " \u203a "
 """Separates headings: a single angle quotation mark, which headings rarely have."""
 _VERSION = 1

@@ -25,7 +25,11 @@ class SyncPlan:
 
 
 def compare(
-    folder: Mapping[str, str], indexed: Iterable[StoredDocument], unknown: Collection[str] = ()
+    folder: Mapping[str, str],
+    indexed: Iterable[StoredDocument],
+    *,
+    unknown: Collection[str] = (),
+    uploaded: Collection[str] = (),
 ) -> SyncPlan:
     """Plans how the index gets the documents of the folder.
 
@@ -33,11 +37,13 @@ def compare(
         folder: digests by name.
         indexed: the documents of the index.
         unknown: files and directories that could not be read: their documents are not removed.
+        uploaded: documents of the index that users uploaded, which are not removed either.
 
     """
 
     def is_gone(name: str) -> bool:
-        return not any(name == each or name.startswith(f"{each}/") for each in unknown)
+        is_unknown = any(name == each or name.startswith(f"{each}/") for each in unknown)
+        return not is_unknown and name not in uploaded
 
     by_name = {each.name: each for each in indexed}
     known = sorted(folder.keys() & by_name.keys())

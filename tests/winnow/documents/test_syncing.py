@@ -27,6 +27,7 @@ def test_documents_that_cannot_be_read_are_kept() -> None:
     """A file or directory without permission does not look like a deleted one."""
     known = [indexed("a.md", "1"), indexed("dir/b.md", "1"), indexed("dirty.md", "1")]
     assert compare({}, known, unknown=["a.md", "dir"]).removed == ("dirty.md",)
+    assert compare({}, known, uploaded={"a.md"}).removed == ("dir/b.md", "dirty.md")
 
 
 _NAMES = st.text("abc", min_size=1, max_size=2)

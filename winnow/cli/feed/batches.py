@@ -6,7 +6,7 @@ A batch is one request to store rows, and the deletions that follow it.
 import itertools
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from winnow.client import PassageFields
 from winnow.passages.cutting import ID_SEPARATOR
@@ -32,6 +32,9 @@ class FeedBatch:
     """
     documents: tuple[str, ...] = ()
     """Documents to delete; `deletion_starts` has the first passage of each."""
+    _: KW_ONLY
+    deletions: tuple[str, ...] = ()
+    """Ids of passages to delete."""
 
     @property
     def ids(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from winnow.cli.feed.batches import FeedBatch, next_passage_id, split_passage_id
 from winnow.cli.feed.in_flight import Claim, Ledger
@@ -42,13 +42,14 @@ document has ended.
 """
 DOCUMENT_LOOKAHEAD = 100
 """Passages of a document that one request deletes, if whole documents are deleted."""
-_MAX_IDS = 1_000
+MAX_IDS = 1_000
 """Maximum number of ids in a request."""
-MAX_DOCUMENTS = _MAX_IDS // DOCUMENT_LOOKAHEAD
+MAX_DOCUMENTS = MAX_IDS // DOCUMENT_LOOKAHEAD
 """Maximum number of documents that one request deletes."""
 _FIRST_PAUSE, _MAX_PAUSE = 0.1, 5.0
 """Seconds between two attempts."""
 _DOUBLINGS = 6
+Reply = TypeVar("Reply")
 
 
 def backoff(attempt: int, chance: float, retry_after: float = 0.0) -> float:
@@ -159,6 +160,24 @@ class Sender:
                 task.cancel()
             await asyncio.gather(*self._in_flight, return_exceptions=True)
 
+    async def with_retries(self, request: Callable[[], Awaitable[Reply]]) -> Reply:
+        """Sends a request until it succeeds, or has failed for longer than `patience`."""
+        began, attempt = self._clock(), 0
+        while True:
+            try:
+                return await request()
+            except _TRANSIENT as error:
+                if isinstance(error, _PERMANENT):
+                    raise
+                attempt += 1
+                retry_after = error.retry_after if isinstance(error, OverloadedError) else 0.0
+                pause = backoff(attempt, random.random(), retry_after)
+                if self._clock() + pause - began > self._patience:
+                    raise
+                self._on_retry(error)
+            self.totals.retries += 1
+            await self._sleep(pause)
+
     def _may_send(self, claim: Claim, concurrency: int) -> bool:
         conflict = any(claim.conflicts_with(each) for each in self._in_flight.values())
         return not conflict and len(self._in_flight) < concurrency
@@ -175,6 +194,8 @@ class Sender:
 
     async def _send(self, batch: FeedBatch, number: int) -> None:
         batch = await self._store(batch)
+        if batch.deletions:
+            await self.with_retries(partial(self._writer.delete, batch.deletions))
         starts, in_doubt = batch.deletion_starts, False
         deleted: list[str] = []
         lookahead = DOCUMENT_LOOKAHEAD if batch.documents else _LOOKAHEAD
@@ -196,7 +217,7 @@ class Sender:
         Then every document may have more passages. If the result before was in doubt, only
         documents with passages that existed may have more: otherwise the deletion would never end.
         """
-        count = max(min(lookahead, _MAX_IDS // len(starts)), 1)
+        count = max(min(lookahead, MAX_IDS // len(starts)), 1)
         runs = [tuple(_consecutive_ids(start, count)) for start in starts]
         attempts = 0
 
@@ -205,7 +226,7 @@ class Sender:
             attempts += 1
             return await self._writer.delete([name for run in runs for name in run])
 
-        results = await self._with_retries(delete)
+        results = await self.with_retries(delete)
         in_doubt = attempts > 1 and not was_in_doubt
         existing = [each.id for each in results if each.outcome is Outcome.STORED]
         deleted += existing
@@ -217,7 +238,7 @@ class Sender:
         """Stores a batch; returns it without the refused rows."""
         while batch.rows:
             try:
-                self.totals.add(await self._with_retries(partial(self._writer.store, batch)))
+                self.totals.add(await self.with_retries(partial(self._writer.store, batch)))
             except InvalidRequestError as error:
                 batch = self._drop_refused(batch, error)
             else:
@@ -237,26 +258,6 @@ class Sender:
         self.totals.refused += len(reasons)
         accepted = [row for number, row in enumerate(batch.rows) if number not in reasons]
         return replace(batch, rows=tuple(accepted))
-
-    async def _with_retries(
-        self, request: Callable[[], Awaitable[Sequence[WriteResult]]]
-    ) -> Sequence[WriteResult]:
-        """Sends a request until it succeeds, or has failed for longer than `patience`."""
-        began, attempt = self._clock(), 0
-        while True:
-            try:
-                return await request()
-            except _TRANSIENT as error:
-                if isinstance(error, _PERMANENT):
-                    raise
-                attempt += 1
-                retry_after = error.retry_after if isinstance(error, OverloadedError) else 0.0
-                pause = backoff(attempt, random.random(), retry_after)
-                if self._clock() + pause - began > self._patience:
-                    raise
-                self._on_retry(error)
-            self.totals.retries += 1
-            await self._sleep(pause)
 
 
 def _consecutive_ids(start: str, count: int) -> Iterator[str]:

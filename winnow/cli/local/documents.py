@@ -97,7 +97,8 @@ class ServedFolder:
 
         try:
             with DocumentConverter() as converter:
-                sync = FolderSync(SyncOptions(folder=self._path), converter.convert, _Silent())
+                options = SyncOptions(folder=self._path, replace_all=True)
+                sync = FolderSync(options, converter.convert, _Silent())
                 async with AsyncClient(address) as client:
                     await keep_synced(
                         sync,

@@ -1,7 +1,11 @@
 """`winnow sync`."""
 
+import hashlib
+import os
+import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated
 
@@ -20,8 +24,13 @@ from winnow.client.feeding import DEFAULT_FEED_ADDRESS
 from winnow.documents.conversion.converter import DocumentConverter
 from winnow.documents.folder import FilePatterns
 from winnow.documents.options import BaseUrl, Exclude, Include
-from winnow.domain.listing import StoredDocument
+from winnow.documents.passages import UPLOADED
+from winnow.domain.listing import DOCUMENT, DOCUMENT_HASH, StoredDocument
+from winnow.files.lock import locked
+from winnow.filtering.writing import format_value
 from winnow.quoting import many
+
+_HAS_CHECKSUM = f"exists {DOCUMENT_HASH}"
 
 
 @with_credentials
@@ -33,6 +42,14 @@ def sync(
     base_url: BaseUrl = "",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show what would change.")
+    ] = False,
+    replace_all: Annotated[
+        bool,
+        typer.Option(
+            "--replace-all",
+            help="Allow a sync that removes all documents of the index, because the folder has "
+            "none of them.",
+        ),
     ] = False,
     watch: Annotated[
         bool, typer.Option("--watch", help="Keep running, and sync again when files change.")
@@ -51,9 +68,9 @@ def sync(
     Example: winnow sync docs --address 127.0.0.1:8081
 
     New documents are added, changed ones replaced, and documents that are gone are removed. An
-    unchanged file costs only a checksum. Passages without a document stay. A file that cannot be
-    converted is named, and the index keeps what it has of it. Run the same command again after an
-    interruption.
+    unchanged file costs only a checksum. Uploaded documents and passages without a checksum of
+    their document stay. A file that cannot be converted is named, and the index keeps what it has
+    of it. Run the same command again after an interruption.
 
     Exit codes:
       0 the index has every document that could be converted
@@ -69,13 +86,14 @@ def sync(
         base_url=base_url,
         dry_run=dry_run,
         patience=patience,
+        replace_all=replace_all,
     )
     began = time.perf_counter()
 
     def show(report: SyncReport) -> None:
         _show(report, time.perf_counter() - began, as_json, dry_run)
 
-    with FeedProgress() as progress, DocumentConverter() as converter:
+    with lock_sync(folder, address), FeedProgress() as progress, DocumentConverter() as converter:
         job = FolderSync(options, converter.convert, progress)
 
         async def run() -> None:
@@ -95,6 +113,16 @@ def sync(
         signals.run(run())
 
 
+def lock_sync(folder: Path, address: str) -> AbstractContextManager[None]:
+    """Locks a folder and an index against other syncs of the same user on this machine."""
+    pair = hashlib.sha256(f"{folder.resolve()}\0{address}".encode(errors="surrogateescape"))
+    name = f"winnow-sync-{os.getuid()}-{pair.hexdigest()[:16]}"
+    return locked(
+        Path(tempfile.gettempdir(), name),
+        f"another sync of {folder} to {address} is running: wait until it ends, or stop it",
+    )
+
+
 class ClientIndex:
     """The documents of an index, through a client."""
 
@@ -103,7 +131,18 @@ class ClientIndex:
         self._client, self._timeout = client, timeout
 
     async def documents(self) -> Sequence[StoredDocument]:
-        return [each async for each in self._client.list_documents(timeout=self._timeout)]
+        listed = self._client.list_documents(_HAS_CHECKSUM, timeout=self._timeout)
+        return [each async for each in listed]
+
+    async def uploaded(self) -> Collection[str]:
+        where = f"{DOCUMENT_HASH} >= {format_value(UPLOADED)}"
+        listed = self._client.list_documents(where, timeout=self._timeout)
+        return {each.name async for each in listed}
+
+    async def passage_ids(self, document: str) -> Sequence[str]:
+        where = f"{DOCUMENT} = {format_value(document)} and {_HAS_CHECKSUM}"
+        listed = self._client.list_passages(where=where, fields=["id"], timeout=self._timeout)
+        return [each.id async for each in listed]
 
     async def store(self, batch: FeedBatch) -> Sequence[WriteResult]:
         return await self._client.put(batch.fields(), timeout=self._timeout)

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from winnow.cli.sync.watching import keep_synced
 from winnow.client import Outcome, Position, WriteResult
 from winnow.documents.document import BlockKind, Document, DocumentBuilder
 from winnow.documents.failures import ConversionFailure, FailureReason
+from winnow.documents.passages import UPLOADED
 from winnow.domain.listing import StoredDocument
 from winnow.errors import ArtefactError, UnavailableError, WinnowError
 
@@ -36,6 +37,16 @@ class FakeIndex:
         for passage in self.passages.values():
             metadata.setdefault(str(passage["document"]), []).append(passage)
         return [_indexed(name, passages) for name, passages in metadata.items()]
+
+    async def uploaded(self) -> Collection[str]:
+        return {
+            str(each["document"])
+            for each in self.passages.values()
+            if str(each["document_hash"]).startswith(UPLOADED)
+        }
+
+    async def passage_ids(self, document: str) -> Sequence[str]:
+        return [name for name, each in self.passages.items() if each["document"] == document]
 
     async def store(self, batch: FeedBatch) -> Sequence[WriteResult]:
         self._count_request()
@@ -104,12 +115,23 @@ class Folder:
         path.parent.mkdir(exist_ok=True)
         path.write_text("\n".join(lines))
 
-    def job(self, *, dry_run: bool = False, base_url: str = "") -> FolderSync:
-        options = SyncOptions(folder=self.path, dry_run=dry_run, base_url=base_url, patience=0)
+    def job(
+        self, *, dry_run: bool = False, base_url: str = "", replace_all: bool = False
+    ) -> FolderSync:
+        options = SyncOptions(
+            folder=self.path,
+            dry_run=dry_run,
+            base_url=base_url,
+            patience=0,
+            replace_all=replace_all,
+        )
         return FolderSync(options, convert, FeedProgress())
 
-    async def sync(self, *, dry_run: bool = False, base_url: str = "") -> SyncReport:
-        return await self.job(dry_run=dry_run, base_url=base_url).run(self.index)
+    async def sync(
+        self, *, dry_run: bool = False, base_url: str = "", replace_all: bool = False
+    ) -> SyncReport:
+        job = self.job(dry_run=dry_run, base_url=base_url, replace_all=replace_all)
+        return await job.run(self.index)
 
 
 @pytest.fixture
@@ -171,6 +193,52 @@ async def test_an_interrupted_sync_is_resumed(folder: Folder, requests: int) -> 
     await folder.sync()
     expected = {f"c.txt#{number}": f"line {number}" for number in range(60)}
     assert folder.index.texts() == {"a.txt#0": "ONE", "a.txt#1": "TWO", **expected}
+
+
+@pytest.mark.parametrize("lines", [["short"], []])
+async def test_passages_of_an_interrupted_sync_are_removed(
+    folder: Folder, lines: list[str]
+) -> None:
+    """Also if only the last passages of a long document were stored, and it shrinks or goes."""
+    folder.write("c.txt", *(f"line {number}" for number in range(300)))
+    await folder.sync()
+    for number in range(290):
+        del folder.index.passages[f"c.txt#{number}"]
+    folder.write("c.txt", *lines)
+    if not lines:
+        (folder.path / "c.txt").unlink()
+    await folder.sync()
+    kept = {name: text for name, text in folder.index.texts().items() if name.startswith("c.txt")}
+    assert kept == {f"c.txt#{number}": line for number, line in enumerate(lines)}
+    assert len((await folder.sync()).plan.unchanged) == 2 + len(lines)
+
+
+async def test_an_uploaded_document_stays(folder: Folder) -> None:
+    """A file of its name replaces it."""
+    for number in range(3):
+        folder.index.passages[f"notes.md#{number}"] = {
+            "document": "notes.md",
+            "document_hash": f"{UPLOADED}1",
+            "document_passages": 3,
+            "text": "uploaded",
+        }
+    assert (await folder.sync()).plan.removed == ()
+    assert folder.index.texts()["notes.md#2"] == "uploaded"
+    folder.write("notes.md", "notes")
+    await folder.sync()
+    assert [name for name in folder.index.texts() if name.startswith("notes")] == ["notes.md#0"]
+
+
+async def test_another_folder_does_not_replace_all_documents(folder: Folder) -> None:
+    """A wrong folder or address is a mistake, unless the caller wants it."""
+    await folder.sync()
+    (folder.path / "a.txt").rename(folder.path / "c.txt")
+    (folder.path / "dir/b.txt").unlink()
+    with pytest.raises(ArtefactError, match="has none of the 2 documents of the index"):
+        await folder.sync()
+    assert len(folder.index.texts()) == 4
+    await folder.sync(replace_all=True)
+    assert list(folder.index.texts()) == ["c.txt#0", "c.txt#1", "c.txt#2"]
 
 
 async def test_a_document_that_cannot_be_converted_keeps_its_passages(folder: Folder) -> None:
