@@ -25,7 +25,11 @@ from winnow.inference.fair_threads import FairThreads
 MAX_FILE_BYTES = 10_000_000
 """Maximum size of an uploaded file."""
 UPLOAD_LIMITS = ConversionLimits(
-    seconds=30, memory_bytes=1_000_000_000, file_bytes=MAX_FILE_BYTES, characters=2_000_000
+    seconds=30,
+    memory_bytes=1_000_000_000,
+    file_bytes=MAX_FILE_BYTES,
+    characters=2_000_000,
+    passages=10_000,
 )
 """Limits of the conversion of an uploaded file."""
 _MAX_WAITING = 4

@@ -8,7 +8,7 @@ introduces a list stays with the list's first items.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from winnow.documents.document import Block, BlockKind, Document
+from winnow.documents.document import Block, BlockKind, CutPassage, Document
 from winnow.passages.cutting import MAX_PASSAGE_CHARACTERS, WORDS, passage_spans, word_spans
 from winnow.text.sentences import sentence_spans
 
@@ -16,22 +16,12 @@ _FEW_WORDS = 40
 """A passage with fewer words takes the next part, even if both have more than `WORDS` words."""
 _MAX_WORDS = 150
 """Maximum number of words of a passage."""
+_MAX_HEADINGS = 20
+"""Maximum number of headings of a passage. Of more, the outermost and the innermost are kept."""
+_MAX_HEADING = 240
+"""Limit of characters of a heading of a passage."""
 _INTRODUCED = (BlockKind.LIST_ITEM, BlockKind.TABLE_ROW, BlockKind.CODE)
 """Kinds of blocks that a line such as "The options are:" introduces."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CutPassage:
-    """A passage of a document, as a range of the document's text."""
-
-    start: int
-    """Offset of the first character, in code points."""
-    end: int
-    """Offset after the last character."""
-    headings: tuple[str, ...]
-    """Headings above the passage, the outermost first."""
-    page: int | None
-    """Number of the page on which the passage begins, from 1; None without pages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,13 +48,14 @@ class _Section:
 def cut(document: Document) -> Iterator[CutPassage]:
     """Yields the passages of a document, in the order of its text.
 
-    A heading with neither text nor subheadings is a passage, too, so that no text is lost.
+    A heading with neither text nor subheadings is a passage, too, so that no text is lost. The time
+    depends on the length of the document, not on its structure.
     """
     for section in _sections(document.blocks):
         headings, blocks = section.headings, section.blocks
         if not blocks:
             headings, blocks = headings[:-1], headings[-1:]
-        names = tuple(document.text[each.start : each.end] for each in headings)
+        names = tuple(_name(document.text, each) for each in headings)
         for group in _groups(_parts(document.text, blocks)):
             first, last = group[0], group[-1]
             yield CutPassage(start=first.start, end=last.end, headings=names, page=first.page)
@@ -81,24 +72,26 @@ def _sections(blocks: Sequence[Block]) -> Iterator[_Section]:
         above = tuple(each for each in headings if each.level < block.level)
         if own or len(above) < len(headings):
             yield _Section(headings, tuple(own))
+        if len(above) >= _MAX_HEADINGS:
+            above = (*above[:1], *above[2:])
         headings, own = (*above, block), []
     if own or headings:
         yield _Section(headings, tuple(own))
 
 
-def _parts(text: str, blocks: Sequence[Block]) -> list[_Part]:
-    """Returns the parts of a section's blocks. Blocks that are too long are cut."""
-    parts: list[_Part] = []
+def _name(text: str, heading: Block) -> str:
+    return text[heading.start : min(heading.end, heading.start + _MAX_HEADING)]
+
+
+def _parts(text: str, blocks: Sequence[Block]) -> Iterator[_Part]:
+    """Yields the parts of a section's blocks. Blocks that are too long are cut."""
     before: Block | None = None
     for block in blocks:
         continues = before is not None and _continues(text, before, block)
         for start, end in _block_ranges(text, block):
             words = sum(1 for _ in word_spans(text[start:end]))
-            parts.append(
-                _Part(start=start, end=end, words=words, page=block.page, continues=continues)
-            )
+            yield _Part(start=start, end=end, words=words, page=block.page, continues=continues)
         before = block
-    return parts
 
 
 def _continues(text: str, before: Block, block: Block) -> bool:
@@ -130,23 +123,25 @@ def _lines(text: str) -> list[tuple[int, int]]:
     return ranges
 
 
-def _groups(parts: Sequence[_Part]) -> list[list[_Part]]:
+def _groups(parts: Iterable[_Part]) -> Iterator[list[_Part]]:
     """Groups consecutive parts into passages."""
-    groups: list[list[_Part]] = []
+    previous: list[_Part] = []
     group: list[_Part] = []
+    words = 0
     for part in parts:
-        while group and not _fit([*group, part], WORDS if _has_many_words(group) else _MAX_WORDS):
+        while group and not _fit(group[0], part, words + part.words, _limit(words)):
+            if previous:
+                yield previous
             end = _break(group, part)
-            groups.append(group[:end])
-            group = group[end:]
+            previous, group = group[:end], group[end:]
+            words = _words(group)
         group.append(part)
-    if group:
-        groups.append(group)
-    if len(groups) > 1 and not _has_many_words(groups[-1]):
-        joined = groups[-2] + groups[-1]
-        if _fit(joined, _MAX_WORDS):
-            groups[-2:] = [joined]
-    return groups
+        words += part.words
+    if previous and words < _FEW_WORDS:
+        words += _words(previous)
+        if _fit(previous[0], group[-1], words, _MAX_WORDS):
+            previous, group = [], previous + group
+    yield from filter(None, (previous, group))
 
 
 def _break(group: Sequence[_Part], following: _Part) -> int:
@@ -170,7 +165,11 @@ def _has_many_words(group: Sequence[_Part]) -> bool:
     return _words(group) >= _FEW_WORDS
 
 
-def _fit(group: Sequence[_Part], max_words: int) -> bool:
-    """Whether a passage may have these parts."""
-    length = group[-1].end - group[0].start
-    return _words(group) <= max_words and length <= MAX_PASSAGE_CHARACTERS
+def _limit(words: int) -> int:
+    """Returns the maximum number of words of a passage that has `words` words and may get more."""
+    return WORDS if words >= _FEW_WORDS else _MAX_WORDS
+
+
+def _fit(first: _Part, last: _Part, words: int, max_words: int) -> bool:
+    """Whether a passage may have the parts from `first` to `last`, which have `words` words."""
+    return words <= max_words and last.end - first.start <= MAX_PASSAGE_CHARACTERS

@@ -30,6 +30,20 @@ class Block:
     """Number of the page or slide on which the block begins, from 1; None without pages."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CutPassage:
+    """A passage of a document, as a range of the document's text."""
+
+    start: int
+    """Offset of the first character, in code points."""
+    end: int
+    """Offset after the last character."""
+    headings: tuple[str, ...]
+    """Headings above the passage, the outermost first; see `winnow.documents.cutting`."""
+    page: int | None
+    """Number of the page on which the passage begins, from 1; None without pages."""
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """A converted document."""
@@ -45,6 +59,10 @@ class Document:
     """Name of the file's format, such as `PDF`."""
     notes: tuple[str, ...] = ()
     """What the conversion left out, such as `3 of 10 pages have no text`."""
+    passages: tuple[CutPassage, ...] | None = None
+    """The passages, in the order of the text; None if the document was not cut."""
+    sha256: str = ""
+    """SHA-256 of the file's content, in hexadecimal; empty if unknown."""
 
 
 _UNPRINTABLE = re.compile(

@@ -50,7 +50,7 @@ def document_passages(
         base_url: URL of the folder, with a final slash; empty if it has none.
 
     """
-    passages = list(cut(document))
+    passages = tuple(cut(document)) if document.passages is None else document.passages
     title = document.title or PurePosixPath(name).stem
     for number, each in enumerate(passages):
         metadata: dict[str, object] = {

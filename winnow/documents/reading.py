@@ -61,7 +61,10 @@ class ScannedFolder:
             if isinstance(document, ConversionFailure):
                 yield SkippedFile(name, f"{document.reason.value}: {document.detail}")
                 continue
-            passages = list(document_passages(name, document, self.digests[name], self.base_url))
+            digest = self.digests[name]
+            if document.sha256:  # the file may have changed since its digest was computed
+                digest = document_digest(document.sha256, self.base_url)
+            passages = list(document_passages(name, document, digest, self.base_url))
             if reason := _problem(name, passages):
                 yield SkippedFile(name, reason)
             else:

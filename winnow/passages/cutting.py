@@ -18,7 +18,9 @@ MAX_PASSAGE_CHARACTERS = 2_000
 ID_SEPARATOR = "#"
 """Separates the id of a document from the number of a passage."""
 _MAX_WORD_CHARACTERS = 500
-"""Limit of characters of a word. Longer runs, such as text of languages without spaces, are cut."""
+"""Limit of characters of a word, and of the combining marks after it. Longer runs, such as text of
+languages without spaces, are cut.
+"""
 _IDEOGRAPHS = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002fa1f"
 """Ranges of ideographs. Each ideograph is a word, as in BERT's tokenizer."""
 _WORD = re.compile(rf"[{_IDEOGRAPHS}]|[^\s{_IDEOGRAPHS}]{{1,{_MAX_WORD_CHARACTERS}}}")
@@ -46,11 +48,15 @@ def passage_spans(text: str, max_words: int = WORDS) -> Iterator[tuple[int, int]
 
 
 def word_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yields start and end (exclusive) of each word, with its combining marks."""
+    """Yields start and end (exclusive) of each word, with its combining marks.
+
+    More than `_MAX_WORD_CHARACTERS` marks are words of their own.
+    """
     previous_end = 0
     for match in _WORD.finditer(text):
         start, end = max(match.start(), previous_end), match.end()
-        while end < len(text) and unicodedata.category(text[end]).startswith("M"):
+        last = min(len(text), end + _MAX_WORD_CHARACTERS)
+        while end < last and unicodedata.category(text[end]).startswith("M"):
             end += 1
         if start < end:
             yield start, end

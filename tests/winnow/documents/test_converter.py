@@ -1,5 +1,6 @@
 """Tests of the conversion in worker processes."""
 
+import hashlib
 import os
 import sys
 import threading
@@ -12,6 +13,7 @@ from needs import LINUX
 from winnow.documents.conversion.converter import DocumentConverter
 from winnow.documents.conversion.protocol import ConversionLimits
 from winnow.documents.conversion.worker import ConversionWorker
+from winnow.documents.cutting import cut
 from winnow.documents.document import Document
 from winnow.documents.failures import ConversionFailure, FailureReason
 
@@ -45,6 +47,17 @@ def test_files_are_converted_in_order_and_failures_are_values(tmp_path: Path) ->
     assert {each.format for each in documents.values()} == {"HTML"}
 
 
+def test_workers_cut_documents(tmp_path: Path) -> None:
+    """So that the limits of a conversion cover the cut, too. The checksum is of what was read."""
+    page = tmp_path / "page.html"
+    page.write_text("<h1>A</h1><p>one<h2>B</h2><p>two<h1>C</h1>", encoding="utf-8")
+    with DocumentConverter(workers=1) as converter:
+        ((_, converted),) = converter.convert([page])
+    assert isinstance(converted, Document)
+    assert converted.passages == tuple(cut(converted))
+    assert converted.sha256 == hashlib.sha256(page.read_bytes()).hexdigest()
+
+
 def test_files_are_taken_only_a_little_ahead(tmp_path: Path) -> None:
     taken = []
 
@@ -63,9 +76,14 @@ def test_limits_of_size_are_failures(tmp_path: Path) -> None:
     long.write_text("word " * 1_000, encoding="utf-8")
     large.touch()
     os.truncate(large, 2 << 30)
-    limits = ConversionLimits(file_bytes=10_000, characters=1_000)
+    headings = tmp_path / "headings.md"
+    headings.write_text("# a\n\n" * 50, encoding="utf-8")
+    limits = ConversionLimits(file_bytes=10_000, characters=1_000, passages=49)
     with DocumentConverter(workers=1, limits=limits) as converter:
-        results = dict(converter.convert([long, large]))
+        results = dict(converter.convert([long, large, headings]))
+    assert results[headings] == ConversionFailure(
+        FailureReason.TOO_LARGE, "the text has more than 49 passages"
+    )
     assert results[long] == ConversionFailure(
         FailureReason.TOO_LARGE, "the text has 4,999 characters, at most 1,000 are allowed"
     )

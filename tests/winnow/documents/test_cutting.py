@@ -1,12 +1,14 @@
 """Documents are cut along their structure."""
 
+import sys
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.documents.cutting import CutPassage, cut
-from winnow.documents.document import BlockKind, Document, DocumentBuilder
+from winnow.documents.cutting import cut
+from winnow.documents.document import BlockKind, CutPassage, Document, DocumentBuilder
 from winnow.passages.cutting import word_spans
 
 _SENTENCE = "The archive has three areas for packages. "
@@ -86,11 +88,45 @@ def test_a_short_remainder_joins_the_passage_before() -> None:
     assert passage.endswith("See section 5.")
 
 
+_HOSTILE = "ab :.\n\u4e00\u0301\u200d\u05d0\U0001f469"
+"""Characters of words, sentences, right-to-left text, marks and emoji."""
+
+
+@pytest.mark.parametrize("text", [". " * 3_000, "\u0301" * 9_000, "a. " * 3_000, "word " * 3_000])
+def test_the_time_does_not_depend_on_the_structure(text: str) -> None:
+    """It is a few calls for each word, even if every word is a sentence."""
+    whole = document((BlockKind.PARAGRAPH, text))
+    calls = 0
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        passages = list(cut(whole))
+    finally:
+        sys.setprofile(None)
+    assert calls < 100 * 3_000
+    assert all(each.end - each.start <= 2_000 for each in passages)
+
+
+def test_a_passage_has_few_headings_of_limited_length() -> None:
+    """Of deeply nested headings, the outermost and the innermost are kept."""
+    levels = [heading(f"{number} {'x' * 500}", number) for number in range(1, 101)]
+    (passage,) = cut(document(*levels, paragraph(1)))
+    assert [each.split()[0] for each in passage.headings] == [
+        "1",
+        *(str(number) for number in range(82, 101)),
+    ]
+    assert max(map(len, passage.headings)) == 240
+
+
 @given(st.data())
 def test_passages_cover_all_words_in_order(data: st.DataObject) -> None:
     """Every word of a document without headings is in exactly one passage of limited size."""
     blocks: Sequence[tuple[BlockKind, str]] = data.draw(
-        st.lists(st.tuples(_KINDS, st.text("ab :.\n\u4e00", max_size=400)), max_size=8)
+        st.lists(st.tuples(_KINDS, st.text(_HOSTILE, max_size=400)), max_size=8)
     )
     whole = document(*blocks)
     passages = list(cut(whole))

@@ -60,3 +60,9 @@ def test_a_paragraph_goes_on_after_a_page_break() -> None:
     document = convert(b"It begins on\n\fthe next page.\n\nAnother one.\n\f\n")
     assert shown(document) == ["It begins on the next page.", "Another one."]
     assert pages(document) == [1, 2]
+
+
+def test_only_short_lines_are_entries_of_a_table_of_contents() -> None:
+    """To look for dots takes quadratic time."""
+    text = f"Introduction {'. ' * 30}4\n\nDots {'. ' * 20_000}4\n"
+    assert [len(line) for line in shown(convert(text.encode()))] == [40_006]

@@ -1,10 +1,13 @@
-"""A worker process, which converts one file after the other: `python -m … LIMITS`."""
+"""A worker process, which converts and cuts one file after the other: `python -m … LIMITS`."""
 
+import hashlib
 import os
 import resource
 import signal
 import stat
 import sys
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import IO
 
@@ -15,6 +18,8 @@ from winnow.documents.conversion.protocol import (
     reply_bytes,
     requested_path,
 )
+from winnow.documents.cutting import cut
+from winnow.documents.document import Document
 from winnow.documents.failures import ConversionError, ConversionFailure, FailureReason
 from winnow.documents.formats.registry import convert
 from winnow.parent import die_with_parent
@@ -47,7 +52,8 @@ def _reply(replies: IO[bytes], converted: Converted) -> bool:
 
 def _converted(path: Path, limits: ConversionLimits) -> Converted:
     try:
-        document = convert(path.name, _content(path, limits.file_bytes))
+        content = _content(path, limits.file_bytes)
+        document = _cut(convert(path.name, content), limits)
     except ConversionError as error:
         return error.failure()
     except MemoryError:
@@ -56,10 +62,19 @@ def _converted(path: Path, limits: ConversionLimits) -> Converted:
     except Exception as error:  # noqa: BLE001 - libraries raise any error for damaged files
         message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         return ConversionError(FailureReason.DAMAGED, f"the parser failed: {message}").failure()
+    return replace(document, sha256=hashlib.sha256(content).hexdigest())
+
+
+def _cut(document: Document, limits: ConversionLimits) -> Document:
+    """Returns the document with its passages; raises ConversionError if it is too large."""
     if len(document.text) > limits.characters:
         detail = f"the text has {len(document.text):,} characters, at most {limits.characters:,}"
-        return ConversionFailure(FailureReason.TOO_LARGE, f"{detail} are allowed")
-    return document
+        raise ConversionError(FailureReason.TOO_LARGE, f"{detail} are allowed")
+    passages = tuple(islice(cut(document), limits.passages + 1))
+    if len(passages) > limits.passages:
+        detail = f"the text has more than {limits.passages:,} passages"
+        raise ConversionError(FailureReason.TOO_LARGE, detail)
+    return replace(document, passages=passages)
 
 
 def _content(path: Path, limit: int) -> bytes:

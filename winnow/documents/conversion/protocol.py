@@ -6,12 +6,13 @@ that a hostile file took over run code in the converter.
 
 import json
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Self
 
-from winnow.documents.document import Block, BlockKind, Document
+from winnow.documents.document import Block, BlockKind, CutPassage, Document
 from winnow.documents.failures import ConversionFailure, FailureReason
 
 Converted = Document | ConversionFailure
@@ -30,6 +31,8 @@ class ConversionLimits:
     file_bytes: int = 200_000_000
     characters: int = 20_000_000
     """Length of the document's text."""
+    passages: int = 100_000
+    """Number of passages into which the text is cut."""
 
     def to_json(self) -> str:
         """Returns the limits as JSON."""
@@ -63,6 +66,8 @@ def reply_bytes(converted: Converted) -> bytes:
             "blocks": blocks,
             "format": converted.format,
             "notes": converted.notes,
+            "passages": _section_values(converted.passages or ()),
+            "sha256": converted.sha256,
         }
     return json.dumps(reply, ensure_ascii=False).encode(errors="replace")
 
@@ -78,5 +83,21 @@ def parse_reply(content: bytes) -> Converted:
         for kind, start, end, level, page in reply["blocks"]
     )
     return Document(
-        reply["title"], reply["text"], blocks, format=reply["format"], notes=tuple(reply["notes"])
+        reply["title"],
+        reply["text"],
+        blocks,
+        format=reply["format"],
+        notes=tuple(reply["notes"]),
+        passages=tuple(
+            CutPassage(start=start, end=end, headings=tuple(headings), page=page)
+            for headings, ranges in reply["passages"]
+            for start, end, page in ranges
+        ),
+        sha256=reply["sha256"],
     )
+
+
+def _section_values(passages: Sequence[CutPassage]) -> list[Any]:
+    """Returns the values of passages, with the headings of each section only once."""
+    sections = groupby(passages, key=lambda each: each.headings)
+    return [(headings, [(p.start, p.end, p.page) for p in own]) for headings, own in sections]

@@ -141,6 +141,8 @@ _VOID = frozenset(
 """Elements that have no end tag in HTML."""
 _MIN_MAIN_SHARE = 0.2
 """Share of the text from which an element marked as the main one is taken to be the document."""
+_MAX_MENU_DEPTH = 10
+"""Number of lists in each other up to which a list may be a menu."""
 _PERMALINKS = frozenset(["", "¶", "#", "§", "🔗"])
 
 
@@ -312,7 +314,10 @@ class _Walk:
         elif tag == "dt":
             self._start_definition_term(node)
         elif (tag in ("a", "sup") and _is_reference(node)) or (
-            tag in ("ul", "ol") and not self.first_heading and _is_menu(node)
+            tag in ("ul", "ol")
+            and not self.first_heading
+            and len(self._lists) < _MAX_MENU_DEPTH  # each look at a list takes in all inner ones
+            and _is_menu(node)
         ):
             self._skipped = node
         elif tag in _BLOCKS:

@@ -20,7 +20,9 @@ _CAPITALS = re.compile(r"[A-Z][A-Z0-9 ,&/()'-]{2,59}")
 _MAX_HEADING = 90
 """Limit of characters of a heading."""
 _CONTENTS = re.compile(r".*(?:\. ?){4,}\s*\w+\s*")
-"""An entry of a table of contents, with dots before the page number."""
+"""An entry of a table of contents, with dots before the page number. Takes quadratic time."""
+_MAX_ENTRY = 200
+"""Limit of characters of such an entry."""
 _ALIGNED = re.compile(r"\S {3,}\S|[|+]\s*$|[│├└─═]|^\s*\|")
 """Signs of a table or drawing, whose lines must not be joined."""
 _SENTENCE_END = re.compile(r"[.!?:;][\"')\]]*$")
@@ -71,7 +73,7 @@ def _paragraphs(pages: Sequence[Sequence[str]]) -> Iterator[tuple[int, list[str]
 
 def _add(builder: DocumentBuilder, lines: list[str], page: int | None) -> None:
     """Adds a paragraph as a heading, code, list items or text, depending on its layout."""
-    lines = [line for line in lines if not _CONTENTS.fullmatch(line)]
+    lines = [line for line in lines if len(line) > _MAX_ENTRY or not _CONTENTS.fullmatch(line)]
     if len(lines) > 1 and _is_underlined(lines[0], lines[1]):
         level = _UNDERLINES.find(lines[1].strip()[0]) + 1 or len(_UNDERLINES) + 1
         builder.add(BlockKind.HEADING, lines[0], level=level, page=page)

@@ -1,8 +1,10 @@
 """After a sync, an index has the passages of the folder's documents, and no others."""
 
 import asyncio
+import hashlib
 import json
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -101,7 +103,8 @@ def convert(paths: Iterable[Path]) -> Iterator[tuple[Path, Document | Conversion
         for line in lines:
             builder.add(BlockKind.HEADING, "Section", level=1)
             builder.add(BlockKind.PARAGRAPH, line)
-        yield path, builder.build("")
+        content = hashlib.sha256(path.read_bytes()).hexdigest()
+        yield path, replace(builder.build(""), sha256=content)
 
 
 class Folder:
@@ -227,6 +230,21 @@ async def test_an_uploaded_document_stays(folder: Folder) -> None:
     folder.write("notes.md", "notes")
     await folder.sync()
     assert [name for name in folder.index.texts() if name.startswith("notes")] == ["notes.md#0"]
+
+
+async def test_a_file_that_changes_while_it_is_read_is_synced_again(folder: Folder) -> None:
+    """Its passages have the checksum of the content that was read."""
+
+    def convert_later(paths: Iterable[Path]) -> Iterator[tuple[Path, Document | ConversionFailure]]:
+        folder.write("a.txt", "while it is read")
+        yield from convert(paths)
+        folder.write("a.txt", "one", "two", "three")
+
+    options = SyncOptions(folder=folder.path, patience=0)
+    await FolderSync(options, convert_later, FeedProgress()).run(folder.index)
+    assert folder.index.texts()["a.txt#0"] == "while it is read"
+    assert (await folder.sync()).plan.replaced == ("a.txt",)
+    assert folder.index.texts()["a.txt#0"] == "one"
 
 
 async def test_another_folder_does_not_replace_all_documents(folder: Folder) -> None:
