@@ -128,6 +128,7 @@ class Recorder:
     kept_in: list[Path] = field(default_factory=list)
     chosen: list[int] = field(default_factory=list)
     skipped: list[SkippedFile] = field(default_factory=list)
+    changed: list[tuple[int, int]] = field(default_factory=list)
     unread: list[tuple[Mapping[str, int], int]] = field(default_factory=list)
 
     def start(self, stage: str, total: int | None, done: int = 0) -> None:
@@ -147,6 +148,9 @@ class Recorder:
 
     def shards_chosen(self, shards: int) -> None:
         self.chosen.append(shards)
+
+    def folder_changed(self, passages: int, encoded: int) -> None:
+        self.changed.append((passages, encoded))
 
     def workspace_kept(self, directory: Path) -> None:
         self.kept_in.append(directory)

@@ -77,7 +77,8 @@ def _build(
         with locked:
             resume_key = _resume_key(plan, bundle)
             if not _is_staged(staging, resume_key, workspace.directory):
-                workspace.on_failure = OnFailure.REMOVE
+                kept = staging.has_kept_vectors
+                workspace.on_failure = OnFailure.KEEP if kept else OnFailure.REMOVE
                 stage_passages(staging, plan, bundle, resume_key, progress)
             else:
                 report_skipped_files(staging, progress)
@@ -117,12 +118,13 @@ def _source_key(plan: BuildPlan) -> str:
 def _is_staged(staging: Staging, resume_key: dict[str, object], directory: Path) -> bool:
     """Whether all passages are staged; raises ArtefactError if another build staged them.
 
-    Passages of a folder that has changed since are not: its build starts again.
+    Passages of a folder that has changed since are not. They are staged again with their vectors.
     """
     if not staging.get("staged"):
         return False
     staged_key = staging.get("plan")
     if isinstance(staged_key, dict) and _has_changed(staged_key, resume_key):
+        staging.keep_vectors()
         staging.record(staged=False)
         return False
     differing = [

@@ -68,6 +68,9 @@ class BuildListener(Protocol):
     def shards_chosen(self, shards: int) -> None:
         """Reports the number of shards that the build chose."""
 
+    def folder_changed(self, passages: int, encoded: int) -> None:
+        """Reports that the folder has changed since the build began, and what is still encoded."""
+
     def workspace_kept(self, directory: Path) -> None:
         """Reports that a failed build can be resumed from `directory` by the same command."""
 
@@ -92,6 +95,12 @@ class BuildProgress(RowProgress):
 
     def shards_chosen(self, shards: int) -> None:
         self.say(f"the index gets {many(shards, 'shard')}; --shards sets another number")
+
+    def folder_changed(self, passages: int, encoded: int) -> None:
+        self.say(
+            f"the folder has changed since the build began: {encoded:,} of "
+            f"{are(passages, 'passage')} encoded already"
+        )
 
     def workspace_kept(self, directory: Path) -> None:
         self.say(

@@ -64,13 +64,14 @@ def stage_passages(
 ) -> None:
     """Stages every passage and its shard, and records `resume_key` once all are staged.
 
-    A resumed build keeps the recorded number of shards.
+    A resumed build keeps the recorded number of shards, and vectors of an earlier content.
 
     Raises:
         BadRowsError: the source has bad rows, and the plan does not skip them.
         ArtefactError: the source cannot be read, or has no passages.
 
     """
+    resumes = staging.has_kept_vectors
     staging.clear()
     skipped: list[SkippedFile] = []
     if plan.documents is not None:
@@ -87,6 +88,9 @@ def stage_passages(
     if shards is None:
         shards = suitable_shards(staging.counts()[0], plan.passages_per_shard)
         progress.shards_chosen(shards)
+    staging.reuse_vectors()
+    if resumes:
+        progress.folder_changed(*staging.counts())
     staging.partition(shards)
     staging.record(
         plan=resume_key,

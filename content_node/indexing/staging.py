@@ -37,6 +37,12 @@ CREATE TABLE IF NOT EXISTS tombstones (
     version INTEGER NOT NULL,
     shard INTEGER
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS reusable (
+    title_tokens BLOB NOT NULL,
+    text_tokens BLOB NOT NULL,
+    vector BLOB NOT NULL,
+    PRIMARY KEY (title_tokens, text_tokens)
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS shards (
     shard INTEGER NOT NULL,
     seq INTEGER NOT NULL,
@@ -50,6 +56,11 @@ _INSERT = (
     "INSERT INTO passages (id, title, text, metadata, title_tokens, text_tokens, text_offsets,"
     " vector, version, tokens) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
+_REUSE = """
+UPDATE passages SET vector = reusable.vector FROM reusable
+WHERE passages.title_tokens = reusable.title_tokens
+    AND passages.text_tokens = reusable.text_tokens
+"""
 _SELECT = (
     "SELECT id, title, text, metadata, title_tokens, text_tokens, text_offsets, vector, version"
     " FROM passages ORDER BY row"
@@ -140,6 +151,27 @@ class Staging:
         execute("DELETE FROM shards")
         execute("INSERT INTO shards SELECT shard_of(id), seq FROM passages")
         execute("UPDATE tombstones SET shard = shard_of(id)")
+
+    def keep_vectors(self) -> None:
+        """Keeps all vectors for `reuse_vectors`, also when the passages are cleared."""
+        self._connection.execute(
+            "INSERT OR IGNORE INTO reusable SELECT title_tokens, text_tokens, vector FROM passages "
+            "WHERE vector IS NOT NULL"
+        )
+
+    @property
+    def has_kept_vectors(self) -> bool:
+        """Whether there are vectors to reuse."""
+        query = "SELECT EXISTS (SELECT 1 FROM reusable)"
+        return bool(self._connection.execute(query).fetchone()[0])
+
+    def reuse_vectors(self) -> None:
+        """Gives kept vectors to passages of equal tokens, and forgets them.
+
+        A vector depends only on the tokens and the encoder.
+        """
+        self._connection.execute(_REUSE)
+        self._connection.execute("DELETE FROM reusable")
 
     def clear(self) -> None:
         """Removes all passages and tombstones."""

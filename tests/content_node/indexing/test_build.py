@@ -15,8 +15,10 @@ from live_writes import put
 import winnow.content_node.indexing.engine
 from winnow.bundle import Bundle
 from winnow.content_node.indexing.builder import build_index
-from winnow.content_node.indexing.plan import BuildPlan, DocumentSource
+from winnow.content_node.indexing.engine import LocalEngine
+from winnow.content_node.indexing.plan import BuildListener, BuildPlan, DocumentSource
 from winnow.content_node.indexing.stage_source import BadRowsError
+from winnow.content_node.indexing.staging import Staging
 from winnow.content_node.indexing.verify import verify_index
 from winnow.content_node.live.state import LiveState
 from winnow.content_node.shard import open_shard, view_of
@@ -238,10 +240,13 @@ def test_an_index_is_built_from_a_folder_of_documents(
     assert [each.name for each in recorder.skipped] == ["b.txt"]
 
 
-def test_a_build_starts_again_if_its_folder_has_changed(
+def test_a_build_goes_on_if_its_folder_has_changed(
     bundle: Bundle, tmp_path: Path, recorder: Recorder
 ) -> None:
-    """A file may be added while an interrupted build waits; another folder is an error."""
+    """A file may be added while an interrupted build waits; another folder is an error.
+
+    Passages of unchanged files are not encoded again.
+    """
     folder, target = tmp_path / "docs", tmp_path / "index"
     folder.mkdir()
     (folder / "a.md").write_text("The archive has three areas.")
@@ -256,10 +261,13 @@ def test_a_build_starts_again_if_its_folder_has_changed(
         build_index(plan, bundle, recorder)
     with folder_plan(folder, target) as plan:
         assert build_index(plan, bundle, recorder).passages == 2
+    assert recorder.changed == [(2, 1)]
+    assert not (tmp_path / "index.partial").exists()
 
 
 class StoppedEngine:
-    """An engine that fails before it encodes."""
+    """An engine that fails after it has encoded all passages."""
 
-    def encode(self, *_: object) -> None:
+    def encode(self, staging: Staging, bundle: Bundle, progress: BuildListener) -> None:
+        LocalEngine(1).encode(staging, bundle, progress)
         raise WinnowError("stopped")

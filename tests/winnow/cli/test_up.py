@@ -109,3 +109,14 @@ def test_a_front_that_serves_over_tls_is_asked_for_its_health_in_plain_text(
     assert health_address(config).startswith("127.0.0.1:")
     config.write_text('[front]\ntls_cert = "c"\nhealth_listen = "127.0.0.1:7"\n')
     assert health_address(config) == "127.0.0.1:7"
+
+
+def test_writes_over_http_need_keys_or_the_own_machine(tmp_path: Path) -> None:
+    """By default HTTP listens on 127.0.0.1, and the page can add documents with one flag."""
+    local = UpSettings.load({"index": "index", "http_feed": True}, None, {})
+    assert local.feed == "127.0.0.1:0", "HTTP feeds by way of this port"
+    given = {"index": tmp_path, "http_feed": True, "http_listen": "0.0.0.0:0"}
+    with pytest.raises(SettingsError, match="set WINNOW_FRONT_KEYS, or"):
+        run(UpSettings.load(given, None, {}))
+    with pytest.raises(SettingsError, match="--http-feed needs --http-listen"):
+        UpSettings.load({**given, "http_listen": ""}, None, {})

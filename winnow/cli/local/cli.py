@@ -38,6 +38,7 @@ _FALSE = {"false", "off", "no", "f", "n", "0"}
 
 def run(settings: UpSettings) -> None:
     """Starts the cluster, and serves until Ctrl-C or SIGTERM."""
+    _check_http_feed(settings)
     folder = None if settings.documents is None else ServedFolder(settings.documents, settings)
     read_manifest(settings.bundle)  # report a missing bundle once, instead of in every process
     if settings.heads:
@@ -48,6 +49,7 @@ def run(settings: UpSettings) -> None:
     _expect_shards_for_nodes(settings)
     at_terminal = sys.stderr is not None and sys.stderr.isatty()
     heads = ("--heads", settings.heads) if settings.heads else ()
+    http_feed = ("--http-feed",) if settings.http_feed else ()
     plan = LocalPlan(
         settings.directory,
         settings.bundle,
@@ -56,7 +58,7 @@ def run(settings: UpSettings) -> None:
         one_process=not settings.nodes,
         nodes=settings.nodes,
         replicas=settings.replicas,
-        front=(*log_flags("front", settings.file, at_terminal), *heads),
+        front=(*log_flags("front", settings.file, at_terminal), *heads, *http_feed),
         node=log_flags("node", settings.file, at_terminal),
         feed_listen=settings.feed,
         http_listen=settings.http,
@@ -115,6 +117,16 @@ def _expect_shards_for_nodes(settings: UpSettings) -> None:
         raise SettingsError(
             f"--nodes {settings.nodes}: {settings.directory} has {many(shards, 'shard')}, so some "
             f"nodes would have none: use at most --nodes {shards}"
+        )
+
+
+def _check_http_feed(settings: UpSettings) -> None:
+    """Raises SettingsError if callers without a key could change the index from other machines."""
+    is_local = Address.parse(settings.http_listen).loopback if settings.http_feed else True
+    if not is_local and not front_requirements(settings.file).keys:
+        raise SettingsError(
+            f"--http-feed: everyone who can reach {settings.http_listen} could change the index: "
+            f"set {variable('front', 'keys')}, or listen on 127.0.0.1"
         )
 
 

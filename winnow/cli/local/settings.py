@@ -61,6 +61,11 @@ class UpSettings(Settings):
         description="HOST:PORT to serve HTTP on; port 0 for any free one, empty for none. If the "
         "default port is in use, a free port is chosen.",
     )
+    http_feed: bool = Field(
+        False,
+        description="Accept passages, deletions and documents over HTTP, too, so that the page can "
+        "add documents. Needs keys, unless HTTP listens on 127.0.0.1.",
+    )
     heads: str = Field(
         "",
         description="Store of heads to predict with, a directory or a URL; empty for none.",
@@ -89,8 +94,9 @@ class UpSettings(Settings):
 
     @property
     def feed(self) -> str:
-        """The address for feeding; a free port of this machine if only the folder is fed."""
-        return self.feed_listen or ("127.0.0.1:0" if self.documents is not None else "")
+        """The address for feeding; a free port of this machine if no caller needs to know it."""
+        is_needed = self.documents is not None or self.http_feed
+        return self.feed_listen or ("127.0.0.1:0" if is_needed else "")
 
     @property
     def http(self) -> str:
@@ -109,13 +115,20 @@ class UpSettings(Settings):
         return self
 
     @model_validator(mode="after")
+    def _check_http_feed(self) -> Self:
+        if self.http_feed and not self.http_listen:
+            raise ValueError("--http-feed needs --http-listen")
+        return self
+
+    @model_validator(mode="after")
     def _check_replicas(self) -> Self:
         if self.replicas > 1 and not self.nodes:
             raise ValueError(
                 f"--replicas {self.replicas} needs --nodes: replicas are content nodes"
             )
         if self.feed and self.replicas > 1:
-            flag = "--feed-listen" if self.feed_listen else "--documents"
+            own_flag = "--documents" if self.documents is not None else "--http-feed"
+            flag = "--feed-listen" if self.feed_listen else own_flag
             raise ValueError(
                 f"--replicas {self.replicas} is not allowed with {flag}: all replicas of a "
                 "shard would write to the same directory"
