@@ -1,5 +1,6 @@
 """The sentence, list item, table row or list around a span."""
 
+import sys
 import time
 
 import pytest
@@ -84,6 +85,32 @@ def test_periods_in_brackets_take_linear_time() -> None:
     text = "." + "[.]" * 7_000
     assert list(sentence_spans(text)) == [(0, len(text))]
     assert time.thread_time() - started < 1.0
+
+
+@pytest.mark.parametrize("text", ["a\n" * 5_000, "A. " * 3_300, "- a\n" * 2_500, "a\n\n" * 3_300])
+def test_the_work_for_a_span_is_limited(text: str) -> None:
+    """A front finds sentences and lists on its event loop."""
+    calls = 0
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        sentence_around(text, 5_000, 5_001)
+        list_around(text, 5_000, 5_001)
+    finally:
+        sys.setprofile(None)
+    assert calls < 6_000
+
+
+@pytest.mark.parametrize(("items", "is_whole"), [(40, True), (70, False)])
+def test_a_list_of_many_lines_is_no_answer(items: int, is_whole: bool) -> None:
+    """It is never cut."""
+    text = "\n".join(f"- item {number}" for number in range(items))
+    found = list_around(text, 2, 8)
+    assert found == ((0, len(text)) if is_whole else None)
 
 
 def test_a_span_of_two_sentences_has_both() -> None:

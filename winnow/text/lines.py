@@ -22,6 +22,8 @@ _MAX_BREAKS_PER_INNER = 4
 """Maximum number of line breaks of a paragraph for each break beside such a word."""
 _MAX_BLOCK = 2_000
 """Maximum number of characters that are searched before and after a span."""
+MAX_LINES = 60
+"""Maximum number of lines that are searched before and after a span. A longer list is no answer."""
 _MIN_WRAP_WIDTH = 40
 """Minimum width of hard-wrapped text, in characters. Shorter lines are list items."""
 
@@ -37,9 +39,11 @@ class TextRange:
 def block_around(text: str, start: int, end: int) -> TextRange:
     """Returns the range of the blocks that the span [start, end) overlaps.
 
-    Searches at most `_MAX_BLOCK` characters before and after the span.
+    Searches at most `_MAX_BLOCK` characters and `MAX_LINES` lines before and after the span. A
+    block that is longer has more than `MAX_LINES` line breaks.
     """
     first, last = max(0, start - _MAX_BLOCK), min(len(text), end + _MAX_BLOCK)
+    first, last = _begin_of_lines(text, first, start), _end_of_lines(text, end, last)
     for blank in _BLANK_LINES.finditer(text, first, last):
         if blank.end() <= start:
             first = blank.end()
@@ -67,6 +71,26 @@ def units_of(text: str, block: TextRange) -> list[TextRange]:
         TextRange(lines[first].start, lines[end - 1].end)
         for first, end in zip(firsts, ends, strict=False)
     ]
+
+
+def _begin_of_lines(text: str, first: int, start: int) -> int:
+    """Returns the begin of the lines before `start` that are searched, but at least `first`."""
+    position = start
+    for _ in range(MAX_LINES + 2):
+        position = text.rfind("\n", first, position)
+        if position < 0:
+            return first
+    return position + 1
+
+
+def _end_of_lines(text: str, end: int, last: int) -> int:
+    """Returns the end of the lines after `end` that are searched, but at most `last`."""
+    position = end - 1
+    for _ in range(MAX_LINES + 2):
+        position = text.find("\n", position + 1, last)
+        if position < 0:
+            return last
+    return position
 
 
 def _stripped(text: str, start: int, end: int) -> TextRange:

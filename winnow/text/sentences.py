@@ -6,6 +6,7 @@ takes 13 ms for a passage of 130 words. The rule follows the golden rules of the
 """
 
 import re
+from collections import deque
 from collections.abc import Iterator
 
 
@@ -52,18 +53,25 @@ _MAX_WORD = 30
 """Maximum number of characters of an abbreviation or number before a period."""
 _MAX_SENTENCE = 2_000
 """Maximum number of characters that are searched before and after a span."""
+_MAX_MARKS = 50
+"""Maximum number of marks that are searched before and after a span, such as of initials."""
 
 
 def sentence_range(text: str, start: int, end: int, within: tuple[int, int]) -> tuple[int, int]:
     """Returns the range of the sentences of text[within] that the span [start, end) overlaps."""
     first, last = max(within[0], start - _MAX_SENTENCE), min(within[1], end + _MAX_SENTENCE)
-    before = []
+    before = deque[re.Match[str]](maxlen=_MAX_MARKS)
+    after = 0
     for candidate in _CANDIDATE.finditer(text, first, last):
         if candidate.end() <= start:
             before.append(candidate)
-        elif candidate.end() >= end and _ends_sentence(text, candidate, within[0]):
-            last = candidate.end()
-            break
+        elif candidate.end() >= end:
+            after += 1
+            if after == _MAX_MARKS or _ends_sentence(text, candidate, within[0]):
+                last = candidate.end()
+                break
+    if len(before) == _MAX_MARKS:
+        first = before[0].end()
     for candidate in reversed(before):
         if _ends_sentence(text, candidate, within[0]):
             first = candidate.end()

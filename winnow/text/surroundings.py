@@ -5,7 +5,7 @@ Lists answer questions that ask for several things, which this module recognises
 
 import re
 
-from winnow.text.lines import TextRange, block_around, units_of
+from winnow.text.lines import MAX_LINES, TextRange, block_around, units_of
 from winnow.text.sentences import sentence_range
 
 _MAX_ITEM = 200
@@ -80,6 +80,8 @@ def list_around(text: str, start: int, end: int) -> tuple[int, int] | None:
 
 def _whole_list(text: str, block: TextRange) -> tuple[int, int] | None:
     """Returns the range of the list in a block, with its lead-in; None if there is no list."""
+    if text.count("\n", block.start, block.end) > MAX_LINES:
+        return None
     units = units_of(text, block)
     items = units[1:]
     if not items or any(item.end - item.start > _MAX_LISTED for item in items):
