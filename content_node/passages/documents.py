@@ -1,15 +1,17 @@
 """Pages of the documents of a view: the values of the metadata field `document`.
 
-The values are read from the indexes of fields that filters use. The checksum of a document is read
-from the metadata of its passages.
+Documents and their passages are read from the indexes of fields that filters use. The checksum of a
+document is read from its first passage, and compared with the index. So the time depends little on
+the number of its passages.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from heapq import merge
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+
+import numpy as np
 
 from winnow.content_node.shard.row_filter import ValueRows, check_stop
 from winnow.content_node.shard.segment import Segment
@@ -23,25 +25,20 @@ from winnow.domain.listing import (
     SelectedFields,
     StoredDocument,
 )
-from winnow.domain.passage import Passage
+from winnow.filtering import Value
 from winnow.inference.stop_signal import StopSignal
 
 _METADATA = SelectedFields(title=False, text=False)
-_MAX_ROWS = 20_000
-"""Passages after which a page ends: their metadata takes about half a second to read."""
 _VALUES_AT_ONCE = 256
 """Number of values that are read from an index of fields at a time."""
-_ROWS_AT_ONCE = 1_000
-"""Number of passages whose metadata is read between two checks of the stop signal."""
 _DocumentRows = tuple[bytes, str, Segment, ValueRows]
-"""Name of a document in UTF-8 and as text, and its rows in a segment."""
+"""Name of a document in UTF-8 and as text, and its distinct rows in a segment."""
+_KnownRows = dict[tuple[int, str, Value], ValueRows]
+"""Rows by segment, field and value, for a page: many documents have equal numbers of passages."""
 
 
 def list_documents(view: ShardView, request: DocumentListing, stop: StopSignal) -> DocumentPage:
     """Returns the next page of documents, with their number of passages.
-
-    The page ends early if its documents have many passages; it has at least one document if any is
-    left.
 
     Raises:
         InvalidRequestError: the filter is invalid.
@@ -53,13 +50,13 @@ def list_documents(view: ShardView, request: DocumentListing, stop: StopSignal) 
         *(_documents_of(placed, request, stop) for placed in view.segments), key=itemgetter(0)
     )
     documents: list[StoredDocument] = []
-    rows, complete = 0, True
+    complete, known = True, _KnownRows()
     for _, own in groupby(parts, key=itemgetter(0)):
-        if len(documents) == request.limit or rows >= _MAX_ROWS:
+        if len(documents) == request.limit:
             complete = False
             break
-        documents.append(_summarise(list(own), stop))
-        rows += documents[-1].passages
+        check_stop(stop)
+        documents.append(_summarise(list(own), known, stop))
     return DocumentPage(
         documents=tuple(documents),
         complete=complete,
@@ -80,34 +77,42 @@ def _documents_of(
         check_stop(stop)  # a filter may exclude the passages of many documents
         for value, rows in values:
             name = str(value)
-            own = rows if allowed is None else rows[allowed[rows]]
+            own = np.unique(rows if allowed is None else rows[allowed[rows]])
             if len(own):
                 yield name.encode(), name, segment, own
 
 
-def _summarise(parts: list[_DocumentRows], stop: StopSignal) -> StoredDocument:
+def _summarise(
+    parts: Sequence[_DocumentRows], known: _KnownRows, stop: StopSignal
+) -> StoredDocument:
     """Describes one document, whose passages may be in several segments."""
-    hashes, expected, passages = set[str](), set[int | None](), 0
-    for passage in _load_metadata(parts, stop):
-        metadata: dict[str, Any] = json.loads(passage.metadata)
-        passages += 1
-        hashes.add(_text(metadata.get(DOCUMENT_HASH)))
-        expected.add(_whole_number(metadata.get(DOCUMENT_PASSAGES)))
+    _, name, segment, rows = parts[0]
+    (first,) = segment.load_fields([int(rows[0])], _METADATA)
+    metadata = json.loads(first.metadata)
+    checksum = _text(metadata.get(DOCUMENT_HASH))
+    expected = _whole_number(metadata.get(DOCUMENT_PASSAGES))
+    same_number = expected is not None and _all_have(
+        parts, DOCUMENT_PASSAGES, float(expected), known, stop
+    )
     return StoredDocument(
-        name=parts[0][1],
-        passages=passages,
-        hash=hashes.pop() if len(hashes) == 1 else "",
-        expected=expected.pop() if len(expected) == 1 else None,
+        name=name,
+        passages=sum(len(own) for _, _, _, own in parts),
+        hash=checksum if _all_have(parts, DOCUMENT_HASH, checksum, {}, stop) else "",
+        expected=expected if same_number else None,
     )
 
 
-def _load_metadata(parts: list[_DocumentRows], stop: StopSignal) -> Iterator[Passage]:
-    """Yields the passages of a document. All passages of an index may be of one document."""
-    for _, _, segment, rows in parts:
-        own = sorted(set(rows.tolist()))
-        for begin in range(0, len(own), _ROWS_AT_ONCE):
-            check_stop(stop)
-            yield from segment.load_fields(own[begin : begin + _ROWS_AT_ONCE], _METADATA)
+def _all_have(
+    parts: Sequence[_DocumentRows], field: str, value: Value, known: _KnownRows, stop: StopSignal
+) -> bool:
+    """Whether a field of all passages of a document has a value. Adds what it reads to `known`."""
+    for _, _, segment, own in parts:
+        key = id(segment), field, value
+        if key not in known:
+            known[key] = segment.row_filter.rows_with(field, value, stop)
+        if not np.isin(own, known[key]).all():
+            return False
+    return True
 
 
 def _text(value: object) -> str:

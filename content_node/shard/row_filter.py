@@ -121,6 +121,11 @@ class RowFilter:
         column = self._fields.values_by_kind(field, stop).get(ValueKind.STRING)
         return column.values_above(value, limit) if column is not None else []
 
+    def rows_with(self, field: str, value: Value, stop: StopSignal | None = None) -> ValueRows:
+        """Returns the rows whose field has a value. Raises the errors of `strings_above`."""
+        column = self._fields.values_by_kind(field, stop).get(kind_of(value))
+        return column.rows_equal([value]) if column is not None else np.empty(0, np.uint32)
+
     def _evaluate(self, condition: Filter, stop: StopSignal | None) -> RowMask:
         match condition:
             case Not(part):

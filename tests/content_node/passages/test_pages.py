@@ -256,14 +256,27 @@ def test_documents_are_listed_with_their_passages_and_checksums(
     assert found == documents_of(dead)
 
 
-def test_documents_are_read_in_parts_and_pages_end_early(
-    cut: Cut, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_documents_are_read_in_parts(cut: Cut, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(documents, "_VALUES_AT_ONCE", 1)
-    monkeypatch.setattr(documents, "_MAX_ROWS", 9)
     page = list_documents(cut([30], set()), DocumentListing(limit=9), StopSignal())
-    assert list(page.documents) == documents_of(set())[:2]
-    assert not page.complete
+    assert list(page.documents) == documents_of(set())
+
+
+def test_one_passage_of_each_document_is_read(cut: Cut, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A document may have a million passages, whose metadata would take half a minute to read."""
+    view, read = cut([30], set()), list[int]()
+
+    def counting(load_fields: Callable[..., Any]) -> Callable[..., Any]:
+        def load(segment: object, rows: Sequence[int], fields: object) -> Any:
+            read.extend(rows)
+            return load_fields(segment, rows, fields)
+
+        return load
+
+    for segment in {type(placed.segment) for placed in view.segments}:
+        monkeypatch.setattr(segment, "load_fields", counting(segment.load_fields))
+    page = list_documents(view, DocumentListing(limit=9), StopSignal())
+    assert len(read) == len(page.documents)
 
 
 class StopAtCheck(StopSignal):
@@ -278,13 +291,12 @@ class StopAtCheck(StopSignal):
         return next(self._checks, None) is None
 
 
-def test_a_stopped_call_ends_within_a_large_document_and_among_filtered_ones(
+def test_a_stopped_call_ends_between_documents_and_among_filtered_ones(
     cut: Cut, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(documents, "_ROWS_AT_ONCE", 1)
     monkeypatch.setattr(documents, "_VALUES_AT_ONCE", 1)
     view = replace(cut([], set()), segments=cut([], set()).segments[:1])
-    for wanted in (DocumentListing(limit=1), DocumentListing(limit=1, where="year > 3000")):
+    for wanted in (DocumentListing(limit=9), DocumentListing(limit=1, where="year > 3000")):
         with pytest.raises(StoppedError):
             list_documents(view, wanted, StopAtCheck(4))
 
