@@ -99,6 +99,7 @@ class QuestionEncoder:
             text=question.text,
             token_ids=ids,
             vector=encoding.vector,
+            tokens=encoding.tokens,
             bundle_fingerprint=self._fingerprint,
             client=client,
         )

@@ -7,7 +7,7 @@ from models.cli.bundle import assemble, build, calibrate, ladder
 from models.cli.exporting import export, export_random
 from models.cli.heads import measure_heads, train_head
 from models.cli.mining import ask_documents, mine, mine_clozes, mine_ranking
-from models.cli.packed import pack, train_packed_reader, train_retrieval
+from models.cli.packed import add_late_interaction, pack, train_packed_reader, train_retrieval
 from models.cli.training import train_encoder, train_ranking, train_reader, train_split_reader
 
 app = typer.Typer(no_args_is_help=True)
@@ -27,6 +27,7 @@ for command in (
     pack,
     train_retrieval,
     train_packed_reader,
+    add_late_interaction,
     assemble,
     calibrate,
     verify,

@@ -11,10 +11,11 @@ from models.cli import options
 from models.data import DataDirectory
 from models.network.restoring import restore_weights
 from models.network.weights import open_minilm, open_tokenizer
-from models.packed.networks import ENCODER, READER, TEACHER, save_networks
+from models.packed.networks import ENCODER, READER, TEACHER, load_projections, save_networks
 from models.packed.packing import PackPlan, write_pack
-from models.steps import packed
+from models.steps import late_interaction, packed
 from models.steps.bundle import MINILM_LAYERS
+from models.steps.late_interaction import choose_projection
 from models.steps.packed_reader import ReaderTraining, ReaderTrainingBudget
 from models.steps.split_reader import bundle_weights
 from models.training.loop import Schedule
@@ -123,6 +124,36 @@ def train_packed_reader(
     budget = ReaderTrainingBudget(mining=mining, training=seconds, share=share)
     training = ReaderTraining(pack, work, device, split_layers, report=timed_report())
     training.run(schedule, budget)
+
+
+def add_late_interaction(
+    projections: Annotated[
+        Path, typer.Option(help="File of projections from `winnow models train-retrieval`.")
+    ],
+    weights: Annotated[
+        tuple[float, float, float],
+        typer.Option(
+            help="Weights of nearness, words and late interaction, from figures.json.",
+            metavar="NEARNESS WORDS TOKENS",
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="Directory of the new bundle; must not exist.")],
+    bundle: options.BundleOption = options.BUNDLE,
+    projection: Annotated[
+        str, typer.Option(help="Name of the projection, as in figures.json.")
+    ] = "layers 4+6, 32 values",
+    version: options.VersionOption = options.VERSION,
+) -> None:
+    """Copy a bundle and add late interaction to it.
+
+    Indexes and heads of the bundle stay valid. `winnow index token-vectors` adds the token vectors
+    to an index.
+    """
+    chosen = choose_projection(load_projections(projections), projection)
+    manifest = late_interaction.add_late_interaction(
+        bundle, out, chosen, late_interaction.LateWeights(*weights), version
+    )
+    typer.echo(f"{out}: {manifest.name} {manifest.version}, {chosen.name}")
 
 
 def timed_report() -> packed.Report:

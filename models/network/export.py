@@ -131,10 +131,23 @@ def find_states_output(graph: Path) -> str:
 
     Returns an empty string if the graph has no layer normalisation.
     """
-    nodes = onnx.load(str(graph), load_external_data=False).graph.node
-    outputs = [str(node.output[0]) for node in nodes if node.op_type == _NORMALISATION]
+    outputs = _normalised(graph)
     # one normalisation of the embeddings, then two in every layer
     layers = len(outputs) // 2
     if not layers or len(outputs) % 2 == 0:
         return outputs[-1] if outputs else ""
     return outputs[2 * max(round(_STATES_DEPTH * layers), 1)]
+
+
+def layer_outputs(graph: Path) -> list[str]:
+    """Returns the names of the graph's values with the states after each layer of an encoder.
+
+    The first one has the embeddings. Every layer ends with the second of its two normalisations.
+    """
+    return _normalised(graph)[::2]
+
+
+def _normalised(graph: Path) -> list[str]:
+    """Returns the names of the outputs of all layer normalisations, in the graph's order."""
+    nodes = onnx.load(str(graph), load_external_data=False).graph.node
+    return [str(node.output[0]) for node in nodes if node.op_type == _NORMALISATION]

@@ -63,7 +63,9 @@ class Encoders:
         settings = self._front.settings
         choosing = self._front.runtimes.chooser(bundle.manifest.name)
         options = replace(settings.inference, runs=settings.encoder_threads, chooser=choosing)
-        model = open_question_encoder(bundle, tokenizer.special, options, settings.serves_heads)
+        model = open_question_encoder(
+            bundle, tokenizer.special, options, settings.serves_heads, token_vectors=True
+        )
         _, states = model.with_states([])
         width = 0 if states is None else states.shape[1]
         return LocalTextEncoder(model, settings.encoder_threads), width

@@ -27,6 +27,12 @@ class Bundle:
         return self.directory / self.manifest.reader.file
 
     @property
+    def late_interaction(self) -> bytes:
+        """The nodes that follow the encoder's nodes; empty without late interaction."""
+        late = self.manifest.late_interaction
+        return b"" if late is None else (self.directory / late.file).read_bytes()
+
+    @property
     def tokenizer(self) -> Path:
         return self.directory / self.manifest.tokenizer
 

@@ -16,12 +16,15 @@ from winnow.files.checksummed_json import (
     open_json,
     read_json_object,
 )
+from winnow.late_interaction.levels import MAX_VALUES
 
-FORMAT_FULL, FORMAT_SPLIT = 1, 2
-"""Format versions of bundles with a full cross-encoder, and with a split reader.
+FORMAT_FULL, FORMAT_SPLIT, FORMAT_LATE = 1, 2, 3
+"""Format versions of bundles with a full cross-encoder, with a split reader, and with late
+interaction and any reader.
 
-Older releases read only the former.
+Older releases read only the former ones.
 """
+FORMATS = (FORMAT_FULL, FORMAT_SPLIT, FORMAT_LATE)
 FILE = "bundle.json"
 _HEADS_ONLY = {"states"}
 """Encoder fields that affect only heads."""
@@ -134,6 +137,25 @@ class RetrievalEntry(_ManifestModel):
     """Squared distance that equals one unit of BM25; 0 if it was not fitted."""
 
 
+class LateInteractionEntry(_ManifestModel):
+    """Late interaction: how token vectors are computed, and the weights of the ranking by them.
+
+    They apply only to an index whose passages have token vectors.
+    """
+
+    file: str
+    """ONNX nodes that follow the encoder's nodes; see `winnow.late_interaction.extension`."""
+    values: int = Field(gt=0, le=MAX_VALUES)
+    """Number of values of a token vector."""
+    words: float = Field(ge=0)
+    """Squared distance that equals one unit of BM25."""
+    tokens: float = Field(ge=0)
+    """Squared distance that equals one unit of the score of late interaction."""
+    stopping: tuple["StoppingEntry", ...] = ()
+    """Rules of early stopping in the order by late interaction; without any, all passages are read.
+    """
+
+
 class StoppingEntry(_ManifestModel):
     """A calibrated early-stopping rule; `winnow.domain.stopping.StoppingRule` has the fields."""
 
@@ -156,6 +178,8 @@ class Manifest(_ManifestModel):
     score: ScoreEntry
     retrieval: RetrievalEntry = RetrievalEntry(words=0)
     stopping: tuple[StoppingEntry, ...] = ()
+    late_interaction: LateInteractionEntry | None = None
+    """None for a bundle without late interaction."""
     tokenizer: str
     files: dict[str, BundleFile]
     licences: dict[str, str] = {}
@@ -198,10 +222,19 @@ class Manifest(_ManifestModel):
         )
 
     @property
+    def token_vectors_fingerprint(self) -> str:
+        """Identifies how passages become token vectors; empty without late interaction."""
+        late = self.late_interaction
+        if late is None:
+            return ""
+        return _digest(self.encoding_fingerprint, self.files[late.file].sha256, str(late.values))
+
+    @property
     def fingerprint(self) -> str:
         """Identifies everything in the bundle that affects an answer: encoders, retrieval weights,
-        reader, score and early stopping.
+        reader, score, early stopping and late interaction.
         """
+        late = self.late_interaction
         return _digest(
             self.encoding_fingerprint,
             self.encoder.model_dump_json(exclude=_HEADS_ONLY),
@@ -211,6 +244,7 @@ class Manifest(_ManifestModel):
             self.score.model_dump_json(exclude_none=True),  # stable without a confidence
             self.retrieval.model_dump_json(),
             *(entry.model_dump_json() for entry in self.stopping),
+            *((self.token_vectors_fingerprint, late.model_dump_json()) if late else ()),
         )
 
     @property
@@ -223,9 +257,14 @@ class Manifest(_ManifestModel):
         """The model of the confidence of an answer's sentence; None if it was not fitted."""
         return _confidence(self.score.sentence_confidence)
 
-    def stopping_rule(self, max_loss: float) -> StoppingRule | None:
-        """Returns the rule with the largest loss of at most `max_loss`; None if there is none."""
-        allowed = [entry for entry in self.stopping if entry.max_loss <= max_loss]
+    def stopping_rule(self, max_loss: float, late_interaction: bool = False) -> StoppingRule | None:
+        """Returns the rule with the largest loss of at most `max_loss`; None if there is none.
+
+        `late_interaction`: whether the passages are ranked by late interaction.
+        """
+        late = self.late_interaction if late_interaction else None
+        entries = late.stopping if late else self.stopping
+        allowed = [entry for entry in entries if entry.max_loss <= max_loss]
         if not allowed:
             return None
         entry = max(allowed, key=lambda entry: entry.max_loss)
@@ -247,10 +286,10 @@ def read_manifest(directory: Path) -> Manifest:
         manifest = Manifest.model_validate(content)
     except ValidationError as error:
         raise ArtefactError(f"{path} is not a bundle manifest: {first_violation(error)}") from error
-    if manifest.format not in (FORMAT_FULL, FORMAT_SPLIT):
+    if manifest.format not in FORMATS:
         raise ArtefactError(
             f"{path} has format {manifest.format}; this version reads formats "
-            f"{FORMAT_FULL} and {FORMAT_SPLIT}"
+            f"{FORMAT_FULL} to {FORMAT_LATE}"
         )
     _check_names(manifest, path)
     return manifest
@@ -261,8 +300,12 @@ def _confidence(entry: ConfidenceEntry | None) -> Confidence | None:
 
 
 def _check_names(manifest: Manifest, path: Path) -> None:
-    encoder, reader = manifest.encoder, manifest.reader
-    for name in (encoder.question, encoder.passage, *reader.files, manifest.tokenizer):
+    encoder, reader, late = manifest.encoder, manifest.reader, manifest.late_interaction
+    late_files = (late.file,) if late else ()
+    for name in (
+        *(encoder.question, encoder.passage, *reader.files),
+        *(manifest.tokenizer, *late_files),
+    ):
         if name not in manifest.files:
             raise ArtefactError(f"{path} names {name}, but its `files` has no checksum of {name}")
     for name in manifest.files:

@@ -116,6 +116,16 @@ class Question:
     """Confidence below which there is no answer, 0 to 1; None to decide by the score."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class QuestionTokens:
+    """The token vectors of a question, for late interaction (`winnow.late_interaction`)."""
+
+    levels: NDArray[np.int16]
+    """The vector of each token in integers, [tokens, values]; special tokens are included."""
+    weights: NDArray[np.float32]
+    """The weight of each token, at least 0, [tokens]."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncodedQuestion:
     """The parts of a question that shards need."""
@@ -136,6 +146,8 @@ class EncodedQuestion:
     """
     mean_length: float = 0.0
     """Mean number of tokens of the index's passages; set only with `rarities`."""
+    tokens: QuestionTokens | None = None
+    """Token vectors; None if passages are ranked without late interaction."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

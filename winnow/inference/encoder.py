@@ -1,19 +1,24 @@
-"""Encodes texts as unit vectors.
+"""Encodes texts as unit vectors; also returns token states and token vectors.
 
 Knows the token sequences that the encoder expects. By default each run has one text, so that its
 vector does not depend on other texts; `encode_batch` runs several.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from winnow.bundle import Bundle
+from winnow.domain.question import QuestionTokens
 from winnow.errors import ArtefactError
+from winnow.inference.inner_output import inner_output
 from winnow.inference.options import PLAIN, InferenceOptions
 from winnow.inference.runtime import open_session
-from winnow.inference.session import Session, model_inputs, padded_inputs
+from winnow.inference.session import Outputs, Session, model_inputs, padded_inputs
+from winnow.late_interaction import extension
+from winnow.late_interaction.levels import quantise_passage, quantise_question
 from winnow.text.tokenizer import SpecialTokens
 
 Vector = NDArray[np.float32]
@@ -22,11 +27,31 @@ _TYPICAL_TOKENS = 20
 """Number of tokens, with special tokens, of the input that compares runtimes."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class QuestionEncoding:
+    """The outputs of one run for a question."""
+
+    vector: Vector
+    states: States | None
+    """Token states [tokens + 2, width]; None if the model has no such output."""
+    tokens: QuestionTokens | None
+    """Token vectors; None if the model has no such output."""
+
+
 class Encoder:
     """A sentence encoder, which turns token ids into a vector [dimension] with norm 1."""
 
-    def __init__(self, session: Session, special: SpecialTokens, dimension: int) -> None:
+    def __init__(
+        self,
+        session: Session,
+        special: SpecialTokens,
+        dimension: int,
+        *,
+        token_vectors: bool = False,
+    ) -> None:
+        """`token_vectors`: whether the last two outputs are token vectors and their weights."""
         self._session, self._special, self.dimension = session, special, dimension
+        self._token_vectors = token_vectors
 
     def question(self, ids: Sequence[int]) -> Vector:
         """Encodes a question; `ids` are its tokens without special tokens."""
@@ -39,6 +64,17 @@ class Encoder:
         """
         return self.encode_batch([ids])[0]
 
+    def encode_question(self, ids: Sequence[int]) -> QuestionEncoding:
+        """Encodes a question; also returns its token states and token vectors."""
+        sequence = [self._special.cls, *ids, self._special.sep]
+        outputs = self._session.run(padded_inputs([sequence]))
+        states = self._states(outputs)
+        tokens = None
+        if self._token_vectors:
+            vectors, weights = outputs[-2:]
+            tokens = QuestionTokens(quantise_question(vectors[0]), weights[0])
+        return QuestionEncoding(outputs[0][0], None if states is None else states[0], tokens)
+
     def encode_batch(self, texts: Sequence[Sequence[int]]) -> list[tuple[Vector, States | None]]:
         """Encodes several texts in one run, padded to the longest; returns vectors and states.
 
@@ -46,8 +82,7 @@ class Encoder:
         """
         sequences = [[self._special.cls, *ids, self._special.sep] for ids in texts]
         outputs = self._session.run(padded_inputs(sequences))
-        # float16 as in messages: takes half the memory, and local and remote heads get equal states
-        states = outputs[1].astype(np.float16) if len(outputs) > 1 else None
+        states = self._states(outputs)
         return [
             (vector, None if states is None else states[row, : len(sequences[row])])
             for row, vector in enumerate(outputs[0])
@@ -58,19 +93,45 @@ class Encoder:
 
         `types` are the token type ids of title and text.
         """
+        vector: Vector = self._run_passage(title, text, types)[0][0]
+        return vector
+
+    def passage_tokens(
+        self, title: Sequence[int], text: Sequence[int], types: tuple[int, int]
+    ) -> NDArray[np.int8]:
+        """Returns the levels of a passage's token vectors, [tokens + 3, values].
+
+        The arguments are those of `passage`. The model must have token vectors.
+        """
+        return quantise_passage(self._run_passage(title, text, types)[-2][0])
+
+    def _run_passage(
+        self, title: Sequence[int], text: Sequence[int], types: tuple[int, int]
+    ) -> Outputs:
         head = [self._special.cls, *title, self._special.sep]
         tail = [*text, self._special.sep]
-        return self._run(head + tail, [types[0]] * len(head) + [types[1]] * len(tail))
+        ids, type_ids = head + tail, [types[0]] * len(head) + [types[1]] * len(tail)
+        return self._session.run(model_inputs(ids, type_ids))
 
-    def _run(self, ids: list[int], types: list[int]) -> Vector:
-        vector: Vector = self._session.run(model_inputs(ids, types))[0][0]
-        return vector
+    def _states(self, outputs: Outputs) -> States | None:
+        """Returns the token states of a run, padded as its inputs; None without this output."""
+        if len(outputs) <= 1 + 2 * self._token_vectors:
+            return None
+        # float16 as in messages: takes half the memory, and local and remote heads get equal states
+        return outputs[1].astype(np.float16)
 
 
 def open_question_encoder(
-    bundle: Bundle, special: SpecialTokens, options: InferenceOptions = PLAIN, states: bool = False
+    bundle: Bundle,
+    special: SpecialTokens,
+    options: InferenceOptions = PLAIN,
+    states: bool = False,
+    token_vectors: bool = False,
 ) -> Encoder:
-    """Opens the question encoder. With `states`, the encoder also returns token states.
+    """Opens the question encoder.
+
+    With `states`, the encoder also returns token states. With `token_vectors`, it returns token
+    vectors if the bundle has late interaction.
 
     Raises ArtefactError if the model does not match the manifest.
     """
@@ -80,26 +141,41 @@ def open_question_encoder(
         raise ArtefactError(
             f"{bundle.directory} cannot serve heads: its manifest names no tensor for token states"
         )
-    outputs = ["embedding", *filter(None, [states_output])]
+    nodes = bundle.late_interaction if token_vectors else b""
+    vectors = [extension.VECTORS, extension.WEIGHTS] if nodes else []
+    outputs = ["embedding", *filter(None, [states_output]), *vectors]
     tokens = min(_TYPICAL_TOKENS, entry.max_question_tokens)
     session = open_session(
         bundle.question_encoder,
         outputs,
         entry.effective_question_precision,
         options,
-        states_output,
+        inner_output(states_output) + nodes,
         sample_inputs=padded_inputs([[special.cls] * tokens]),
     )
-    return _check_dimension(Encoder(session, special, entry.dimension))
+    encoder = Encoder(session, special, entry.dimension, token_vectors=bool(nodes))
+    return _check_dimension(encoder)
 
 
 def open_passage_encoder(
-    bundle: Bundle, special: SpecialTokens, options: InferenceOptions = PLAIN
+    bundle: Bundle,
+    special: SpecialTokens,
+    options: InferenceOptions = PLAIN,
+    token_vectors: bool = False,
 ) -> Encoder:
-    """Opens the passage encoder; raises ArtefactError if it does not match the manifest."""
+    """Opens the passage encoder.
+
+    With `token_vectors`, it returns token vectors if the bundle has late interaction.
+
+    Raises ArtefactError if the model does not match the manifest.
+    """
     entry = bundle.manifest.encoder
-    session = open_session(bundle.passage_encoder, ["embedding"], entry.precision, options)
-    return _check_dimension(Encoder(session, special, entry.dimension))
+    nodes = bundle.late_interaction if token_vectors else b""
+    outputs = ["embedding", *([extension.VECTORS, extension.WEIGHTS] if nodes else [])]
+    path, precision = bundle.passage_encoder, entry.precision
+    session = open_session(path, outputs, precision, options, nodes)
+    encoder = Encoder(session, special, entry.dimension, token_vectors=bool(nodes))
+    return _check_dimension(encoder)
 
 
 def _check_dimension(encoder: Encoder) -> Encoder:

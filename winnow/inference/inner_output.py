@@ -1,8 +1,8 @@
-"""Adds an inner tensor of a model to its outputs.
+"""Extends a model: adds an inner tensor to its outputs, or nodes that use inner tensors.
 
 Only the bytes in memory change, so the file keeps its checksum. Concatenated serialised messages
 are one message with the repeated fields of both (protobuf's encoding, "Last One Wins"). So another
-output is a few bytes at the end.
+output is a few bytes at the end, and so are other nodes.
 """
 
 _GRAPH = 7
@@ -13,9 +13,11 @@ _NAME = 1
 """Field of ValueInfoProto. Its type field is not set, because the runtime infers the type."""
 
 
-def with_output(model: bytes, name: str) -> bytes:
-    """Returns a serialised ONNX model with the inner tensor `name` as its last output."""
-    return model + _field(_GRAPH, _field(_OUTPUT, _field(_NAME, name.encode())))
+def inner_output(name: str) -> bytes:
+    """Returns bytes that, appended to a serialised ONNX model, add the inner tensor `name` to its
+    outputs. Empty for an empty name.
+    """
+    return _field(_GRAPH, _field(_OUTPUT, _field(_NAME, name.encode()))) if name else b""
 
 
 def _field(number: int, content: bytes) -> bytes:

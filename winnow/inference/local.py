@@ -53,8 +53,14 @@ class LocalTextEncoder:
         self, ids: tuple[int, ...], submitted: float, on_encoded: OnEncoded | None
     ) -> TextEncoding:
         began = time.perf_counter()
-        vector, states = self._encoder.with_states(ids)
-        made = TextEncoding(vector, states, began - submitted, time.perf_counter() - began)
+        done = self._encoder.encode_question(ids)
+        made = TextEncoding(
+            done.vector,
+            done.states,
+            began - submitted,
+            time.perf_counter() - began,
+            tokens=done.tokens,
+        )
         if on_encoded is not None:
             on_encoded(made)
         return made

@@ -12,7 +12,6 @@ from typing import Any
 import onnxruntime
 
 from winnow.errors import ArtefactError, StoppedError
-from winnow.inference.inner_output import with_output
 from winnow.inference.session import Inputs, Outputs
 from winnow.inference.stop_signal import StopSignal
 
@@ -32,10 +31,10 @@ class OnnxSession:
         outputs: Sequence[str],
         *,
         intra_op_threads: int = 1,
-        inner: str = "",
+        extension: bytes = b"",
         cuda: bool = False,
     ) -> None:
-        """Opens `path`; `inner` names an inner tensor that also becomes an output.
+        """Opens `path`; `extension` is appended to the model (`winnow.inference.inner_output`).
 
         Raises:
             ArtefactError: `path` is not a model or lacks one of `outputs`, or `cuda` is set and
@@ -45,7 +44,7 @@ class OnnxSession:
         execution_providers = providers(cuda, onnxruntime.get_available_providers())
         try:
             # given a path, the runtime reads the model in parts, which takes less memory
-            model = with_output(path.read_bytes(), inner) if inner else str(path)
+            model = path.read_bytes() + extension if extension else str(path)
             self._session = onnxruntime.InferenceSession(
                 model, _options(intra_op_threads), providers=execution_providers
             )

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from winnow.errors import ArtefactError, StoppedError
-from winnow.inference.inner_output import with_output
 from winnow.inference.session import Inputs, Outputs
 from winnow.inference.stop_signal import StopSignal
 from winnow.packaged import extra
@@ -39,12 +38,12 @@ class OpenVinoSession:
         bfloat16: bool,
         intra_op_threads: int = 1,
         runs: int = 1,
-        inner: str = "",
+        extension: bytes = b"",
     ) -> None:
         """Opens and compiles `path`, which takes seconds.
 
-        `runs`: maximum number of concurrent runs. `inner`: names an inner tensor that also becomes
-        an output.
+        `runs`: maximum number of concurrent runs. `extension`: is appended to the model
+        (`winnow.inference.inner_output`).
 
         Raises:
             ArtefactError: OpenVINO is missing or broken, `path` is not a model, or it lacks one of
@@ -74,7 +73,7 @@ class OpenVinoSession:
         }
         core = openvino.Core()
         try:
-            model = with_output(path.read_bytes(), inner) if inner else str(path)
+            model = path.read_bytes() + extension if extension else str(path)
             self._model = core.compile_model(core.read_model(model), "CPU", properties)
         except RuntimeError as error:
             raise ArtefactError(f"{path} cannot be opened as a model: {error}") from error

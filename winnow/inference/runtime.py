@@ -56,12 +56,12 @@ def open_session(
     outputs: Sequence[str],
     precision: str,
     options: InferenceOptions = PLAIN,
-    inner: str = "",
+    extension: bytes = b"",
     sample_inputs: Inputs | None = None,
 ) -> Session:
     """Opens a model stored in `precision`, as specified by `options`.
 
-    `inner` names an inner tensor that also becomes an output; empty for none. `sample_inputs` are
+    `extension` is appended to the model (`winnow.inference.inner_output`). `sample_inputs` are
     made-up inputs of typical length, with which `options.chooser` times the runtimes.
 
     Raises:
@@ -69,7 +69,7 @@ def open_session(
 
     """
     runtimes = usable_runtimes(options.runtime, precision, cpu_features(), openvino.installed())
-    open_in = partial(_open, path, outputs, options, inner)
+    open_in = partial(_open, path, outputs, options, extension)
     first, chooser = runtimes[0], options.chooser
     if chooser is None:
         return open_in(first)
@@ -82,7 +82,11 @@ def open_session(
 
 
 def _open(
-    path: Path, outputs: Sequence[str], options: InferenceOptions, inner: str, runtime: Runtime
+    path: Path,
+    outputs: Sequence[str],
+    options: InferenceOptions,
+    extension: bytes,
+    runtime: Runtime,
 ) -> Session:
     session: Session
     if runtime is Runtime.OPENVINO:
@@ -93,12 +97,16 @@ def _open(
             bfloat16=bfloat16,
             intra_op_threads=options.intra_op_threads,
             runs=options.runs,
-            inner=inner,
+            extension=extension,
         )
     else:
         cuda = runtime is Runtime.CUDA
         session = OnnxSession(
-            path, outputs, intra_op_threads=options.intra_op_threads, inner=inner, cuda=cuda
+            path,
+            outputs,
+            intra_op_threads=options.intra_op_threads,
+            extension=extension,
+            cuda=cuda,
         )
     return PaddedSession(session, options.pad_to) if options.pad_to else session
 

@@ -74,13 +74,28 @@ class PassageEncoder:
     def encode(self, title: Sequence[int], text: Sequence[int]) -> NDArray[np.float32]:
         """Encodes token ids, given without special tokens; returns a vector [dimension]."""
         types = self._entry.passage_token_types
-        return self._encoder.passage(
-            title[:MAX_TITLE_TOKENS], text[: self._max_text_tokens(title)], types
-        )
+        return self._encoder.passage(*self._truncate(title, text), types)
+
+    def token_vectors(self, title: Sequence[int], text: Sequence[int]) -> NDArray[np.int8]:
+        """Returns the levels of the token vectors, [`count_tokens`, values].
+
+        The arguments are those of `encode`. The encoder must have token vectors.
+        """
+        types = self._entry.passage_token_types
+        return self._encoder.passage_tokens(*self._truncate(title, text), types)
+
+    def count_tokens(self, title: Sequence[int], text: Sequence[int]) -> int:
+        """Returns the number of encoded tokens, with special tokens."""
+        return sum(map(len, self._truncate(title, text))) + SPECIAL
 
     def truncates(self, title: Sequence[int], text: Sequence[int]) -> bool:
         """Returns whether the text has more tokens than the encoder accepts beside the title."""
         return len(text) > self._max_text_tokens(title)
+
+    def _truncate(
+        self, title: Sequence[int], text: Sequence[int]
+    ) -> tuple[Sequence[int], Sequence[int]]:
+        return title[:MAX_TITLE_TOKENS], text[: self._max_text_tokens(title)]
 
     def _max_text_tokens(self, title: Sequence[int]) -> int:
         return self._entry.max_passage_tokens - SPECIAL - min(len(title), MAX_TITLE_TOKENS)

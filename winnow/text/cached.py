@@ -15,6 +15,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.domain.question import QuestionTokens
 from winnow.errors import OverloadedError
 from winnow.policy.attempts import Lack, SingleFlightCaller
 from winnow.policy.byte_bounded_lru import NO_OBSERVER, ByteBoundedLru, CacheObserver
@@ -80,7 +81,12 @@ class CachedTextEncoder:
             if not self._in_flight[client]:
                 del self._in_flight[client]
         states = None if encoding.states is None else _read_only(encoding.states)
-        encoding = replace(encoding, vector=_read_only(encoding.vector), states=states)
+        tokens = None
+        if encoding.tokens is not None:
+            levels, weights = encoding.tokens.levels, encoding.tokens.weights
+            tokens = QuestionTokens(_read_only(levels), _read_only(weights))
+        vector = _read_only(encoding.vector)
+        encoding = replace(encoding, vector=vector, states=states, tokens=tokens)
         self._cache.put(key, replace(encoding, queue=0.0, encode=0.0), _size(key, encoding))
         return encoding
 
@@ -98,7 +104,9 @@ def _key(ids: Sequence[int]) -> bytes:
 def _size(key: bytes, encoding: TextEncoding) -> int:
     """Returns the bytes that an entry takes."""
     states = 0 if encoding.states is None else encoding.states.nbytes
-    return encoding.vector.nbytes + states + len(key) + _OVERHEAD
+    tokens = encoding.tokens
+    token_vectors = 0 if tokens is None else tokens.levels.nbytes + tokens.weights.nbytes
+    return encoding.vector.nbytes + states + token_vectors + len(key) + _OVERHEAD
 
 
 def _read_only(values: NDArray[Value]) -> NDArray[Value]:

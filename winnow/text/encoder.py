@@ -12,6 +12,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.domain.question import QuestionTokens
+
 SPECIAL_TOKENS = 2
 """Number of special tokens that an encoder adds to a text: [CLS] and [SEP]."""
 
@@ -32,6 +34,8 @@ class TextEncoding:
     """Seconds that the text waited before it was encoded."""
     encode: float = 0.0
     """Seconds that the encoder ran; 0 for a cached encoding."""
+    tokens: QuestionTokens | None = None
+    """Token vectors for late interaction; None if the encoder returns none."""
 
 
 OnEncoded = Callable[[TextEncoding], None]
