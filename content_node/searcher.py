@@ -9,6 +9,7 @@ from functools import partial
 from winnow.bundle import Bundle
 from winnow.content_node.identity import shard_info
 from winnow.content_node.joint_retrieval import with_queue_time
+from winnow.content_node.late_interaction.scoring import LateRanking
 from winnow.content_node.live.custody import OWNED, Custody
 from winnow.content_node.live.sequence_waiter import SequenceWaiter
 from winnow.content_node.local_shard import Retrieval
@@ -59,18 +60,20 @@ class LocalSearcher:
         custody: Callable[[], Custody] = lambda: OWNED,
         on_drop: Callable[[], None] = lambda: None,
         admit: Admit = contextlib.nullcontext,
+        late: LateRanking | None = None,
     ) -> None:
         """`pace` measures the reading speed.
 
         `journaled` means that the shard follows a journal. `custody` returns whether another node
         takes the writes. `on_drop` is called on the event loop after a generation was dropped.
-        `admit` admits calls for passages.
+        `admit` admits calls for passages. `late` ranks by late interaction; None if the bundle has
+        none.
         """
         self._journaled, self._custody = journaled, custody
         self._reader, self._bundle, self._pool, self._metrics = reader, bundle, pool, metrics
         self._pace = pace
         self._limits = question_limits(bundle)
-        self._word_weight = bundle.manifest.retrieval.words
+        self._word_weight, self._late = bundle.manifest.retrieval.words, late
         self._info = shard_info(view, bundle)
         self._generations = RecentGenerations(view, time.monotonic, on_drop)
         self._sequence_waiter = SequenceWaiter(view.sequence)
@@ -198,7 +201,7 @@ class LocalSearcher:
     ) -> Retrieved:
         began = time.perf_counter()
         with readable():
-            found = retrieve(view, question, depth, self._word_weight, stop)
+            found = retrieve(view, question, depth, self._word_weight, stop, self._late)
         spent = Interval(began - arrived_at, time.perf_counter() - began)
         return Retrieved(
             found.hits,
@@ -209,6 +212,7 @@ class LocalSearcher:
             retrieved=spent,
             passages=view.passages,
             log_id=view.log_id,
+            late_interaction=found.late_interaction,
         )
 
     def _read_one(

@@ -4,6 +4,7 @@ This module knows the bundle's limit of tokens. It does not know where the `Text
 """
 
 import time
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 
 from winnow.bundle import Bundle
@@ -15,6 +16,9 @@ from winnow.telemetry.tracing.span import span
 from winnow.text.encoder import SPECIAL_TOKENS, TextEncoder
 from winnow.text.language import LanguageCheck
 from winnow.text.tokenizer import Tokenizer, Tokens
+
+Weigh = Callable[[EncodedQuestion], EncodedQuestion]
+"""Adapts an encoded question to the index that it is asked of."""
 
 
 @dataclass(frozen=True, slots=True)

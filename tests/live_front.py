@@ -162,7 +162,7 @@ class LiveFront:
                 encoder,
                 cluster,
                 no_answer_below=-9.0,
-                rule_for=lambda _: None,
+                rule_for=lambda *_: None,
                 limits=limits,
                 metrics=metrics,
                 weigh=weigh,

@@ -45,6 +45,8 @@ class Retrieved:
     """Number of passages that the shard held after write `sequence`; None if not reported."""
     log_id: str = ""
     """Name of the log that numbers the writes; empty if there is no log, or it has no name."""
+    late_interaction: bool = False
+    """Whether the hits were ranked by late interaction."""
 
 
 @dataclass(frozen=True, slots=True)

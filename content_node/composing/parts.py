@@ -11,6 +11,10 @@ from prometheus_client import CollectorRegistry
 from winnow.bundle import Bundle
 from winnow.content_node.admission import NodeLoad
 from winnow.content_node.joint_retrieval import JointRetrieval
+from winnow.content_node.late_interaction.passage_tokens import (
+    PassageTokens,
+    open_passage_tokens,
+)
 from winnow.content_node.metrics import NodeMetrics
 from winnow.content_node.reader import Reader, open_reader
 from winnow.content_node.reader.pool import ReaderPool
@@ -62,6 +66,23 @@ class SharedReader:
             return self._reader
 
 
+class SharedPassageTokens:
+    """The model of token vectors of all shards of a process, opened by the first use."""
+
+    def __init__(self, bundle: Bundle) -> None:
+        self._bundle = bundle
+        self._lock = threading.Lock()
+        self._model: PassageTokens | None = None
+
+    def open(self) -> PassageTokens:
+        """Returns the model. Safe to use from several threads. Raises as `open_passage_tokens`."""
+        with self._lock:
+            if self._model is None:
+                special = Tokenizer(self._bundle.tokenizer).special
+                self._model = open_passage_tokens(self._bundle, special)
+            return self._model
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeParts:
     """The objects that all shards of a process share."""
@@ -72,6 +93,7 @@ class NodeParts:
     pool: ReaderPool
     pace: Pace
     reader: SharedReader
+    passage_tokens: SharedPassageTokens
     load: NodeLoad
     joint: JointRetrieval
     """Retrieves from several shards for one call."""
@@ -113,6 +135,7 @@ def open_node_parts(
         pool=pool,
         pace=pace,
         reader=SharedReader(settings, bundle, options, pace),
+        passage_tokens=SharedPassageTokens(bundle),
         load=load,
         joint=JointRetrieval(pool, load, metrics),
         trimmer=HeapTrimmer(trim_function()),

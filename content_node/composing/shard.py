@@ -14,6 +14,7 @@ from winnow.content_node.daemon_work import DaemonWork
 from winnow.content_node.file_changes import ServingStatus, watch_changes
 from winnow.content_node.identity import shard_info
 from winnow.content_node.journal.composing import ShardWritePath
+from winnow.content_node.late_interaction.scoring import LateRanking, LateScorer
 from winnow.content_node.live.custody import OWNED, Custody, Role
 from winnow.content_node.live.disk_metrics import DiskMetrics
 from winnow.content_node.live.half_log import resume_following
@@ -318,6 +319,7 @@ class RunningShard:
             custody=lambda: live.custody,
             on_drop=parts.trimmer.schedule_trim,
             admit=parts.load.admit_retrieval,
+            late=self._late_ranking(),
         )
         live.on_new_view(searcher.set_view)
         for advice in shard_advice(shard, self.directory, parts.bundle):
@@ -333,6 +335,14 @@ class RunningShard:
         trim_heap()  # memory freed by loading
         return AdmittedSearcher(searcher, parts.load)
 
+    def _late_ranking(self) -> LateRanking | None:
+        """Returns the ranking by late interaction; None if the bundle has none."""
+        entry = self._parts.bundle.manifest.late_interaction
+        if entry is None:
+            return None
+        scorer = LateScorer(self._parts.passage_tokens.open)
+        return LateRanking(words=entry.words, tokens=entry.tokens, scorer=scorer)
+
     def _open_base(self, trimmed: int) -> StoredSegment:
         feeding = self._parts.settings.feed
         return open_newest(self.directory, trimmed, self._open_segment, feeding=feeding)
@@ -341,7 +351,12 @@ class RunningShard:
         settings, manifest = self._parts.settings, self._parts.bundle.manifest
         exact, exact_up_to = settings.exact, settings.exact_up_to
         return open_shard(
-            directory, settings.ef, exact, exact_up_to, manifest.lower_layers_fingerprint
+            directory,
+            settings.ef,
+            exact,
+            exact_up_to,
+            lower_layers_fingerprint=manifest.lower_layers_fingerprint,
+            token_vectors_fingerprint=manifest.token_vectors_fingerprint,
         )
 
     def _open_merger(self, live: LiveShard) -> Merger[StoredSegment]:

@@ -1,4 +1,4 @@
-"""`winnow index`: build, states, inspect, verify."""
+"""`winnow index`: build, states, token-vectors, inspect, verify."""
 
 import contextlib
 from collections.abc import Sequence
@@ -26,7 +26,8 @@ from winnow.content_node.shard.manifest import (
 from winnow.content_node.shard.writing import GraphPlan
 from winnow.content_node.states.advice import reader_name, states_command
 from winnow.content_node.states.index import write_states
-from winnow.content_node.states.manifest import STATES_FILE
+from winnow.content_node.states.kind import KINDS, READER_STATES, TOKEN_VECTORS, StatesKind
+from winnow.content_node.states.manifest import StatesManifest
 from winnow.documents.conversion.converter import DocumentConverter
 from winnow.documents.folder import FilePatterns, SkippedFile, list_files
 from winnow.documents.formats.registry import is_supported
@@ -43,6 +44,9 @@ from winnow.settings.values import BUNDLE_HELP, parse_bundle_directory
 app = typer.Typer(no_args_is_help=True)
 
 _Directory = Annotated[Path, typer.Argument(help="Directory of the index.")]
+_ShardDirectory = Annotated[
+    Path, typer.Argument(help="Directory of an index, or of one of its shards.")
+]
 _Bundle = Annotated[
     Path | None,
     typer.Option(
@@ -266,9 +270,7 @@ def _engine(name: EngineName, threads: int, workers: int | None, ray_address: st
 
 @app.command(name="states")
 def add_states(
-    directory: Annotated[
-        Path, typer.Argument(help="Directory of an index, or of one of its shards.")
-    ],
+    directory: _ShardDirectory,
     bundle: _Bundle = None,
     threads: Annotated[
         int | None,
@@ -284,26 +286,54 @@ def add_states(
     resume after an interruption. Nodes use the states after a restart. Answers are the same with or
     without states.
     """
+    _add_data(READER_STATES, directory, bundle, threads, as_json)
+
+
+@app.command()
+def token_vectors(
+    directory: _ShardDirectory,
+    bundle: _Bundle = None,
+    threads: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=1024, help="Threads that compute token vectors.", show_default="all cores"
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compute the token vectors of every passage of an index, or of one shard.
+
+    They are for late interaction, which ranks passages better. The bundle must have late
+    interaction. Writes token-vectors.bin beside every shard, 4 to 5 KB a passage. Run the same
+    command again to resume after an interruption. Nodes use token vectors after a restart, once all
+    shards have them.
+    """
+    _add_data(TOKEN_VECTORS, directory, bundle, threads, as_json)
+
+
+def _add_data(
+    kind: StatesKind, directory: Path, bundle: Path | None, threads: int | None, as_json: bool
+) -> None:
     loaded = load_bundle(bundle or default_bundle())
     with BuildProgress() as progress:
         try:
-            shards = write_states(directory, loaded, threads or cores(), progress)
+            shards = write_states(directory, loaded, threads or cores(), progress, kind)
         except KeyboardInterrupt:
             progress.say(
-                "computed states are kept: resume with "
-                f"{states_command(directory, loaded.directory)}"
+                f"computed {kind.noun} are kept: resume with "
+                f"{states_command(directory, loaded.directory, kind)}"
             )
             raise
     if as_json:
         print_json(shards)
         return
     size = sum(each.bytes for each in shards) / 1e6
-    typer.echo(f"{directory}: states of {many(len(shards), 'shard')}, {size:,.1f} MB")
+    typer.echo(f"{directory}: {kind.noun} of {many(len(shards), 'shard')}, {size:,.1f} MB")
 
 
 @app.command()
 def inspect(directory: _Directory, as_json: AsJson = False) -> None:
-    """Show the shards of an index, its writes and its states, without checking them."""
+    """Show the shards of an index, its writes, states and token vectors, without checking them."""
     index = read_index_manifest(directory)
     directories = present_shards(directory, index.shards)
     shards = list(map(read_current_shard, directories))
@@ -319,7 +349,7 @@ def inspect(directory: _Directory, as_json: AsJson = False) -> None:
         f"{many(len(shards), 'shard')}, {index.dimension} dimensions"
     )
     typer.echo(f"encoded by {index.bundle_name} ({index.encoding_fingerprint})")
-    columns = ("shard", "passages", "M", "ef_construction", "MB", "states MB")
+    columns = ("shard", "passages", "M", "ef_construction", "MB", "states MB", "token vectors MB")
     console().print(table(columns, map(_row, shards)))
     for reader in sorted({shard.states.fingerprint for shard in shards if shard.states}):
         typer.echo(f"states are of {reader_name(reader)}")
@@ -344,7 +374,8 @@ def verify(
 ) -> None:
     """Check checksums, counts, vectors, logs and the recall of every graph; exit 1 on any fault.
 
-    The command also checks precomputed states. Nodes may serve the index and write to it meanwhile.
+    The command also checks precomputed states and token vectors. Nodes may serve the index and
+    write to it meanwhile.
     """
     reports = verify_index(directory, sample, min_recall)
     faulty = any(report.faults for report in reports)
@@ -376,19 +407,19 @@ def _row(shard: CurrentShard) -> tuple[str, ...]:
         str(manifest.m),
         str(manifest.ef_construction),
         f"{size:,.1f}",
-        _states(shard),
+        *(_size(shard, kind, shard.data(kind)) for kind in KINDS),
     )
 
 
-def _states(shard: CurrentShard) -> str:
-    """Returns the megabytes of a shard's states, or why there are none."""
-    if shard.states is not None:
-        size = f"{shard.states.bytes / 1e6:,.1f}"
-        with_states, passages = shard.passages_with_states, shard.manifest.passages
-        return f"{size} ({with_states:,} of {passages:,})" if with_states < passages else size
-    if (shard.base / STATES_FILE).exists():
+def _size(shard: CurrentShard, kind: StatesKind, found: StatesManifest | None) -> str:
+    """Returns the megabytes of a shard's data of a kind, or why there are none."""
+    if found is not None:
+        size = f"{found.bytes / 1e6:,.1f}"
+        complete, passages = shard.passages_with(kind), shard.manifest.passages
+        return f"{size} ({complete:,} of {passages:,})" if complete < passages else size
+    if (shard.base / kind.manifest).exists():
         return "unusable"
-    return "begun" if any(shard.base.glob("states-*.partial")) else "none"
+    return "begun" if any(shard.base.glob(kind.partial)) else "none"
 
 
 def _writes(shard: CurrentShard) -> dict[str, object]:
@@ -398,4 +429,5 @@ def _writes(shard: CurrentShard) -> dict[str, object]:
         "generation": shard.generation,
         "log_id": shard.log_id,
         "states": shard.states,
+        "token_vectors": shard.data(TOKEN_VECTORS),
     }

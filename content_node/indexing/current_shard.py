@@ -1,4 +1,4 @@
-"""Reads the current state of a shard on disk: its newest base, log and precomputed states."""
+"""Reads the current state of a shard on disk: its newest base, log and precomputed data."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +10,8 @@ from winnow.content_node.merging.newest import newest_name
 from winnow.content_node.shard.manifest import ShardManifest, read_shard_manifest
 from winnow.content_node.shard.view import live_generation
 from winnow.content_node.states.file import StateFile
-from winnow.content_node.states.manifest import (
-    DATA,
-    STATES_FILE,
-    StatesManifest,
-    read_states_manifest,
-)
+from winnow.content_node.states.kind import READER_STATES, StatesKind
+from winnow.content_node.states.manifest import StatesManifest, read_states_manifest
 from winnow.errors import ArtefactError
 
 
@@ -33,22 +29,25 @@ class CurrentShard:
     @property
     def states(self) -> StatesManifest | None:
         """The manifest of the precomputed states of the base; None without usable states."""
-        if not (self.base / STATES_FILE).exists():
+        return self.data(READER_STATES)
+
+    def data(self, kind: StatesKind) -> StatesManifest | None:
+        """Returns the manifest of the base's data of a kind; None without usable data."""
+        if not (self.base / kind.manifest).exists():
             return None
         try:
-            states = read_states_manifest(self.base)
-            size = (self.base / DATA).stat().st_size
+            states = read_states_manifest(self.base, kind)
+            size = (self.base / kind.data).stat().st_size
         except (ArtefactError, OSError):  # `index verify` reports the fault
             return None
         matches = (states.bytes, states.generation) == (size, self.manifest.generation)
         return states if matches else None
 
-    @property
-    def passages_with_states(self) -> int:
-        """The number of passages with usable states."""
-        states = self.states
+    def passages_with(self, kind: StatesKind) -> int:
+        """Returns the number of passages with usable data of a kind."""
+        found = self.data(kind)
         try:
-            return StateFile.open_beside(self.base, states).passages if states else 0
+            return StateFile.open_beside(self.base, found, kind).passages if found else 0
         except ArtefactError:
             return 0
 

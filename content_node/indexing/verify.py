@@ -1,4 +1,4 @@
-"""Checks an index: its shards as built, their newest generations, logs and states."""
+"""Checks an index: its shards as built, their newest generations, logs and precomputed data."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +13,7 @@ from winnow.content_node.shard.manifest import (
     read_shard_manifest,
 )
 from winnow.content_node.states.checking import states_fault
+from winnow.content_node.states.kind import KINDS
 from winnow.content_node.states.manifest import STATES_FILE
 from winnow.domain.shard import shard_name, shard_number_of
 from winnow.errors import WinnowError
@@ -100,10 +101,11 @@ def _add_writes(report: ShardReport, directory: Path, target: GraphTarget) -> Sh
 
 
 def _add_states(report: ShardReport, directory: Path) -> ShardReport:
-    """Checks the states of the newest generation; returns the report with the result."""
+    """Checks the precomputed data of the newest generation; returns the report with the result."""
     try:
         shard = read_current_shard(directory)
-        base, fault = shard.base, states_fault(shard.base)
+        base = shard.base
+        faults = [fault for kind in KINDS if (fault := states_fault(base, kind))]
     except Exception:  # noqa: BLE001 (reported already, or a merge has just removed the base)
         return report
     report = replace(
@@ -111,9 +113,9 @@ def _add_states(report: ShardReport, directory: Path) -> ShardReport:
         states=(base / STATES_FILE).exists(),
         states_of=shard.states.fingerprint if shard.states else "",
     )
-    if not fault:
-        return report
-    return _add_fault(report, fault if base == directory else f"{base.name}: {fault}")
+    for fault in faults:
+        report = _add_fault(report, fault if base == directory else f"{base.name}: {fault}")
+    return report
 
 
 def _add_fault(report: ShardReport, fault: str) -> ShardReport:

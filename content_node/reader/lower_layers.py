@@ -10,6 +10,7 @@ from winnow.bundle import Bundle
 from winnow.bundle.manifest import ReaderEntry, SplitReaderEntry
 from winnow.content_node.reader.model import split_windows
 from winnow.content_node.shard.store import StoredPassage
+from winnow.content_node.states.kind import READER_STATES, StatesKind
 from winnow.content_node.states.passage_states import PassageStates, concatenate, quantise
 from winnow.errors import ArtefactError
 from winnow.inference.options import PLAIN, InferenceOptions
@@ -53,6 +54,11 @@ class LowerLayers:
         self.fingerprint = fingerprint
 
     @property
+    def kind(self) -> StatesKind:
+        """The kind of data that a shard stores of these layers."""
+        return READER_STATES
+
+    @property
     def width(self) -> int:
         """Number of values per token state."""
         return self._apart.width
@@ -68,6 +74,10 @@ class LowerLayers:
     def passage_states(self, stored: StoredPassage) -> PassageStates:
         """Computes the states of all windows of a passage, concatenated."""
         return concatenate([self.window_states(window) for window in self.windows(stored)])
+
+    def packed(self, stored: StoredPassage) -> bytes:
+        """Computes the states of a passage, in the format on disk."""
+        return self.passage_states(stored).packed()
 
     def count_tokens(self, stored: StoredPassage) -> int:
         """Counts the tokens of all windows of a passage, each of which has a state."""

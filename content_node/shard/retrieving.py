@@ -1,6 +1,7 @@
 """Retrieves passages from a view: the nearest, the best by words, or both.
 
-Every passage gets a distance and a BM25 score, and is ranked by both.
+Every passage gets a distance and a BM25 score, and is ranked by both. If question and passages have
+token vectors, it is also ranked by late interaction.
 """
 
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.candidates.top_k_bound import CandidateRule, possible_top_k
+from winnow.content_node.late_interaction.scoring import LateRanking
 from winnow.content_node.shard.bm25 import Terms
 from winnow.content_node.shard.nearest import by_distance
 from winnow.content_node.shard.rows import RowMask, ScoredRows
@@ -29,6 +31,8 @@ class Candidates:
     """Distances of the nearest passages, nearest first."""
     words: tuple[float, ...] = ()
     """BM25 scores of the best passages by words, best first."""
+    late_interaction: bool = False
+    """Whether the passages were ranked by late interaction."""
 
 
 def retrieve(
@@ -37,10 +41,12 @@ def retrieve(
     depth: RetrievalDepth,
     word_weight: float,
     stop: StopSignal | None = None,
+    late: LateRanking | None = None,
 ) -> Candidates:
     """Retrieves the candidates of a shard, and the hits among them that may be read.
 
-    `word_weight` is the squared distance that one unit of BM25 is worth.
+    `word_weight` is the squared distance that one unit of BM25 is worth. `late` ranks the
+    candidates by late interaction, if question and shard have token vectors.
 
     Raises:
         InvalidRequestError: `depth.where` is not a filter.
@@ -84,7 +90,13 @@ def retrieve(
     bm25 = np.array([bm25_by_row[row] for row in rows])
     words = bm25.astype(np.float32)
     best_words = _to_single_precision([score for _, score in best])
-    hybrid = _hybrid_distances(distances, bm25, depth, word_weight).tolist()
+    tokens = question.tokens
+    if late is None or tokens is None or not (depth.candidates and view.has_token_vectors):
+        late = None
+        hybrid = _hybrid_distances(distances, bm25, depth, word_weight).tolist()
+    else:
+        scores = late.scorer.scores(view, tokens, rows, stop)
+        hybrid = _late_distances(distances, bm25, scores, late).tolist()
     rules = [
         CandidateRule(distances.tolist(), near[-1][1] if near else -np.inf),
         CandidateRule((-words).tolist(), -best_words[-1] if best else -np.inf),
@@ -112,6 +124,7 @@ def retrieve(
         tuple(hits),
         tuple(distance for _, distance in near[:k]),
         tuple(best_words[:by_words]),
+        late is not None,
     )
 
 
@@ -130,6 +143,16 @@ def _hybrid_distances(
     if depth.is_by_words_only:
         return (-(word_weight or 1.0) * bm25).astype(np.float32)
     return (distances - word_weight * bm25).astype(np.float32)
+
+
+def _late_distances(
+    distances: NDArray[np.float32],
+    bm25: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    late: LateRanking,
+) -> NDArray[np.float32]:
+    """Returns the distances by which passages are ranked with late interaction, as above."""
+    return (distances - late.words * bm25 - late.tokens * scores).astype(np.float32)
 
 
 def _nearest(scored: ScoredRows, k: int) -> ScoredRows:

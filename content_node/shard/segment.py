@@ -19,6 +19,7 @@ from winnow.content_node.shard.row_filter import RowFilter, check_stop
 from winnow.content_node.shard.rows import RowMask, RowNumbers, ScoredRows
 from winnow.content_node.shard.store import StoredPassage
 from winnow.content_node.shard.words import WordIndex
+from winnow.content_node.states.file import StateFile
 from winnow.domain.listing import SelectedFields
 from winnow.domain.passage import Passage
 from winnow.inference.stop_signal import StopSignal
@@ -42,6 +43,8 @@ class Segment(ABC):
     equal_passages: EqualPassages
     occupied_rows: RowMask | None = None
     """The rows that hold a passage; None if every row does."""
+    token_vectors: StateFile | None = None
+    """Stored token vectors of passages; None if there are none."""
 
     @property
     def field_names(self) -> tuple[str, ...]:

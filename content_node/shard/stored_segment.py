@@ -19,6 +19,7 @@ from winnow.content_node.shard.segment import Segment
 from winnow.content_node.shard.store import PassageStore, StoredPassage
 from winnow.content_node.shard.stored_words import open_words
 from winnow.content_node.states.file import StateFile, open_states
+from winnow.content_node.states.kind import TOKEN_VECTORS
 from winnow.domain.listing import SelectedFields
 from winnow.domain.passage import Passage
 from winnow.domain.shard import EXACT_UP_TO
@@ -86,20 +87,30 @@ def open_shard(
     exact: bool = False,
     exact_up_to: int = EXACT_UP_TO,
     lower_layers_fingerprint: str = "",
+    token_vectors_fingerprint: str = "",
 ) -> StoredSegment:
     """Verifies every file and loads the shard. Takes seconds per gigabyte: not on an event loop.
 
     `exact` compares with every vector instead of searching the graph. Shards of at most
     `exact_up_to` passages are always searched exactly. Every file is opened once and verified by
     its descriptor, so later changes of the directory change no answer. Precomputed states are used
-    if they were computed by lower layers with the fingerprint `lower_layers_fingerprint`.
+    if they were computed by lower layers with the fingerprint `lower_layers_fingerprint`, and token
+    vectors if their fingerprint is `token_vectors_fingerprint`.
 
     Raises:
         ArtefactError: a file is missing, damaged, or contradicts the manifest.
 
     """
     try:
-        return _open(directory, None if exact else ef, exact_up_to, lower_layers_fingerprint)
+        segment = _open(directory, None if exact else ef, exact_up_to)
+        generation = segment.generation
+        return replace(
+            segment,
+            states=open_states(directory, generation, lower_layers_fingerprint),
+            token_vectors=open_states(
+                directory, generation, token_vectors_fingerprint, TOKEN_VECTORS
+            ),
+        )
     except ArtefactError:
         raise
     except Exception as error:  # a file with a valid checksum may still have invalid content
@@ -108,9 +119,7 @@ def open_shard(
         ) from error
 
 
-def _open(
-    directory: Path, ef: int | None, exact_up_to: int, lower_layers_fingerprint: str
-) -> StoredSegment:
+def _open(directory: Path, ef: int | None, exact_up_to: int) -> StoredSegment:
     """Loads a shard; if `ef` is None, the shard is searched exactly."""
     manifest, manifest_file = open_shard_manifest(directory)
     files = {name: OpenFile(directory / name) for name in manifest.files}
@@ -146,7 +155,6 @@ def _open(
         store=store,
         names=store.row_names(rows),
         built_rarities=built,
-        states=open_states(directory, manifest.generation, lower_layers_fingerprint),
         files=(manifest_file, *files.values()),
     )
     if change := segment.file_change():

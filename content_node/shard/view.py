@@ -73,6 +73,11 @@ class ShardView:
         return last.first_row + last.segment.rows
 
     @property
+    def has_token_vectors(self) -> bool:
+        """Whether the base has token vectors. Those of later writes can be computed."""
+        return self.segments[0].segment.token_vectors is not None
+
+    @property
     def field_names(self) -> tuple[str, ...]:
         """Sorted names of the metadata fields; at most `MAX_FIELDS`."""
         names = {name for placed in self.segments for name in placed.segment.field_names}

@@ -5,19 +5,22 @@ from pathlib import Path
 
 from winnow.bundle.manifest import read_manifest
 from winnow.content_node.merging.names import LIVE, generation_sequence
+from winnow.content_node.states.kind import READER_STATES, StatesKind
 from winnow.errors import ArtefactError
 from winnow.packaged import default_bundle
 
 
-def states_command(directory: Path, bundle: Path | None = None) -> str:
-    """Returns the command that computes states for an index, a shard or a shard's generation.
+def states_command(
+    directory: Path, bundle: Path | None = None, kind: StatesKind = READER_STATES
+) -> str:
+    """Returns the command that computes data for an index, a shard or a shard's generation.
 
     Without a bundle, the text adds that `--bundle` may be needed.
     """
     sequence = generation_sequence(directory.name)
     is_generation = directory.parent.name == LIVE and sequence is not None
     argument = directory.parent.parent if is_generation else directory
-    command = f"winnow index states {shlex.quote(str(argument))}"
+    command = f"winnow index {kind.command} {shlex.quote(str(argument))}"
     if bundle is None:
         return f"`{command}` (with --bundle, if nodes have one)"
     if bundle == default_bundle():

@@ -1,44 +1,45 @@
-"""Checks the precomputed states beside a shard. Another process may be replacing them."""
+"""Checks the precomputed data beside a shard. Another process may be replacing it."""
 
 from pathlib import Path
 
 from winnow.content_node.shard.manifest import read_shard_manifest
 from winnow.content_node.states.advice import states_command
 from winnow.content_node.states.file import StateFile
-from winnow.content_node.states.manifest import DATA, STATES_FILE, read_states_manifest
+from winnow.content_node.states.kind import READER_STATES, StatesKind
+from winnow.content_node.states.manifest import read_states_manifest
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 from winnow.files.watched import stamp
 
 
-def states_fault(directory: Path) -> str:
-    """Returns what is wrong with the states beside a generation; empty for valid or no states.
+def states_fault(directory: Path, kind: StatesKind = READER_STATES) -> str:
+    """Returns what is wrong with the data beside a generation; empty for valid or no data.
 
     Raises:
         ArtefactError: the generation itself is damaged or missing.
 
     """
     shard = read_shard_manifest(directory)
-    while (checked := stamp(directory / STATES_FILE)) is not None:
+    while (checked := stamp(directory / kind.manifest)) is not None:
         try:
-            _check(directory, shard.generation, shard.rows)
+            _check(directory, shard.generation, shard.rows, kind)
         except Exception as error:  # noqa: BLE001 (invalid content may have a valid checksum)
-            # a process that replaces states removes this file first and writes it last
-            if stamp(directory / STATES_FILE) == checked:
+            # a process that replaces the data removes this file first and writes it last
+            if stamp(directory / kind.manifest) == checked:
                 return (
-                    f"some states cannot be used: {error}: {states_command(directory)} replaces "
-                    "them"
+                    f"some {kind.noun} cannot be used: {error}: "
+                    f"{states_command(directory, kind=kind)} replaces them"
                 )
         else:
             break
     return ""
 
 
-def _check(directory: Path, generation: str, rows: int) -> None:
-    manifest = read_states_manifest(directory)
+def _check(directory: Path, generation: str, rows: int, kind: StatesKind) -> None:
+    manifest = read_states_manifest(directory, kind)
     if manifest.generation != generation:
-        raise ArtefactError("the states are of another generation")
-    states = StateFile.open_beside(directory, manifest)
+        raise ArtefactError(f"the {kind.noun} are of another generation")
+    states = StateFile.open_beside(directory, manifest, kind)
     if states.rows != rows:
-        raise ArtefactError(f"the states have {states.rows} rows, the shard has {rows}")
-    OpenFile(directory / DATA).verify(manifest.sha256, manifest.bytes, advice="")
+        raise ArtefactError(f"the {kind.noun} have {states.rows} rows, the shard has {rows}")
+    OpenFile(directory / kind.data).verify(manifest.sha256, manifest.bytes, advice="")

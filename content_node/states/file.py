@@ -1,4 +1,4 @@
-"""Reads precomputed states of a shard from their file, one passage at a time."""
+"""Reads precomputed data of a shard from its file."""
 
 import threading
 from pathlib import Path
@@ -9,13 +9,8 @@ import structlog
 from numpy.typing import NDArray
 
 from winnow.content_node.states.advice import states_command
-from winnow.content_node.states.manifest import (
-    DATA,
-    STARTS,
-    STATES_FILE,
-    StatesManifest,
-    open_states_manifest,
-)
+from winnow.content_node.states.kind import CHECKSUM_BYTES, READER_STATES, StatesKind
+from winnow.content_node.states.manifest import StatesManifest, open_states_manifest
 from winnow.content_node.states.passage_states import PassageStates, unpack
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
@@ -27,35 +22,43 @@ _MAX_LOGGED = 20
 
 
 class StateFile:
-    """Reads the states of each row. Safe to use from several threads.
+    """Reads the data of each row. Safe to use from several threads.
 
-    The file is not mapped into memory: access to a truncated mapped file ends the process. The file
-    is many times as large as the rest of the shard, so it is not verified when it is opened.
-    Instead every passage has a checksum.
+    The file is not mapped into memory: access to a truncated mapped file ends the process. States
+    of readers are many times as large as the rest of the shard, so their file is not verified when
+    it is opened. Instead every passage has a checksum.
     """
 
-    def __init__(self, file: OpenFile, starts: NDArray[np.int64], width: int) -> None:
-        """`starts` has the byte offset of each row's states, and the end of the last row's."""
-        self._file, self._starts, self._width = file, starts, width
+    def __init__(
+        self,
+        file: OpenFile,
+        starts: NDArray[np.int64],
+        width: int,
+        kind: StatesKind = READER_STATES,
+    ) -> None:
+        """`starts` has the byte offset of each row's data, and the end of the last row's."""
+        self._file, self._starts, self.width, self._kind = file, starts, width, kind
         self._logged: set[int] = set()
         self._lock = threading.Lock()
 
     @classmethod
-    def open_beside(cls, directory: Path, manifest: StatesManifest) -> Self:
-        """Opens the states that `manifest` describes.
+    def open_beside(
+        cls, directory: Path, manifest: StatesManifest, kind: StatesKind = READER_STATES
+    ) -> Self:
+        """Opens the data that `manifest` describes.
 
         Raises:
             ArtefactError: the files are missing, or do not match the manifest.
 
         """
-        file, starts_file = OpenFile(directory / DATA), OpenFile(directory / STARTS)
+        file, starts_file = OpenFile(directory / kind.data), OpenFile(directory / kind.starts)
         starts_file.verify(manifest.starts_sha256, manifest.starts_bytes, advice="")
         starts = read_integers(starts_file)
         if file.size != manifest.bytes:
             raise ArtefactError(f"{file.path} has {file.size} bytes, not {manifest.bytes}")
         if [*starts[:1], *starts[-1:]] != [0, file.size] or (starts[1:] < starts[:-1]).any():
             raise ArtefactError(f"{starts_file.path} does not match {file.path}")
-        return cls(file, starts, manifest.width)
+        return cls(file, starts, manifest.width, kind)
 
     @property
     def rows(self) -> int:
@@ -64,23 +67,61 @@ class StateFile:
 
     @property
     def passages(self) -> int:
-        """Number of passages with states."""
+        """Number of passages with data."""
         return int(np.count_nonzero(np.diff(self._starts)))
 
     def size(self, row: int) -> int:
-        """Returns the size of a row's states in bytes; 0 without states."""
+        """Returns the size of a row's data in bytes; 0 without data."""
         start, end = self._starts[row : row + 2].tolist()
         return int(end - start)
 
+    def packed(self, row: int) -> bytes:
+        """Returns the data of a row in the format on disk; empty without data.
+
+        Raises:
+            ArtefactError: the data is damaged.
+
+        """
+        size = self.size(row)
+        if not size:
+            return b""
+        data = self._file.read(size, int(self._starts[row]))
+        self._kind.check(data, self.width)
+        return data
+
+    def has_rows(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Returns whether each of `rows` has data, [rows]."""
+        known = rows < self.rows
+        own = np.where(known, rows, 0)
+        return known & (self._starts[own + 1] > self._starts[own])
+
+    def read_rows(self, rows: NDArray[np.int64]) -> tuple[bytes, NDArray[np.int64]]:
+        """Returns the data of rows that have some, joined without checksums, and its sizes in
+        bytes, [rows]. Their checksums are not checked.
+
+        Raises:
+            ArtefactError: the file was changed, or cannot be read.
+
+        """
+        starts = self._starts[rows]
+        sizes = self._starts[rows + 1] - starts - CHECKSUM_BYTES
+        data = self._file.read_each(sizes.tolist(), starts.tolist())
+        self._file.check()
+        return data, sizes
+
+    def verify(self, sha256: str) -> None:
+        """Verifies the whole file. Raises ArtefactError if it is damaged."""
+        self._file.verify(sha256, self._file.size, advice="")
+
     def read(self, row: int) -> PassageStates | None:
-        """Returns the states of a row; None without states.
+        """Returns the reader's states of a row; None without states.
 
         Raises:
             ArtefactError: the states are damaged.
 
         """
-        size = self.size(row)
-        return unpack(self._file.read(size, int(self._starts[row])), self._width) if size else None
+        data = self.packed(row)
+        return unpack(data, self.width) if data else None
 
     def load(self, row: int) -> PassageStates | None:
         """Returns the states of a row; None if they are missing or damaged.
@@ -110,24 +151,31 @@ class StateFile:
             return True
 
 
-def open_states(directory: Path, generation: str, fingerprint: str) -> StateFile | None:
-    """Opens the states beside a shard; None without states of this reader and generation."""
-    if not fingerprint or not (directory / STATES_FILE).exists():
+def open_states(
+    directory: Path, generation: str, fingerprint: str, kind: StatesKind = READER_STATES
+) -> StateFile | None:
+    """Opens the data of a kind beside a shard; None without data of this model and generation.
+
+    Token vectors are verified, because they are read without their checksums.
+    """
+    if not fingerprint or not (directory / kind.manifest).exists():
         return None
     try:
-        manifest, manifest_file = open_states_manifest(directory)
+        manifest, manifest_file = open_states_manifest(directory, kind)
         if (manifest.fingerprint, manifest.generation) == (fingerprint, generation):
-            states = StateFile.open_beside(directory, manifest)
-            if manifest_file.has_its_path:  # otherwise the files beside it may be of another reader
+            states = StateFile.open_beside(directory, manifest, kind)
+            if kind.verified:
+                states.verify(manifest.sha256)
+            if manifest_file.has_its_path:  # otherwise the files beside it may be of another model
                 return states
             raise ArtefactError("they were replaced while they were opened: restart the node")
-        difference = "reader" if manifest.fingerprint != fingerprint else "generation"
-        reason = f"the states are of another {difference}"
+        difference = kind.model if manifest.fingerprint != fingerprint else "generation"
+        reason = f"the {kind.noun} are of another {difference}"
     except Exception as error:  # noqa: BLE001 (invalid content may have a valid checksum)
         reason = str(error)
     _log.warning(
-        "the states beside the shard are not used, so they are computed for each question; "
-        f"{states_command(directory)} replaces them",
+        f"the {kind.noun} beside the shard are not used, {kind.loss}; "
+        f"{states_command(directory, kind=kind)} replaces them",
         directory=str(directory),
         reason=reason,
     )

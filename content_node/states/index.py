@@ -1,4 +1,4 @@
-"""Writes the states of all shards of an index, or of one shard."""
+"""Writes the states or token vectors of all shards of an index, or of one shard."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -7,41 +7,56 @@ from pathlib import Path
 from winnow.bundle import Bundle, Manifest
 from winnow.content_node.indexing.current_shard import read_current_shard
 from winnow.content_node.indexing.plan import BuildListener
-from winnow.content_node.reader.lower_layers import LowerLayers, open_lower_layers
+from winnow.content_node.late_interaction.passage_tokens import open_passage_tokens
+from winnow.content_node.reader.lower_layers import open_lower_layers
 from winnow.content_node.shard.manifest import SHARD_FILE, read_index_manifest, read_shard_manifest
-from winnow.content_node.states.manifest import DATA, StatesManifest
+from winnow.content_node.states.kind import READER_STATES, StatesKind
+from winnow.content_node.states.manifest import StatesManifest
+from winnow.content_node.states.model import StatesModel
 from winnow.content_node.states.reusable_states import GenerationStates
 from winnow.content_node.states.writing import OnAdvance, OnStart, StatesWriter
 from winnow.domain.shard import INDEX_FILE
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.index_directory import present_shards
-from winnow.inference.options import InferenceOptions
+from winnow.inference.options import PLAIN, InferenceOptions
 from winnow.text.tokenizer import Tokenizer
 
-STAGE = "states of shard {shard}"
+STAGE = "{noun} of shard {shard}"
 _MAX_ATTEMPTS = 5
 """Maximum number of attempts: a merge ends one, and the next one copies its states."""
 
 
 def write_states(
-    directory: Path, bundle: Bundle, threads: int, progress: BuildListener
+    directory: Path,
+    bundle: Bundle,
+    threads: int,
+    progress: BuildListener,
+    kind: StatesKind = READER_STATES,
 ) -> list[StatesManifest]:
-    """Writes states beside the newest generation of every shard of an index, or of one shard.
+    """Writes data beside the newest generation of every shard of an index, or of one shard.
 
-    After an error the same call resumes: the states of finished passages are kept.
+    After an error the same call resumes: the data of finished passages is kept.
 
     Raises:
-        ArtefactError: the bundle's reader is not a split reader, a shard is damaged or was encoded
-            by another bundle, or the states cannot be written.
-        UnavailableError: another process writes states, or merges interrupted every attempt.
+        ArtefactError: the bundle has no model of this kind, a shard is damaged or was encoded by
+            another bundle, or the data cannot be written.
+        UnavailableError: another process writes the data, or merges interrupted every attempt.
 
     """
-    special = Tokenizer(bundle.tokenizer).special
-    lower = open_lower_layers(bundle, special, InferenceOptions(runs=threads))
+    model = open_states_model(kind, bundle, InferenceOptions(runs=threads))
     shards = list_shards(directory)
     for shard in shards:
         _check_encoding(shard, bundle.manifest)
-    return [write_shard_states(shard, lower, threads, progress) for shard in shards]
+    return [write_shard_states(shard, model, threads, progress) for shard in shards]
+
+
+def open_states_model(
+    kind: StatesKind, bundle: Bundle, options: InferenceOptions = PLAIN
+) -> StatesModel:
+    """Opens the model that computes data of a kind; raises ArtefactError if there is none."""
+    special = Tokenizer(bundle.tokenizer).special
+    opener = open_lower_layers if kind is READER_STATES else open_passage_tokens
+    return opener(bundle, special, options)
 
 
 def _check_encoding(shard: Path, bundle: Manifest) -> None:
@@ -57,19 +72,21 @@ def _check_encoding(shard: Path, bundle: Manifest) -> None:
 
 
 def write_shard_states(
-    shard: Path, lower: LowerLayers, threads: int, progress: BuildListener
+    shard: Path, model: StatesModel, threads: int, progress: BuildListener
 ) -> StatesManifest:
-    """Writes states beside the newest generation of a shard; raises as `write_states`.
+    """Writes data beside the newest generation of a shard; raises as `write_states`.
 
-    If a node merges the shard meanwhile, the computed states are copied to the new generation.
+    If a node merges the shard meanwhile, the computed data is copied to the new generation.
     """
+    noun = model.kind.noun
     reusable: Sequence[GenerationStates] = ()
     for _ in range(_MAX_ATTEMPTS):
         newest = read_current_shard(shard)
-        on_start = partial(progress.start, STAGE.format(shard=newest.manifest.shard))
+        stage = STAGE.format(noun=noun, shard=newest.manifest.shard)
         try:
-            writer = StatesWriter(newest.base, lower, reusable)
-            manifest = _write(writer, threads, on_start, progress.advance)
+            writer = StatesWriter(newest.base, model, reusable)
+            on_start = partial(progress.start, stage)
+            manifest = _write(writer, model.kind, threads, on_start, progress.advance)
         except ArtefactError:
             if newest.base.exists():
                 raise
@@ -78,24 +95,28 @@ def write_shard_states(
             if manifest is not None and read_current_shard(shard).base == newest.base:
                 return manifest
     raise UnavailableError(
-        f"{shard} was merged {_MAX_ATTEMPTS} times while its states were computed: try again later"
+        f"{shard} was merged {_MAX_ATTEMPTS} times while its {noun} were computed: try again later"
     )
 
 
 def _write(
-    writer: StatesWriter, threads: int, on_start: OnStart, on_advance: OnAdvance
+    writer: StatesWriter,
+    kind: StatesKind,
+    threads: int,
+    on_start: OnStart,
+    on_advance: OnAdvance,
 ) -> StatesManifest | None:
-    """Writes states; returns None if a merge removed the directory meanwhile."""
+    """Writes data; returns None if a merge removed the directory meanwhile."""
     try:
         return writer.write(threads, on_start, on_advance)
     except OSError as error:
         if not writer.directory.exists():
             return None
-        data = writer.directory / DATA
+        data = writer.directory / kind.data
         advice = f"; to free space, remove {data}, which is replaced anyway" * data.exists()
         raise ArtefactError(
-            f"cannot write the states of {writer.directory}: {error.strerror or error}: correct "
-            f"this and try again; computed states are kept{advice}"
+            f"cannot write the {kind.noun} of {writer.directory}: {error.strerror or error}: "
+            f"correct this and try again; computed {kind.noun} are kept{advice}"
         ) from error
 
 

@@ -1,12 +1,13 @@
-"""The manifest of the precomputed states beside a shard, `states.json`.
+"""The manifest of precomputed data beside a shard, such as `states.json`.
 
-States are optional: a shard is complete without them, and its checksums do not cover them.
+The data is optional: a shard is complete without it, and its checksums do not cover it.
 """
 
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from winnow.content_node.states.kind import READER_STATES, StatesKind
 from winnow.errors import ArtefactError
 from winnow.files.checksummed_json import (
     check_checksum,
@@ -19,47 +20,48 @@ from winnow.files.durable import write_durably
 from winnow.files.opened import OpenFile
 
 FORMAT = 2
-"""The first format with a checksum of `STARTS`."""
-STATES_FILE, DATA, STARTS = "states.json", "states.bin", "states-starts.npy"
-FILES = (STATES_FILE, DATA, STARTS)
+"""The first format with a checksum of the offsets."""
+FILES = STATES_FILE, DATA, STARTS = READER_STATES.files
 
 
 class StatesManifest(BaseModel):
-    """The content of `states.json`: states of one reader for one generation of a shard."""
+    """The content of the manifest: data of one model for one generation of a shard."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
     format: int = FORMAT
     fingerprint: str
-    """Fingerprint of the reader's lower layers."""
+    """Fingerprint of the model, such as a reader's lower layers."""
     generation: str
     """Generation of the shard."""
     width: int = Field(gt=0, le=2**16)
-    """Number of values per token state."""
+    """Number of values of each token."""
     tokens: int = Field(ge=0)
-    """Number of tokens of all windows of all passages."""
+    """Number of tokens of all passages; those of all windows of a split reader."""
     bytes: int = Field(ge=0)
-    """Size of `DATA`."""
+    """Size of the data file."""
     sha256: str
-    """Checksum of `DATA`, which also has a checksum of each passage."""
+    """Checksum of the data file, which also has a checksum of each passage."""
     starts_bytes: int = Field(ge=0)
-    """Size of `STARTS`, the byte offsets of each row's states in `DATA`."""
+    """Size of the file with the byte offsets of each row's data."""
     starts_sha256: str
     checksum: str = ""
     """Checksum of the manifest itself."""
 
 
-def read_states_manifest(directory: Path) -> StatesManifest:
-    """Reads `states.json` of a shard; raises ArtefactError if it is missing or invalid."""
-    return open_states_manifest(directory)[0]
+def read_states_manifest(directory: Path, kind: StatesKind = READER_STATES) -> StatesManifest:
+    """Reads the manifest beside a shard; raises ArtefactError if it is missing or invalid."""
+    return open_states_manifest(directory, kind)[0]
 
 
-def open_states_manifest(directory: Path) -> tuple[StatesManifest, OpenFile]:
-    """Reads `states.json`; returns it with its file. Raises ArtefactError if it is missing or
+def open_states_manifest(
+    directory: Path, kind: StatesKind = READER_STATES
+) -> tuple[StatesManifest, OpenFile]:
+    """Reads the manifest; returns it with its file. Raises ArtefactError if it is missing or
     invalid.
     """
-    path = directory / STATES_FILE
-    file = open_json(path, "a shard with states")
+    path = directory / kind.manifest
+    file = open_json(path, f"a shard with {kind.noun}")
     text, content = read_json_object(file)
     check_checksum(text, content, path)
     if content.get("format") != FORMAT:
@@ -72,6 +74,8 @@ def open_states_manifest(directory: Path) -> tuple[StatesManifest, OpenFile]:
         raise ArtefactError(f"{path} is damaged: {first_violation(error)}") from error
 
 
-def write_states_manifest(directory: Path, manifest: StatesManifest) -> None:
-    """Writes `states.json` beside a shard, which makes the states valid."""
-    write_durably(directory / STATES_FILE, to_checksummed_json(manifest.model_dump()).encode())
+def write_states_manifest(
+    directory: Path, manifest: StatesManifest, kind: StatesKind = READER_STATES
+) -> None:
+    """Writes the manifest beside a shard, which makes the data valid."""
+    write_durably(directory / kind.manifest, to_checksummed_json(manifest.model_dump()).encode())

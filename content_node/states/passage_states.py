@@ -1,17 +1,15 @@
 """Quantised states of a passage's tokens: 8-bit integers, and a scale for each token."""
 
 from dataclasses import dataclass
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.errors import ArtefactError
+from winnow.content_node.states.kind import CHECKSUM_BYTES, READER_STATES, with_checksum
 
 LEVELS = 127
 """The largest absolute level."""
 _MIN_MAGNITUDE = np.float32(1e-8)
-_SCALE_BYTES, _CHECKSUM_BYTES = 4, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +27,7 @@ class PassageStates:
 
     def packed(self) -> bytes:
         """Returns the states in the format on disk, with a checksum at the end."""
-        data = self.scales.astype("<f4").tobytes() + self.levels.tobytes()
-        return data + crc32(data).to_bytes(_CHECKSUM_BYTES, "little")
+        return with_checksum(self.scales.astype("<f4").tobytes() + self.levels.tobytes())
 
 
 def quantise(states: NDArray[np.float32]) -> PassageStates:
@@ -50,7 +47,7 @@ def concatenate(parts: list[PassageStates]) -> PassageStates:
 
 def packed_size(tokens: int, width: int) -> int:
     """Returns the size of `PassageStates.packed` in bytes."""
-    return tokens * (_SCALE_BYTES + width) + _CHECKSUM_BYTES
+    return READER_STATES.packed_size(tokens, width)
 
 
 def unpack(data: bytes, width: int) -> PassageStates:
@@ -60,12 +57,9 @@ def unpack(data: bytes, width: int) -> PassageStates:
         ArtefactError: the data is damaged.
 
     """
-    body = data[:-_CHECKSUM_BYTES]
-    if crc32(body) != int.from_bytes(data[-_CHECKSUM_BYTES:], "little"):
-        raise ArtefactError("the states of a passage are damaged: their checksum does not match")
-    tokens, rest = divmod(len(body), _SCALE_BYTES + width)
-    if rest:
-        raise ArtefactError(f"the states of a passage are damaged: their width is not {width}")
+    READER_STATES.check(data, width)
+    body = data[:-CHECKSUM_BYTES]
+    tokens = len(body) // READER_STATES.token_bytes(width)
     scales = np.frombuffer(body, "<f4", tokens).astype(np.float32)
-    levels = np.frombuffer(body, np.int8, offset=tokens * _SCALE_BYTES).reshape(tokens, width)
+    levels = np.frombuffer(body, np.int8, offset=scales.nbytes).reshape(tokens, width)
     return PassageStates(levels, scales)

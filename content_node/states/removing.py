@@ -1,53 +1,54 @@
-"""Removes the precomputed states of a built shard, once a merged generation has states.
+"""Removes the precomputed data of a built shard, once a merged generation has this data.
 
-The states can be computed again, and are several times as large as all other files of the shard. A
-process that has them open can still read them.
+The data can be computed again, and states are several times as large as all other files of the
+shard. A process that has the data open can still read it.
 """
 
 from pathlib import Path
 
 from winnow.content_node.shard.manifest import read_shard_manifest
 from winnow.content_node.states.file import StateFile
-from winnow.content_node.states.manifest import FILES, STATES_FILE, read_states_manifest
-from winnow.content_node.states.writing import LOCK, partial_files
+from winnow.content_node.states.kind import READER_STATES, StatesKind
+from winnow.content_node.states.manifest import read_states_manifest
+from winnow.content_node.states.writing import partial_files
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.files.durable import sync_directory
 from winnow.files.lock import locked
 
 
-def are_complete(directory: Path) -> bool:
-    """Whether every passage of a generation has states. Checks sizes, not checksums."""
+def are_complete(directory: Path, kind: StatesKind = READER_STATES) -> bool:
+    """Whether every passage of a generation has data. Checks sizes, not checksums."""
     try:
-        shard, states = read_shard_manifest(directory), read_states_manifest(directory)
-        passages = StateFile.open_beside(directory, states).passages
+        shard, states = read_shard_manifest(directory), read_states_manifest(directory, kind)
+        passages = StateFile.open_beside(directory, states, kind).passages
     except ArtefactError:
         return False
     return (states.generation, passages) == (shard.generation, shard.passages)
 
 
-def drop_states(directory: Path) -> None:
-    """Removes the states beside a generation, and the files of an interrupted `index states`.
+def drop_states(directory: Path, kind: StatesKind = READER_STATES) -> None:
+    """Removes the data beside a generation, and the files of an interrupted computation.
 
-    Removes nothing while a process computes states. After an interruption no node uses the
+    Removes nothing while a process computes this data. After an interruption no node uses the
     remaining files, and the next call removes them.
 
     Raises:
         OSError: a file cannot be removed.
 
     """
-    if not _files(directory):
+    if not _files(directory, kind):
         return
     try:
-        with locked(directory / LOCK, f"states of {directory} are being written"):
-            # the manifest first: without it nodes ignore the states
-            (directory / STATES_FILE).unlink(missing_ok=True)
+        with locked(directory / kind.lock, f"{kind.noun} of {directory} are being written"):
+            # the manifest first: without it nodes ignore the data
+            (directory / kind.manifest).unlink(missing_ok=True)
             sync_directory(directory)
-            for path in _files(directory):
+            for path in _files(directory, kind):
                 path.unlink()
     except UnavailableError:
         return
 
 
-def _files(directory: Path) -> list[Path]:
-    finished = [directory / name for name in FILES]
-    return [*(path for path in finished if path.exists()), *partial_files(directory)]
+def _files(directory: Path, kind: StatesKind) -> list[Path]:
+    finished = [directory / name for name in kind.files]
+    return [*(path for path in finished if path.exists()), *partial_files(directory, kind)]

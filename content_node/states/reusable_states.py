@@ -1,4 +1,4 @@
-"""Finds states that other generations of a shard already have."""
+"""Finds data that other generations of a shard already have."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 from winnow.content_node.shard.manifest import read_shard_manifest
 from winnow.content_node.shard.store import PassageStore
 from winnow.content_node.states.file import StateFile, open_states
+from winnow.content_node.states.kind import READER_STATES, StatesKind
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 
@@ -23,10 +24,9 @@ class GenerationStates:
         """
         row = self._row(identifier, sequence)
         try:
-            states = None if row is None else self._states.read(row)
+            return b"" if row is None else self._states.packed(row)
         except ArtefactError:
             return b""
-        return states.packed() if states is not None else b""
 
     def size(self, identifier: str, sequence: int) -> int:
         """Returns the size of the result of `packed` in bytes; 0 without states.
@@ -44,9 +44,9 @@ class GenerationStates:
 
 
 def open_reusable_states(
-    directories: Iterable[Path], fingerprint: str
+    directories: Iterable[Path], fingerprint: str, kind: StatesKind = READER_STATES
 ) -> Sequence[GenerationStates]:
-    """Opens the states of a reader beside generations; skips generations that have none.
+    """Opens the data of a model beside generations; skips generations that have none.
 
     Raises:
         ArtefactError: a generation is damaged.
@@ -55,7 +55,7 @@ def open_reusable_states(
     found = []
     for directory in directories:
         manifest = read_shard_manifest(directory)
-        states = open_states(directory, manifest.generation, fingerprint)
+        states = open_states(directory, manifest.generation, fingerprint, kind)
         if states is not None:
             store = PassageStore(OpenFile(directory / manifest.store))
             found.append(GenerationStates(store, states))

@@ -1,4 +1,4 @@
-"""Computes the states of a shard's passages and writes them beside it.
+"""Computes data of a shard's passages, such as states, and writes it beside the shard.
 
 A call after an interruption resumes: it keeps the complete passages on disk. It computes all states
 again only if the machine went down while the files were renamed.
@@ -13,30 +13,25 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.content_node.reader.lower_layers import LowerLayers
 from winnow.content_node.shard.manifest import read_shard_manifest
 from winnow.content_node.shard.rows import RowNumbers
 from winnow.content_node.shard.saving import save_array
 from winnow.content_node.shard.store import PassageStore
 from winnow.content_node.states.file import StateFile
+from winnow.content_node.states.kind import READER_STATES, StatesKind
 from winnow.content_node.states.manifest import (
-    DATA,
-    STARTS,
-    STATES_FILE,
     StatesManifest,
     read_states_manifest,
     write_states_manifest,
 )
-from winnow.content_node.states.passage_states import packed_size, unpack
+from winnow.content_node.states.model import StatesModel
 from winnow.content_node.states.reusable_states import GenerationStates
 from winnow.errors import ArtefactError
 from winnow.files.durable import sync_directory, sync_file
 from winnow.files.lock import locked
 from winnow.files.opened import OpenFile, sha256
 
-LOCK = "states.lock"
-_PARTIAL, _PARTIAL_STARTS = "states-*.partial", "states-*.partial.npy"
-"""Files of unfinished states, whose names contain the reader's fingerprint and the generation."""
+LOCK = READER_STATES.lock
 _CHUNK_PASSAGES = 256
 """Number of passages per write to disk, which an interruption may lose."""
 _CONNECTIONS = 4
@@ -47,21 +42,22 @@ OnAdvance = Callable[[int], None]
 
 
 class StatesWriter:
-    """Writes the states of one shard."""
+    """Writes the data of one model for one shard."""
 
     def __init__(
-        self, directory: Path, lower: LowerLayers, reusable: Sequence[GenerationStates] = ()
+        self, directory: Path, model: StatesModel, reusable: Sequence[GenerationStates] = ()
     ) -> None:
         """`reusable` has states that are copied instead of computed.
 
         Raises ArtefactError if the directory holds no shard.
         """
-        self.directory, self._lower, self._reusable = directory, lower, reusable
+        self.directory, self._model, self._reusable = directory, model, reusable
+        self._kind = kind = model.kind
         self._manifest = read_shard_manifest(directory)
         self._store = PassageStore(OpenFile(directory / self._manifest.store), _CONNECTIONS)
-        self._key = lower.fingerprint, self._manifest.generation
-        self._partial = directory / _PARTIAL.replace("*", "-".join(self._key))
-        self._starts = directory / _PARTIAL_STARTS.replace("*", "-".join(self._key))
+        self._key = model.fingerprint, self._manifest.generation
+        self._partial = directory / kind.partial.replace("*", "-".join(self._key))
+        self._starts = directory / kind.partial_starts.replace("*", "-".join(self._key))
         self._finished: StateFile | None = None
 
     @property
@@ -97,8 +93,9 @@ class StatesWriter:
 
         """
         if (manifest := self._find_complete()) is None:
-            busy = f"another process is computing the states of {self.directory}: wait for it"
-            with locked(self.directory / LOCK, busy):
+            noun = self._kind.noun
+            busy = f"another process is computing the {noun} of {self.directory}: wait for it"
+            with locked(self.directory / self._kind.lock, busy):
                 # another process may have finished them before it released the lock
                 manifest = self._find_complete()
                 if manifest is None:
@@ -123,7 +120,7 @@ class StatesWriter:
         remaining = rows[self._resume(file, rows, starts) :]
         on_start(len(rows), len(rows) - len(remaining))
         self._append(remaining, sizes, threads, on_advance)
-        self._finished = StateFile(file, starts, self._lower.width)
+        self._finished = StateFile(file, starts, self._model.width, self._kind)
         return self._publish(starts, sizes)
 
     def _append(
@@ -141,10 +138,10 @@ class StatesWriter:
         """Returns the states of a row in the format on disk: copied if possible, else computed."""
         data = next(filter(None, (states.packed(*name) for states in self._reusable)), b"")
         if len(data) != size:  # missing, or of other windows
-            data = self._lower.passage_states(self._store.load([row])[0]).packed()
+            data = self._model.packed(self._store.load([row])[0])
         if len(data) != size:
             raise ArtefactError(
-                f"the reader's lower layers do not return states of {self._lower.width} values, "
+                f"the model does not return {self._kind.noun} of {self._model.width} values, "
                 "although the bundle's manifest says so: use another bundle"
             )
         return data
@@ -166,7 +163,7 @@ class StatesWriter:
             return None
         manifest, states = existing
         try:
-            OpenFile(self.directory / DATA).verify(manifest.sha256, manifest.bytes)
+            OpenFile(self.directory / self._kind.data).verify(manifest.sha256, manifest.bytes)
         except ArtefactError:
             return None
         if states.passages < self._manifest.passages:
@@ -180,19 +177,19 @@ class StatesWriter:
         Returns None without states of this reader and generation.
         """
         try:
-            manifest = read_states_manifest(self.directory)
+            manifest = read_states_manifest(self.directory, self._kind)
             if (manifest.fingerprint, manifest.generation) != self._key:
                 return None
-            return manifest, StateFile.open_beside(self.directory, manifest)
+            return manifest, StateFile.open_beside(self.directory, manifest, self._kind)
         except ArtefactError:
             return None
 
     def _remove_replaced(self) -> None:
         """Removes the states that are being replaced, and unfinished states of other readers."""
-        for path in partial_files(self.directory):
+        for path in partial_files(self.directory, self._kind):
             if path not in (self._partial, self._starts):
                 path.unlink()
-        for name in (STATES_FILE, DATA, STARTS):
+        for name in self._kind.files:
             (self.directory / name).unlink(missing_ok=True)
         # otherwise a power loss might leave the old manifest beside the new states
         sync_directory(self.directory)
@@ -201,8 +198,8 @@ class StatesWriter:
         """Returns the rows that hold a passage, and the size of every row's states in bytes."""
         rows, sizes = self._store.row_numbers(), np.zeros(self._manifest.rows, np.int64)
         for row in rows.tolist():
-            tokens = self._lower.count_tokens(self._store.load([row])[0])
-            sizes[row] = packed_size(tokens, self._lower.width)
+            tokens = self._model.count_tokens(self._store.load([row])[0])
+            sizes[row] = self._kind.packed_size(tokens, self._model.width)
         return rows, sizes
 
     def _resume(self, file: OpenFile, rows: RowNumbers, starts: NDArray[np.int64]) -> int:
@@ -212,48 +209,46 @@ class StatesWriter:
         complete = 0
         for row in rows.tolist():
             start, end = starts[row : row + 2].tolist()
-            if end > file.size or not _is_valid(file.read(end - start, start), self._lower.width):
+            if end > file.size or not self._is_valid(file.read(end - start, start)):
                 break
             complete += 1
         end = starts[rows[complete]] if complete < len(rows) else starts[-1]
         os.truncate(self._partial, int(end))
         return complete
 
+    def _is_valid(self, data: bytes) -> bool:
+        try:
+            self._kind.check(data, self._model.width)
+        except ArtefactError:
+            return False
+        return True
+
     def _publish(self, starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> StatesManifest:
         sync_file(self._partial)
         save_array(starts.astype(np.uint64), self._starts)
-        width, sizes = self._lower.width, sizes[sizes > 0]
-        token_bytes = packed_size(1, width) - packed_size(0, width)
+        kind, width, sizes = self._kind, self._model.width, sizes[sizes > 0]
         manifest = StatesManifest(
-            fingerprint=self._lower.fingerprint,
+            fingerprint=self._model.fingerprint,
             generation=self._manifest.generation,
             width=width,
-            tokens=int((sizes - packed_size(0, width)).sum()) // token_bytes,
+            tokens=int((sizes - kind.packed_size(0, width)).sum()) // kind.token_bytes(width),
             bytes=self._partial.stat().st_size,
             sha256=sha256(self._partial),
             starts_bytes=self._starts.stat().st_size,
             starts_sha256=sha256(self._starts),
         )
         self._remove_replaced()
-        self._starts.rename(self.directory / STARTS)
-        self._partial.rename(self.directory / DATA)
+        self._starts.rename(self.directory / kind.starts)
+        self._partial.rename(self.directory / kind.data)
         try:
-            write_states_manifest(self.directory, manifest)
+            write_states_manifest(self.directory, manifest, kind)
         except BaseException:
             with contextlib.suppress(OSError):  # the next call resumes with the computed states
-                (self.directory / DATA).rename(self._partial)
+                (self.directory / kind.data).rename(self._partial)
             raise
         return manifest
 
 
-def partial_files(directory: Path) -> list[Path]:
+def partial_files(directory: Path, kind: StatesKind = READER_STATES) -> list[Path]:
     """Returns the unfinished files of interrupted calls beside a shard."""
-    return [*directory.glob(_PARTIAL), *directory.glob(_PARTIAL_STARTS)]
-
-
-def _is_valid(data: bytes, width: int) -> bool:
-    try:
-        unpack(data, width)
-    except ArtefactError:
-        return False
-    return True
+    return [*directory.glob(kind.partial), *directory.glob(kind.partial_starts)]

@@ -7,7 +7,7 @@ from winnow.domain.answered import Answered, Timings
 from winnow.domain.confidence import Confidence
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.partition import Partition
-from winnow.domain.question import EncodedQuestion, Question
+from winnow.domain.question import Question
 from winnow.domain.stopping import StoppingRule
 from winnow.errors import WinnowError
 from winnow.stateless.answer.admission import AdmittedQuestion
@@ -19,7 +19,7 @@ from winnow.stateless.answer.recording import CallRecorder
 from winnow.stateless.answer.search import search
 from winnow.stateless.answer.sizing import with_size
 from winnow.stateless.cluster.cluster import Cluster
-from winnow.stateless.encoding import QuestionEncoder, TokenisedQuestion
+from winnow.stateless.encoding import QuestionEncoder, TokenisedQuestion, Weigh
 from winnow.stateless.metrics import FRONT_STAGES, FrontMetrics
 from winnow.telemetry.tracing.span import current, span
 
@@ -33,10 +33,10 @@ class Answerer:
         cluster: Cluster,
         *,
         no_answer_below: float,
-        rule_for: Callable[[float], StoppingRule | None],
+        rule_for: Callable[[float, bool], StoppingRule | None],
         limits: SearchLimits,
         metrics: FrontMetrics,
-        weigh: Callable[[EncodedQuestion], EncodedQuestion] = lambda question: question,
+        weigh: Weigh = lambda question: question,
         confidence: Confidence | None = None,
         sentence_confidence: Confidence | None = None,
     ) -> None:
@@ -46,11 +46,12 @@ class Answerer:
             encoder: encodes questions.
             cluster: the shards.
             no_answer_below: score below which the best answer does not count as an answer.
-            rule_for: returns the rule of early stopping for a `max_loss`, or None to read all
-                passages.
+            rule_for: returns the rule of early stopping for a `max_loss`, with or without late
+                interaction, or None to read all passages.
             limits: limits of the time for shards and of the passages that they rank.
             metrics: metrics of questions.
-            weigh: adds the rarity of the question's words, if the index took writes.
+            weigh: adds the rarity of the question's words, if the index took writes, and leaves out
+                its token vectors, if the index has none.
             confidence: estimates the probability that a span is right; None for no estimate.
             sentence_confidence: estimates the probability that the sentence of a span contains the
                 right answer; None for no estimate.
@@ -116,7 +117,7 @@ class Answerer:
             joint=self._cluster.joint,
         )
         try:
-            rule = self._rule_for(question.max_loss)
+            rule = self._rule_for(question.max_loss, calls.uses_late_interaction)
             result = await search(calls, rule, timings)
             timings.merge_start = recorder.elapsed()
             for shard, sequence in result.sequences.items():

@@ -89,6 +89,11 @@ class ShardCalls:
                 return replace(depth, candidates=candidates, by_words=by_words)
 
     @property
+    def uses_late_interaction(self) -> bool:
+        """Whether passages are ranked by late interaction."""
+        return self.encoded.tokens is not None and self.depth.candidates > 0
+
+    @property
     def allows_partial(self) -> bool:
         """Whether an answer may leave out shards that failed."""
         return self.question.partial_results is PartialResults.ALLOW
@@ -99,7 +104,18 @@ class ShardCalls:
         return await self._gather(calls, self.deadline, _has_no_readings)
 
     async def retrieve_all(self) -> ScatterResult[Retrieved]:
-        """Makes every shard retrieve, within the retrieval's share of the remaining time."""
+        """Makes every shard retrieve, within the retrieval's share of the remaining time.
+
+        All shards rank by late interaction, or none does.
+        """
+        gathered = await self._send_retrievals()
+        ranked = {own.late_interaction for own in gathered.results.values()}
+        if self.encoded.tokens is not None and ranked == {True, False}:
+            # the merge of a shard has just left out its token vectors
+            return await replace(self, encoded=self._encoded_without_tokens).retrieve_all()
+        return gathered
+
+    async def _send_retrievals(self) -> ScatterResult[Retrieved]:
         until = self._retrieval_deadline
         if self.joint is None:
             calls = {shard: self._retrieve(shard, until) for shard in self.searchers}
@@ -129,7 +145,7 @@ class ShardCalls:
         return self.recorder.call(
             shard,
             CallKind.READ,
-            lambda: searcher.read(self.encoded, hits, max_tokens, self.deadline),
+            lambda: searcher.read(self._encoded_without_tokens, hits, max_tokens, self.deadline),
         )
 
     async def await_reads(
@@ -164,6 +180,11 @@ class ShardCalls:
         timeout = AdaptiveTimeout(policy, called, until)
         partial, write = self.allows_partial, self._awaited_write
         return await scatter(calls, timeout, partial, is_empty, write, joint=joint)
+
+    @property
+    def _encoded_without_tokens(self) -> EncodedQuestion:
+        """The question without token vectors, which only retrievals use."""
+        return self.encoded if self.encoded.tokens is None else replace(self.encoded, tokens=None)
 
     def _search(self, shard: int) -> Coroutine[Any, Any, Read]:
         searcher, max_tokens = self.searchers[shard], self.question.max_answer_tokens

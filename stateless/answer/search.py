@@ -55,6 +55,8 @@ async def _search_globally(
         gathered = await calls.retrieve_all()
     result.add_retrievals(gathered)
     retrieved = gathered.results
+    if calls.uses_late_interaction and not all(own.late_interaction for own in retrieved.values()):
+        rule = None  # it was fitted for the ranking by late interaction
     with span("choose"):
         ranked = best_overall(retrieved, calls.depth)
     timings.read_start = calls.recorder.elapsed()

@@ -104,6 +104,12 @@ class Cluster:
         return frozenset(write.shard for write in after if write.sequence > latest[write.shard])
 
     @property
+    def token_vectors(self) -> str:
+        """The fingerprint of the token vectors of all passages; empty if a shard has none."""
+        found = {info.token_vectors for info in self.shard_infos.values()}
+        return found.pop() if len(found) == 1 else ""
+
+    @property
     def index_id(self) -> str:
         """The id of the index."""
         return next(iter(self.shard_infos.values())).index_id

@@ -35,7 +35,8 @@ class IndexVersion:
     name: Hashable | None
     """Name of the version; None if a part of it is unknown.
 
-    Two names are equal if rows, writes, models, and the counts of passages and words are equal.
+    Two names are equal if rows, writes, models, token vectors, and the counts of passages and words
+    are equal.
     """
     is_confirmed: bool = False
     """Whether every shard has recently reported this version."""
@@ -74,6 +75,9 @@ def index_version_of(
     min_silences = [min(silences.get(shard, ()), default=float("inf")) for shard in infos]
     latest = {shard: info.sequence for shard, info in infos.items()} | dict(sequences or {})
     # the numbers of passages are in the name because the coverage of answers has them
-    parts = ((info.rows, info.passages, latest[shard]) for shard, info in sorted(infos.items()))
+    parts = (
+        (info.rows, info.token_vectors, info.passages, latest[shard])
+        for shard, info in sorted(infos.items())
+    )
     is_confirmed = max(min_silences) <= max_silence
     return IndexVersion(IndexVersionName((*parts, words)), is_confirmed, latest)

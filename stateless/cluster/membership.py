@@ -6,7 +6,7 @@ shards and the other index is complete.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 
 from winnow.domain.partition import Partition, is_shard_number
@@ -147,8 +147,19 @@ def form_view(present: ReplicaInfos, encoding: FrontEncoding, served: ClusterVie
         matching = _select_replicas(own, infos.get(shard), refused)
         replicas[shard] = tuple(replica.address for replica in matching)
         if matching:
-            infos[shard] = max(matching.values(), key=lambda info: info.sequence)
+            infos[shard] = _combine(matching.values())
     return ClusterView(chosen, replicas, infos, refused, unused=unused)
+
+
+def _combine(infos: Collection[ShardInfo]) -> ShardInfo:
+    """Returns the info of the replica with most writes.
+
+    It has token vectors only if those of all replicas are equal, because answers depend on them.
+    """
+    info = max(infos, key=lambda info: info.sequence)
+    if all(each.token_vectors == info.token_vectors for each in infos):
+        return info
+    return replace(info, token_vectors="")
 
 
 def _partition(identity: IndexIdentity, present: ReplicaInfos, served: ClusterView) -> Partition:

@@ -22,9 +22,10 @@ from winnow.stateless.composing.cluster import OpenCluster, open_cluster
 from winnow.stateless.composing.front import Front
 from winnow.stateless.composing.nodes import NodeSource
 from winnow.stateless.composing.passages import OpenPassages, open_passages
-from winnow.stateless.encoding import QuestionEncoder
+from winnow.stateless.encoding import QuestionEncoder, Weigh
 from winnow.stateless.heads.questions import QuestionHeads
 from winnow.stateless.http.answers import answer_operations
+from winnow.stateless.late_interaction import LateInteraction
 from winnow.stateless.metrics import AdmissionMetrics
 from winnow.stateless.words.statistics import WordStatistics
 from winnow.telemetry.metrics import CacheMetrics
@@ -42,9 +43,9 @@ def serve_answers(
 
     def set_cluster(cluster: Cluster) -> None:
         _log.info("index found", shards=len(cluster.shard_infos))
-        words = opened.words.statistics_of(cluster)
-        core.set_answerer(_answerer(front, encoder, cluster, words))
-        passages.set_cluster(cluster, encoder, _limits(front), words)
+        weigh = _weighing(front, cluster, opened.words.statistics_of(cluster))
+        core.set_answerer(_answerer(front, encoder, cluster, weigh))
+        passages.set_cluster(cluster, encoder, _limits(front), weigh)
 
     opened = open_cluster(front, source, set_cluster)
     pack_thread = FairThreads(1, "packing")
@@ -117,9 +118,13 @@ def _cache(front: Front, snapshot: ClusterSnapshot) -> AnswerCache | None:
     return AnswerCache(budget, snapshot.index_version, metrics) if budget else None
 
 
-def _answerer(
-    front: Front, encoder: QuestionEncoder, cluster: Cluster, words: WordStatistics
-) -> Answerer:
+def _weighing(front: Front, cluster: Cluster, words: WordStatistics) -> Weigh:
+    """Returns a function that adapts a question to the index: its rarities and token vectors."""
+    late = LateInteraction(cluster, front.bundle.manifest.token_vectors_fingerprint)
+    return lambda question: words.weigh(late.apply(question))
+
+
+def _answerer(front: Front, encoder: QuestionEncoder, cluster: Cluster, weigh: Weigh) -> Answerer:
     manifest = front.bundle.manifest
     return Answerer(
         encoder,
@@ -128,7 +133,7 @@ def _answerer(
         rule_for=manifest.stopping_rule,
         limits=_limits(front),
         metrics=front.metrics,
-        weigh=words.weigh,
+        weigh=weigh,
         confidence=manifest.confidence,
         sentence_confidence=manifest.sentence_confidence,
     )

@@ -10,12 +10,11 @@ from winnow.stateless.answer.calls import SearchLimits
 from winnow.stateless.answer.validation import QuestionDefaults
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.composing.front import Front
-from winnow.stateless.encoding import QuestionEncoder
+from winnow.stateless.encoding import QuestionEncoder, Weigh
 from winnow.stateless.http.stored_passages import passage_operations
 from winnow.stateless.passages.core import PassageCore, PassageIndex
 from winnow.stateless.passages.searching import PassageSearch
 from winnow.stateless.passages.servicer import SERVICE, PassageMessages, PassageServicer
-from winnow.stateless.words.statistics import WordStatistics
 from winnow.v1 import passage_pb2_grpc
 
 
@@ -32,12 +31,10 @@ class OpenPassages:
         cluster: Cluster,
         encoder: QuestionEncoder,
         limits: SearchLimits,
-        words: WordStatistics,
+        weigh: Weigh,
     ) -> None:
         """Makes all later calls use `cluster`."""
-        search = PassageSearch(
-            encoder, cluster, limits=limits, threads=self.threads, weigh=words.weigh
-        )
+        search = PassageSearch(encoder, cluster, limits=limits, threads=self.threads, weigh=weigh)
         self.core.set_index(PassageIndex(cluster, search))
 
 

@@ -1,6 +1,6 @@
 """Finds the passages of one cluster for a question: the retrieval of an answer, without reading."""
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from functools import partial
 from typing import Any
 
@@ -9,7 +9,7 @@ from winnow.domain.answered import Timings
 from winnow.domain.listing import FoundPassages, PassageLookup, SelectedFields
 from winnow.domain.passage import Hit, Passage
 from winnow.domain.passage_request import PassageSearchResult, RankedPassage
-from winnow.domain.question import EncodedQuestion, Question, Retriever
+from winnow.domain.question import Question, Retriever
 from winnow.inference.fair_threads import FairThreads
 from winnow.stateless.answer.calls import SearchLimits, ShardCalls
 from winnow.stateless.answer.choose import Ranked, best_overall, by_shard
@@ -18,7 +18,7 @@ from winnow.stateless.answer.recording import CallRecorder
 from winnow.stateless.answer.scatter import scatter
 from winnow.stateless.answer.search_result import SearchResult
 from winnow.stateless.cluster.cluster import Cluster
-from winnow.stateless.encoding import QuestionEncoder
+from winnow.stateless.encoding import QuestionEncoder, Weigh
 from winnow.stateless.passages.highlighting import highlights
 from winnow.stateless.policy.waiting import AdaptiveTimeout
 from winnow.telemetry.tracing.span import span
@@ -34,7 +34,7 @@ class PassageSearch:
         *,
         limits: SearchLimits,
         threads: FairThreads,
-        weigh: Callable[[EncodedQuestion], EncodedQuestion] = lambda question: question,
+        weigh: Weigh = lambda question: question,
     ) -> None:
         """`limits` and `weigh` are those of `Answerer`. `threads` look for highlights."""
         self._encoder, self._cluster, self._limits = encoder, cluster, limits

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from winnow.convert.arrays import float32_values
 from winnow.convert.by_name import milliseconds, optional, same_fields, value_of_message
 from winnow.domain.answered import ShardTimings
 from winnow.domain.passage import Hit, Passage
-from winnow.domain.question import EncodedQuestion, RetrievalDepth
+from winnow.domain.question import EncodedQuestion, QuestionTokens, RetrievalDepth
 from winnow.domain.reading import Reading
 from winnow.domain.shard import MAX_FIELDS, MAX_SHARDS, NodeReport, ShardFault, ShardInfo
 from winnow.domain.shard_call import Interval
@@ -18,6 +19,8 @@ from winnow.rpc.status import error_of_bytes, error_to_bytes, public_node_messag
 from winnow.searcher import Read, Retrieved
 from winnow.v1 import shard_pb2
 
+_LEVEL_BYTES = 2
+"""Size of a level of a question's token."""
 _MAX_REASON = 600
 """Maximum number of characters of the reason why a shard is not served."""
 
@@ -44,7 +47,15 @@ def question_to_message(question: EncodedQuestion) -> shard_pb2.EncodedQuestion:
         bundle_fingerprint=question.bundle_fingerprint,
         rarities=question.rarities,
         mean_length=question.mean_length,
+        **_token_fields(question.tokens),
     )
+
+
+def _token_fields(tokens: QuestionTokens | None) -> dict[str, Any]:
+    if tokens is None:
+        return {}
+    levels = tokens.levels.astype("<i2", copy=False).tobytes()
+    return {"token_levels": levels, "token_weights": tokens.weights.tolist()}
 
 
 def question_of_message(message: shard_pb2.EncodedQuestion) -> EncodedQuestion:
@@ -59,7 +70,25 @@ def question_of_message(message: shard_pb2.EncodedQuestion) -> EncodedQuestion:
         bundle_fingerprint=message.bundle_fingerprint,
         rarities=_rarities(message),
         mean_length=message.mean_length,
+        tokens=_tokens_of_message(message),
     )
+
+
+def _tokens_of_message(message: shard_pb2.EncodedQuestion) -> QuestionTokens | None:
+    """Converts token vectors; raises InvalidRequestError if they are invalid."""
+    weights = np.array(message.token_weights, np.float32)
+    if not len(weights) and not message.token_levels:
+        return None
+    values, rest = divmod(len(message.token_levels), _LEVEL_BYTES * max(len(weights), 1))
+    if rest or not values or not len(weights):
+        raise invalid_field(
+            "question.token_levels",
+            f"{len(message.token_levels)} bytes do not fit {len(weights)} tokens",
+        )
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise invalid_field("question.token_weights", "every value must be finite and at least 0")
+    levels = np.frombuffer(message.token_levels, "<i2").reshape(len(weights), values)
+    return QuestionTokens(levels.astype(np.int16, copy=False), weights)
 
 
 def _rarities(message: shard_pb2.EncodedQuestion) -> tuple[float, ...]:
@@ -124,6 +153,7 @@ def retrieved_to_message(retrieved: Retrieved) -> shard_pb2.RetrieveResponse:
         retrieve_start_ms=retrieved.retrieved.start * 1e3,
         passages=retrieved.passages,
         log_id=retrieved.log_id,
+        late_interaction=retrieved.late_interaction,
     )
 
 
@@ -140,6 +170,7 @@ def retrieved_of_message(message: shard_pb2.RetrieveResponse) -> Retrieved:
         retrieved=Interval(message.retrieve_start_ms / 1e3, retrieve_seconds),
         passages=message.passages if message.HasField("passages") else None,
         log_id=message.log_id,
+        late_interaction=message.late_interaction,
     )
 
 

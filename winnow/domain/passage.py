@@ -23,7 +23,8 @@ class Hit:
     distance: float
     """Squared Euclidean distance of unit vectors: 0 to 4, smaller is nearer."""
     hybrid_distance: float
-    """The distance, reduced by the weight of the question's words in the passage.
+    """The distance, reduced by the weight of the question's words in the passage, and by the
+    weighted score of late interaction if it is used.
 
     Passages are chosen and read in ascending order of this value.
     """

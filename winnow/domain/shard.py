@@ -59,6 +59,11 @@ class ShardInfo:
     its node has since handed the shard over.
     """
 
+    token_vectors: str = ""
+    """Fingerprint of the token vectors of the passages; empty if the shard has none.
+
+    The passages of a shard can be ranked by late interaction if this is the bundle's fingerprint.
+    """
     fronts: int = 0
     """Number of front nodes between the caller and the content node of the shard."""
 

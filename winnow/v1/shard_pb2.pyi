@@ -137,6 +137,7 @@ class GetShardInfoResponse(google.protobuf.message.Message):
     WRITES_ELSEWHERE_FIELD_NUMBER: builtins.int
     MOVES_FIELD_NUMBER: builtins.int
     FRONTS_FIELD_NUMBER: builtins.int
+    TOKEN_VECTORS_FIELD_NUMBER: builtins.int
     shard: builtins.int
     """This shard's number, from 0."""
     shards: builtins.int
@@ -176,6 +177,8 @@ class GetShardInfoResponse(google.protobuf.message.Message):
     """
     fronts: builtins.int
     """Number of front nodes between the caller and the content node of the shard. 0 for a content node."""
+    token_vectors: builtins.str
+    """Fingerprint of the token vectors of the passages, for late interaction. Empty if the shard has none."""
     @property
     def fields(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """Names of the metadata fields, sorted. At most 1000."""
@@ -201,8 +204,9 @@ class GetShardInfoResponse(google.protobuf.message.Message):
         writes_elsewhere: builtins.bool = ...,
         moves: builtins.int = ...,
         fronts: builtins.int = ...,
+        token_vectors: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["bundle_fingerprint", b"bundle_fingerprint", "bundle_name", b"bundle_name", "dimension", b"dimension", "fields", b"fields", "fronts", b"fronts", "generation", b"generation", "index_id", b"index_id", "index_passages", b"index_passages", "journaled", b"journaled", "log_id", b"log_id", "moves", b"moves", "passages", b"passages", "reads_in_hand", b"reads_in_hand", "seconds_per_read", b"seconds_per_read", "sequence", b"sequence", "shard", b"shard", "shards", b"shards", "writes_elsewhere", b"writes_elsewhere"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["bundle_fingerprint", b"bundle_fingerprint", "bundle_name", b"bundle_name", "dimension", b"dimension", "fields", b"fields", "fronts", b"fronts", "generation", b"generation", "index_id", b"index_id", "index_passages", b"index_passages", "journaled", b"journaled", "log_id", b"log_id", "moves", b"moves", "passages", b"passages", "reads_in_hand", b"reads_in_hand", "seconds_per_read", b"seconds_per_read", "sequence", b"sequence", "shard", b"shard", "shards", b"shards", "token_vectors", b"token_vectors", "writes_elsewhere", b"writes_elsewhere"]) -> None: ...
 
 Global___GetShardInfoResponse: typing_extensions.TypeAlias = GetShardInfoResponse
 
@@ -218,6 +222,8 @@ class EncodedQuestion(google.protobuf.message.Message):
     BUNDLE_FINGERPRINT_FIELD_NUMBER: builtins.int
     RARITIES_FIELD_NUMBER: builtins.int
     MEAN_LENGTH_FIELD_NUMBER: builtins.int
+    TOKEN_LEVELS_FIELD_NUMBER: builtins.int
+    TOKEN_WEIGHTS_FIELD_NUMBER: builtins.int
     text: builtins.str
     vector: builtins.bytes
     """Little-endian float32."""
@@ -225,6 +231,10 @@ class EncodedQuestion(google.protobuf.message.Message):
     """Fingerprint of the bundle that made the token ids and the vector."""
     mean_length: builtins.float
     """Mean number of tokens of the index's passages. Set only with rarities."""
+    token_levels: builtins.bytes
+    """Token vectors for late interaction, with special tokens: little-endian int16 [tokens, values]. Set only if all
+    shards have token vectors.
+    """
     @property
     def token_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """Token ids without special tokens."""
@@ -235,6 +245,10 @@ class EncodedQuestion(google.protobuf.message.Message):
         If it is empty, the shard uses the counts from when the index was built.
         """
 
+    @property
+    def token_weights(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
+        """Weight of each token in late interaction."""
+
     def __init__(
         self,
         *,
@@ -244,8 +258,10 @@ class EncodedQuestion(google.protobuf.message.Message):
         bundle_fingerprint: builtins.str = ...,
         rarities: collections.abc.Iterable[builtins.float] | None = ...,
         mean_length: builtins.float = ...,
+        token_levels: builtins.bytes = ...,
+        token_weights: collections.abc.Iterable[builtins.float] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["bundle_fingerprint", b"bundle_fingerprint", "mean_length", b"mean_length", "rarities", b"rarities", "text", b"text", "token_ids", b"token_ids", "vector", b"vector"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["bundle_fingerprint", b"bundle_fingerprint", "mean_length", b"mean_length", "rarities", b"rarities", "text", b"text", "token_ids", b"token_ids", "token_levels", b"token_levels", "token_weights", b"token_weights", "vector", b"vector"]) -> None: ...
 
 Global___EncodedQuestion: typing_extensions.TypeAlias = EncodedQuestion
 
@@ -310,6 +326,7 @@ class RetrieveResponse(google.protobuf.message.Message):
     RETRIEVE_START_MS_FIELD_NUMBER: builtins.int
     PASSAGES_FIELD_NUMBER: builtins.int
     LOG_ID_FIELD_NUMBER: builtins.int
+    LATE_INTERACTION_FIELD_NUMBER: builtins.int
     queue_ms: builtins.float
     """Milliseconds of waiting for a thread."""
     retrieve_ms: builtins.float
@@ -327,6 +344,8 @@ class RetrieveResponse(google.protobuf.message.Message):
     """Identifies the log that sequence counts in, as GetShardInfoResponse.log_id. Empty if the shard takes no
     writes. If an older node leaves it empty, the log is that of GetShardInfoResponse.
     """
+    late_interaction: builtins.bool
+    """Whether the hits were ranked by late interaction."""
     @property
     def hits(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Hit]:
         """The hits that could be in the cluster's top k, best first."""
@@ -357,9 +376,10 @@ class RetrieveResponse(google.protobuf.message.Message):
         retrieve_start_ms: builtins.float = ...,
         passages: builtins.int | None = ...,
         log_id: builtins.str = ...,
+        late_interaction: builtins.bool = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_passages", b"_passages", "passages", b"passages"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_passages", b"_passages", "candidate_distances", b"candidate_distances", "candidate_words", b"candidate_words", "generation", b"generation", "hits", b"hits", "idle_readers", b"idle_readers", "log_id", b"log_id", "passages", b"passages", "queue_ms", b"queue_ms", "retrieve_ms", b"retrieve_ms", "retrieve_start_ms", b"retrieve_start_ms", "sequence", b"sequence"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_passages", b"_passages", "candidate_distances", b"candidate_distances", "candidate_words", b"candidate_words", "generation", b"generation", "hits", b"hits", "idle_readers", b"idle_readers", "late_interaction", b"late_interaction", "log_id", b"log_id", "passages", b"passages", "queue_ms", b"queue_ms", "retrieve_ms", b"retrieve_ms", "retrieve_start_ms", b"retrieve_start_ms", "sequence", b"sequence"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_passages", b"_passages"]) -> typing.Literal["passages"] | None: ...
 
 Global___RetrieveResponse: typing_extensions.TypeAlias = RetrieveResponse
@@ -467,8 +487,8 @@ class Hit(google.protobuf.message.Message):
     distance: builtins.float
     """Squared Euclidean distance between the vectors."""
     hybrid_distance: builtins.float
-    """Distance minus the weighted BM25 score. Passages are ranked by this value; lower is better. In a ranking
-    by words alone it is the negative weighted BM25 score.
+    """Distance minus the weighted BM25 score, and minus the weighted score of late interaction if it is used. Passages
+    are ranked by this value; lower is better. In a ranking by words alone it is the negative weighted BM25 score.
     """
     words: builtins.float
     """BM25 score of the question's words in the passage."""

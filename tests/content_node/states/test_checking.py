@@ -11,6 +11,7 @@ from winnow.content_node.indexing.current_shard import read_current_shard
 from winnow.content_node.merging.merge import merge
 from winnow.content_node.states import checking
 from winnow.content_node.states.checking import states_fault
+from winnow.content_node.states.kind import StatesKind
 from winnow.content_node.states.manifest import DATA, STARTS, STATES_FILE, read_states_manifest
 from winnow.content_node.states.writing import StatesWriter
 
@@ -71,8 +72,8 @@ def test_states_that_are_replaced_meanwhile_are_not_a_fault(
     (shard / DATA).write_bytes(b"damaged")
     read, times = read_states_manifest, [0]
 
-    def meanwhile(directory: Path) -> object:
-        found = read(directory)
+    def meanwhile(directory: Path, kind: StatesKind) -> object:
+        found = read(directory, kind)
         if not times[0]:
             times[0] = 1
             write(shard)

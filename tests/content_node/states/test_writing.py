@@ -15,6 +15,7 @@ from winnow.content_node.shard.manifest import read_shard_manifest
 from winnow.content_node.shard.segment import Segment
 from winnow.content_node.states import file, writing
 from winnow.content_node.states.file import open_states
+from winnow.content_node.states.kind import StatesKind
 from winnow.content_node.states.manifest import (
     DATA,
     STARTS,
@@ -221,8 +222,8 @@ def test_states_replaced_by_another_reader_while_opening_are_not_used(
     write(shard, lower())
     open_manifest = open_states_manifest
 
-    def meanwhile(directory: Path) -> tuple[StatesManifest, OpenFile]:
-        found = open_manifest(directory)
+    def meanwhile(directory: Path, kind: StatesKind) -> tuple[StatesManifest, OpenFile]:
+        found = open_manifest(directory, kind)
         write(shard, lower(fingerprint="0" * 16))
         return found
 

@@ -75,7 +75,7 @@ def answerer(
         encoder,
         cluster,
         no_answer_below=0.0,
-        rule_for=lambda _: rule,
+        rule_for=lambda *_: rule,
         limits=SearchLimits(merge_reserve=0.02, retrieve_share=0.4, read_ahead=read_ahead),
         metrics=FrontMetrics(registry),
         confidence=confidence,

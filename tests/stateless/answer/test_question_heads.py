@@ -105,7 +105,7 @@ class House:
                 self.encoder,
                 cluster,
                 no_answer_below=0.0,
-                rule_for=lambda _: None,
+                rule_for=lambda *_: None,
                 limits=limits,
                 metrics=metrics,
             )

@@ -1,0 +1,118 @@
+"""Kinds of data that are computed once for each passage and stored beside a shard.
+
+Each kind has three files. On disk, the data of a passage are the scales of its tokens, their levels
+in 8-bit integers, and a checksum.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+from zlib import crc32
+
+from winnow.errors import ArtefactError
+
+CHECKSUM_BYTES: Final = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatesKind:
+    """A kind of precomputed data: its name, its files and its format."""
+
+    noun: str
+    """Name of the data in messages."""
+    model: str
+    """Name of the model that computes the data, in messages."""
+    command: str
+    """Subcommand of `winnow index` that computes the data."""
+    stem: str
+    """Beginning of the names of its files."""
+    scale_bytes: int
+    """Bytes of the scale of a token; 0 if the levels determine it."""
+    verified: bool
+    """Whether the whole data is verified when it is opened, and not each passage when it is read.
+    """
+    loss: str
+    """What is different without the data, for messages."""
+
+    @property
+    def manifest(self) -> str:
+        """File name of the manifest, which makes the data valid."""
+        return f"{self.stem}.json"
+
+    @property
+    def data(self) -> str:
+        """Name of the file with the data of all passages."""
+        return f"{self.stem}.bin"
+
+    @property
+    def starts(self) -> str:
+        """Name of the file with the byte offset of each row's data."""
+        return f"{self.stem}-starts.npy"
+
+    @property
+    def files(self) -> tuple[str, str, str]:
+        """Names of the three files, the manifest first."""
+        return self.manifest, self.data, self.starts
+
+    @property
+    def lock(self) -> str:
+        """Name of the lock file: one process at a time computes the data."""
+        return f"{self.stem}.lock"
+
+    @property
+    def partial(self) -> str:
+        """Pattern of the names of unfinished data.
+
+        Instead of `*`, the name has the fingerprint of the model and the generation.
+        """
+        return f"{self.stem}-*.partial"
+
+    @property
+    def partial_starts(self) -> str:
+        """Pattern of the names of the offsets of unfinished data."""
+        return f"{self.stem}-*.partial.npy"
+
+    def token_bytes(self, width: int) -> int:
+        """Returns the bytes of a token of `width` values."""
+        return self.scale_bytes + width
+
+    def packed_size(self, tokens: int, width: int) -> int:
+        """Returns the bytes of a passage of `tokens` tokens."""
+        return tokens * self.token_bytes(width) + CHECKSUM_BYTES
+
+    def check(self, data: bytes, width: int) -> None:
+        """Raises ArtefactError if the data of a passage is damaged."""
+        body = memoryview(data)[:-CHECKSUM_BYTES]
+        if crc32(body) != int.from_bytes(data[-CHECKSUM_BYTES:], "little"):
+            raise ArtefactError(
+                f"the {self.noun} of a passage are damaged: their checksum does not match"
+            )
+        if len(body) % self.token_bytes(width):
+            raise ArtefactError(
+                f"the {self.noun} of a passage are damaged: their width is not {width}"
+            )
+
+
+READER_STATES: Final = StatesKind(
+    noun="states",
+    model="reader",
+    command="states",
+    stem="states",
+    scale_bytes=4,
+    verified=False,
+    loss="so they are computed for each question",
+)
+TOKEN_VECTORS: Final = StatesKind(
+    noun="token vectors",
+    model="encoder",
+    command="token-vectors",
+    stem="token-vectors",
+    scale_bytes=0,
+    verified=True,
+    loss="so passages are ranked without late interaction",
+)
+KINDS: Final = (READER_STATES, TOKEN_VECTORS)
+
+
+def with_checksum(data: bytes) -> bytes:
+    """Returns the data of a passage in the format on disk."""
+    return data + crc32(data).to_bytes(CHECKSUM_BYTES, "little")

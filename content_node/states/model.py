@@ -1,0 +1,27 @@
+"""The interface of a model that computes data of each passage."""
+
+from typing import Protocol
+
+from winnow.content_node.shard.store import StoredPassage
+from winnow.content_node.states.kind import StatesKind
+
+
+class StatesModel(Protocol):
+    """Computes data of one kind. Safe to use from several threads."""
+
+    @property
+    def kind(self) -> StatesKind: ...
+
+    @property
+    def fingerprint(self) -> str:
+        """Identifies the model and its inputs."""
+
+    @property
+    def width(self) -> int:
+        """Number of values of a token."""
+
+    def count_tokens(self, stored: StoredPassage) -> int:
+        """Counts the tokens of a passage that have data."""
+
+    def packed(self, stored: StoredPassage) -> bytes:
+        """Computes the data of a passage, in the format on disk."""
