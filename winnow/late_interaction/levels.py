@@ -21,7 +21,7 @@ _MIN_MAGNITUDE = np.float32(1e-8)
 
 def question_levels(values: int) -> int:
     """Returns the largest absolute level of a question's token of `values` values."""
-    return (_EXACT - 1) // (PASSAGE_LEVELS * values)
+    return min((_EXACT - 1) // (PASSAGE_LEVELS * values), np.iinfo(np.int16).max)
 
 
 def quantise_question(vectors: NDArray[np.float32]) -> NDArray[np.int16]:

@@ -1,0 +1,188 @@
+"""Late interaction ranks the candidates of a shard alike, however the index is cut and whether the
+token vectors are stored or computed.
+"""
+
+import itertools
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fake_token_vectors import (
+    FINGERPRINT,
+    FakePassageTokens,
+    question_tokens,
+    ranking,
+    write_token_vectors,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from shards_made import in_memory, make, passages, question
+
+from winnow.candidates.joint import without_outranked
+from winnow.content_node.shard import ShardView, open_shard, view_of
+from winnow.content_node.shard.retrieving import retrieve
+from winnow.content_node.shard.view import PlacedSegment
+from winnow.domain.answered import ShardTimings
+from winnow.domain.question import EncodedQuestion, RetrievalDepth
+from winnow.domain.write import EncodedPassage
+from winnow.searcher import Retrieved
+from winnow.stateless.answer.choose import best_overall
+
+ALL = passages(60)
+DEPTHS = [
+    RetrievalDepth(passages=4, candidates=10, by_words=6),
+    RetrievalDepth(passages=4, candidates=1, by_words=9),
+    RetrievalDepth(passages=2, candidates=30),
+    RetrievalDepth(passages=40, candidates=50, by_words=50),
+]
+
+
+def opened(directory: Path, own: list[EncodedPassage], *, with_vectors: bool = True) -> ShardView:
+    make(directory, own, ALL)
+    if with_vectors:
+        write_token_vectors(directory)
+    return view_of(open_shard(directory, 64, token_vectors_fingerprint=FINGERPRINT))
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory: pytest.TempPathFactory) -> dict[int, list[ShardView]]:
+    """The same passages in 1, 3 and 7 shards."""
+    root = tmp_path_factory.mktemp("shards")
+    return {
+        count: [opened(root / f"{count}-{n}", ALL[n::count]) for n in range(count)]
+        for count in (1, 3, 7)
+    }
+
+
+def asked_with_tokens(seed: int) -> EncodedQuestion:
+    asked = question(seed)
+    return replace(asked, tokens=question_tokens(asked.token_ids))
+
+
+def retrieved(view: ShardView, asked: EncodedQuestion, depth: RetrievalDepth) -> Retrieved:
+    found = retrieve(view, asked, depth, 0.05, None, ranking())
+    return Retrieved(
+        found.hits,
+        found.distances,
+        ShardTimings(),
+        candidate_words=found.words,
+        late_interaction=found.late_interaction,
+    )
+
+
+def chosen(results: list[Retrieved], depth: RetrievalDepth) -> list[tuple[object, ...]]:
+    return [
+        (hit.passage_id, hit.distance, hit.hybrid_distance, hit.words)
+        for _, hit in best_overall(dict(enumerate(results)), depth)
+    ]
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10**6), st.sampled_from(DEPTHS))
+def test_the_choice_does_not_depend_on_how_the_index_is_cut(
+    shards: dict[int, list[ShardView]], seed: int, depth: RetrievalDepth
+) -> None:
+    asked = asked_with_tokens(seed)
+    alone = chosen([retrieved(shards[1][0], asked, depth)], depth)
+    assert len(alone) == depth.passages
+    for count in (3, 7):
+        results = [retrieved(view, asked, depth) for view in shards[count]]
+        assert all(each.late_interaction for each in results)
+        assert chosen(results, depth) == alone
+        assert chosen(without_outranked(results, depth), depth) == alone
+
+
+@settings(max_examples=30)
+@given(st.lists(st.integers(21, 59), max_size=3), st.integers(0, 10**6), st.sampled_from(DEPTHS))
+def test_live_passages_rank_as_merged_ones(
+    shards: dict[int, list[ShardView]],
+    base: ShardView,
+    cuts: list[int],
+    seed: int,
+    depth: RetrievalDepth,
+) -> None:
+    ends = sorted({20, *cuts, 60})
+    live = [
+        PlacedSegment(in_memory(ALL[first:end], first - 19), first)
+        for first, end in itertools.pairwise(ends)
+    ]
+    view = replace(base, segments=(*base.segments, *live), passages=60, sequence=40)
+    asked = asked_with_tokens(seed)
+    merged = chosen([retrieved(shards[1][0], asked, depth)], depth)
+    assert chosen([retrieved(view, asked, depth)], depth) == merged
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> ShardView:
+    """The first 20 passages."""
+    return opened(tmp_path_factory.mktemp("base") / "shard", ALL[:20])
+
+
+def test_late_interaction_changes_the_order(shards: dict[int, list[ShardView]]) -> None:
+    depth, (view,) = DEPTHS[0], shards[1]
+    differing = 0
+    for seed in range(20):
+        asked = asked_with_tokens(seed)
+        late = chosen([retrieved(view, asked, depth)], depth)
+        plain = chosen([retrieved(view, replace(asked, tokens=None), depth)], depth)
+        differing += [name for name, *_ in late] != [name for name, *_ in plain]
+    assert differing > 10
+
+
+@pytest.mark.parametrize(
+    "depth", [RetrievalDepth(passages=4), RetrievalDepth(passages=4, by_words=6)]
+)
+def test_only_hybrid_retrieval_uses_late_interaction(
+    base: ShardView, depth: RetrievalDepth
+) -> None:
+    asked = asked_with_tokens(1)
+    with_tokens, without = (
+        retrieved(base, each, depth) for each in (asked, replace(asked, tokens=None))
+    )
+    assert not with_tokens.late_interaction
+    assert with_tokens == without
+
+
+def test_a_shard_without_token_vectors_ranks_by_distance_and_words(tmp_path: Path) -> None:
+    view = opened(tmp_path / "shard", ALL, with_vectors=False)
+    asked = asked_with_tokens(1)
+    found = retrieved(view, asked, DEPTHS[0])
+    assert not found.late_interaction
+    assert found == retrieved(view, replace(asked, tokens=None), DEPTHS[0])
+
+
+def test_missing_token_vectors_are_computed_once(base: ShardView) -> None:
+    model = FakePassageTokens()
+    late, asked = ranking(model), asked_with_tokens(3)
+    view = replace(base, segments=(*base.segments, PlacedSegment(in_memory(ALL[20:]), 20)))
+    depth = RetrievalDepth(passages=4, candidates=60, by_words=60)
+    first, second = (retrieve(view, asked, depth, 0.05, None, late) for _ in range(2))
+    assert first == second
+    assert sorted(model.computed) == sorted(each.passage.id for each in ALL[20:])
+
+
+def test_damaged_token_vectors_are_not_used(tmp_path: Path) -> None:
+    directory = tmp_path / "shard"
+    opened(directory, ALL)
+    data = bytearray((directory / "token-vectors.bin").read_bytes())
+    data[100] ^= 1
+    (directory / "token-vectors.bin").write_bytes(data)
+    segment = open_shard(directory, 64, token_vectors_fingerprint=FINGERPRINT)
+    assert segment.token_vectors is None
+
+
+def test_token_vectors_of_another_encoder_are_not_used(tmp_path: Path) -> None:
+    opened(tmp_path / "shard", ALL[:5])
+    assert (
+        open_shard(tmp_path / "shard", 64, token_vectors_fingerprint="0" * 16).token_vectors is None
+    )
+
+
+def test_rows_without_passage_have_no_token_vectors(tmp_path: Path) -> None:
+    make(tmp_path / "shard", ALL[:9], ALL, holes=(3, 8))
+    write_token_vectors(tmp_path / "shard")
+    file = open_shard(tmp_path / "shard", 64, token_vectors_fingerprint=FINGERPRINT).token_vectors
+    assert file is not None
+    has = file.has_rows(np.arange(11))
+    assert np.flatnonzero(~has).tolist() == [3, 8, 9, 10]

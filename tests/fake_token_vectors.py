@@ -1,0 +1,60 @@
+"""Token vectors as plain arithmetic: each token has a vector that depends on its id alone."""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.content_node.late_interaction.scoring import LateRanking, LateScorer
+from winnow.content_node.shard.store import StoredPassage
+from winnow.content_node.states.kind import TOKEN_VECTORS, StatesKind, with_checksum
+from winnow.content_node.states.writing import StatesWriter
+from winnow.domain.question import QuestionTokens
+from winnow.late_interaction.levels import quantise_passage, quantise_question
+
+VALUES = 8
+FINGERPRINT = "t" * 16
+_CLS = 99
+
+
+def token_vectors(ids: tuple[int, ...]) -> NDArray[np.float32]:
+    """The vectors of a text's tokens and of one special token, of norm 1."""
+    rows = [np.random.default_rng(each).standard_normal(VALUES) for each in (_CLS, *ids)]
+    vectors = np.array(rows, np.float32)
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+class FakePassageTokens:
+    """Computes token vectors of passages, and counts them."""
+
+    kind: StatesKind = TOKEN_VECTORS
+    fingerprint, width = FINGERPRINT, VALUES
+
+    def __init__(self) -> None:
+        self.computed: list[str] = []
+
+    def count_tokens(self, stored: StoredPassage) -> int:
+        return 1 + len(stored.title_ids) + len(stored.tokens.ids)
+
+    def levels(self, stored: StoredPassage) -> NDArray[np.int8]:
+        self.computed.append(stored.passage.id)
+        return quantise_passage(token_vectors((*stored.title_ids, *stored.tokens.ids)))
+
+    def packed(self, stored: StoredPassage) -> bytes:
+        return with_checksum(self.levels(stored).tobytes())
+
+
+def question_tokens(ids: tuple[int, ...]) -> QuestionTokens:
+    weights = np.linspace(0.5, 2.0, len(ids) + 1, dtype=np.float32)
+    return QuestionTokens(quantise_question(token_vectors(ids)), weights)
+
+
+def write_token_vectors(shard: Path) -> None:
+    """Writes the token vectors of all passages of a generation."""
+    StatesWriter(shard, FakePassageTokens()).write(1, lambda *_: None, lambda _: None)
+
+
+def ranking(model: FakePassageTokens | None = None) -> LateRanking:
+    """A ranking in which late interaction weighs as much as distance and words together."""
+    scorer = LateScorer(lambda: model or FakePassageTokens())  # type: ignore[arg-type,return-value]
+    return LateRanking(words=0.05, tokens=0.2, scorer=scorer)
