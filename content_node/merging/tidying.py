@@ -22,6 +22,7 @@ from winnow.content_node.merging.names import (
     partial_names,
 )
 from winnow.content_node.merging.policy import retry_after
+from winnow.content_node.states.kind import KINDS
 from winnow.content_node.states.removing import are_complete, drop_states
 from winnow.deadline import Clock
 from winnow.errors import ArtefactError, UnavailableError
@@ -56,18 +57,19 @@ def list_names(shard: Path) -> list[str]:
 def remove_obsolete(shard: Path, served: int) -> None:
     """Removes older and damaged generations, once the generation of write `served` is served.
 
-    Once the served generation has all states, the states of the built shard are removed, too. The
+    Once the served generation has all data of a kind, that of the built shard is removed, too. The
     built shard is never served again, because the log was trimmed.
 
     Raises OSError if a file cannot be removed.
     """
     _remove(shard, obsolete_names(list_names(shard), served))
     generation = generation_path(shard, served)
-    if generation.exists() and are_complete(generation):
-        try:
-            drop_states(shard)
-        except OSError as error:  # the built shard may belong to another user
-            _log.warning("removal of unused precomputed states failed", reason=str(error))
+    for kind in KINDS:
+        if generation.exists() and are_complete(generation, kind):
+            try:
+                drop_states(shard, kind)
+            except OSError as error:  # the built shard may belong to another user
+                _log.warning(f"removal of unused {kind.noun} failed", reason=str(error))
     reach("clean.done")
 
 

@@ -103,13 +103,10 @@ def open_shard(
     """
     try:
         segment = _open(directory, None if exact else ef, exact_up_to)
-        generation = segment.generation
         return replace(
             segment,
-            states=open_states(directory, generation, lower_layers_fingerprint),
-            token_vectors=open_states(
-                directory, generation, token_vectors_fingerprint, TOKEN_VECTORS
-            ),
+            states=open_states(directory, segment.generation, lower_layers_fingerprint),
+            token_vectors=_open_token_vectors(directory, segment, token_vectors_fingerprint),
         )
     except ArtefactError:
         raise
@@ -117,6 +114,18 @@ def open_shard(
         raise ArtefactError(
             f"{directory} cannot be loaded: {error!r}: build the index again"
         ) from error
+
+
+def _open_token_vectors(
+    directory: Path, segment: StoredSegment, fingerprint: str
+) -> StateFile | None:
+    """Opens token vectors; None without those of every passage.
+
+    Computing many of them for a question would take seconds.
+    """
+    found = open_states(directory, segment.generation, fingerprint, TOKEN_VECTORS)
+    complete = found is not None and found.passages == segment.manifest.passages
+    return found if complete else None
 
 
 def _open(directory: Path, ef: int | None, exact_up_to: int) -> StoredSegment:

@@ -28,7 +28,8 @@ from winnow.content_node.live.reading import check_log, log_path
 from winnow.content_node.merging.names import LIVE, generation_sequence
 from winnow.content_node.merging.newest import newest_name
 from winnow.content_node.shard.manifest import FileEntry, ShardManifest, open_shard_manifest
-from winnow.content_node.states.manifest import DATA, STARTS, STATES_FILE, open_states_manifest
+from winnow.content_node.states.kind import KINDS, StatesKind
+from winnow.content_node.states.manifest import open_states_manifest
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.files.opened import OpenFile
 
@@ -75,19 +76,23 @@ def hashed_file(file: OpenFile) -> SnapshotFile:
 
 
 def open_states(directory: Path, generation: str) -> list[SnapshotFile]:
-    """Opens the files of precomputed states; returns none without states of this generation."""
-    if not (directory / STATES_FILE).exists():
+    """Opens the files of precomputed data of all kinds; none without data of this generation."""
+    return [file for kind in KINDS for file in _open_kind(kind, directory, generation)]
+
+
+def _open_kind(kind: StatesKind, directory: Path, generation: str) -> list[SnapshotFile]:
+    if not (directory / kind.manifest).exists():
         return []
     try:
-        manifest, manifest_file = open_states_manifest(directory)
+        manifest, manifest_file = open_states_manifest(directory, kind)
         if manifest.generation != generation:
-            raise ArtefactError("the states are of another generation")
-        data, starts = OpenFile(directory / DATA), OpenFile(directory / STARTS)
+            raise ArtefactError(f"the {kind.noun} are of another generation")
+        data, starts = OpenFile(directory / kind.data), OpenFile(directory / kind.starts)
         data_entry = FileEntry(sha256=manifest.sha256, bytes=manifest.bytes)
         starts_entry = FileEntry(sha256=manifest.starts_sha256, bytes=manifest.starts_bytes)
         return [
-            SnapshotFile(DATA, data, data_entry),
-            SnapshotFile(STARTS, starts, starts_entry),
+            SnapshotFile(kind.data, data, data_entry),
+            SnapshotFile(kind.starts, starts, starts_entry),
             hashed_file(manifest_file),
         ]
     except (ArtefactError, ValidationError) as error:
@@ -154,7 +159,7 @@ class ShardFiles:
     passages: int
     """Number of passages in the newest generation."""
     states: tuple[SnapshotFile, ...] = ()
-    """Precomputed states of the newest generation. They are optional."""
+    """Precomputed states and token vectors of the newest generation. They are optional."""
 
 
 @contextlib.contextmanager

@@ -23,11 +23,8 @@ from winnow.content_node.snapshots.stored_snapshots import (
     find_snapshot,
     split_url,
 )
-from winnow.content_node.states.manifest import (
-    STATES_FILE,
-    read_states_manifest,
-    write_states_manifest,
-)
+from winnow.content_node.states.kind import KINDS, StatesKind
+from winnow.content_node.states.manifest import read_states_manifest, write_states_manifest
 from winnow.domain.shard import shard_name
 from winnow.errors import ArtefactError, NotFoundError, UnavailableError
 from winnow.files.durable import sync_directory, sync_file
@@ -115,17 +112,18 @@ def _rename_log(shard: Path, log_id: str) -> None:
             directory / SHARD_FILE, manifest.model_copy(update={"log_id": log_id})
         )
         sync_directory(directory)
-        _relabel_states(directory, manifest.generation, renamed.generation)
+        for kind in KINDS:
+            _relabel_data(kind, directory, manifest.generation, renamed.generation)
 
 
-def _relabel_states(directory: Path, old: str, new: str) -> None:
-    """Changes the generation of precomputed states; their rows stay the same."""
-    if not (directory / STATES_FILE).exists():
+def _relabel_data(kind: StatesKind, directory: Path, old: str, new: str) -> None:
+    """Changes the generation of precomputed data; its rows stay the same."""
+    if not (directory / kind.manifest).exists():
         return
-    with contextlib.suppress(ArtefactError):  # damaged states are not used
-        states = read_states_manifest(directory)
+    with contextlib.suppress(ArtefactError):  # damaged data is not used
+        states = read_states_manifest(directory, kind)
         if states.generation == old:
-            write_states_manifest(directory, states.model_copy(update={"generation": new}))
+            write_states_manifest(directory, states.model_copy(update={"generation": new}), kind)
 
 
 @dataclass(frozen=True, slots=True)

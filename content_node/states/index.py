@@ -71,6 +71,13 @@ def _check_encoding(shard: Path, bundle: Manifest) -> None:
         )
 
 
+def fingerprint_of(kind: StatesKind, manifest: Manifest) -> str:
+    """Returns the fingerprint of a bundle's model of a kind; empty if there is none."""
+    if kind is READER_STATES:
+        return manifest.lower_layers_fingerprint
+    return manifest.token_vectors_fingerprint
+
+
 def write_shard_states(
     shard: Path, model: StatesModel, threads: int, progress: BuildListener
 ) -> StatesManifest:

@@ -1,0 +1,118 @@
+"""Token vectors are carried by merges and snapshots, beside the states of the reader."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from fake_split_reader import lower
+from fake_token_vectors import FINGERPRINT, FakePassageTokens, write_token_vectors
+from live_shards import Fed, built
+from small_disks import limited_files
+
+from winnow.content_node.indexing.current_shard import read_current_shard
+from winnow.content_node.merging.merge import merge
+from winnow.content_node.merging.protocol import Merged
+from winnow.content_node.merging.states import write_carried_states
+from winnow.content_node.merging.tidying import remove_obsolete
+from winnow.content_node.shard import StoredSegment, open_shard
+from winnow.content_node.snapshots.restoring import restore_snapshot
+from winnow.content_node.snapshots.taking import take_snapshot
+from winnow.content_node.states.checking import states_fault
+from winnow.content_node.states.kind import READER_STATES, TOKEN_VECTORS
+from winnow.content_node.states.reusable_states import open_reusable_states
+from winnow.content_node.states.writing import StatesWriter
+
+TEXTS = {f"built {n}": f"text number {n} " * 9 for n in range(30)}
+
+
+class NoProgress:
+    """Shows nothing."""
+
+    def start(self, *_: object) -> None: ...
+
+    def advance(self, *_: object) -> None: ...
+
+
+@pytest.fixture
+def fed(tmp_path: Path) -> Fed:
+    fed = Fed(built(tmp_path, TEXTS), TEXTS)
+    StatesWriter(fed.shard, lower()).write(1, lambda *_: None, lambda _: None)
+    write_token_vectors(fed.shard)
+    return fed
+
+
+def opened(directory: Path) -> StoredSegment:
+    return open_shard(
+        directory,
+        ef=64,
+        lower_layers_fingerprint="f" * 16,
+        token_vectors_fingerprint=FINGERPRINT,
+    )
+
+
+def merged(fed: Fed, base: Path, room: int | None = None) -> tuple[Merged, list[str]]:
+    """A merge, and the passages whose token vectors it computed."""
+    model = FakePassageTokens()
+
+    def carry(before: Path, made: Path) -> str:
+        known = open_reusable_states([before], FINGERPRINT, TOKEN_VECTORS)
+        assert known
+        if room is None:
+            return write_carried_states(made, model, known, 1_000)
+        with limited_files(room):
+            return write_carried_states(made, model, known, 1_000)
+
+    done = merge(base, fed.shard, fed.log.last, carry)
+    return done, model.computed
+
+
+def test_a_merge_copies_token_vectors_and_computes_those_of_new_passages(fed: Fed) -> None:
+    fed.apply([("new", "one more text"), ("built 3", None)])
+    done, computed = merged(fed, fed.shard)
+    assert (done.without_states, computed) == ("", ["new"])
+    before, after = opened(fed.shard), opened(Path(done.directory))
+    assert before.token_vectors is not None
+    assert after.token_vectors is not None
+    assert after.token_vectors.passages == len(fed.passages)
+    for row in range(5, 30):
+        assert after.token_vectors.packed(row) == before.token_vectors.packed(row)
+    assert states_fault(Path(done.directory), TOKEN_VECTORS) == ""
+
+
+def test_incomplete_token_vectors_are_not_used_until_a_merge_completes_them(fed: Fed) -> None:
+    fed.put("new 0", "one more text")
+    full, _ = merged(fed, fed.shard, room=(fed.shard / "token-vectors.bin").stat().st_size // 2)
+    assert "there is no room" in full.without_states
+    assert opened(Path(full.directory)).token_vectors is None
+    fed.put("new 1", "one more text")
+    done, _ = merged(fed, Path(full.directory))
+    assert opened(Path(done.directory)).token_vectors is not None
+
+
+def test_built_token_vectors_are_removed_once_a_generation_has_all(fed: Fed) -> None:
+    fed.put("new", "one more text")
+    done, _ = merged(fed, fed.shard)
+    remove_obsolete(fed.shard, done.sequence)
+    assert not any((fed.shard / name).exists() for name in TOKEN_VECTORS.files)
+    # the generation has no states, so those of the built shard stay
+    assert all((fed.shard / name).exists() for name in READER_STATES.files)
+
+
+def test_a_snapshot_contains_token_vectors_and_states(fed: Fed) -> None:
+    fed.put("new", "one more text")
+    done, _ = merged(fed, fed.shard)
+    StatesWriter(Path(done.directory), lower()).write(1, lambda *_: None, lambda _: None)
+    fed.put("later", "another text")
+    url, target = fed.shard.parent / "snapshots", fed.shard.parent / "restored"
+    take_snapshot(fed.shard, str(url), NoProgress(), lambda: datetime.now(UTC))
+    restore_snapshot(str(url / fed.shard.name), target, NoProgress())
+    segment = opened(read_current_shard(target).base)
+    assert segment.token_vectors is not None
+    assert segment.states is not None
+
+
+def test_a_damaged_file_is_a_fault(fed: Fed) -> None:
+    data = bytearray((fed.shard / "token-vectors.bin").read_bytes())
+    data[7] ^= 1
+    (fed.shard / "token-vectors.bin").write_bytes(data)
+    assert "winnow index token-vectors" in states_fault(fed.shard, TOKEN_VECTORS)
