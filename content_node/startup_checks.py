@@ -9,6 +9,7 @@ from winnow.content_node.settings import NodeSettings
 from winnow.content_node.shard import StoredSegment
 from winnow.content_node.shard.manifest import SHARD_FILE, read_index_manifest
 from winnow.content_node.states.advice import states_command
+from winnow.content_node.states.kind import TOKEN_VECTORS
 from winnow.content_node.states.manifest import STATES_FILE
 from winnow.domain.shard import INDEX_FILE, shard_name, shard_number_of
 from winnow.errors import ArtefactError
@@ -96,6 +97,12 @@ def shard_advice(base: StoredSegment, shard: Path, bundle: Bundle) -> Iterator[s
         yield (
             "the shard was built by an older version, without postings: they were computed at "
             f"startup, which took time and memory; {rebuild}"
+        )
+    if bundle.manifest.late_interaction and base.token_vectors is None and base.manifest.passages:
+        yield (
+            "the shard does not have the token vectors of every passage, so passages are ranked "
+            f"without late interaction: {states_command(shard, bundle.directory, TOKEN_VECTORS)} "
+            "computes them"
         )
     # damaged states and those of another reader are logged when they are opened
     has_states = any((file.path.parent / STATES_FILE).exists() for file in base.files[:1])

@@ -12,6 +12,7 @@ from grpc import StatusCode
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from manual_clock import ManualClock
+from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry
 
 from winnow.bundle import Bundle
@@ -20,9 +21,10 @@ from winnow.content_node.reader import open_reader
 from winnow.content_node.reader.pool import ReaderPool
 from winnow.content_node.searcher import LocalSearcher
 from winnow.content_node.shard import open_shard, view_of
-from winnow.content_node.validation import question_limits
+from winnow.content_node.validation import QuestionLimits, question_limits
+from winnow.domain.question import EncodedQuestion, QuestionTokens
 from winnow.domain.shard import shard_name
-from winnow.errors import WinnowError
+from winnow.errors import InvalidRequestError, WinnowError
 from winnow.policy.pace import Pace
 from winnow.rpc.status import code_of
 from winnow.shard_service.servicer import ShardServicer
@@ -227,6 +229,28 @@ def test_errors_quote_little_of_a_peers_message(node: Node, data: st.DataObject)
         error = node.error(method, request)
         assert str(error).count(MARK) <= 200
         assert len(str(error)) < 600
+
+
+@pytest.mark.parametrize(
+    ("values", "levels"),
+    [
+        (4, np.ones((2, 4))),  # a question of one token has three with the special ones
+        (4, np.ones((3, 5))),
+        (0, np.ones((3, 4))),  # the bundle has no late interaction
+        (32, np.full((3, 32), 5_000)),  # products would not be exact
+    ],
+)
+def test_token_vectors_that_no_encoder_makes_are_refused(
+    values: int, levels: NDArray[np.float64]
+) -> None:
+    tokens = QuestionTokens(levels.astype(np.int16), np.ones(len(levels), np.float32))
+    vector = np.array([1.0, 0.0], np.float32)
+    question = EncodedQuestion(
+        text="", token_ids=(5,), vector=vector, bundle_fingerprint="", tokens=tokens
+    )
+    limits = QuestionLimits(max_tokens=9, vocabulary=10, token_values=values)
+    with pytest.raises(InvalidRequestError, match="token_levels"):
+        limits.check(question)
 
 
 def test_the_limits_are_those_of_the_bundle(bundle: Bundle) -> None:

@@ -18,6 +18,7 @@ from winnow.domain.question import (
     AnswerRequest,
     EncodedQuestion,
     PartialResults,
+    QuestionTokens,
     ReadScope,
     Retriever,
 )
@@ -143,6 +144,32 @@ def test_vectors_travel_bit_for_bit(values: list[float]) -> None:
     back = shard.question_of_message(shard.question_to_message(question))
     assert back.vector.tobytes() == vector.tobytes()
     assert (back.text, back.token_ids, back.bundle_fingerprint) == ("q", (1, 2), "f")
+
+
+def test_token_vectors_survive_the_journey() -> None:
+    tokens = QuestionTokens(
+        np.array([[1, -2], [3, 4096]], np.int16), np.array([0.5, 0.1], np.float32)
+    )
+    vector = np.ones(2, np.float32)
+    question = EncodedQuestion(
+        text="q", token_ids=(1,), vector=vector, bundle_fingerprint="f", tokens=tokens
+    )
+    back = shard.question_of_message(shard.question_to_message(question)).tokens
+    assert back is not None
+    assert back.levels.tolist() == tokens.levels.tolist()
+    assert back.weights.tobytes() == tokens.weights.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("levels", "weights"),
+    [(b"abc", [1.0]), (b"", [1.0]), (b"abcd", []), (b"ab", [-1.0]), (b"ab", [np.nan])],
+)
+def test_invalid_token_vectors_are_a_field_violation(levels: bytes, weights: list[float]) -> None:
+    message = shard_pb2.EncodedQuestion(
+        vector=np.ones(2, "<f4").tobytes(), token_levels=levels, token_weights=weights
+    )
+    with pytest.raises(InvalidRequestError, match=r"question\.token_"):
+        shard.question_of_message(message)
 
 
 @pytest.mark.parametrize("data", [b"abc", np.array([np.nan], "<f4").tobytes()])

@@ -1,0 +1,122 @@
+"""A front uses late interaction only if all passages of the index have token vectors."""
+
+import asyncio
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+from fake_shards import LIMITS, question
+from fakes import ENCODED, FakeSearcher, reading
+
+from winnow.deadline import Deadline
+from winnow.domain.question import (
+    EncodedQuestion,
+    QuestionTokens,
+    ReadScope,
+    RetrievalDepth,
+    Retriever,
+)
+from winnow.domain.shard import ShardInfo
+from winnow.searcher import Retrieved
+from winnow.stateless.answer.calls import ShardCalls
+from winnow.stateless.answer.scatter import ScatterResult
+from winnow.stateless.cluster.cluster import Cluster
+from winnow.stateless.cluster.index_version import index_version_of
+from winnow.stateless.cluster.membership import ClusterView, FrontEncoding, form_view
+from winnow.stateless.cluster.node import ReplicaAt
+from winnow.stateless.late_interaction import LateInteraction
+
+TOKENS = QuestionTokens(np.ones((3, 4), np.int16), np.ones(3, np.float32))
+ASKED = replace(ENCODED, tokens=TOKENS)
+
+
+def info(shard: int, token_vectors: str) -> ShardInfo:
+    return ShardInfo(
+        shard=shard,
+        shards=2,
+        index_id="index",
+        passages=5,
+        dimension=2,
+        bundle_name="bundle",
+        bundle_fingerprint="print",
+        generation="g",
+        index_passages=10,
+        token_vectors=token_vectors,
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_used"),
+    [("ours", "ours", True), ("ours", "", False), ("", "", False), ("other", "other", False)],
+)
+def test_every_shard_needs_the_token_vectors_of_the_bundle(
+    first: str, second: str, is_used: bool
+) -> None:
+    cluster = Cluster({}, {0: info(0, first), 1: info(1, second)})
+    asked = LateInteraction(cluster, "ours").apply(ASKED)
+    assert (asked.tokens is TOKENS) == is_used
+
+
+def test_every_replica_needs_token_vectors() -> None:
+    encoding = FrontEncoding("print", 2, "bundle")
+    present = {
+        ReplicaAt("a", 0): info(0, "ours"),
+        ReplicaAt("b", 0): info(0, ""),
+        ReplicaAt("c", 1): info(1, "ours"),
+    }
+    view = form_view(present, encoding, ClusterView())
+    assert [each.token_vectors for each in view.shard_infos.values()] == ["", "ours"]
+    assert view.replicas == {0: ("a", "b"), 1: ("c",)}
+    del present[ReplicaAt("b", 0)]
+    view = form_view(present, encoding, view)
+    assert [each.token_vectors for each in view.shard_infos.values()] == ["ours", "ours"]
+
+
+def test_cached_answers_are_not_used_after_token_vectors_appear() -> None:
+    before, after = (
+        index_version_of({0: info(0, each)}, {0: [0.0]}, 1.0).name for each in ("", "ours")
+    )
+    assert before != after
+
+
+@dataclass
+class LateSearcher(FakeSearcher):
+    """A shard that may rank by late interaction, and records the questions."""
+
+    has_token_vectors: bool = True
+    asked: list[EncodedQuestion] = field(default_factory=list)
+
+    async def retrieve(
+        self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
+    ) -> Retrieved:
+        self.asked.append(question)
+        found = await super().retrieve(question, depth, deadline)
+        used = self.has_token_vectors and question.tokens is not None
+        return replace(found, late_interaction=used)
+
+
+def retrieve_all(shards: list[LateSearcher]) -> ScatterResult[Retrieved]:
+    asked = replace(question(ReadScope.GLOBAL), retriever=Retriever.HYBRID)
+    limits = replace(LIMITS, candidates=3)
+    searchers = dict(enumerate(shards))
+    calls = ShardCalls(searchers, asked, ASKED, Deadline.after(60), limits=limits)
+    assert calls.uses_late_interaction
+    return asyncio.run(calls.retrieve_all())
+
+
+def test_a_shard_that_lost_its_token_vectors_makes_all_shards_rank_without() -> None:
+    shards = [
+        LateSearcher([reading("a", distance=0.1)]),
+        LateSearcher([reading("b", distance=0.2)], has_token_vectors=False),
+    ]
+    gathered = retrieve_all(shards)
+    assert [each.late_interaction for each in gathered.results.values()] == [False, False]
+    for shard in shards:
+        assert [each.tokens is None for each in shard.asked] == [False, True]
+
+
+def test_shards_that_rank_alike_are_called_once() -> None:
+    shards = [LateSearcher([reading(each, distance=0.1)]) for each in "ab"]
+    gathered = retrieve_all(shards)
+    assert all(each.late_interaction for each in gathered.results.values())
+    assert [len(shard.asked) for shard in shards] == [1, 1]
