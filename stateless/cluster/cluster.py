@@ -2,9 +2,11 @@
 
 import time
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from winnow.deadline import Clock
 from winnow.domain.partition import Partition
+from winnow.domain.question import EncodedQuestion
 from winnow.domain.shard import ShardInfo
 from winnow.domain.write import Position
 from winnow.searcher import Searcher
@@ -108,6 +110,16 @@ class Cluster:
         """The fingerprint of the token vectors of all passages; empty if a shard has none."""
         found = {info.token_vectors for info in self.shard_infos.values()}
         return found.pop() if len(found) == 1 else ""
+
+    def with_usable_tokens(self, question: EncodedQuestion, fingerprint: str) -> EncodedQuestion:
+        """Returns the question, without its token vectors if a shard cannot use them.
+
+        Shards rank alike only if all of them use late interaction. `fingerprint` is that of the
+        bundle's token vectors.
+        """
+        if question.tokens is None or self.token_vectors == fingerprint:
+            return question
+        return replace(question, tokens=None)
 
     @property
     def index_id(self) -> str:

@@ -25,7 +25,6 @@ from winnow.stateless.composing.passages import OpenPassages, open_passages
 from winnow.stateless.encoding import QuestionEncoder, Weigh
 from winnow.stateless.heads.questions import QuestionHeads
 from winnow.stateless.http.answers import answer_operations
-from winnow.stateless.late_interaction import LateInteraction
 from winnow.stateless.metrics import AdmissionMetrics
 from winnow.stateless.words.statistics import WordStatistics
 from winnow.telemetry.metrics import CacheMetrics
@@ -120,8 +119,8 @@ def _cache(front: Front, snapshot: ClusterSnapshot) -> AnswerCache | None:
 
 def _weighing(front: Front, cluster: Cluster, words: WordStatistics) -> Weigh:
     """Returns a function that adapts a question to the index: its rarities and token vectors."""
-    late = LateInteraction(cluster, front.bundle.manifest.token_vectors_fingerprint)
-    return lambda question: words.weigh(late.apply(question))
+    fingerprint = front.bundle.manifest.token_vectors_fingerprint
+    return lambda question: words.weigh(cluster.with_usable_tokens(question, fingerprint))
 
 
 def _answerer(front: Front, encoder: QuestionEncoder, cluster: Cluster, weigh: Weigh) -> Answerer:

@@ -24,7 +24,6 @@ from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.cluster.index_version import index_version_of
 from winnow.stateless.cluster.membership import ClusterView, FrontEncoding, form_view
 from winnow.stateless.cluster.node import ReplicaAt
-from winnow.stateless.late_interaction import LateInteraction
 
 TOKENS = QuestionTokens(np.ones((3, 4), np.int16), np.ones(3, np.float32))
 ASKED = replace(ENCODED, tokens=TOKENS)
@@ -53,7 +52,7 @@ def test_every_shard_needs_the_token_vectors_of_the_bundle(
     first: str, second: str, is_used: bool
 ) -> None:
     cluster = Cluster({}, {0: info(0, first), 1: info(1, second)})
-    asked = LateInteraction(cluster, "ours").apply(ASKED)
+    asked = cluster.with_usable_tokens(ASKED, "ours")
     assert (asked.tokens is TOKENS) == is_used
 
 

@@ -34,4 +34,5 @@ def quantise_passage(vectors: NDArray[np.float32]) -> NDArray[np.int8]:
     """Returns the levels of a passage's token vectors, [tokens, values]."""
     magnitudes = np.abs(vectors).max(axis=1, keepdims=True, initial=0)
     scales = np.maximum(magnitudes, _MIN_MAGNITUDE) / np.float32(PASSAGE_LEVELS)
-    return np.rint(vectors / scales).astype(np.int8)
+    levels: NDArray[np.int8] = np.rint(vectors / scales).astype(np.int8)
+    return levels

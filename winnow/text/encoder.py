@@ -6,7 +6,7 @@ another encoder).
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Protocol
 
 import numpy as np
@@ -34,6 +34,7 @@ class TextEncoding:
     """Seconds that the text waited before it was encoded."""
     encode: float = 0.0
     """Seconds that the encoder ran; 0 for a cached encoding."""
+    _: KW_ONLY
     tokens: QuestionTokens | None = None
     """Token vectors for late interaction; None if the encoder returns none."""
 
