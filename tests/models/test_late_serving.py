@@ -1,0 +1,85 @@
+"""An index with token vectors gives the same answers for any number of shards, before and after
+merges, and without token vectors it is ranked as before.
+"""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from conftest import QUESTIONS, Recorder
+
+from models.network.late_interaction import LateInteraction
+from models.steps.late_interaction import LateWeights, add_late_interaction
+from winnow import Index
+from winnow.bundle import Bundle, load_bundle
+from winnow.client import Options, Reply
+from winnow.content_node.states.index import write_states
+from winnow.content_node.states.kind import TOKEN_VECTORS
+from winnow.packaged import default_bundle
+
+pytestmark = pytest.mark.bundle
+FEW: Options = {"max_loss": 0, "passages_to_read": 3}
+NEW = {
+    "id": "zorblax",
+    "title": "Zorblax Prize",
+    "text": "The Zorblax Prize of 2031 was won by Marta Quendelheim of Lower Fnord.",
+}
+ASKED = "Who won the Zorblax Prize in 2031?"
+
+
+@pytest.fixture(scope="module")
+def late(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    """The default bundle with a random projection, which keeps much of the states."""
+    torch.manual_seed(1)
+    target = tmp_path_factory.mktemp("bundle") / "late"
+    projection = LateInteraction(384, 32, (4, 6))
+    add_late_interaction(default_bundle(), target, projection, LateWeights(4.0, 0.1, 1.0), "9")
+    return load_bundle(target)
+
+
+@pytest.fixture(scope="module")
+def copies(
+    indexes: dict[int, Path], late: Bundle, tmp_path_factory: pytest.TempPathFactory
+) -> dict[int, Path]:
+    """Indexes of 1 and 3 shards with token vectors."""
+    root = tmp_path_factory.mktemp("late-indexes")
+    for shards in (1, 3):
+        shutil.copytree(indexes[shards], root / str(shards))
+        write_states(root / str(shards), late, 2, Recorder(), TOKEN_VECTORS)
+    return {shards: root / str(shards) for shards in (1, 3)}
+
+
+def found(reply: Reply) -> list[object]:
+    assert reply.coverage.complete
+    return [(each.text, each.passage.id, each.hybrid_distance) for each in reply.answers]
+
+
+def ask_all(index: Index) -> list[list[object]]:
+    asked = [ASKED, *(question for question, _ in QUESTIONS)]
+    return [found(index.ask(each, **FEW, timeout=60.0)) for each in asked]
+
+
+def test_answers_are_the_same_for_any_number_of_shards_and_after_merges(
+    copies: dict[int, Path], late: Bundle
+) -> None:
+    answers = []
+    for shards, directory in copies.items():
+        with Index.open(directory, bundle=late.directory, writable=True) as index:
+            before = ask_all(index)
+            index.put(NEW)
+            live = ask_all(index)
+            index.merge()
+            merged = ask_all(index)
+        assert live == merged != before, shards
+        answers.append((before, live))
+    assert answers[0] == answers[1]
+
+
+def test_an_index_without_token_vectors_is_ranked_as_before(
+    indexes: dict[int, Path], late: Bundle
+) -> None:
+    with Index.open(indexes[3], bundle=late.directory) as index:
+        without = ask_all(index)
+    with Index.open(indexes[3]) as index:
+        assert ask_all(index) == without
