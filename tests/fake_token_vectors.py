@@ -21,7 +21,8 @@ def token_vectors(ids: tuple[int, ...]) -> NDArray[np.float32]:
     """The vectors of a text's tokens and of one special token, of norm 1."""
     rows = [np.random.default_rng(each).standard_normal(VALUES) for each in (_CLS, *ids)]
     vectors = np.array(rows, np.float32)
-    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    normed: NDArray[np.float32] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return normed
 
 
 class FakePassageTokens:

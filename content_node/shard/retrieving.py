@@ -95,8 +95,8 @@ def retrieve(
         late = None
         hybrid = _hybrid_distances(distances, bm25, depth, word_weight).tolist()
     else:
-        scores = late.scorer.scores(view, tokens, rows, stop)
-        hybrid = _late_distances(distances, bm25, scores, late).tolist()
+        late_scores = late.scorer.scores(view, tokens, rows, stop)
+        hybrid = _late_distances(distances, bm25, late_scores, late).tolist()
     rules = [
         CandidateRule(distances.tolist(), near[-1][1] if near else -np.inf),
         CandidateRule((-words).tolist(), -best_words[-1] if best else -np.inf),

@@ -93,7 +93,8 @@ class StateFile:
         """Returns whether each of `rows` has data, [rows]."""
         known = rows < self.rows
         own = np.where(known, rows, 0)
-        return known & (self._starts[own + 1] > self._starts[own])
+        has: NDArray[np.bool_] = known & (self._starts[own + 1] > self._starts[own])
+        return has
 
     def read_rows(self, rows: NDArray[np.int64]) -> tuple[bytes, NDArray[np.int64]]:
         """Returns the data of rows that have some, joined without checksums, and its sizes in

@@ -22,7 +22,8 @@ LENGTHS = (5, 1, 130, 3, 256, 40, 12)
 
 def vectors(count: int, values: int, seed: int) -> NDArray[np.float32]:
     drawn = np.random.default_rng(seed).standard_normal((count, values)).astype(np.float32)
-    return drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+    normed: NDArray[np.float32] = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+    return normed
 
 
 def some_passages(values: int) -> list[NDArray[np.float32]]:
