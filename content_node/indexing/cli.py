@@ -26,7 +26,7 @@ from winnow.content_node.shard.manifest import (
 from winnow.content_node.shard.writing import GraphPlan
 from winnow.content_node.states.advice import reader_name, states_command
 from winnow.content_node.states.index import write_states
-from winnow.content_node.states.kind import KINDS, READER_STATES, TOKEN_VECTORS, StatesKind
+from winnow.content_node.states.kind import READER_STATES, TOKEN_VECTORS, StatesKind
 from winnow.content_node.states.manifest import StatesManifest
 from winnow.documents.conversion.converter import DocumentConverter
 from winnow.documents.folder import FilePatterns, SkippedFile, list_files
@@ -349,7 +349,7 @@ def inspect(directory: _Directory, as_json: AsJson = False) -> None:
         f"{many(len(shards), 'shard')}, {index.dimension} dimensions"
     )
     typer.echo(f"encoded by {index.bundle_name} ({index.encoding_fingerprint})")
-    columns = ("shard", "passages", "M", "ef_construction", "MB", "states MB", "token vectors MB")
+    columns = ("shard", "passages", "M", "ef_construction", "MB", "token vectors MB", "states MB")
     console().print(table(columns, map(_row, shards)))
     for reader in sorted({shard.states.fingerprint for shard in shards if shard.states}):
         typer.echo(f"states are of {reader_name(reader)}")
@@ -407,7 +407,7 @@ def _row(shard: CurrentShard) -> tuple[str, ...]:
         str(manifest.m),
         str(manifest.ef_construction),
         f"{size:,.1f}",
-        *(_size(shard, kind, shard.data(kind)) for kind in KINDS),
+        *(_size(shard, kind, shard.data(kind)) for kind in (TOKEN_VECTORS, READER_STATES)),
     )
 
 
