@@ -1,7 +1,7 @@
 # Everything a checkout can do. Needs Python 3.11 or newer, make and a C++ compiler.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test test-serving test-models fuzz busy lint format format-check types types-models
+.PHONY: help setup demo test test-serving test-models test-integrations fuzz busy lint format format-check types types-models
 .PHONY: proto api proto-check proto-released models lock sbom audit clean
 
 PYTHON ?= python3
@@ -18,6 +18,9 @@ RUNS    ?= 20
 # code that needs PyTorch, which most machines lack
 NEEDS_TORCH  := models tests/models tests/checkpoints.py tests/heads_made.py tests/learning.py tests/restored.py
 TORCH_STAMP  := $(VENV)/.installed-models
+# integrations and their frameworks
+INTEGRATIONS := langchain-winnow=langchain-core haystack-winnow=haystack-ai llama-index-winnow=llama-index-core
+TEST_INDEX   := var/integrations/index
 RELEASED     := proto/released.binpb
 # what the image has beside the least that serving needs
 IMAGE_EXTRAS := nats otel s3
@@ -59,6 +62,17 @@ test-serving: $(STAMP) format-check lint types proto-check ## Run the checks and
 test-models: $(TORCH_STAMP) types-models ## Run the checks and tests that need PyTorch
 	$(call say,'tests of models: a line for each file')
 	@$(PYTEST) --verbose tests/models --skipped-to $(SKIPPED)/models.txt
+
+# not a part of `make test`, which must not need three frameworks
+test-integrations: $(STAMP) $(TEST_INDEX) ## Test integrations, each with its framework in an environment (1 GB; not in `make test`)
+	@for each in $(INTEGRATIONS); do \
+	    printf '\n== %s\n' $${each%=*}; \
+	    WINNOW_TEST_INDEX=$(abspath $(TEST_INDEX)) sh integrations/test.sh $${each%=*} $${each#*=} $(BIN)/python || exit 1; done
+
+$(TEST_INDEX): deploy/demo/passages.jsonl integrations/testing/corpus.py
+	@mkdir -p $(@D) && rm -rf $@
+	@$(BIN)/python integrations/testing/corpus.py > $(@D)/passages.jsonl
+	@$(BIN)/winnow index build --passages $(@D)/passages.jsonl --out $@
 
 fuzz: $(STAMP) ## Run the property tests repeatedly from random seeds (MINUTES=10, TESTS=tests)
 	$(call say,'property tests of $(TESTS) from random seeds (MINUTES=$(MINUTES))')

@@ -1,4 +1,4 @@
-"""Builds the client's wheel from `winnow.client` and the modules of `winnow` that it imports."""
+"""Builds the client's wheel from the client's modules and those that they import."""
 
 import ast
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-_ROOT_MODULE = "winnow.client"
+_ROOT_MODULES = ("winnow.client", "winnow.client.frameworks.connection")
 _TYPING_FILES = ("py.typed", "v1/*.pyi")
 
 
@@ -30,7 +30,7 @@ class ClientHook(BuildHookInterface[Any]):
 
 def imported_modules(root: Path) -> set[str]:
     """Names of the client's modules, the `winnow` modules that they import, and their packages."""
-    modules, pending = set[str](), [_ROOT_MODULE]
+    modules, pending = set[str](), [*_ROOT_MODULES]
     while pending:
         name = pending.pop()
         if name in modules or not (file := module_file(root, name)).is_file():

@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 SERVICES = ("stateless", "content_node", "encoder_node", "head_node")
 PACKAGES = ("winnow", *SERVICES, "standalone")
-FOLDERS = (*PACKAGES, "models", "bench", "client", "deploy", "proto")
+FOLDERS = (*PACKAGES, "models", "bench", "client", "deploy", "proto", "integrations")
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ PAGES = tuple(
     for path in (
         *(ROOT / name for name in ("README.md", "ARCHITECTURE.md", "SECURITY.md")),
         ROOT / "deploy" / "demo" / "README.md",
+        *sorted((ROOT / "integrations").glob("*/README.md")),
         *sorted((ROOT / "docs").rglob("*.md")),
     )
 )
@@ -52,7 +53,7 @@ _INDENT = "    "
 _SPAN = re.compile(r"`((?:winnow|python|make) [^`\n]+)`(?!\s+at\s+commit\s+`)")
 
 
-_FOLDERS = "winnow|stateless|content_node|encoder_node|head_node|models|bench|deploy|tests|proto|client|docs"
+_FOLDERS = "winnow|stateless|content_node|encoder_node|head_node|models|bench|deploy|tests|proto|client|docs|integrations"
 _NAME = re.compile(rf"((?:{_FOLDERS})/[\w./*-]*)|\b(\w+\.(?:py|md|yml))\b|`(\w+)`")
 _PATH = re.compile(rf"`((?:{_FOLDERS}|bundles|docs)/[\w./*{{}},-]*)`(?!\s+at\s+commit\s+`)")
 _LINK = re.compile(r"\]\(([^)#\s:]*)(?:#([\w-]+))?\)")

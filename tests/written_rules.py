@@ -132,7 +132,13 @@ RULES = (
 )
 
 
-PROGRAMS = {"docs/security.md": "tests/winnow/client"}
+PROGRAMS = {
+    "docs/security.md": "tests/winnow/client",
+    "docs/integrations.md": "integrations/testing",
+    "integrations/haystack-winnow/README.md": "integrations/testing",
+    "integrations/langchain-winnow/README.md": "integrations/testing",
+    "integrations/llama-index-winnow/README.md": "integrations/testing",
+}
 """Pages whose Python programs are not run, and the tests of similar programs."""
 
 

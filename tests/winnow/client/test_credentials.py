@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 from certificates import Authority
+from pydantic import SecretStr
 from scripted_front import ScriptedFront, full_reply, scripted_front
 from tenacious import happens
 from unreadable import without_descriptors
 
 from winnow.client import AsyncClient, Client, Credentials, Reply
 from winnow.client.credentials import LiveCredentials
+from winnow.client.frameworks.connection import WinnowConnection
 from winnow.client.messages import AnswerClient
 from winnow.errors import (
     InvalidRequestError,
@@ -113,6 +115,23 @@ async def test_tools_that_measure_have_the_same_credentials(guarded: Guarded) ->
     async with AnswerClient(guarded.front.address, credentials=guarded.credentials()) as client:
         await client.expect_serving()
         assert await client.ask(answer_pb2.AnswerRequest(question="Who?"), 30)
+
+
+async def test_components_of_frameworks_have_the_same_credentials(guarded: Guarded) -> None:
+    files = guarded.files
+    connection = WinnowConnection(
+        address=guarded.front.address,
+        token=SecretStr(guarded.token_file.read_text().strip()),
+        ca=files.ca,
+        cert=files.cert,
+        key=files.key,
+        server_name=NAME,
+    )
+    clients = connection.clients
+    assert (await asyncio.to_thread(clients.client.ask, "Who?")).answer
+    assert (await clients.async_client.ask("Who?")).answer
+    clients.close()
+    await clients.close_async()
 
 
 @BOTH

@@ -1,0 +1,6 @@
+"""LangChain components for Winnow, which finds passages and reads them on ordinary CPUs."""
+
+from langchain_winnow.retriever import WinnowRetriever
+from winnow.client.frameworks.connection import WinnowConnection
+
+__all__ = ["WinnowConnection", "WinnowRetriever"]
