@@ -67,7 +67,7 @@ test-models: $(TORCH_STAMP) types-models ## Run the checks and tests that need P
 test-integrations: $(STAMP) $(TEST_INDEX) ## Test integrations, each with its framework in an environment (1 GB; not in `make test`)
 	@for each in $(INTEGRATIONS); do \
 	    printf '\n== %s\n' $${each%=*}; \
-	    WINNOW_TEST_INDEX=$(abspath $(TEST_INDEX)) sh integrations/test.sh $${each%=*} $${each#*=} $(BIN)/python || exit 1; done
+	    INTEGRATIONS_INDEX=$(abspath $(TEST_INDEX)) sh integrations/test.sh $${each%=*} $${each#*=} $(BIN)/python || exit 1; done
 
 $(TEST_INDEX): deploy/demo/passages.jsonl integrations/testing/corpus.py
 	@mkdir -p $(@D) && rm -rf $@

@@ -22,5 +22,5 @@ $pip install --no-index --no-deps --force-reinstall --find-links "$wheels" winno
 
 cd "$here"
 "$venv/bin/mypy" --cache-dir "$venv/mypy" .
-WINNOW="$(dirname "$python")/winnow" "$venv/bin/pytest" -p live_cluster
+INTEGRATIONS_SERVER="$(dirname "$python")/winnow" "$venv/bin/pytest" -p live_cluster
 "$venv/bin/python" "$root/integrations/testing/sizes.py" "$name" "$framework"

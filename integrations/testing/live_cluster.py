@@ -1,7 +1,7 @@
 """A live cluster for the tests of an integration: `winnow up` on the demo's passages.
 
-The environment names the command (`WINNOW`) and the index (`WINNOW_TEST_INDEX`); `make
-test-integrations` sets both. The command is that of an environment with the server.
+`make test-integrations` sets two variables: the command `winnow` of an environment that has the
+server (`INTEGRATIONS_SERVER`), and the index (`INTEGRATIONS_INDEX`).
 """
 
 import os
@@ -26,7 +26,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
-    command = [os.environ["WINNOW"], "up", "--index", os.environ["WINNOW_TEST_INDEX"]]
+    command = [os.environ["INTEGRATIONS_SERVER"], "up", "--index", os.environ["INTEGRATIONS_INDEX"]]
     command += ["--listen", address, "--http-listen", ""]
     log = tmp_path_factory.mktemp("cluster") / "log"
     with log.open("wb") as output:
