@@ -20,6 +20,7 @@ BENCHMARKS = {
     "feeding": ("bench.feeding", "measure the rate of feeding, and its effect on questions"),
     "heads": ("bench.heads.run", "measure heads on a shared encoder"),
     "hostile": ("bench.hostile.scenarios", "run attacks of hostile clients on a cluster"),
+    "late": ("bench.late", "measure scoring of candidates by late interaction"),
     "moves": ("bench.moves", "move shards under questions and writes, and kill nodes"),
     "soak": ("bench.soak", "check that the memory of content nodes does not grow under load"),
 }

@@ -67,7 +67,7 @@ class LateScorer:
         scores, stored = np.empty(len(rows)), np.zeros(len(rows), np.bool_)
         if file is not None:
             stored = file.has_rows(rows)
-            scores[stored] = late_scores(question, _read(file, rows[stored]))
+            scores[stored] = late_scores(question, read_vectors(file, rows[stored]))
         if not stored.all():
             computed = [self._levels(segment, row, stop) for row in rows[~stored].tolist()]
             lengths = np.array([len(each) for each in computed], np.int64)
@@ -101,7 +101,8 @@ class LateRanking:
     scorer: LateScorer
 
 
-def _read(file: StateFile, rows: RowNumbers) -> PassageVectors:
+def read_vectors(file: StateFile, rows: RowNumbers) -> PassageVectors:
+    """Reads the stored token vectors of rows that have some."""
     data, sizes = file.read_rows(rows)
     levels = np.frombuffer(data, np.int8).reshape(-1, file.width)
     return PassageVectors(levels, sizes // file.width)

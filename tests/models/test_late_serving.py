@@ -8,15 +8,17 @@ from pathlib import Path
 import pytest
 import torch
 from conftest import QUESTIONS, Recorder
+from typer.testing import CliRunner
 
 from models.network.late_interaction import LateInteraction
 from models.steps.late_interaction import LateWeights, add_late_interaction
 from winnow import Index
 from winnow.bundle import Bundle, load_bundle
 from winnow.client import Options, PassageFields
+from winnow.content_node.indexing.cli import app
 from winnow.content_node.indexing.current_shard import read_current_shard
 from winnow.content_node.states.index import write_states
-from winnow.content_node.states.kind import TOKEN_VECTORS
+from winnow.content_node.states.kind import READER_STATES, TOKEN_VECTORS
 from winnow.index_directory import shard_directories
 from winnow.packaged import default_bundle
 
@@ -95,3 +97,15 @@ def test_an_index_without_token_vectors_is_ranked_as_before(
         without = ask_all(index)
     with Index.open(indexes[3]) as index:
         assert ask_all(index) == without
+
+
+def test_a_build_with_late_interaction_writes_token_vectors(
+    passages_file: Path, late: Bundle, tmp_path: Path
+) -> None:
+    flags = ["--passages", str(passages_file), "--bundle", str(late.directory), "--shards", "2"]
+    result = CliRunner().invoke(app, ["build", "--out", str(tmp_path / "index"), *flags])
+    assert result.exit_code == 0, result.output
+    for shard in shard_directories(tmp_path / "index"):
+        base = read_current_shard(shard)
+        assert base.data(READER_STATES) is None
+        assert base.passages_with(TOKEN_VECTORS) == base.manifest.passages

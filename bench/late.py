@@ -1,0 +1,95 @@
+"""Measures reading and scoring the candidates of a shard by late interaction.
+
+Token vectors are random, and stored as a shard stores them. Every repetition scores other passages
+with another question.
+"""
+
+import argparse
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from bench.quantiles import nearest_rank
+from winnow.cli.output import console as open_console
+from winnow.cli.output import print_json, table
+from winnow.content_node.late_interaction.scoring import read_vectors
+from winnow.content_node.late_interaction.similarity import late_scores
+from winnow.content_node.states.file import StateFile
+from winnow.content_node.states.kind import CHECKSUM_BYTES, TOKEN_VECTORS
+from winnow.domain.question import QuestionTokens
+from winnow.files.opened import OpenFile
+from winnow.late_interaction.levels import PASSAGE_LEVELS, question_levels
+
+_CANDIDATES = (100, 200, 400)
+_MAX_TOKENS = 256
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--passages", type=int, default=20_000, help="passages of the shard")
+    parser.add_argument("--tokens", type=int, default=134, help="mean tokens of a passage")
+    parser.add_argument("--question", type=int, default=12, help="tokens of a question")
+    parser.add_argument("--values", type=int, default=32, help="values of a token vector")
+    parser.add_argument("--repetitions", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Prints milliseconds for each number of candidates."""
+    chance = np.random.default_rng(options.seed)
+    with tempfile.TemporaryDirectory() as directory:
+        file = _write(Path(directory) / "token-vectors.bin", options, chance)
+        rows = [
+            {"candidates": count, **_quantiles(list(_times(file, count, options, chance)))}
+            for count in _CANDIDATES
+        ]
+    if options.json:
+        print_json(rows)
+    else:
+        columns = tuple(rows[0])
+        open_console().print(
+            table(columns, [[f"{value:.4g}" for value in row.values()] for row in rows])
+        )
+    return 0
+
+
+def _write(path: Path, options: argparse.Namespace, chance: np.random.Generator) -> StateFile:
+    lengths = chance.normal(options.tokens, options.tokens / 5, options.passages)
+    lengths = lengths.clip(3, _MAX_TOKENS).astype(np.int64)
+    sizes = lengths * options.values + CHECKSUM_BYTES
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    levels = chance.integers(-PASSAGE_LEVELS, PASSAGE_LEVELS + 1, int(starts[-1]), np.int8)
+    path.write_bytes(levels.tobytes())
+    return StateFile(OpenFile(path), starts, options.values, TOKEN_VECTORS)
+
+
+def _times(
+    file: StateFile, count: int, options: argparse.Namespace, chance: np.random.Generator
+) -> Iterator[tuple[float, float]]:
+    """Yields the milliseconds of reading and of scoring `count` passages."""
+    largest = min(question_levels(options.values), 2**15 - 1)
+    shape = (options.question, options.values)
+    for _ in range(options.repetitions):
+        question = QuestionTokens(
+            chance.integers(-largest, largest, shape).astype(np.int16),
+            np.ones(options.question, np.float32),
+        )
+        rows = chance.choice(file.rows, count, replace=False).astype(np.int64)
+        began = time.perf_counter()
+        vectors = read_vectors(file, rows)
+        read = time.perf_counter()
+        late_scores(question, vectors)
+        yield (read - began) * 1e3, (time.perf_counter() - read) * 1e3
+
+
+def _quantiles(times: list[tuple[float, float]]) -> dict[str, float]:
+    reads, scores = ([each[part] for each in times] for part in (0, 1))
+    both = [sum(each) for each in times]
+    return {
+        "read p50, ms": nearest_rank(reads, 0.5),
+        "score p50, ms": nearest_rank(scores, 0.5),
+        "both p50, ms": nearest_rank(both, 0.5),
+        "both p99, ms": nearest_rank(both, 0.99),
+    }
