@@ -1,8 +1,8 @@
-# Everything a checkout can do. Needs Python 3.11 or newer, make and a C++ compiler.
+# Everything a checkout can do. Needs Python 3.11 or newer and make; hnswlib needs a C++ compiler.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help setup demo test test-serving test-models test-integrations fuzz busy lint format format-check types types-models
-.PHONY: proto api proto-check proto-released models lock sbom audit clean
+.PHONY: proto api proto-check proto-released models lock platforms sbom audit clean
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -22,8 +22,12 @@ TORCH_STAMP  := $(VENV)/.installed-models
 INTEGRATIONS := langchain-winnow=langchain-core haystack-winnow=haystack-ai llama-index-winnow=llama-index-core
 TEST_INDEX   := var/integrations/index
 RELEASED     := proto/released.binpb
+# where every locked package but hnswlib has a wheel; `make platforms` checks it
+PLATFORMS    := x86_64-manylinux_2_28 aarch64-manylinux_2_28 aarch64-apple-darwin
+PYTHONS      := 3.11 3.14
+UV           := uv==0.13.9
 # what the image has beside the least that serving needs
-IMAGE_EXTRAS := nats otel s3
+IMAGE_EXTRAS := documents graph nats otel s3
 
 # what each part of `make test` left out, to be shown at its end
 SKIPPED := var/skipped
@@ -34,11 +38,12 @@ say     = @printf '\n== %s\n' $(1)
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
 
-$(STAMP): pyproject.toml deploy/check_tools.sh
+$(STAMP): pyproject.toml deploy/check_tools.sh deploy/install_graph.sh
 	@PYTHON="$(PYTHON)" sh deploy/check_tools.sh
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing (hnswlib compiles for about half a minute) ..."
 	@$(INSTALL) --editable '.[dev]'
+	@sh deploy/install_graph.sh $(BIN)/python
 	@touch $@
 
 setup: $(STAMP) ## Create the virtual environment and install what serving and testing need
@@ -129,10 +134,18 @@ $(TORCH_STAMP): $(STAMP)
 	@touch $@
 
 lock: $(STAMP) ## Write requirements.lock for the image (UPGRADE=1: newest versions)
-	@$(INSTALL) uv==0.13.9
+	@$(INSTALL) $(UV)
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	    $(IMAGE_EXTRAS:%=--extra %) --custom-compile-command 'make lock' $(if $(UPGRADE),--upgrade) \
 	    --output-file requirements.lock pyproject.toml
+
+platforms: $(STAMP) ## Check that all locked packages have wheels for x86-64, ARM64 and macOS (asks the public index)
+	@$(INSTALL) $(UV)
+	@for platform in $(PLATFORMS); do for python in $(PYTHONS); do \
+	    MACOSX_DEPLOYMENT_TARGET=14.0 $(BIN)/uv pip compile --quiet --no-deps --no-header --no-annotate \
+	        --python-platform $$platform --python-version $$python --only-binary :all: --no-binary hnswlib \
+	        --output-file var/platform.txt requirements.lock || exit 1; \
+	    echo "$$platform, Python $$python: $$(grep -c == var/platform.txt) packages"; done; done
 
 sbom: $(STAMP) ## Write var/sbom.json (CycloneDX): the image's packages with checksums
 	@$(INSTALL) cyclonedx-bom==7.5.0

@@ -7,11 +7,12 @@ from winnow.bundle import Bundle
 from winnow.content_node.reader import check_lengths
 from winnow.content_node.settings import NodeSettings
 from winnow.content_node.shard import StoredSegment
+from winnow.content_node.shard.hnsw import INSTALL_HNSWLIB
 from winnow.content_node.shard.manifest import SHARD_FILE, read_index_manifest
 from winnow.content_node.states.advice import states_command
 from winnow.content_node.states.kind import TOKEN_VECTORS
 from winnow.content_node.states.manifest import STATES_FILE
-from winnow.domain.shard import INDEX_FILE, shard_name, shard_number_of
+from winnow.domain.shard import EXACT_UP_TO, INDEX_FILE, shard_name, shard_number_of
 from winnow.errors import ArtefactError
 from winnow.quoting import many
 from winnow.settings.errors import SettingsError
@@ -103,6 +104,12 @@ def shard_advice(base: StoredSegment, shard: Path, bundle: Bundle) -> Iterator[s
             "the shard does not have the token vectors of every passage, so passages are ranked "
             f"without late interaction: {states_command(shard, bundle.directory, TOKEN_VECTORS)} "
             "computes them"
+        )
+    if base.manifest.graph is None and base.manifest.passages > EXACT_UP_TO:
+        yield (
+            f"the shard has no graph, so each question is compared with all "
+            f"{base.manifest.passages:,} passages: install hnswlib ({INSTALL_HNSWLIB}); "
+            f"{rebuild}"
         )
     # damaged states and those of another reader are logged when they are opened
     has_states = any((file.path.parent / STATES_FILE).exists() for file in base.files[:1])

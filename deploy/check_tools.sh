@@ -11,12 +11,5 @@ elif ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
 else
     "$python" -c 'import venv, ensurepip' 2>/dev/null \
         || say "Python's venv module (Debian and Ubuntu: apt install python3-venv)"
-    header=$("$python" -c 'import sysconfig; print(sysconfig.get_paths()["include"])')/Python.h
-    [ -f "$header" ] || say "Python's headers (Debian and Ubuntu: apt install python3-dev)"
 fi
-found=""
-for compiler in "${CXX:-c++}" g++ clang++; do
-    command -v "$compiler" >/dev/null 2>&1 && found=$compiler && break
-done
-[ -n "$found" ] || say "a C++ compiler, since hnswlib comes as source (Debian and Ubuntu: apt install g++)"
 exit $missing

@@ -12,11 +12,20 @@ from unpacked import tokens, vector
 from winnow.content_node.indexing.counting import count_words
 from winnow.content_node.shard import StoredSegment, open_shard
 from winnow.content_node.shard.field_tables import write_tables
-from winnow.content_node.shard.manifest import FORMAT, SHARD_FILE, ShardManifest, write_manifest
+from winnow.content_node.shard.hnsw import SPACE, can_use_graphs
+from winnow.content_node.shard.manifest import SHARD_FILE, ShardManifest, write_manifest
 from winnow.content_node.shard.memory_passages import MemoryPassages
 from winnow.content_node.shard.memory_segment import MemorySegment
-from winnow.content_node.shard.nearest import SPACE, build_graph
-from winnow.content_node.shard.saving import FILES, GRAPH, STORE, file_entry, save_graph, save_words
+from winnow.content_node.shard.nearest import build_graph
+from winnow.content_node.shard.saving import (
+    GRAPH,
+    STORE,
+    VECTORS,
+    describe_files,
+    save_graph,
+    save_vectors,
+    save_words,
+)
 from winnow.content_node.shard.schema import SCHEMA
 from winnow.content_node.shard.store import PassageStore
 from winnow.domain.passage import Passage
@@ -111,12 +120,14 @@ def make(
     store.close()
     words = save_words(directory, words_held, ends, count_words(every))
     vectors = np.array([vector(each) for each in own], np.float32).reshape(-1, DIMENSION)
-    graph = build_graph(vectors, 16, 100, 1)
-    for row in holes:
-        graph.mark_deleted(row)
-    save_graph(graph, directory / GRAPH)
+    if can_use_graphs():
+        graph = build_graph(vectors, 16, 100, 1)
+        for row in holes:
+            graph.mark_deleted(row)
+        save_graph(graph, directory / GRAPH)
+    else:
+        save_vectors(np.arange(len(own)), vectors, len(own), directory / VECTORS)
     values = {
-        "format": FORMAT,
         "index_id": "made",
         "shard": 0,
         "shards": 1,
@@ -129,10 +140,8 @@ def make(
         "ef_construction": 100,
         "bundle_name": "made",
         "encoding_fingerprint": "made",
-        "store": STORE,
-        "graph": GRAPH,
         "words": words,
-        "files": {name: file_entry(directory / name) for name in FILES},
+        **describe_files(directory, GRAPH if can_use_graphs() else VECTORS),
         **altered,
     }
     return write_manifest(directory / SHARD_FILE, ShardManifest(**values))

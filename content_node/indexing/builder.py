@@ -29,6 +29,7 @@ from winnow.content_node.indexing.workspace import (
     open_workspace,
     staging_path,
 )
+from winnow.content_node.shard.hnsw import check_graphless
 from winnow.content_node.shard.manifest import FORMAT, IndexManifest, write_manifest
 from winnow.content_node.shard.writing import ShardSetIdentity, write_shard
 from winnow.domain.shard import INDEX_FILE
@@ -83,6 +84,9 @@ def _build(
             else:
                 report_skipped_files(staging, progress)
         workspace.on_failure = OnFailure.KEEP
+        check_graphless(
+            "the largest shard", staging.count_largest_shard(), "make smaller shards: --shards N"
+        )
         engine.encode(staging, bundle, progress)
         manifest = _manifest(staging, plan, bundle)
         words = _count_words(staging, progress)

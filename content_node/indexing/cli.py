@@ -419,8 +419,8 @@ def _row(shard: CurrentShard) -> tuple[str, ...]:
     return (
         str(manifest.shard),
         f"{manifest.passages:,}",
-        str(manifest.m),
-        str(manifest.ef_construction),
+        str(manifest.m) if manifest.graph else "none",
+        str(manifest.ef_construction) if manifest.graph else "none",
         f"{size:,.1f}",
         *(_size(shard, kind, shard.data(kind)) for kind in (TOKEN_VECTORS, READER_STATES)),
     )

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.content_node.shard.graph_vectors import GraphVectors
 from winnow.content_node.shard.inverting import invert
 from winnow.content_node.shard.manifest import ShardManifest
 from winnow.content_node.shard.nearest import ExactIndex, load_graph
 from winnow.content_node.shard.rows import ScoredRows
 from winnow.content_node.shard.store import PassageStore
+from winnow.content_node.shard.stored_segment import open_vectors
 from winnow.files.opened import OpenFile, verify
 from winnow.quoting import are
 
@@ -113,12 +113,12 @@ def _recall(
     rows: NDArray[np.int64],
     sample: int,
 ) -> float:
-    if not len(vectors):
+    if not len(vectors) or manifest.graph is None:
         return 1.0
     file = OpenFile(directory / manifest.graph)
     live_rows = np.zeros(manifest.rows, np.bool_)
     live_rows[rows] = True
-    source = GraphVectors(file, manifest.dimension, manifest.rows)
+    source = open_vectors(file, manifest)
     graph = load_graph(file, manifest.dimension, manifest.rows, _EF, source, live_rows)
     exact = ExactIndex(vectors, rows)
     sampled = np.linspace(0, len(vectors) - 1, min(sample, len(vectors))).astype(int)

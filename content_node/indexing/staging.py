@@ -173,6 +173,11 @@ class Staging:
         self._connection.execute(_REUSE)
         self._connection.execute("DELETE FROM reusable")
 
+    def count_largest_shard(self) -> int:
+        """Counts the passages of the shard with the most passages."""
+        query = "SELECT max(passages) FROM (SELECT count(*) AS passages FROM shards GROUP BY shard)"
+        return int(self._connection.execute(query).fetchone()[0] or 0)
+
     def clear(self) -> None:
         """Removes all passages and tombstones."""
         for table in ("passages", "tombstones", "shards"):

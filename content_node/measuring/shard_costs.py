@@ -83,7 +83,7 @@ def measure_shard(
         times = {
             name: _time_retrievals(segment, depth, questions) for name, depth in _DEPTHS.items()
         }
-    graph_bytes = manifest.files[manifest.graph].bytes
+    graph_bytes = manifest.files[manifest.vector_file].bytes
     graph_cost = _graph_cost(segment.index, graph_bytes, passages, vectors, repetitions)
     disk = sum(entry.bytes for entry in manifest.files.values())
     cost = ShardCost(

@@ -1,16 +1,18 @@
 """The graph of the next generation: the old graph with rows added and deleted, or a new graph.
 
-It is built in the merge process, since hnswlib cannot add to a graph while it is searched.
+It is built in the merge process, since hnswlib cannot add to a graph while it is searched. Without
+hnswlib, the next generation has only vectors.
 """
 
 from collections.abc import Iterable
+from pathlib import Path
 
-import hnswlib
 import numpy as np
 
 from winnow.content_node.merging.passages import Chunks
+from winnow.content_node.shard.hnsw import Graph, can_use_graphs, new_graph
 from winnow.content_node.shard.manifest import ShardManifest
-from winnow.content_node.shard.nearest import SPACE
+from winnow.content_node.shard.saving import GRAPH, VECTORS, save_graph, save_vectors
 from winnow.content_node.shard.store import PassageStore
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
@@ -21,7 +23,7 @@ _HOLE_STRIDE = 7_919
 
 def extend_graph(
     file: OpenFile, dimension: int, rows: int, new: Chunks, dead: Iterable[int]
-) -> hnswlib.Index:
+) -> Graph:
     """Loads the verified graph in `file`, adds the `new` rows, and deletes the `dead` rows.
 
     Rows without a passage stay in the graph, marked as deleted; `rows` is the new total with them.
@@ -29,7 +31,7 @@ def extend_graph(
 
     Raises ArtefactError if the graph cannot be loaded, or lacks a dead row.
     """
-    index = hnswlib.Index(space=SPACE, dim=dimension)
+    index = new_graph(dimension)
     try:
         index.load_index(str(file.link), max_elements=max(rows, 1))
         _add(index, new)
@@ -42,15 +44,15 @@ def extend_graph(
 
 def build_graph_from_chunks(
     dimension: int, rows: int, all_rows: Chunks, m: int, ef_construction: int
-) -> hnswlib.Index:
+) -> Graph:
     """Builds a graph of rows that all hold a passage; `m` is hnswlib's links per row."""
-    index = hnswlib.Index(space=SPACE, dim=dimension)
+    index = new_graph(dimension)
     index.init_index(max_elements=max(rows, 1), M=m, ef_construction=ef_construction)
     _add(index, all_rows)
     return index
 
 
-def build_graph_from_store(store: PassageStore, manifest: ShardManifest) -> hnswlib.Index:
+def build_graph_from_store(store: PassageStore, manifest: ShardManifest) -> Graph:
     """Builds the graph of a generation from its database alone.
 
     Every row must be in the graph, but a hole, a row without a passage, has no vector in the
@@ -70,7 +72,20 @@ def build_graph_from_store(store: PassageStore, manifest: ShardManifest) -> hnsw
     return index
 
 
-def _add(index: hnswlib.Index, chunks: Chunks) -> None:
+def save_vectors_of_store(store: PassageStore, manifest: ShardManifest, directory: Path) -> str:
+    """Writes the vectors of a generation from its database alone; returns the name of the file.
+
+    They get a graph if hnswlib is installed.
+    """
+    if can_use_graphs():
+        save_graph(build_graph_from_store(store, manifest), directory / GRAPH)
+        return GRAPH
+    rows, vectors = store.row_numbers(), store.vectors(manifest.dimension)
+    save_vectors(rows, vectors, manifest.rows, directory / VECTORS)
+    return VECTORS
+
+
+def _add(index: Graph, chunks: Chunks) -> None:
     for rows, vectors in chunks:
         if not len(rows):
             continue

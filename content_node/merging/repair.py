@@ -18,7 +18,7 @@ from winnow.content_node.shard.manifest import (
     read_shard_manifest,
     write_manifest,
 )
-from winnow.content_node.shard.saving import file_entry, save_graph
+from winnow.content_node.shard.saving import file_entry, save_graph, save_vectors
 from winnow.content_node.shard.store import PassageStore
 from winnow.errors import ArtefactError
 from winnow.faultpoints import reach
@@ -88,12 +88,15 @@ def _rebuild(
 ) -> list[str]:
     """Writes new versions of the damaged files to the directory `aside`; returns their names."""
     rebuilt = []
-    if manifest.graph in damaged:
+    if manifest.vector_file in damaged:
         store = PassageStore(OpenFile(directory / manifest.store))
         with contextlib.closing(store):
-            graph = build_graph_from_store(store, manifest)
-        save_graph(graph, aside / manifest.graph)
-        rebuilt.append(manifest.graph)
+            if manifest.graph is not None:
+                save_graph(build_graph_from_store(store, manifest), aside / manifest.graph)
+            else:
+                rows, vectors = store.row_numbers(), store.vectors(manifest.dimension)
+                save_vectors(rows, vectors, manifest.rows, aside / manifest.vector_file)
+        rebuilt.append(manifest.vector_file)
     words = manifest.words
     if words is not None and damaged & set(words.files):
         counts = _intact_counts([directory, *others], manifest, words.frequencies)

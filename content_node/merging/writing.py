@@ -5,23 +5,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import hnswlib
 import numpy as np
 
 from winnow.content_node.live.reading import log_path, read_writes
-from winnow.content_node.merging.graph import build_graph_from_chunks, extend_graph
+from winnow.content_node.merging.graph import (
+    build_graph_from_chunks,
+    extend_graph,
+    save_vectors_of_store,
+)
 from winnow.content_node.merging.passages import LogRange, MergedPassages, RowCounts
 from winnow.content_node.merging.policy import needs_renumbering
+from winnow.content_node.shard.hnsw import Graph, can_use_graphs
 from winnow.content_node.shard.manifest import (
     CONVERT_INDEX,
-    FORMAT,
     SHARD_FILE,
     ShardManifest,
     WordsEntry,
     read_shard_manifest,
     write_manifest,
 )
-from winnow.content_node.shard.saving import FILES, GRAPH, STORE, file_entry, save_graph, save_words
+from winnow.content_node.shard.saving import GRAPH, STORE, describe_files, save_graph, save_words
 from winnow.content_node.shard.store import PassageStore
 from winnow.domain.word_counts import WordCounts
 from winnow.errors import ArtefactError
@@ -69,9 +72,18 @@ def write_generation(base: Path, shard: Path, partial: Path, upto: int) -> None:
         index_counts = old.files[old.words.frequencies]
         words = copy_words(index_counts, old.words, partial / STORE, partial, counts.rows)
         reach("merge.words")
-        save_graph(_graph(passages, old, counts, renumbered), partial / GRAPH)
+        vector_file = _write_vectors(passages, old, counts, partial, renumbered=renumbered)
         reach("merge.graph")
-    _write_manifest(partial, manifest, words, counts, upto, log_id)
+    changed = {
+        "passages": counts.passages,
+        "rows": counts.rows,
+        "sequence": upto,
+        "log_id": log_id,
+        "words": words,
+        **describe_files(partial, vector_file),
+    }
+    write_manifest(partial / SHARD_FILE, manifest.model_copy(update=changed))
+    sync_directory(partial)
     reach("merge.manifest")
 
 
@@ -108,9 +120,26 @@ def _count_rows(passages: MergedPassages) -> tuple[RowCounts, bool]:
     return counts, False
 
 
+def _write_vectors(
+    passages: MergedPassages,
+    base: VerifiedBase,
+    counts: RowCounts,
+    partial: Path,
+    *,
+    renumbered: bool,
+) -> str:
+    """Writes the vectors, with a graph if hnswlib is installed; returns the name of the file."""
+    if can_use_graphs() and base.manifest.graph is not None:
+        save_graph(_graph(passages, base, counts, renumbered), partial / GRAPH)
+        return GRAPH
+    written = base.manifest.model_copy(update={"rows": counts.rows})
+    with contextlib.closing(PassageStore(OpenFile(partial / STORE))) as store:
+        return save_vectors_of_store(store, written, partial)
+
+
 def _graph(
     passages: MergedPassages, base: VerifiedBase, counts: RowCounts, renumbered: bool
-) -> hnswlib.Index:
+) -> Graph:
     """Extends the graph of the base, or builds a new graph if the rows were renumbered."""
     manifest = base.manifest
     if renumbered:
@@ -122,26 +151,8 @@ def _graph(
             manifest.ef_construction,
         )
     puts, dead = passages.put_vectors(), passages.dead_rows()
-    return extend_graph(base.files[manifest.graph], manifest.dimension, counts.rows, puts, dead)
-
-
-def _write_manifest(
-    partial: Path, base: ShardManifest, words: WordsEntry, counts: RowCounts, upto: int, log_id: str
-) -> None:
-    """Writes the manifest of a generation, with the checksums of its files."""
-    changed = {
-        "format": FORMAT,
-        "passages": counts.passages,
-        "rows": counts.rows,
-        "sequence": upto,
-        "log_id": log_id,
-        "store": STORE,
-        "graph": GRAPH,
-        "words": words,
-        "files": {name: file_entry(partial / name) for name in FILES},
-    }
-    write_manifest(partial / SHARD_FILE, base.model_copy(update=changed))
-    sync_directory(partial)
+    graph = base.files[manifest.vector_file]
+    return extend_graph(graph, manifest.dimension, counts.rows, puts, dead)
 
 
 def copy_words(

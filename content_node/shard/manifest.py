@@ -2,9 +2,9 @@
 
 Since format 2 each manifest has its own checksum, and an index's manifest also has the checksums of
 the shards' manifests. Together with the checksums of files they cover every byte of an index. Since
-format 3 a shard may include writes, up to a sequence number. Every field that an answer depends on
-is part of the shard's generation, so shards that differ in such a field are never treated as
-replicas.
+format 3 a shard may include writes, up to a sequence number. In format 4 it has no graph. Every
+field that an answer depends on is part of the shard's generation, so shards that differ in such a
+field are never treated as replicas.
 """
 
 import hashlib
@@ -29,7 +29,9 @@ from winnow.files.checksummed_json import (
 from winnow.files.opened import OpenFile
 
 FORMAT = 3
-_FORMATS = (1, 2, 3)
+GRAPHLESS_FORMAT = 4
+"""Format of a shard without a graph."""
+_FORMATS = (1, 2, 3, 4)
 _FIRST_CHECKSUM_FORMAT = 2
 _FIRST_POSTINGS_FORMAT = 3
 """Also the first format with empty rows, and with writes in a log."""
@@ -124,7 +126,10 @@ class ShardManifest(_StrictModel):
     encoding_fingerprint: str
     """Fingerprint of the encoding of the vectors. Questions must have the same encoding."""
     store: _FileName
-    graph: _FileName
+    graph: _FileName | None = None
+    """File of the vectors and their graph; None for a shard without a graph."""
+    vectors: _FileName | None = None
+    """File of the vectors of a shard without a graph; None for other shards."""
     words: WordsEntry | None = None
     """None in format 1: words are counted when the shard is opened."""
     files: dict[_FileName, FileEntry]
@@ -149,6 +154,11 @@ class ShardManifest(_StrictModel):
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:_GENERATION_DIGITS]
 
     @property
+    def vector_file(self) -> str:
+        """Name of the file of the vectors."""
+        return self.graph or self.vectors or ""
+
+    @property
     def has_checksum(self) -> bool:
         """Whether the manifest has a checksum, which detects changed values."""
         return self.format >= _FIRST_CHECKSUM_FORMAT
@@ -159,7 +169,7 @@ class ShardManifest(_StrictModel):
 
     @property
     def _required_files(self) -> tuple[str, ...]:
-        return (self.store, self.graph, *(self.words.files if self.words else ()))
+        return (self.store, self.vector_file, *(self.words.files if self.words else ()))
 
     @model_validator(mode="before")
     @classmethod
@@ -177,6 +187,7 @@ class ShardManifest(_StrictModel):
             raise ValueError(
                 f"there is no shard {self.shard} of {self.shards}: shards count from 0"
             )
+        self._validate_vectors()
         for name in self._required_files:
             if name not in self.files:
                 raise ValueError(f"files has no checksum of {name}")
@@ -195,6 +206,14 @@ class ShardManifest(_StrictModel):
         elif has_postings:
             raise ValueError(f"format {self.format} allows no postings")
         return self
+
+    def _validate_vectors(self) -> None:
+        has_graph = self.format != GRAPHLESS_FORMAT
+        if (self.graph is not None, self.vectors is not None) != (has_graph, not has_graph):
+            raise ValueError(
+                f"format {self.format} needs {'graph' if has_graph else 'vectors'}, and allows no "
+                f"{'vectors' if has_graph else 'graph'}"
+            )
 
 
 class IndexManifest(_StrictModel):
@@ -263,7 +282,7 @@ def _has_only(directory: Path, name: str) -> bool:
 
 def write_manifest(path: Path, manifest: Model) -> Model:
     """Writes a manifest and makes it durable; returns it with its checksum."""
-    text = to_checksummed_json(manifest.model_dump())
+    text = to_checksummed_json(manifest.model_dump(exclude_none=True))
     with path.open("w", encoding="utf-8", newline="") as file:
         file.write(text)
         file.flush()

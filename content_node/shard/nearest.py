@@ -1,26 +1,26 @@
 """Searches nearest vectors, by graph or exactly.
 
-Both searches use hnswlib, so they compute the same distance of two vectors, bit for bit. All
-distances are squared Euclidean distances.
+Both searches compute the same distance of two vectors, bit for bit: where there are graphs, hnswlib
+computes both. All distances are squared Euclidean distances.
 """
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import nsmallest
-from typing import Final, Protocol
+from typing import Protocol
 
-import hnswlib
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.content_node.shard.comparing import vector_table
 from winnow.content_node.shard.equal_passages import EqualPassages
+from winnow.content_node.shard.hnsw import Graph, new_graph
 from winnow.content_node.shard.row_filter import check_stop
 from winnow.content_node.shard.rows import RowMask, RowNumbers, ScoredRows
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 from winnow.inference.stop_signal import StopSignal
 
-SPACE: Final = "l2"
 Vector = NDArray[np.float32]
 """[dimension]."""
 Vectors = NDArray[np.float32]
@@ -73,11 +73,7 @@ class ExactIndex:
         """`vectors` is float32 [rows, dimension]; `rows` has their numbers, by default from 0."""
         self._rows = np.arange(len(vectors)) if rows is None else rows
         self._dimension = vectors.shape[1]
-        self._index = hnswlib.BFIndex(space=SPACE, dim=self._dimension)
-        self._index.init_index(max_elements=max(len(vectors), 1))
-        if len(vectors):
-            self._index.add_items(vectors, self._rows)
-        self._index.set_num_threads(1)
+        self._table = vector_table(vectors, self._rows)
 
     def search(
         self, vector: Vector, k: int, allowed: RowMask | None = None, stop: StopSignal | None = None
@@ -90,17 +86,16 @@ class ExactIndex:
     ) -> ScoredRows:
         return _with_ties(lambda more: self.search(vector, more, allowed, stop), k)
 
-    def compare(self, vector: Vector) -> tuple[NDArray[np.uint64], Vectors]:
+    def compare(self, vector: Vector) -> tuple[NDArray[np.integer], Vectors]:
         """Returns all rows with their squared distances, in any order."""
         return self._query(vector, len(self._rows))
 
-    def _query(self, vector: Vector, k: int) -> tuple[NDArray[np.uint64], Vectors]:
+    def _query(self, vector: Vector, k: int) -> tuple[NDArray[np.integer], Vectors]:
         if len(vector) != self._dimension:  # hnswlib would read beyond it
             raise ValueError(f"the vector has {len(vector)} values, expected {self._dimension}")
         if not k:
-            return np.empty(0, np.uint64), np.empty(0, np.float32)
-        rows, distances = self._index.knn_query(vector, k=k)
-        return rows[0], distances[0]
+            return np.empty(0, np.int64), np.empty(0, np.float32)
+        return self._table.nearest(vector, k)
 
 
 class GraphIndex:
@@ -108,7 +103,7 @@ class GraphIndex:
 
     def __init__(
         self,
-        index: hnswlib.Index,
+        index: Graph,
         ef: int,
         vectors: VectorSource,
         *,
@@ -246,10 +241,11 @@ def load_graph(
     parameters those of `GraphIndex`.
 
     Raises:
-        ArtefactError: the file cannot be read, or does not hold `rows` vectors.
+        ArtefactError: the file cannot be read, does not hold `rows` vectors, or hnswlib is not
+            installed.
 
     """
-    index = hnswlib.Index(space=SPACE, dim=dimension)
+    index = new_graph(dimension)
     try:
         index.load_index(str(file.link))
     except (RuntimeError, MemoryError) as error:
@@ -261,12 +257,10 @@ def load_graph(
     return GraphIndex(index, ef, vectors, occupied_rows=occupied_rows, equal=equal)
 
 
-def build_graph(
-    vectors: NDArray[np.float32], m: int, ef_construction: int, threads: int
-) -> hnswlib.Index:
+def build_graph(vectors: NDArray[np.float32], m: int, ef_construction: int, threads: int) -> Graph:
     """Builds a graph of float32 [rows, dimension] vectors, labelled by row."""
     rows, dimension = vectors.shape
-    index = hnswlib.Index(space=SPACE, dim=dimension)
+    index = new_graph(dimension)
     index.init_index(max_elements=max(rows, 1), M=m, ef_construction=ef_construction)
     if rows:
         index.add_items(vectors, np.arange(rows), num_threads=threads)

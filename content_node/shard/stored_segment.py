@@ -1,6 +1,6 @@
 """A segment on disk: the verified files of a shard, its passages, vectors and words."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from winnow.content_node.shard.bm25 import BuiltRarities
 from winnow.content_node.shard.changes import FileChange, find_change
 from winnow.content_node.shard.equal_passages import find_equal_passages
 from winnow.content_node.shard.graph_vectors import GraphVectors
+from winnow.content_node.shard.hnsw import can_use_graphs, check_graphless
 from winnow.content_node.shard.manifest import ShardManifest, open_shard_manifest
 from winnow.content_node.shard.nearest import ExactIndex, NearestIndex, load_graph
 from winnow.content_node.shard.row_filter import RowFilter
@@ -17,7 +18,9 @@ from winnow.content_node.shard.row_names import RowNames
 from winnow.content_node.shard.rows import RowMask, RowNumbers
 from winnow.content_node.shard.segment import Segment
 from winnow.content_node.shard.store import PassageStore, StoredPassage
+from winnow.content_node.shard.stored_vectors import StoredVectors
 from winnow.content_node.shard.stored_words import open_words
+from winnow.content_node.shard.table_vectors import TableVectors
 from winnow.content_node.states.file import StateFile, open_states
 from winnow.content_node.states.kind import TOKEN_VECTORS
 from winnow.domain.listing import SelectedFields
@@ -137,18 +140,18 @@ def _open(directory: Path, ef: int | None, exact_up_to: int) -> StoredSegment:
     rows, dimension = manifest.rows, manifest.dimension
     store = PassageStore(files[manifest.store], _CONNECTIONS)
     store.check(manifest.passages, dimension, rows)
-    vectors = GraphVectors(files[manifest.graph], dimension, rows)
+    vectors = open_vectors(files[manifest.vector_file], manifest)
     words, postings, built = open_words(files, manifest, store)
     occupied_rows = _occupied_rows(manifest, store)
     equal = find_equal_passages(vectors.equal_groups, words.tokens, store.row_numbers_by_id, rows)
     index: NearestIndex
-    if ef is None or manifest.passages <= exact_up_to:
+    graph = None if ef is None else _graph_to_search(files, manifest, exact_up_to)
+    if ef is None or graph is None:
         index = ExactIndex(
             store.vectors(dimension),
             None if occupied_rows is None else np.flatnonzero(occupied_rows),
         )
     else:
-        graph = files[manifest.graph]
         index = load_graph(graph, dimension, rows, ef, vectors, occupied_rows, equal)
     segment = StoredSegment(
         rows=rows,
@@ -169,6 +172,25 @@ def _open(directory: Path, ef: int | None, exact_up_to: int) -> StoredSegment:
     if change := segment.file_change():
         raise ArtefactError(change.reason)
     return segment
+
+
+def _graph_to_search(
+    files: Mapping[str, OpenFile], manifest: ShardManifest, exact_up_to: int
+) -> OpenFile | None:
+    """Returns the file of the graph; None if the shard is to be searched exactly.
+
+    Raises ArtefactError if the shard is too large for that, but hnswlib is not installed.
+    """
+    if manifest.graph is None or manifest.passages <= exact_up_to:
+        return None
+    check_graphless("the shard", manifest.passages, "start the node with --exact")
+    return files[manifest.graph] if can_use_graphs() else None
+
+
+def open_vectors(file: OpenFile, manifest: ShardManifest) -> StoredVectors:
+    """Opens the vectors of a shard; raises ArtefactError if they contradict the manifest."""
+    kind = TableVectors if manifest.graph is None else GraphVectors
+    return kind(file, manifest.dimension, manifest.rows)
 
 
 def _occupied_rows(manifest: ShardManifest, store: PassageStore) -> RowMask | None:

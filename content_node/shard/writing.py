@@ -7,10 +7,23 @@ import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from winnow.content_node.shard.field_tables import write_tables
-from winnow.content_node.shard.manifest import FORMAT, SHARD_FILE, ShardManifest, write_manifest
-from winnow.content_node.shard.nearest import SPACE, build_graph
-from winnow.content_node.shard.saving import FILES, GRAPH, STORE, file_entry, save_graph, save_words
+from winnow.content_node.shard.hnsw import SPACE, can_use_graphs
+from winnow.content_node.shard.manifest import SHARD_FILE, ShardManifest, write_manifest
+from winnow.content_node.shard.nearest import build_graph
+from winnow.content_node.shard.saving import (
+    FILES,
+    GRAPH,
+    STORE,
+    VECTORS,
+    describe_files,
+    save_graph,
+    save_vectors,
+    save_words,
+)
 from winnow.content_node.shard.schema import SCHEMA
 from winnow.content_node.shard.store import PassageStore
 from winnow.domain.shard import shard_name
@@ -49,7 +62,7 @@ def write_shard(
     """Writes one shard below `target`, and replaces the files of an interrupted build."""
     directory = target / shard_name(shard, identity.shards)
     directory.mkdir(exist_ok=True)
-    for name in (*FILES, SHARD_FILE):
+    for name in (*FILES, VECTORS, SHARD_FILE):
         (directory / name).unlink(missing_ok=True)
     _copy_passages(staging, directory / STORE, shard)
     store = PassageStore(OpenFile(directory / STORE))
@@ -57,9 +70,8 @@ def write_shard(
     tokens, ends = store.tokens(identity.words.vocabulary, len(vectors))
     store.close()
     words = save_words(directory, tokens, ends, identity.words)
-    save_graph(build_graph(vectors, plan.m, plan.ef_construction, plan.threads), directory / GRAPH)
+    vector_file = _write_vectors(vectors, directory, plan)
     manifest = ShardManifest(
-        format=FORMAT,
         shard=shard,
         passages=len(vectors),
         rows=len(vectors),
@@ -67,10 +79,8 @@ def write_shard(
         space=SPACE,
         m=plan.m,
         ef_construction=plan.ef_construction,
-        store=STORE,
-        graph=GRAPH,
         words=words,
-        files={name: file_entry(directory / name) for name in FILES},
+        **describe_files(directory, vector_file),
         index_id=identity.index_id,
         shards=identity.shards,
         dimension=identity.dimension,
@@ -80,6 +90,16 @@ def write_shard(
     written = write_manifest(directory / SHARD_FILE, manifest)
     sync_directory(directory)
     return written
+
+
+def _write_vectors(vectors: NDArray[np.float32], directory: Path, plan: GraphPlan) -> str:
+    """Writes vectors, with a graph if hnswlib is installed; returns the name of the file."""
+    if can_use_graphs():
+        graph = build_graph(vectors, plan.m, plan.ef_construction, plan.threads)
+        save_graph(graph, directory / GRAPH)
+        return GRAPH
+    save_vectors(np.arange(len(vectors)), vectors, len(vectors), directory / VECTORS)
+    return VECTORS
 
 
 def _copy_passages(staging: Path, path: Path, shard: int) -> None:

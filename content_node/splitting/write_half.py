@@ -13,7 +13,7 @@ from pathlib import Path
 from winnow.content_node.live.half_log import begin_half_log, log_id_of_half
 from winnow.content_node.live.reading import log_path, read_word_tally
 from winnow.content_node.live.word_counts import WordTally
-from winnow.content_node.merging.graph import build_graph_from_store
+from winnow.content_node.merging.graph import save_vectors_of_store
 from winnow.content_node.merging.merge import CarryStates, carry_or_explain
 from winnow.content_node.merging.writing import copy_words, open_verified
 from winnow.content_node.shard import open_shard
@@ -26,7 +26,7 @@ from winnow.content_node.shard.manifest import (
     read_shard_manifest,
     write_manifest,
 )
-from winnow.content_node.shard.saving import FILES, GRAPH, STORE, file_entry, save_graph
+from winnow.content_node.shard.saving import STORE, describe_files
 from winnow.content_node.shard.schema import SCHEMA
 from winnow.content_node.shard.store import PassageStore
 from winnow.domain.partition import halves_of, holds
@@ -85,20 +85,17 @@ def write_half(
         words = copy_words(counts, parent.words, directory / STORE, directory, passages)
         written = manifest.model_copy(
             update={
-                "format": FORMAT,
                 "shard": half,
                 "passages": passages,
                 "rows": passages,
                 "log_id": log_id_of_half(manifest.log_id, half),
-                "store": STORE,
-                "graph": GRAPH,
                 "words": words,
             }
         )
         with contextlib.closing(PassageStore(OpenFile(directory / STORE))) as store:
-            save_graph(build_graph_from_store(store, written), directory / GRAPH)
-        files = {name: file_entry(directory / name) for name in FILES}
-        write_manifest(directory / SHARD_FILE, written.model_copy(update={"files": files}))
+            vector_file = save_vectors_of_store(store, written, directory)
+        described = describe_files(directory, vector_file)
+        write_manifest(directory / SHARD_FILE, written.model_copy(update=described))
         sync_directory(directory)
         verified = open_shard(directory, _EF, exact_up_to=0).manifest
         without_states = carry_or_explain(carry, base, directory) if carry is not None else ""

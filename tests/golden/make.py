@@ -1,5 +1,9 @@
-"""Writes the golden shard of the present format. Run once, when the format number goes up."""
+"""Writes the golden shard of the present format. Run once, when the format number goes up.
 
+`--without-graph` writes that of shards without a graph.
+"""
+
+import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -7,7 +11,7 @@ import numpy as np
 
 from winnow.content_node.indexing.counting import count_words
 from winnow.content_node.indexing.staging import Staging
-from winnow.content_node.shard.manifest import FORMAT
+from winnow.content_node.shard import hnsw
 from winnow.content_node.shard.writing import GraphPlan, ShardSetIdentity, write_shard
 from winnow.domain.passage import Passage
 from winnow.domain.write import Put
@@ -40,8 +44,10 @@ def main() -> None:
             passages=3,
             words=words,
         )
-        write_shard(staging.path, Path(directory), 0, identity, GraphPlan())
-        target = here / f"shard-format-{FORMAT}"
+        if "--without-graph" in sys.argv:
+            hnsw.library = None
+        written = write_shard(staging.path, Path(directory), 0, identity, GraphPlan())
+        target = here / f"shard-format-{written.format}"
         (Path(directory) / "shard-00000-of-00001").rename(target)
 
 

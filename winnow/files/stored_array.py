@@ -30,12 +30,10 @@ class StoredArray:
     def __init__(self, file: OpenFile) -> None:
         """Raises ArtefactError unless the file is a one-dimensional array of unsigned integers."""
         self._file = file
+        shape, self._type, self._start = read_header(file)
         try:
-            with file.reader() as reader:
-                shape, self._type = _read_header(reader)
-                self._start = reader.tell()
             (self._length,) = shape
-        except (OSError, ValueError, KeyError) as error:
+        except ValueError as error:
             raise ArtefactError(f"{file.path} holds no array of one dimension: {error}") from error
         if self._type.kind != "u":
             raise ArtefactError(f"{file.path} holds {self._type}, not unsigned integers")
@@ -62,6 +60,19 @@ class StoredArray:
     def check(self) -> None:
         """Raises ArtefactError if the file was written to since it was opened."""
         self._file.check()
+
+
+def read_header(file: OpenFile) -> tuple[tuple[int, ...], "np.dtype[Any]", int]:
+    """Reads the shape and the type of an array, and the byte at which its values begin.
+
+    Raises ArtefactError if the file cannot be read, or holds no array.
+    """
+    try:
+        with file.reader() as reader:
+            shape, number_type = _read_header(reader)
+            return shape, number_type, reader.tell()
+    except (OSError, ValueError, KeyError) as error:
+        raise ArtefactError(f"{file.path} holds no array: {error}") from error
 
 
 def read_integers(file: OpenFile) -> NDArray[np.int64]:

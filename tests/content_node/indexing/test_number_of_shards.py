@@ -13,6 +13,7 @@ from winnow.bundle import Bundle
 from winnow.content_node.indexing.builder import build_index
 from winnow.content_node.indexing.plan import BuildPlan
 from winnow.content_node.indexing.verify import verify_index
+from winnow.content_node.shard import hnsw
 from winnow.content_node.shard.manifest import read_index_manifest, read_shard_manifest
 from winnow.domain.shard import MAX_SHARDS, PASSAGES_PER_SHARD, shard_name, suitable_shards
 from winnow.errors import ArtefactError
@@ -49,6 +50,20 @@ def passages_of(index: Path) -> list[int]:
 )
 def test_shards_suit_the_number_of_passages(passages: int, shards: int) -> None:
     assert suitable_shards(passages) == shards
+
+
+def test_without_hnswlib_a_large_shard_is_refused_before_passages_are_encoded(
+    plan: BuildPlan, bundle: Bundle, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hnsw, "library", None)
+    monkeypatch.setattr(hnsw, "GRAPHLESS_UP_TO", 1)
+    with pytest.raises(ArtefactError, match=r"needs hnswlib, which is not installed: .*--shards"):
+        build_index(plan, bundle, recorder)
+    assert "encoding passages" not in [stage for stage, *_ in recorder.stages]
+    monkeypatch.setattr(hnsw, "GRAPHLESS_UP_TO", 100)
+    assert build_index(plan, bundle, recorder).shards == CHOSEN
+    assert not list(plan.target.rglob("graph.hnsw"))
+    assert not any(report.faults for report in verify_index(plan.target, 50, 0.95))
 
 
 def test_few_passages_make_one_shard(

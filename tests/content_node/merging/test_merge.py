@@ -23,7 +23,8 @@ from winnow.content_node.merging.names import damaged_path, generation_path, par
 from winnow.content_node.merging.process import print_result
 from winnow.content_node.merging.protocol import Merged
 from winnow.content_node.merging.tidying import merge_lock
-from winnow.content_node.shard import StoredSegment, open_shard
+from winnow.content_node.shard import StoredSegment, hnsw, open_shard
+from winnow.content_node.shard.nearest import GraphIndex
 from winnow.content_node.states.writing import StatesWriter
 from winnow.errors import ArtefactError, UnavailableError, WinnowError
 from winnow.faultpoints import VARIABLE
@@ -79,6 +80,25 @@ def test_a_generation_has_the_rows_that_the_node_gave_its_puts(fed: Fed) -> None
             if (entry := segment.store.locate(name))}  # fmt: skip
     assert rows == {"built 0": 0, "built 29": 29, "new 1": 31, "new 0": 32}
     assert segment.store.locate("built 3") is None
+    expect_same(segment, fed)
+
+
+@pytest.mark.parametrize("deleted", [1, 8], ids=["some holes", "too many holes"])
+def test_a_merge_needs_no_hnswlib_and_adds_the_graph_once_it_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deleted: int
+) -> None:
+    """The built shard has a graph, the first generation has none, the second has one."""
+    fed = Fed(built(tmp_path, TEXTS), TEXTS)
+    fed.apply([(f"built {n}", None) for n in range(deleted)] + [("new 0", "one")])
+    with monkeypatch.context() as patched:
+        patched.setattr(hnsw, "library", None)
+        first = merged(fed)
+        segment = opened(first)
+        assert (segment.manifest.graph, segment.manifest.vectors) == (None, "vectors.npy")
+        expect_same(segment, fed)
+    fed.apply([("new 1", "two"), ("built 9", None)])
+    segment = opened(merged(fed, Path(first.directory)))
+    assert isinstance(segment.index, GraphIndex)
     expect_same(segment, fed)
 
 

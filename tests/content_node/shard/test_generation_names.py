@@ -47,7 +47,17 @@ NAMED: dict[str, dict[str, Any]] = {
 """One change of everything that an answer depends on."""
 APART = {"index_id", "shard", "shards"}
 """Told by a node beside its generation: replicas differ in none of them."""
-HARMLESS = {"format", "m", "ef_construction", "bundle_name", "checksum", "store", "graph", "space"}
+HARMLESS = {
+    "format",
+    "m",
+    "ef_construction",
+    "bundle_name",
+    "checksum",
+    "store",
+    "graph",
+    "vectors",
+    "space",
+}
 """How the graph was built is in the graph; names of files are only names; there is one space."""
 CERTAIN = ConfidenceEntry(relevance=1, span=2, distance=-1, bias=-3)
 

@@ -1,10 +1,14 @@
 """Nearest rows by a graph that leads to too few of them, and by comparing chunk by chunk."""
 
+import contextlib
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from winnow.content_node.shard import comparing, hnsw
 from winnow.content_node.shard.memory_segment import MemoryVectors
 from winnow.content_node.shard.nearest import (
     READS_PER_NEIGHBOUR,
@@ -94,15 +98,45 @@ def test_comparing_ends_when_it_is_stopped() -> None:
         graph_of(EQUAL).search(EQUAL[0], 500, stop=stop)
 
 
+LIBRARIES = pytest.mark.parametrize("library", ["hnswlib", "NumPy"])
+
+
+@contextlib.contextmanager
+def comparing_by(library: str) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patched:
+        if library == "NumPy":
+            patched.setattr(hnsw, "library", None)
+        yield
+
+
+@LIBRARIES
 @given(
     st.lists(st.sampled_from([0, 0, 0, 1, 2, 3]), min_size=1, max_size=30),
     st.integers(1, 10),
     st.integers(1, 40),
 )
-def test_chunk_by_chunk_is_the_same_as_all_at_once(rows: list[int], size: int, k: int) -> None:
-    vectors = DIFFERENT[rows]
-    asked = DIFFERENT[5]
-    assert search_chunks(in_chunks(vectors, size), asked, k) == ExactIndex(vectors).search(asked, k)
+def test_chunk_by_chunk_is_the_same_as_all_at_once(
+    library: str, rows: list[int], size: int, k: int
+) -> None:
+    vectors, asked = DIFFERENT[rows], DIFFERENT[5]
+    with comparing_by(library):
+        found = search_chunks(in_chunks(vectors, size), asked, k)
+        assert found == ExactIndex(vectors).search(asked, k)
+
+
+@given(
+    st.lists(st.integers(0, 599), min_size=1, max_size=400, unique=True),
+    st.integers(1, 400),
+    st.integers(0, 599),
+)
+def test_both_libraries_find_the_same_rows(rows: list[int], k: int, asked: int) -> None:
+    """Their distances differ by no more than the rounding of single precision."""
+    vectors, numbers, k = DIFFERENT[rows], np.array(rows), min(k, len(rows))
+    by_hnswlib, by_numpy = [
+        dict(zip(*table(vectors, numbers).nearest(DIFFERENT[asked], k), strict=True))
+        for table in (comparing.HnswlibTable, comparing.NumpyTable)
+    ]
+    assert by_hnswlib == pytest.approx(by_numpy, rel=1e-5)
 
 
 BIG = RANDOM.standard_normal((4_000, 16)).astype(np.float32)
@@ -152,9 +186,13 @@ def test_more_is_fetched_the_fewer_rows_are_allowed_and_the_more_are_wanted() ->
     assert neighbours_to_fetch(1, 0, 1_000) == 4_000
 
 
+@LIBRARIES
 @given(st.lists(st.integers(0, 599), max_size=20, unique=True))
-def test_distances_of_rows_are_bit_for_bit_those_that_searching_finds(rows: list[int]) -> None:
+def test_distances_of_rows_are_bit_for_bit_those_that_searching_finds(
+    library: str, rows: list[int]
+) -> None:
     asked = DIFFERENT[7]
-    known = dict(ExactIndex(DIFFERENT).search(asked, 600))
-    found = compute_distances(MemoryVectors(DIFFERENT), asked, rows)
+    with comparing_by(library):
+        known = dict(ExactIndex(DIFFERENT).search(asked, 600))
+        found = compute_distances(MemoryVectors(DIFFERENT), asked, rows)
     assert found.tolist() == [known[row] for row in rows]

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_filters import filters, metadata
-from shards_made import VOCABULARY, in_memory, passages, question, stored
+from shards_made import VOCABULARY, in_memory, make, passages, question, stored
 from unpacked import tokens
 
-from winnow.content_node.shard import StoredSegment
+from winnow.content_node.shard import StoredSegment, hnsw, open_shard
 from winnow.content_node.shard.bm25 import BuiltRarities
 from winnow.content_node.shard.field_tables import MemoryTables, StoredFields, write_tables
 from winnow.content_node.shard.memory_fields import MemoryFields
@@ -36,7 +36,7 @@ METADATA: list[dict[str, Any]] = [
     {"year": [1, 1, 3000], "lang": ["en", "en"]},
 ]
 EMPTY_ROWS = (3, 7)
-KINDS = ["graph", "exact", "memory"]
+KINDS = ["graph", "exact", "without graph", "memory"]
 MASKS = 1 << 20
 
 
@@ -50,11 +50,15 @@ ALL = [with_metadata(each, METADATA[row % 5]) for row, each in enumerate(passage
 
 @pytest.fixture(scope="module")
 def segments(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Segment]:
-    """The same passages in three ways; on disk rows 3 and 7 are empty."""
+    """The same passages in four ways; on disk rows 3 and 7 are empty."""
     place = tmp_path_factory.mktemp("segments")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(hnsw, "library", None)
+        make(place / "without graph", ALL, holes=EMPTY_ROWS)
     return {
         "graph": stored(place / "graph", ALL, holes=EMPTY_ROWS, ef=200, exact_up_to=0),
         "exact": stored(place / "exact", ALL, holes=EMPTY_ROWS),
+        "without graph": open_shard(place / "without graph", ef=200, exact_up_to=0),
         "memory": in_memory(ALL),
     }
 
