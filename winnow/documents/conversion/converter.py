@@ -1,6 +1,5 @@
 """Converts many files by several worker processes, in the order given."""
 
-import os
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -12,6 +11,7 @@ from typing import Self
 from winnow.documents.conversion.protocol import ConversionLimits, Converted
 from winnow.documents.conversion.worker import ConversionWorker
 from winnow.documents.formats.registry import require_libraries
+from winnow.settings.common import cores
 
 _AHEAD = 4
 """Number of files for each worker that are converted before they are asked for."""
@@ -23,13 +23,13 @@ class DocumentConverter:
     def __init__(
         self, *, workers: int | None = None, limits: ConversionLimits | None = None
     ) -> None:
-        """Starts processes when files come. The default is a worker for each processor.
+        """Starts processes when files come. The default is a worker for each core.
 
         Raises WinnowError if a library of the extra `documents` is missing.
         """
         require_libraries()
         limits = limits or ConversionLimits()
-        count = workers or len(os.sched_getaffinity(0))
+        count = workers or cores()
         self._workers = [ConversionWorker(limits) for _ in range(count)]
         self._idle: SimpleQueue[ConversionWorker] = SimpleQueue()
         for worker in self._workers:
