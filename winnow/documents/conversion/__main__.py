@@ -30,7 +30,8 @@ def main() -> None:
     die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the converter ends its workers
     limits = ConversionLimits.from_json(sys.argv[1])
-    _limit(resource.RLIMIT_AS, limits.memory_bytes)
+    if sys.platform != "darwin":  # macOS refuses to limit the address space
+        _limit(resource.RLIMIT_AS, limits.memory_bytes)
     _limit(resource.RLIMIT_CORE, 0)
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as replies:
         # libraries may print, which must not damage replies
