@@ -17,6 +17,8 @@ UNUSED = (
     "onnxruntime/datasets",
     # for programs in C; Python's module has its own copy
     "onnxruntime/capi/libonnxruntime.so*",
+    # downloads from a hub of models, which Winnow never does
+    "hf_xet",
 )
 SERVICES = ("s3", "sso", "sso-oidc", "sts")
 """The services of `botocore/data` that reading from S3 needs."""
