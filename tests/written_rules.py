@@ -113,6 +113,13 @@ RULES = (
     Rule("python -m bench *", How.PARSED, _MEASURES),
     # dashboards
     Rule("promtool *", How.ELSEWHERE, "tests/deploy"),
+    Rule("python bench/graph_libraries.py *", How.SHELL, "needs usearch and faiss"),
+    # releases
+    Rule("python -m hatchling build *", How.ELSEWHERE, "tests/distribution"),
+    Rule("(cd client && *", How.ELSEWHERE, "tests/distribution"),
+    Rule("twine *", How.SHELL, "is no dependency"),
+    Rule("make sbom", How.ELSEWHERE, "tests/distribution/test_sbom.py"),
+    Rule("VERSION=* docker *", How.SHELL, "publishes"),
     # other people's
     Rule("tail *", How.SHELL, "makes an index for a measurement"),
     Rule("source *", How.SHELL, "changes the shell that it is typed into"),
@@ -122,6 +129,7 @@ RULES = (
     Rule("helm *", How.SHELL, "needs a cluster; tests/deploy renders and checks the chart"),
     Rule("kubectl *", How.SHELL, "needs a cluster"),
     Rule("pip install *", How.SHELL, "downloads"),
+    Rule("python -m venv size *", How.SHELL, "downloads"),
     Rule("python3.11 -m pip download *", How.SHELL, "downloads"),
     Rule("for *", How.SHELL, "downloads"),
     Rule("hf download *", How.SHELL, "downloads"),
