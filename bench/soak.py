@@ -129,7 +129,7 @@ class Node:
                 deadline = Deadline.after(_DEADLINE_SECONDS)
                 retrieved = await searcher.retrieve(question, depth, deadline)
                 deadline = Deadline.after(_DEADLINE_SECONDS)
-                await searcher.read(question, retrieved.hits[:1], 10, deadline)
+                await searcher.read(question, retrieved.hits[:1], deadline)
                 self.counts["answered"] += 1
             except WinnowError:
                 self.counts["failed"] += 1

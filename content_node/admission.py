@@ -123,23 +123,15 @@ class AdmittedSearcher:
         return await self._inner.prepare(question, depth, deadline)
 
     async def read(
-        self,
-        question: EncodedQuestion,
-        hits: Sequence[Hit],
-        max_answer_tokens: int,
-        deadline: Deadline,
+        self, question: EncodedQuestion, hits: Sequence[Hit], deadline: Deadline
     ) -> Read:
         """Reads hits of `retrieve`; raises OverloadedError if there is no time."""
         with self._load.admit_read(len(hits), deadline, question.client):
-            return await self._inner.read(question, hits, max_answer_tokens, deadline)
+            return await self._inner.read(question, hits, deadline)
 
     async def search(
-        self,
-        question: EncodedQuestion,
-        depth: RetrievalDepth,
-        max_answer_tokens: int,
-        deadline: Deadline,
+        self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
     ) -> Read:
         """Retrieves and reads in one call; raises OverloadedError if there is no time."""
         with self._load.admit_read(depth.passages, deadline, question.client):
-            return await self._inner.search(question, depth, max_answer_tokens, deadline)
+            return await self._inner.search(question, depth, deadline)

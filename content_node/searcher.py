@@ -140,20 +140,15 @@ class LocalSearcher:
         return partial(self._retrieve, view, question, depth, arrived_at)
 
     async def read(
-        self,
-        question: EncodedQuestion,
-        hits: Sequence[Hit],
-        max_answer_tokens: int,
-        deadline: Deadline,
+        self, question: EncodedQuestion, hits: Sequence[Hit], deadline: Deadline
     ) -> Read:
         """Reads hits of `retrieve`, until shortly before the deadline."""
-        return await self._read(question, hits, max_answer_tokens, deadline, time.perf_counter())
+        return await self._read(question, hits, deadline, time.perf_counter())
 
     async def _read(
         self,
         question: EncodedQuestion,
         hits: Sequence[Hit],
-        max_answer_tokens: int,
         deadline: Deadline,
         arrived_at: float,
     ) -> Read:
@@ -161,7 +156,7 @@ class LocalSearcher:
         view, hits = await self._resolve_hits(hits, deadline, question.client)
         started = time.perf_counter()
         with span("read", {"winnow.passages": len(hits)}) as step:
-            work = partial(self._read_one, view, question, max_answer_tokens, arrived_at, step)
+            work = partial(self._read_one, view, question, arrived_at, step)
             until = deadline.before_reply()
             done = await self._pool.map(work, hits, until, self._count_read, question.client)
             step.set("winnow.queue_ms", done.queue_seconds * 1e3)
@@ -171,17 +166,13 @@ class LocalSearcher:
         return Read(tuple(done.results), timings, done.unfinished)
 
     async def search(
-        self,
-        question: EncodedQuestion,
-        depth: RetrievalDepth,
-        max_answer_tokens: int,
-        deadline: Deadline,
+        self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
     ) -> Read:
         """Retrieves and reads in one call."""
         arrived_at = time.perf_counter()
         retrieved = await self.retrieve(question, depth, deadline)
         hits = retrieved.hits[: depth.passages]
-        read = await self._read(question, hits, max_answer_tokens, deadline, arrived_at)
+        read = await self._read(question, hits, deadline, arrived_at)
         return replace(
             read,
             timings=retrieved.timings + read.timings,
@@ -219,7 +210,6 @@ class LocalSearcher:
         self,
         view: ShardView,
         question: EncodedQuestion,
-        max_answer_tokens: int,
         arrived_at: float,
         call_span: Span,
         hit: Hit,
@@ -230,7 +220,8 @@ class LocalSearcher:
         with call_span.child("read passage", {"winnow.passage_id": hit.passage_id}):
             with readable():
                 stored = view.load(hit.row)
-            read = self._reader.read(question.token_ids, stored, hit, max_answer_tokens, stop)
+            longest = question.max_answer_tokens
+            read = self._reader.read(question.token_ids, stored, hit, longest, stop)
         return replace(read, span=Interval(began - arrived_at, time.perf_counter() - began))
 
     def _count_read(self) -> None:

@@ -104,28 +104,16 @@ class ServedShard:
         return await self._available(self._searcher).prepare(question, depth, deadline)
 
     async def read(
-        self,
-        question: EncodedQuestion,
-        hits: Sequence[Hit],
-        max_answer_tokens: int,
-        deadline: Deadline,
+        self, question: EncodedQuestion, hits: Sequence[Hit], deadline: Deadline
     ) -> Read:
         """Reads hits of `retrieve`."""
-        return await self._available(self._searcher).read(
-            question, hits, max_answer_tokens, deadline
-        )
+        return await self._available(self._searcher).read(question, hits, deadline)
 
     async def search(
-        self,
-        question: EncodedQuestion,
-        depth: RetrievalDepth,
-        max_answer_tokens: int,
-        deadline: Deadline,
+        self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
     ) -> Read:
         """Retrieves and reads this shard's best passages."""
-        return await self._available(self._searcher).search(
-            question, depth, max_answer_tokens, deadline
-        )
+        return await self._available(self._searcher).search(question, depth, deadline)
 
     @property
     def fault_error(self) -> UnavailableError:

@@ -187,11 +187,7 @@ class FakeSearcher:
         )
 
     async def read(
-        self,
-        question: EncodedQuestion,
-        hits: Sequence[Hit],
-        max_answer_tokens: int,
-        deadline: Deadline,
+        self, question: EncodedQuestion, hits: Sequence[Hit], deadline: Deadline
     ) -> Read:
         self.clients.append(question.client)
         await self._behave()
@@ -204,14 +200,10 @@ class FakeSearcher:
         return Read(readings, ShardTimings(read=0.002), len(hits) - len(read))
 
     async def search(
-        self,
-        question: EncodedQuestion,
-        depth: RetrievalDepth,
-        max_answer_tokens: int,
-        deadline: Deadline,
+        self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
     ) -> Read:
         found = await self.retrieve(question, depth, deadline)
-        return await self.read(question, found.hits, max_answer_tokens, deadline)
+        return await self.read(question, found.hits, deadline)
 
     async def _behave(self) -> None:
         self.calls += 1

@@ -176,11 +176,7 @@ class LiveReplica:
         return Retrieved(hits, distances, ShardTimings(), sequence=self.sequence, log_id=log_id)
 
     async def read(
-        self,
-        question: EncodedQuestion,
-        hits: Sequence[Hit],
-        max_answer_tokens: int,
-        deadline: Deadline,
+        self, question: EncodedQuestion, hits: Sequence[Hit], deadline: Deadline
     ) -> Read:
         await self._behave()
         while self.before_reading:
@@ -188,14 +184,10 @@ class LiveReplica:
         return Read(tuple(self._found(hit).reading() for hit in hits), ShardTimings())
 
     async def search(
-        self,
-        question: EncodedQuestion,
-        depth: RetrievalDepth,
-        max_answer_tokens: int,
-        deadline: Deadline,
+        self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
     ) -> Read:
         found = await self.retrieve(question, depth, deadline)
-        read = await self.read(question, found.hits, max_answer_tokens, deadline)
+        read = await self.read(question, found.hits, deadline)
         timings, sequence = read.timings, found.sequence
         return Read(read.readings, timings, sequence=sequence, log_id=found.log_id)
 

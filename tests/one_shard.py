@@ -38,9 +38,7 @@ async def search(bundle: Bundle, index: Path, question: str, passages: int) -> l
         reader = open_reader(bundle, tokenizer.special)
         pace = Pace(2.0, time.monotonic)
         searcher = LocalSearcher(view, reader, bundle, pool, pace=pace, metrics=metrics)
-        read = await searcher.search(
-            encoded, RetrievalDepth(passages=passages), 10, Deadline.after(60)
-        )
+        read = await searcher.search(encoded, RetrievalDepth(passages=passages), Deadline.after(60))
     finally:
         pool.close()
     return sorted(read.readings, key=lambda reading: -reading.score)

@@ -90,20 +90,12 @@ class Searcher(Protocol):
         """Returns the passages of the shard that may be among the best of the whole index."""
 
     async def read(
-        self,
-        question: EncodedQuestion,
-        hits: Sequence[Hit],
-        max_answer_tokens: int,
-        deadline: Deadline,
+        self, question: EncodedQuestion, hits: Sequence[Hit], deadline: Deadline
     ) -> Read:
         """Reads passages that `retrieve` returned."""
 
     async def search(
-        self,
-        question: EncodedQuestion,
-        depth: RetrievalDepth,
-        max_answer_tokens: int,
-        deadline: Deadline,
+        self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
     ) -> Read:
         """Retrieves and reads this shard's best passages in one call."""
 

@@ -95,7 +95,7 @@ class ShardWritePath:
         if self._writer is not None:
             if self._task is not None:
                 await cancel_and_wait(self._task)
-            self._writer.leave()
+            self._writer.start_leaving()
             await self._journal.close()
         await self._shard.close()
 

@@ -138,7 +138,7 @@ class JournaledShard:
         """Fails all calls from now on, since the halves of the shard take the writes."""
         self._fail_calls(UnavailableError("the shard was split in two: try again"))
 
-    def leave(self) -> None:
+    def start_leaving(self) -> None:
         """Fails all calls from now on, since the node ends; another replica takes the writes."""
         self._fail_calls(LeavingError("the node is leaving"))
 

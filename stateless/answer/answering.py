@@ -1,6 +1,7 @@
 """Answers one admitted question: encodes it, searches the shards, merges and counts coverage."""
 
 from collections.abc import Callable, Collection
+from dataclasses import replace
 
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered, Timings
@@ -107,7 +108,7 @@ class Answerer:
         calls = ShardCalls(
             self._cluster.searchers,
             question,
-            self._weigh(encoded),
+            replace(self._weigh(encoded), max_answer_tokens=question.max_answer_tokens),
             deadline.earlier(reserve),
             limits=self._limits,
             required_writes=self._cluster.required_writes(question.after),

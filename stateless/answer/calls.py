@@ -141,11 +141,11 @@ class ShardCalls:
 
     def read(self, shard: int, hits: Sequence[Hit]) -> Coroutine[Any, Any, Read]:
         """Makes one shard read passages of hits that it returned."""
-        searcher, max_tokens = self.searchers[shard], self.question.max_answer_tokens
+        searcher = self.searchers[shard]
         return self.recorder.call(
             shard,
             CallKind.READ,
-            lambda: searcher.read(self._encoded_without_tokens, hits, max_tokens, self.deadline),
+            lambda: searcher.read(self._encoded_without_tokens, hits, self.deadline),
         )
 
     async def await_reads(
@@ -187,10 +187,10 @@ class ShardCalls:
         return self.encoded if self.encoded.tokens is None else replace(self.encoded, tokens=None)
 
     def _search(self, shard: int) -> Coroutine[Any, Any, Read]:
-        searcher, max_tokens = self.searchers[shard], self.question.max_answer_tokens
+        searcher = self.searchers[shard]
         depth, until = self._depth_of(shard), self._deadline_of(shard, self.deadline)
         return self.recorder.call(
-            shard, CallKind.SEARCH, lambda: searcher.search(self.encoded, depth, max_tokens, until)
+            shard, CallKind.SEARCH, lambda: searcher.search(self.encoded, depth, until)
         )
 
     def _retrieve(self, shard: int, deadline: Deadline) -> Coroutine[Any, Any, Retrieved]:

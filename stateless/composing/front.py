@@ -82,7 +82,7 @@ class FrontPart:
     """
     servers: Sequence[Listener] = ()
     """Servers on further ports."""
-    leave: Callable[[], None] = lambda: None
+    start_leaving: Callable[[], None] = lambda: None
     """Is called when the front starts to leave."""
 
 
@@ -127,7 +127,7 @@ async def serve_parts(front: Front, parts: Iterable[FrontPart]) -> None:
     def leave() -> None:
         front.metrics.ready.set(0)
         for part in parts:
-            part.leave()
+            part.start_leaving()
 
     serving: Coroutine[Any, Any, None] = process.serve(
         front.server,

@@ -56,4 +56,6 @@ def serve_shards(front: Front, served: ServedCluster) -> FrontPart:
     shard_feed_pb2_grpc.add_ShardFeedServiceServicer_to_server(
         ShardFeedServicer(served, settings.default_deadline), server.grpc
     )
-    return FrontPart(servers=[Listener(server, settings.shards_listen)], leave=served.start_leaving)
+    return FrontPart(
+        servers=[Listener(server, settings.shards_listen)], start_leaving=served.start_leaving
+    )

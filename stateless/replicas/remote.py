@@ -161,17 +161,13 @@ class RemoteSearcher:
         return convert.retrieved_of_message(reply)
 
     async def read(
-        self,
-        question: EncodedQuestion,
-        hits: Sequence[Hit],
-        max_answer_tokens: int,
-        deadline: Deadline,
+        self, question: EncodedQuestion, hits: Sequence[Hit], deadline: Deadline
     ) -> Read:
         """Reads the passages of hits that `retrieve` returned."""
         request = shard_pb2.ReadRequest(
             question=convert.question_to_message(question),
             hits=convert.hits_to_messages(hits),
-            max_answer_tokens=max_answer_tokens,
+            max_answer_tokens=question.max_answer_tokens,
             generation=convert.generation_of(hits),
             shard=self._shard,
         )
@@ -182,18 +178,14 @@ class RemoteSearcher:
         return convert.read_of_message(reply)
 
     async def search(
-        self,
-        question: EncodedQuestion,
-        depth: RetrievalDepth,
-        max_answer_tokens: int,
-        deadline: Deadline,
+        self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
     ) -> Read:
         """Retrieves and reads in one round trip."""
         request = shard_pb2.SearchRequest(
             question=convert.question_to_message(question),
             passages=depth.passages,
             candidates=depth.candidates,
-            max_answer_tokens=max_answer_tokens,
+            max_answer_tokens=question.max_answer_tokens,
             by_words=depth.by_words,
             filter=depth.where,
             after=depth.after,

@@ -216,34 +216,26 @@ class ReplicatedSearcher:
             self._pool.record_outcome(address, outcome)
 
     async def read(
-        self,
-        question: EncodedQuestion,
-        hits: Sequence[Hit],
-        max_answer_tokens: int,
-        deadline: Deadline,
+        self, question: EncodedQuestion, hits: Sequence[Hit], deadline: Deadline
     ) -> Read:
         """Reads the passages of hits that `retrieve` returned."""
         return await self._call(
             "read",
             len(hits),
-            lambda replica: replica.read(question, hits, max_answer_tokens, deadline),
+            lambda replica: replica.read(question, hits, deadline),
             deadline,
             # a replica with these writes has the passages, or later writes that deleted them
             after=max((hit.sequence for hit in hits), default=0),
         )
 
     async def search(
-        self,
-        question: EncodedQuestion,
-        depth: RetrievalDepth,
-        max_answer_tokens: int,
-        deadline: Deadline,
+        self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
     ) -> Read:
         """Retrieves and reads in one round trip."""
         return await self._call(
             "search",
             depth.passages,
-            lambda replica: replica.search(question, depth, max_answer_tokens, deadline),
+            lambda replica: replica.search(question, depth, deadline),
             deadline,
             after=depth.after,
         )

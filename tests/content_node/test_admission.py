@@ -24,8 +24,8 @@ HITS = [Hit(row=row, passage_id=str(row), distance=1.0, hybrid_distance=1.0) for
 Call = Callable[[AdmittedSearcher, Deadline], Coroutine[Any, Any, object]]
 CALLS: list[tuple[Call, int]] = [
     (lambda node, deadline: node.retrieve(ENCODED, RetrievalDepth(passages=100), deadline), 0),
-    (lambda node, deadline: node.read(ENCODED, HITS, 10, deadline), 4),
-    (lambda node, deadline: node.search(ENCODED, RetrievalDepth(passages=4), 10, deadline), 4),
+    (lambda node, deadline: node.read(ENCODED, HITS, deadline), 4),
+    (lambda node, deadline: node.search(ENCODED, RetrievalDepth(passages=4), deadline), 4),
 ]
 
 
@@ -174,7 +174,7 @@ async def test_idle_time_does_not_make_it_slow() -> None:
 async def test_a_call_that_comes_too_late_never_reaches_the_shard() -> None:
     node = Node(FakeSearcher([reading(str(n)) for n in range(4)]))
     with pytest.raises(DeadlineExceededError):
-        await node.searcher.read(ENCODED, HITS, 10, node.deadline(-1))
+        await node.searcher.read(ENCODED, HITS, node.deadline(-1))
     assert not node.inner.read_rows
 
 

@@ -64,7 +64,7 @@ class Node:
     async def ask(self, by_words: int = 0) -> Read:
         """Retrieves by encoding and words, and reads what is best."""
         depth = RetrievalDepth(passages=3, candidates=12, by_words=by_words)
-        return await self.remote.search(self.question, depth, 10, Deadline.after(60))
+        return await self.remote.search(self.question, depth, Deadline.after(60))
 
     async def look(self) -> None:
         """Has the files looked at once, and waits until what was found has been told."""

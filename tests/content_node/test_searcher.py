@@ -125,8 +125,8 @@ async def test_search_is_retrieve_and_read(
     searcher: LocalSearcher, question: EncodedQuestion
 ) -> None:
     found = await searcher.retrieve(question, RetrievalDepth(passages=3), Deadline.after(10))
-    read = await searcher.read(question, found.hits, 10, Deadline.after(10))
-    both = await searcher.search(question, RetrievalDepth(passages=3), 10, Deadline.after(10))
+    read = await searcher.read(question, found.hits, Deadline.after(10))
+    both = await searcher.search(question, RetrievalDepth(passages=3), Deadline.after(10))
     assert both.readings == read.readings
 
 
@@ -134,7 +134,7 @@ async def test_retrieval_and_every_reading_are_placed_in_the_time_of_the_call(
     searcher: LocalSearcher, question: EncodedQuestion
 ) -> None:
     before = time.perf_counter()
-    both = await searcher.search(question, RetrievalDepth(passages=3), 10, Deadline.after(30))
+    both = await searcher.search(question, RetrievalDepth(passages=3), Deadline.after(30))
     whole = time.perf_counter() - before
     assert both.retrieved.start >= 0
     assert both.retrieved.seconds == both.timings.retrieve > 0
@@ -149,7 +149,7 @@ async def test_every_passage_read_counts_for_the_pace_and_retrieving_does_not(
 ) -> None:
     found = await searcher.retrieve(question, RetrievalDepth(passages=3), Deadline.after(10))
     assert pace.seconds is None
-    await searcher.read(question, found.hits, 10, Deadline.after(10))
+    await searcher.read(question, found.hits, Deadline.after(10))
     assert pace.seconds == 0.0
 
 
@@ -161,7 +161,7 @@ async def test_a_question_of_another_bundle_or_dimension_is_refused(
         await searcher.retrieve(other, RetrievalDepth(passages=3), Deadline.after(10))
     short = replace(question, vector=np.ones(3, np.float32))
     with pytest.raises(IdentityError, match="has 3 values"):
-        await searcher.search(short, RetrievalDepth(passages=3), 10, Deadline.after(10))
+        await searcher.search(short, RetrievalDepth(passages=3), Deadline.after(10))
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,6 @@ async def test_a_missing_row_is_a_field_violation(
                 Hit(row=0, passage_id="a", distance=1.0, hybrid_distance=1.0),
                 Hit(row=10**9, passage_id="b", distance=1.0, hybrid_distance=1.0),
             ],
-            10,
             Deadline.after(10),
         )
 
@@ -202,17 +201,17 @@ async def test_a_row_of_another_generation_is_not_read_in_this_one(
     assert [hit.generation for hit in found.hits] == [info.generation]
     with pytest.raises(GenerationGoneError, match="generation other"):
         await searcher.read(
-            question, [replace(found.hits[0], generation="other")], 10, Deadline.after(10)
+            question, [replace(found.hits[0], generation="other")], Deadline.after(10)
         )
     read = await searcher.read(
-        question, [replace(found.hits[0], generation="")], 10, Deadline.after(10)
+        question, [replace(found.hits[0], generation="")], Deadline.after(10)
     )
     assert len(read.readings) == 1
 
 
 async def test_expired_work_never_runs(searcher: LocalSearcher, question: EncodedQuestion) -> None:
     with pytest.raises(DeadlineExceededError):
-        await searcher.search(question, RetrievalDepth(passages=3), 10, Deadline.after(-1))
+        await searcher.search(question, RetrievalDepth(passages=3), Deadline.after(-1))
 
 
 @pytest.mark.parametrize(
@@ -264,17 +263,17 @@ async def test_a_question_that_the_bundle_cannot_have_encoded_is_refused(
         await searcher.retrieve(wrong, RetrievalDepth(passages=3), deadline)
     with pytest.raises(InvalidRequestError, match=said):
         await searcher.read(
-            wrong, [Hit(row=0, passage_id="a", distance=1.0, hybrid_distance=1.0)], 10, deadline
+            wrong, [Hit(row=0, passage_id="a", distance=1.0, hybrid_distance=1.0)], deadline
         )
     with pytest.raises(InvalidRequestError, match=said):
-        await searcher.search(wrong, RetrievalDepth(passages=3), 10, deadline)
+        await searcher.search(wrong, RetrievalDepth(passages=3), deadline)
 
 
 async def test_the_longest_question_with_the_greatest_token_is_read(
     searcher: LocalSearcher, question: EncodedQuestion
 ) -> None:
     longest = replace(question, token_ids=(30_521,) * 62)
-    read = await searcher.search(longest, RetrievalDepth(passages=12), 10, Deadline.after(60))
+    read = await searcher.search(longest, RetrievalDepth(passages=12), Deadline.after(60))
     assert (len(read.readings), read.unread) == (12, 0)
 
 
@@ -290,7 +289,7 @@ async def test_readings_finished_by_the_deadline_are_returned_and_the_rest_count
 
     found = await searcher.retrieve(question, RetrievalDepth(passages=9), Deadline.after(10))
     monkeypatch.setattr(PassageStore, "load", slow)
-    read = await searcher.read(question, found.hits, 10, Deadline.after(3.0, clock))
+    read = await searcher.read(question, found.hits, Deadline.after(3.0, clock))
     assert len(read.readings) in (3, 4)  # of two threads
     assert len(read.readings) + read.unread == 9
 
@@ -304,7 +303,6 @@ async def test_reading_ends_a_little_before_the_caller_gives_up(
             await searcher.read(
                 question,
                 [Hit(row=0, passage_id="a", distance=1.0, hybrid_distance=1.0)],
-                10,
                 Deadline.after(left, clock),
             )
         assert pool.deadlines.pop().left() == pytest.approx(left - reserve)
@@ -314,12 +312,12 @@ async def test_questions_in_hand_are_read_from_the_generation_they_retrieved_fro
     searcher: LocalSearcher, question: EncodedQuestion, shard: StoredSegment
 ) -> None:
     found = await searcher.retrieve(question, RetrievalDepth(passages=2), Deadline.after(10))
-    before = await searcher.read(question, found.hits, 10, Deadline.after(10))
+    before = await searcher.read(question, found.hits, Deadline.after(10))
     newer = generation(shard, "feed")
     searcher.set_view(newer)
     info = await searcher.info(Deadline.after(1))
     assert info.generation == newer.generation != found.hits[0].generation
-    after = await searcher.read(question, found.hits, 10, Deadline.after(10))
+    after = await searcher.read(question, found.hits, Deadline.after(10))
     assert after.readings == before.readings
     again = await searcher.retrieve(question, RetrievalDepth(passages=2), Deadline.after(10))
     assert {hit.generation for hit in again.hits} == {info.generation}
@@ -346,9 +344,7 @@ async def test_hits_of_two_generations_at_once_are_a_field_violation(
 ) -> None:
     [hit] = (await searcher.retrieve(question, RetrievalDepth(passages=1), Deadline.after(10))).hits
     with pytest.raises(InvalidRequestError, match=r"hits\[1\]: is of another generation"):
-        await searcher.read(
-            question, [hit, replace(hit, generation="other")], 10, Deadline.after(10)
-        )
+        await searcher.read(question, [hit, replace(hit, generation="other")], Deadline.after(10))
 
 
 async def test_another_shard_is_no_generation_of_this_one(
@@ -368,16 +364,14 @@ async def test_a_hit_of_another_replica_of_the_log_is_found_again_by_its_passage
     searcher: LocalSearcher, question: EncodedQuestion, shard: StoredSegment
 ) -> None:
     found = await searcher.retrieve(question, RetrievalDepth(passages=2), Deadline.after(10))
-    before = await searcher.read(question, found.hits, 10, Deadline.after(10))
+    before = await searcher.read(question, found.hits, Deadline.after(10))
     searcher.set_view(follows(view_of(shard), "merged"))
     there = [replace(hit, row=hit.row + 1_000, generation="elsewhere") for hit in found.hits]
-    again = await searcher.read(question, there, 10, Deadline.after(10))
+    again = await searcher.read(question, there, Deadline.after(10))
     assert again.readings == before.readings
     for gone in ({"sequence": 8}, {"passage_id": "nobody"}):
         with pytest.raises(GenerationGoneError, match=r"1 of 2 hits .* retrieve again"):
-            await searcher.read(
-                question, [there[0], replace(there[1], **gone)], 10, Deadline.after(10)
-            )
+            await searcher.read(question, [there[0], replace(there[1], **gone)], Deadline.after(10))
 
 
 async def test_a_row_that_a_replica_does_not_have_yet_is_retrieved_again(
@@ -387,7 +381,7 @@ async def test_a_row_that_a_replica_does_not_have_yet_is_retrieved_again(
     found = await searcher.retrieve(question, RetrievalDepth(passages=1), Deadline.after(10))
     assert (found.sequence, found.log_id) == (7, "log")
     with pytest.raises(GenerationGoneError, match="row 1000 is not written yet"):
-        await searcher.read(question, [replace(found.hits[0], row=1_000)], 10, Deadline.after(10))
+        await searcher.read(question, [replace(found.hits[0], row=1_000)], Deadline.after(10))
 
 
 async def test_hits_by_words_come_with_their_distance(
@@ -404,9 +398,7 @@ async def test_hits_by_words_come_with_their_distance(
     assert (dense.candidate_words, sparse.candidate_distances) == ((), ())
     told = {hit.row: (hit.distance, hit.words) for hit in dense.hits}
     assert all(told[hit.row] == (hit.distance, hit.words) for hit in sparse.hits)
-    read = await searcher.search(
-        asked, RetrievalDepth(passages=1, by_words=4), 10, Deadline.after(10)
-    )
+    read = await searcher.search(asked, RetrievalDepth(passages=1, by_words=4), Deadline.after(10))
     assert [each.words for each in read.readings] == [sparse.hits[0].words]
 
 

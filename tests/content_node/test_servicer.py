@@ -135,8 +135,8 @@ async def test_a_front_passes_on_the_key_of_the_client(
     for client in ("", "tenant-7"):
         asked, deadline = replace(ENCODED, client=client), Deadline.after(10)
         found = await node.retrieve(asked, RetrievalDepth(passages=1), deadline)
-        await node.read(asked, found.hits, 10, deadline)
-        await node.search(asked, RetrievalDepth(passages=1), 10, deadline)
+        await node.read(asked, found.hits, deadline)
+        await node.search(asked, RetrievalDepth(passages=1), deadline)
     assert searcher.clients == [""] * 4 + ["tenant-7"] * 4
 
 
@@ -148,7 +148,7 @@ async def test_a_filter_reaches_the_shard_and_an_invalid_one_is_refused(
     longest = " or ".join(['"a" in (900000000000000, 1)'] * 100)
     for where in ("", "year > 2010", longest):
         await node.retrieve(ENCODED, RetrievalDepth(passages=1, where=where), Deadline.after(10))
-        await node.search(ENCODED, RetrievalDepth(passages=1, where=where), 10, Deadline.after(10))
+        await node.search(ENCODED, RetrievalDepth(passages=1, where=where), Deadline.after(10))
         assert [depth.where for depth in searcher.depths[-2:]] == [where, where]
     for where in ("year >", " ", "x" * 10_000):
         with pytest.raises(WinnowError, match="filter: "):
@@ -156,6 +156,4 @@ async def test_a_filter_reaches_the_shard_and_an_invalid_one_is_refused(
                 ENCODED, RetrievalDepth(passages=1, where=where), Deadline.after(10)
             )
         with pytest.raises(WinnowError, match="filter: "):
-            await node.search(
-                ENCODED, RetrievalDepth(passages=1, where=where), 10, Deadline.after(10)
-            )
+            await node.search(ENCODED, RetrievalDepth(passages=1, where=where), Deadline.after(10))

@@ -218,7 +218,7 @@ async def test_what_one_replica_found_is_read_on_another_with_other_rows() -> No
         hits = (await finds.retrieve(ENCODED, RetrievalDepth(passages=3), SOON)).hits
         finds.fails = UnavailableError("connection refused")
         for _ in range(5):
-            read = await shard.read(ENCODED, hits, 10, SOON)
+            read = await shard.read(ENCODED, hits, SOON)
             assert {each.passage.id for each in read.readings} == {"b", "c", "d"}
         finds.fails = None
         assert hits[0].generation != reads.generation

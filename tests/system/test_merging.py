@@ -67,7 +67,7 @@ class Node:
             question, RetrievalDepth(passages=3), Deadline.after(30)
         )
         await turn()  # let a swap come in between
-        read = await self.searcher.read(question, found.hits[:3], 10, Deadline.after(30))
+        read = await self.searcher.read(question, found.hits[:3], Deadline.after(30))
         assert len(read.readings) == 3
         best = max(read.readings, key=lambda reading: reading.score)
         assert best.answer == expected

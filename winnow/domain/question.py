@@ -148,6 +148,8 @@ class EncodedQuestion:
     """Mean number of tokens of the index's passages; set only with `rarities`."""
     tokens: QuestionTokens | None = None
     """Token vectors; None if passages are ranked without late interaction."""
+    max_answer_tokens: int = 10
+    """Maximum length of an answer that is read, in tokens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

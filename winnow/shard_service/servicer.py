@@ -79,15 +79,10 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
         self, request: shard_pb2.ReadRequest, context: Any
     ) -> shard_pb2.ReadResponse:
         check_passages(len(request.hits), "hits")
-        check_answer_tokens(request.max_answer_tokens)
         hits = convert.hits_of_messages(request.hits, request.generation)
         check_hits(hits)
-        read = await self._searcher(request).read(
-            _question(request, context),
-            hits,
-            request.max_answer_tokens,
-            self._deadline(context),
-        )
+        question = _question_to_read(request, context)
+        read = await self._searcher(request).read(question, hits, self._deadline(context))
         return convert.read_to_message(read)
 
     async def Search(  # noqa: N802
@@ -95,13 +90,8 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
     ) -> shard_pb2.SearchResponse:
         depth = convert.depth_of_message(request)
         check_depth(depth)
-        check_answer_tokens(request.max_answer_tokens)
-        read = await self._searcher(request).search(
-            _question(request, context),
-            depth,
-            request.max_answer_tokens,
-            self._deadline(context),
-        )
+        question = _question_to_read(request, context)
+        read = await self._searcher(request).search(question, depth, self._deadline(context))
         return convert.read_to_search_response(read)
 
     def _searcher(self, request: Any) -> Searcher:
@@ -122,6 +112,11 @@ def _result_of(shard: int, result: Retrieved | Exception) -> Retrieved | WinnowE
     if code_of(error) is grpc.StatusCode.INTERNAL:
         _log.error("retrieval failed", shard=shard, error=str(result), exc_info=result)
     return error
+
+
+def _question_to_read(request: Any, context: Any) -> EncodedQuestion:
+    check_answer_tokens(request.max_answer_tokens)
+    return replace(_question(request, context), max_answer_tokens=request.max_answer_tokens)
 
 
 def _question(request: Any, context: Any) -> EncodedQuestion:

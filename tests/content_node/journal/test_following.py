@@ -276,7 +276,7 @@ async def test_writes_that_wait_when_the_node_leaves_are_taken_by_another_replic
     shard = JournaledNode(journal, replica).shard
     writing = asyncio.create_task(shard.write([put("a")], LATER))
     await happens(lambda: bool(journal.entries))
-    shard.leave()
+    shard.start_leaving()
     with pytest.raises(LeavingError):
         await writing
     with pytest.raises(LeavingError, match="the node is leaving"):

@@ -126,13 +126,9 @@ async def test_reading_and_searching_go_to_replicas_too() -> None:
     shard = Shard("ab")
     deadline = Deadline.after(60, shard.clock)
     found = await shard.searcher.retrieve(ENCODED, RetrievalDepth(passages=1), deadline)
-    assert len((await shard.searcher.read(ENCODED, found.hits, 10, deadline)).readings) == 1
+    assert len((await shard.searcher.read(ENCODED, found.hits, deadline)).readings) == 1
     assert (
-        len(
-            (
-                await shard.searcher.search(ENCODED, RetrievalDepth(passages=1), 10, deadline)
-            ).readings
-        )
+        len((await shard.searcher.search(ENCODED, RetrievalDepth(passages=1), deadline)).readings)
         == 1
     )
     assert (await shard.searcher.info(deadline)).passages == 1
@@ -175,7 +171,7 @@ async def test_rows_of_a_generation_are_read_where_it_is_still_held() -> None:
     found = await shard.searcher.retrieve(ENCODED, RetrievalDepth(passages=1), deadline)
     shard["a"].fails_reading = SWAPPED
     for _ in range(20):
-        read = await shard.searcher.read(ENCODED, found.hits, 10, deadline)
+        read = await shard.searcher.read(ENCODED, found.hits, deadline)
         assert read.readings[0].passage.id == "b"
     assert shard.count("retries_total", result="won") > OUTLIERS.consecutive_failures
     assert state_of("a", shard) is EjectionState.ACTIVE
@@ -255,11 +251,11 @@ async def read_by_two(left: float) -> tuple[Shard, "asyncio.Task[Read]"]:
         fake.readings = [reading(name, distance=d) for d, name in enumerate("xyz")]
     deadline = Deadline.after(60, shard.clock)
     hits = (await shard.searcher.retrieve(ENCODED, RetrievalDepth(passages=3), deadline)).hits
-    await shard.searcher.read(ENCODED, hits, 10, deadline)  # now it is known what is late
+    await shard.searcher.read(ENCODED, hits, deadline)  # now it is known what is late
     shard["a"].hangs_reading, shard["b"].reads_in_time = True, 1
     shard.known["b"].outstanding += 1000
     until = Deadline.after(left, shard.clock)
-    reading_all = asyncio.create_task(shard.searcher.read(ENCODED, hits, 10, until))
+    reading_all = asyncio.create_task(shard.searcher.read(ENCODED, hits, until))
     await asyncio.wait_for(shard["a"].hanging.wait(), 5)
     shard.known["b"].outstanding -= 1000
     await happens(lambda: shard.count("hedges_total", result="sent") > 0)
@@ -358,15 +354,15 @@ async def test_an_ejected_replica_is_probed_by_a_retrieval_and_later_by_any_call
 
     record.eject()
     shard.clock.advance(OUTLIERS.base_ejection_seconds)
-    await shard.searcher.read(ENCODED, found.hits, 10, deadline)
-    await shard.searcher.search(ENCODED, RetrievalDepth(passages=1), 10, deadline)
+    await shard.searcher.read(ENCODED, found.hits, deadline)
+    await shard.searcher.search(ENCODED, RetrievalDepth(passages=1), deadline)
     assert state_of("b", shard) is EjectionState.HALF_OPEN
     assert await shard.ask() == "b"
     assert state_of("b", shard) is EjectionState.ACTIVE
 
     record.eject()
     shard.clock.advance(2 * OUTLIERS.base_ejection_seconds + OUTLIERS.brief_probe_period)
-    await shard.searcher.search(ENCODED, RetrievalDepth(passages=1), 10, deadline)
+    await shard.searcher.search(ENCODED, RetrievalDepth(passages=1), deadline)
     assert state_of("b", shard) is EjectionState.ACTIVE
 
 
