@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Self
 
 _MAX_DETAIL = 300
 """Limit of characters of a detail."""
@@ -44,6 +45,12 @@ class ConversionError(Exception):
         super().__init__(printable)
         self.reason = reason
         self.detail = printable
+
+    @classmethod
+    def of_size(cls, size: int, limit: int) -> Self:
+        """Returns the error for a file of `size` bytes, which are more than `limit`."""
+        detail = f"the file has {size:,} bytes, at most {limit:,} are read"
+        return cls(FailureReason.TOO_LARGE, detail)
 
     def failure(self) -> ConversionFailure:
         """Returns the failure as a value."""

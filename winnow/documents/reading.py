@@ -5,8 +5,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from winnow.documents.conversion.protocol import MAX_FILE_BYTES
 from winnow.documents.document import Document
-from winnow.documents.failures import ConversionFailure
+from winnow.documents.failures import ConversionError, ConversionFailure
 from winnow.documents.folder import FolderFile, FolderListing, SkippedFile
 from winnow.documents.passages import MAX_DOCUMENT_NAME, document_digest, document_passages
 from winnow.domain.write import FedPassage, Put
@@ -59,7 +60,7 @@ class ScannedFolder:
         for path, document in convert(chosen):
             name = chosen[path]
             if isinstance(document, ConversionFailure):
-                yield SkippedFile(name, f"{document.reason.value}: {document.detail}")
+                yield SkippedFile(name, _reason(document))
                 continue
             digest = self.digests[name]
             if document.sha256:  # the file may have changed since its digest was computed
@@ -74,8 +75,9 @@ class ScannedFolder:
 class FolderScanner:
     """Computes the digests of files, and remembers them until a file changes."""
 
-    def __init__(self, base_url: str) -> None:
-        """`base_url`: URL of the folder; empty if it has none."""
+    def __init__(self, base_url: str, max_bytes: int = MAX_FILE_BYTES) -> None:
+        """`base_url`: URL of the folder; empty if it has none. Larger files are not read."""
+        self._max_bytes = max_bytes
         self._base_url = f"{base_url.rstrip('/')}/" if base_url else ""
         self._known: dict[Path, tuple[FileStamp, str]] = {}
 
@@ -85,7 +87,10 @@ class FolderScanner:
         skipped = list(listing.skipped)
         for file in listing.files:
             try:
+                self._check_size(file.path)
                 digests[file.name] = document_digest(self._sha256(file.path), self._base_url)
+            except ConversionError as error:
+                skipped.append(SkippedFile(file.name, _reason(error.failure())))
             except OSError as error:
                 skipped.append(SkippedFile(file.name, f"cannot be read: {error.strerror}"))
             on_file()
@@ -96,6 +101,12 @@ class FolderScanner:
             base_url=self._base_url,
         )
 
+    def _check_size(self, path: Path) -> None:
+        """Raises ConversionError for a file that no conversion would read."""
+        size = path.stat().st_size
+        if size > self._max_bytes:
+            raise ConversionError.of_size(size, self._max_bytes)
+
     def _sha256(self, path: Path) -> str:
         before = stamp(path)
         if before is not None and (known := self._known.get(path)) and known[0] == before:
@@ -104,6 +115,10 @@ class FolderScanner:
         if before is not None:
             self._known[path] = (before, digest)
         return digest
+
+
+def _reason(failure: ConversionFailure) -> str:
+    return f"{failure.reason.value}: {failure.detail}"
 
 
 def _problem(name: str, passages: list[FedPassage]) -> str:

@@ -91,8 +91,7 @@ def _content(path: Path, limit: int) -> bytes:
     except OSError as error:
         raise ConversionError(FailureReason.UNREADABLE, error.strerror or str(error)) from error
     if status.st_size > limit:
-        detail = f"the file has {status.st_size:,} bytes, at most {limit:,} are read"
-        raise ConversionError(FailureReason.TOO_LARGE, detail)
+        raise ConversionError.of_size(status.st_size, limit)
     return content
 
 

@@ -17,6 +17,8 @@ from winnow.documents.failures import ConversionFailure, FailureReason
 
 Converted = Document | ConversionFailure
 """What became of a file."""
+MAX_FILE_BYTES = 200_000_000
+"""Default limit of the size of a file."""
 LENGTH = struct.Struct("<Q")
 """The length of a reply in bytes, which precedes it."""
 
@@ -28,7 +30,7 @@ class ConversionLimits:
     seconds: float = 120
     memory_bytes: int = 2_000_000_000
     """Address space of a worker process; about 100 MB are Python's own. Linux enforces it."""
-    file_bytes: int = 200_000_000
+    file_bytes: int = MAX_FILE_BYTES
     characters: int = 20_000_000
     """Length of the document's text."""
     passages: int = 100_000

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+import os
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -230,6 +231,17 @@ async def test_an_uploaded_document_stays(folder: Folder) -> None:
     folder.write("notes.md", "notes")
     await folder.sync()
     assert [name for name in folder.index.texts() if name.startswith("notes")] == ["notes.md#0"]
+
+
+async def test_a_file_that_is_too_large_is_not_read(folder: Folder) -> None:
+    """Not even for its checksum. The index keeps what it has of it."""
+    await folder.sync()
+    os.truncate(folder.path / "a.txt", 2 << 40)
+    report = await folder.sync()
+    assert [each.reason for each in report.skipped] == [
+        "too large: the file has 2,199,023,255,552 bytes, at most 200,000,000 are read"
+    ]
+    assert len(folder.index.texts()) == 4
 
 
 async def test_a_file_that_changes_while_it_is_read_is_synced_again(folder: Folder) -> None:
