@@ -55,7 +55,8 @@ def write_token_vectors(shard: Path) -> None:
     StatesWriter(shard, FakePassageTokens()).write(1, lambda *_: None, lambda _: None)
 
 
-def ranking(model: FakePassageTokens | None = None) -> LateRanking:
+def ranking(model: FakePassageTokens | None = None, max_computed: int = 1_000) -> LateRanking:
     """A ranking in which late interaction weighs as much as distance and words together."""
-    scorer = LateScorer(lambda: model or FakePassageTokens())  # type: ignore[arg-type,return-value]
+    own = model or FakePassageTokens()
+    scorer = LateScorer(lambda: own, max_computed)  # type: ignore[arg-type,return-value]
     return LateRanking(words=0.05, tokens=0.2, scorer=scorer)

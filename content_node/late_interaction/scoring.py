@@ -1,7 +1,8 @@
 """Scores rows of a view by late interaction: with stored token vectors, or computed ones.
 
 Passages that were written since the last merge have no stored token vectors. Theirs are computed
-when they are first needed, and cached. Both are equal, so an answer does not depend on it.
+when they are first needed, and cached. Both are equal, so they give the same scores. A question
+computes only a few: if more are missing, its passages are ranked without late interaction.
 """
 
 import threading
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from winnow.content_node.late_interaction.passage_tokens import PassageTokens
 from winnow.content_node.late_interaction.similarity import PassageVectors, late_scores
 from winnow.content_node.shard.row_filter import check_stop
-from winnow.content_node.shard.rows import RowNumbers
+from winnow.content_node.shard.rows import RowMask, RowNumbers
 from winnow.content_node.shard.segment import Segment
 from winnow.content_node.shard.view import ShardView
 from winnow.content_node.states.file import StateFile
@@ -27,14 +28,20 @@ _CACHE_BYTES = 64 * MIB
 """Limit of computed token vectors: those of some 15,000 passages."""
 _OVERHEAD = 300
 """Memory of a cached entry besides its vectors, in bytes."""
+MAX_COMPUTED = 8
+"""Passages of a shard whose token vectors a question may compute, which takes some 0.1 s."""
 
 
 class LateScorer:
     """Scores passages of one shard by late interaction. Safe to use from several threads."""
 
-    def __init__(self, open_model: Callable[[], PassageTokens]) -> None:
-        """`open_model` returns the model that computes missing token vectors."""
-        self._open_model = open_model
+    def __init__(
+        self, open_model: Callable[[], PassageTokens], max_computed: int = MAX_COMPUTED
+    ) -> None:
+        """`open_model` returns the model that computes missing token vectors, at most
+        `max_computed` a call.
+        """
+        self._open_model, self._max_computed = open_model, max_computed
         self._computed = ByteBoundedLru[tuple[str, int], NDArray[np.int8]](_CACHE_BYTES)
         """Levels by passage id and sequence number of the write."""
         self._lock = threading.Lock()
@@ -45,16 +52,43 @@ class LateScorer:
         question: QuestionTokens,
         rows: Sequence[int],
         stop: StopSignal | None = None,
-    ) -> NDArray[np.float64]:
-        """Returns the score of each row, [rows].
+    ) -> NDArray[np.float64] | None:
+        """Returns the score of each row, [rows]; None if too many token vectors are missing.
+
+        Then some of them are computed and cached, so that later calls need fewer.
 
         Raises:
             StoppedError: `stop` was set while token vectors were computed.
             ArtefactError: a file was changed.
 
         """
+        missing: list[tuple[Segment, int]] = []
+
+        def find_missing(segment: Segment, own: list[int]) -> list[None]:
+            missing.extend((segment, row) for row in self._missing(segment, own))
+            return [None] * len(own)
+
+        view.map_rows(rows, find_missing)
+        for segment, row in missing[: self._max_computed]:
+            self._compute(segment, row, stop)
+        if len(missing) > self._max_computed:
+            return None
         score = partial(self._segment_scores, question, stop)
         return np.array(view.map_rows(rows, score), np.float64)
+
+    def _missing(self, segment: Segment, own: Sequence[int]) -> list[int]:
+        """Returns the rows whose token vectors are neither stored nor cached."""
+        rows = np.array(own, np.int64)
+        lacking = rows[~_stored(segment, rows)].tolist()
+        if not lacking:
+            return []
+        names = segment.ids_and_sequences(lacking)
+        with self._lock:
+            return [
+                row
+                for row, name in zip(lacking, names, strict=True)
+                if self._computed.get(name) is None
+            ]
 
     def _segment_scores(
         self,
@@ -64,9 +98,8 @@ class LateScorer:
         own: Sequence[int],
     ) -> list[float]:
         rows, file = np.array(own, np.int64), segment.token_vectors
-        scores, stored = np.empty(len(rows)), np.zeros(len(rows), np.bool_)
+        scores, stored = np.empty(len(rows)), _stored(segment, rows)
         if file is not None:
-            stored = file.has_rows(rows)
             scores[stored] = late_scores(question, read_vectors(file, rows[stored]))
         if not stored.all():
             computed = [self._levels(segment, row, stop) for row in rows[~stored].tolist()]
@@ -81,10 +114,12 @@ class LateScorer:
         key = segment.ids_and_sequences([row])[0]
         with self._lock:
             cached = self._computed.get(key)
-        if cached is not None:
-            return cached
+        return self._compute(segment, row, stop) if cached is None else cached
+
+    def _compute(self, segment: Segment, row: int, stop: StopSignal | None) -> NDArray[np.int8]:
         check_stop(stop)
         levels = self._open_model().levels(segment.load(row))
+        key = segment.ids_and_sequences([row])[0]
         with self._lock:
             self._computed.put(key, levels, levels.nbytes + _OVERHEAD)
         return levels
@@ -99,6 +134,12 @@ class LateRanking:
     tokens: float
     """Squared distance that equals one unit of the score of late interaction."""
     scorer: LateScorer
+
+
+def _stored(segment: Segment, rows: RowNumbers) -> RowMask:
+    """Returns whether each row has stored token vectors, [rows]."""
+    file = segment.token_vectors
+    return np.zeros(len(rows), np.bool_) if file is None else file.has_rows(rows)
 
 
 def read_vectors(file: StateFile, rows: RowNumbers) -> PassageVectors:

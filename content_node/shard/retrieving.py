@@ -90,12 +90,12 @@ def retrieve(
     bm25 = np.array([bm25_by_row[row] for row in rows])
     words = bm25.astype(np.float32)
     best_words = _to_single_precision([score for _, score in best])
-    tokens = question.tokens
-    if late is None or tokens is None or not (depth.candidates and view.has_token_vectors):
-        late = None
+    late_scores = None
+    if late and question.tokens is not None and depth.candidates and view.has_token_vectors:
+        late_scores = late.scorer.scores(view, question.tokens, rows, stop)
+    if late is None or late_scores is None:
         hybrid = _hybrid_distances(distances, bm25, depth, word_weight).tolist()
     else:
-        late_scores = late.scorer.scores(view, tokens, rows, stop)
         hybrid = _late_distances(distances, bm25, late_scores, late).tolist()
     rules = [
         CandidateRule(distances.tolist(), near[-1][1] if near else -np.inf),
@@ -124,7 +124,7 @@ def retrieve(
         tuple(hits),
         tuple(distance for _, distance in near[:k]),
         tuple(best_words[:by_words]),
-        late is not None,
+        late_scores is not None,
     )
 
 

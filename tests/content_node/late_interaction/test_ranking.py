@@ -162,6 +162,22 @@ def test_missing_token_vectors_are_computed_once(base: ShardView) -> None:
     assert sorted(model.computed) == sorted(each.passage.id for each in ALL[20:])
 
 
+def test_a_question_computes_few_and_is_ranked_without_late_interaction_until_all_are_there(
+    base: ShardView,
+) -> None:
+    """After many writes a question must not wait until all of them are encoded."""
+    model = FakePassageTokens()
+    late, asked = ranking(model, max_computed=15), asked_with_tokens(3)
+    view = replace(base, segments=(*base.segments, PlacedSegment(in_memory(ALL[20:]), 20)))
+    depth = RetrievalDepth(passages=4, candidates=60, by_words=60)
+    found = [retrieve(view, asked, depth, 0.05, None, late) for _ in range(4)]
+    assert [each.late_interaction for each in found] == [False, False, True, True]
+    plain = retrieve(view, replace(asked, tokens=None), depth, 0.05)
+    assert found[0] == found[1] == plain
+    assert found[2] == found[3] != plain
+    assert len(model.computed) == len(set(model.computed)) == 40
+
+
 def test_damaged_token_vectors_are_not_used(tmp_path: Path) -> None:
     directory = tmp_path / "shard"
     opened(directory, ALL)
