@@ -22,22 +22,13 @@ from winnow.rpc.replying import reply_of
 from winnow.rpc.status import error_of_node
 from winnow.v1 import shard_passage_pb2_grpc
 
-_Conversion = Callable[..., Any]
-_CALLS: Mapping[type[ShardRequest[Any]], tuple[str, _Conversion, _Conversion]] = {
-    PassageListing: ("ListShardPassages", convert.listing_to_message, convert.page_of_message),
-    PassageLookup: ("GetShardPassages", convert.lookup_to_message, convert.found_of_message),
-    CountRequest: (
-        "CountShardPassages",
-        convert.count_request_to_message,
-        convert.count_of_message,
-    ),
-    DocumentListing: (
-        "ListShardDocuments",
-        convert.document_listing_to_message,
-        convert.documents_of_message,
-    ),
+_CALLS: Mapping[type[ShardRequest[Any]], tuple[str, Callable[[Any], Any]]] = {
+    PassageListing: ("ListShardPassages", convert.page_of_message),
+    PassageLookup: ("GetShardPassages", convert.found_of_message),
+    CountRequest: ("CountShardPassages", convert.count_of_message),
+    DocumentListing: ("ListShardDocuments", convert.documents_of_message),
 }
-"""The RPC of each request, and the conversions of the request and of the reply."""
+"""The RPC of each request, and the conversion of its reply."""
 _OLD_NODE = "a node is of an older version, which cannot list passages: update all nodes"
 
 
@@ -67,23 +58,20 @@ class RemotePassages:
         """Sends a request. Raises NotServedError if the node lacks the call."""
         if self._shard is None:
             raise self._not_served()
-        name, to_message, of_message = _CALLS[type(request)]
+        name, result_of_message = _CALLS[type(request)]
         method = getattr(self._node.passages_stub, name)
+        message = convert.request_to_message(request, self._shard)
         metadata = call_metadata.build(request.client)
         try:
             with self._node.counted():
                 reply = await reply_of(
-                    method(
-                        to_message(request, self._shard),
-                        timeout=timeout(deadline),
-                        metadata=metadata,
-                    )
+                    method(message, timeout=timeout(deadline), metadata=metadata)
                 )
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.UNIMPLEMENTED:
                 raise self._not_served() from error
             raise error_of_node(error, self._node.address) from error
-        result: Seen = of_message(reply)
+        result: Seen = result_of_message(reply)
         return result
 
     def _not_served(self) -> NotServedError:

@@ -1,8 +1,10 @@
 """Converts calls for the passages of a shard to messages of `shard_passage.proto` and back."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import repeat
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
+
+from google.protobuf.message import Message
 
 from winnow.convert.by_name import same_fields, value_of_message
 from winnow.domain.listing import (
@@ -17,6 +19,7 @@ from winnow.domain.listing import (
     PassagePage,
     SeenWrites,
     SelectedFields,
+    ShardRequest,
     StoredDocument,
 )
 from winnow.domain.passage import Passage
@@ -29,6 +32,13 @@ _NUMBERS: dict[str, _FieldNumber] = {
     "text": passage_pb2.PASSAGE_FIELD_TEXT,
     "metadata": passage_pb2.PASSAGE_FIELD_METADATA,
 }
+_MESSAGES: Mapping[type[ShardRequest[Any]], Callable[..., Message]] = {
+    PassageListing: shard_passage_pb2.ListShardPassagesRequest,
+    PassageLookup: shard_passage_pb2.GetShardPassagesRequest,
+    CountRequest: shard_passage_pb2.CountShardPassagesRequest,
+    DocumentListing: shard_passage_pb2.ListShardDocumentsRequest,
+}
+Request = TypeVar("Request", bound=ShardRequest[Any])
 
 
 def fields_to_numbers(fields: SelectedFields) -> list[_FieldNumber]:
@@ -46,29 +56,28 @@ def fields_of_numbers(numbers: Sequence[_FieldNumber]) -> SelectedFields:
     return SelectedFields(**{name: each in numbers for name, each in _NUMBERS.items()})
 
 
-def listing_to_message(
-    request: PassageListing, shard: int
-) -> shard_passage_pb2.ListShardPassagesRequest:
-    return shard_passage_pb2.ListShardPassagesRequest(
-        shard=_shard(shard, request.after),
-        filter=request.where,
-        after_id=request.after_id,
-        limit=request.limit,
-        fields=fields_to_numbers(request.fields),
-    )
+def request_to_message(request: ShardRequest[Any], shard: int) -> Message:
+    """Converts a request; `shard` is the number of the shard that it is for."""
+    values = same_fields(request, ("after", "client"))
+    values["shard"] = shard_pb2.RequestedShard(shard=shard, after=request.after)
+    if "where" in values:
+        values["filter"] = values.pop("where")
+    if "fields" in values:
+        values["fields"] = fields_to_numbers(values["fields"])
+    return _MESSAGES[type(request)](**values)
 
 
-def listing_of_message(
-    message: shard_passage_pb2.ListShardPassagesRequest, client: str
-) -> PassageListing:
-    return PassageListing(
-        limit=message.limit,
-        where=message.filter,
-        after_id=message.after_id,
-        fields=fields_of_numbers(message.fields),
-        after=message.shard.after,
-        client=client,
-    )
+def request_of_message(kind: type[Request], message: Any, client: str) -> Request:
+    """Converts a message to a request of type `kind`; `client` is the client key of the caller."""
+    values: dict[str, Any] = {"after": message.shard.after, "client": client}
+    names = message.DESCRIPTOR.fields_by_name
+    if "filter" in names:
+        values["where"] = message.filter
+    if "fields" in names:
+        values["fields"] = fields_of_numbers(message.fields)
+    if "ids" in names:
+        values["ids"] = tuple(message.ids)
+    return value_of_message(kind, message, **values)
 
 
 def page_to_message(
@@ -84,27 +93,6 @@ def page_of_message(message: shard_passage_pb2.ListShardPassagesResponse) -> Pas
     passages = _passages(message.passages)
     _check(message.complete or passages)
     return PassagePage(passages=passages, complete=message.complete, **_seen_of(message))
-
-
-def lookup_to_message(
-    request: PassageLookup, shard: int
-) -> shard_passage_pb2.GetShardPassagesRequest:
-    return shard_passage_pb2.GetShardPassagesRequest(
-        shard=_shard(shard, request.after),
-        ids=request.ids,
-        fields=fields_to_numbers(request.fields),
-    )
-
-
-def lookup_of_message(
-    message: shard_passage_pb2.GetShardPassagesRequest, client: str
-) -> PassageLookup:
-    return PassageLookup(
-        ids=tuple(message.ids),
-        fields=fields_of_numbers(message.fields),
-        after=message.shard.after,
-        client=client,
-    )
 
 
 def found_to_message(
@@ -123,49 +111,12 @@ def found_of_message(message: shard_passage_pb2.GetShardPassagesResponse) -> Fou
     )
 
 
-def count_request_to_message(
-    request: CountRequest, shard: int
-) -> shard_passage_pb2.CountShardPassagesRequest:
-    return shard_passage_pb2.CountShardPassagesRequest(
-        shard=_shard(shard, request.after), filter=request.where
-    )
-
-
-def count_request_of_message(
-    message: shard_passage_pb2.CountShardPassagesRequest, client: str
-) -> CountRequest:
-    return CountRequest(where=message.filter, after=message.shard.after, client=client)
-
-
 def count_to_message(count: PassageCount) -> shard_passage_pb2.CountShardPassagesResponse:
     return shard_passage_pb2.CountShardPassagesResponse(passages=count.passages, seen=_seen(count))
 
 
 def count_of_message(message: shard_passage_pb2.CountShardPassagesResponse) -> PassageCount:
     return PassageCount(passages=message.passages, **_seen_of(message))
-
-
-def document_listing_to_message(
-    request: DocumentListing, shard: int
-) -> shard_passage_pb2.ListShardDocumentsRequest:
-    return shard_passage_pb2.ListShardDocumentsRequest(
-        shard=_shard(shard, request.after),
-        filter=request.where,
-        after_document=request.after_document,
-        limit=request.limit,
-    )
-
-
-def document_listing_of_message(
-    message: shard_passage_pb2.ListShardDocumentsRequest, client: str
-) -> DocumentListing:
-    return DocumentListing(
-        limit=message.limit,
-        where=message.filter,
-        after_document=message.after_document,
-        after=message.shard.after,
-        client=client,
-    )
 
 
 def documents_to_message(page: DocumentPage) -> shard_passage_pb2.ListShardDocumentsResponse:
@@ -191,10 +142,6 @@ def documents_of_messages(
     messages: Iterable[passage_pb2.StoredDocument],
 ) -> tuple[StoredDocument, ...]:
     return tuple(value_of_message(StoredDocument, each) for each in messages)
-
-
-def _shard(shard: int, after: int) -> shard_pb2.RequestedShard:
-    return shard_pb2.RequestedShard(shard=shard, after=after)
 
 
 def _columns(

@@ -4,6 +4,7 @@ from typing import Any
 
 from winnow.convert import shard_passage as convert
 from winnow.deadline import Deadline
+from winnow.domain.listing import CountRequest, DocumentListing, PassageListing, PassageLookup
 from winnow.passage_source import PassageSource
 from winnow.rpc import client_key
 from winnow.rpc.deadline import deadline_of
@@ -25,7 +26,7 @@ class ShardPassageServicer(shard_passage_pb2_grpc.ShardPassageServiceServicer):
     ) -> shard_passage_pb2.ListShardPassagesResponse:
         check_passages(request.limit, "limit")
         check_filter(request.filter)
-        listing = convert.listing_of_message(request, _client(context))
+        listing = convert.request_of_message(PassageListing, request, _client(context))
         page = await self._source(request).fetch(listing, self._deadline(context))
         return convert.page_to_message(page, listing.fields)
 
@@ -33,7 +34,7 @@ class ShardPassageServicer(shard_passage_pb2_grpc.ShardPassageServiceServicer):
         self, request: shard_passage_pb2.GetShardPassagesRequest, context: Any
     ) -> shard_passage_pb2.GetShardPassagesResponse:
         check_ids(len(request.ids))
-        lookup = convert.lookup_of_message(request, _client(context))
+        lookup = convert.request_of_message(PassageLookup, request, _client(context))
         found = await self._source(request).fetch(lookup, self._deadline(context))
         return convert.found_to_message(found, lookup.fields)
 
@@ -41,7 +42,7 @@ class ShardPassageServicer(shard_passage_pb2_grpc.ShardPassageServiceServicer):
         self, request: shard_passage_pb2.CountShardPassagesRequest, context: Any
     ) -> shard_passage_pb2.CountShardPassagesResponse:
         check_filter(request.filter)
-        wanted = convert.count_request_of_message(request, _client(context))
+        wanted = convert.request_of_message(CountRequest, request, _client(context))
         count = await self._source(request).fetch(wanted, self._deadline(context))
         return convert.count_to_message(count)
 
@@ -50,7 +51,7 @@ class ShardPassageServicer(shard_passage_pb2_grpc.ShardPassageServiceServicer):
     ) -> shard_passage_pb2.ListShardDocumentsResponse:
         check_passages(request.limit, "limit")
         check_filter(request.filter)
-        listing = convert.document_listing_of_message(request, _client(context))
+        listing = convert.request_of_message(DocumentListing, request, _client(context))
         page = await self._source(request).fetch(listing, self._deadline(context))
         return convert.documents_to_message(page)
 
