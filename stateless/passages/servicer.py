@@ -6,6 +6,12 @@ from typing import Any, TypeVar
 
 from winnow.convert import passage as convert
 from winnow.deadline import Deadline
+from winnow.domain.passage_request import (
+    PageRequest,
+    PassageCountRequest,
+    PassageSearchRequest,
+    PassagesRequest,
+)
 from winnow.inference.fair_threads import FairThreads
 from winnow.rpc import client_key, request_id
 from winnow.rpc.deadline import deadline_of
@@ -30,35 +36,45 @@ class PassageMessages:
         self, request: passage_pb2.SearchPassagesRequest, deadline: Deadline, client: str
     ) -> passage_pb2.SearchPassagesResponse:
         """Searches passages for a question."""
-        result = await self._core.search(convert.search_of_message(request), deadline, client)
+        result = await self._core.search(
+            convert.request_of_message(PassageSearchRequest, request), deadline, client
+        )
         return await self._convert(client, partial(convert.search_to_message, result, _id()))
 
     async def look_up(
         self, request: passage_pb2.GetPassagesRequest, deadline: Deadline, client: str
     ) -> passage_pb2.GetPassagesResponse:
         """Returns passages by their ids."""
-        found = await self._core.look_up(convert.lookup_of_message(request), deadline, client)
+        found = await self._core.look_up(
+            convert.request_of_message(PassagesRequest, request), deadline, client
+        )
         return await self._convert(client, partial(convert.found_to_message, found, _id()))
 
     async def page(
         self, request: passage_pb2.ListPassagesRequest, deadline: Deadline, client: str
     ) -> passage_pb2.ListPassagesResponse:
         """Returns a page of passages."""
-        page = await self._core.page(convert.page_of_message(request), deadline, client)
+        page = await self._core.page(
+            convert.request_of_message(PageRequest, request), deadline, client
+        )
         return await self._convert(client, partial(convert.page_to_message, page, _id()))
 
     async def count(
         self, request: passage_pb2.CountPassagesRequest, deadline: Deadline, client: str
     ) -> passage_pb2.CountPassagesResponse:
         """Counts passages."""
-        count = await self._core.count(convert.count_of_message(request), deadline, client)
+        count = await self._core.count(
+            convert.request_of_message(PassageCountRequest, request), deadline, client
+        )
         return passage_pb2.CountPassagesResponse(passages=count, request_id=_id())
 
     async def documents(
         self, request: passage_pb2.ListDocumentsRequest, deadline: Deadline, client: str
     ) -> passage_pb2.ListDocumentsResponse:
         """Returns a page of documents."""
-        page = await self._core.documents(convert.documents_of_message(request), deadline, client)
+        page = await self._core.documents(
+            convert.request_of_message(PageRequest, request), deadline, client
+        )
         return await self._convert(client, partial(convert.documents_to_message, page, _id()))
 
     async def export(
@@ -68,7 +84,9 @@ class PassageMessages:
         client: str,
     ) -> AsyncIterator[passage_pb2.ExportPassagesResponse]:
         """Yields all passages. Each page has its own deadline."""
-        pages = self._core.export(convert.export_of_message(request), new_deadline, client)
+        pages = self._core.export(
+            convert.request_of_message(PageRequest, request), new_deadline, client
+        )
         async for page in pages:
             yield await self._convert(client, partial(convert.exported_to_message, page))
 
@@ -79,7 +97,9 @@ class PassageMessages:
         client: str,
     ) -> AsyncGenerator[bytes, None]:
         """Yields all passages as JSON lines, a page at a time."""
-        pages = self._core.export(convert.export_of_message(request), new_deadline, client)
+        pages = self._core.export(
+            convert.request_of_message(PageRequest, request), new_deadline, client
+        )
         async for page in pages:
             yield await self._convert(client, partial(convert.page_to_lines, page))
 

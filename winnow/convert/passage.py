@@ -1,8 +1,10 @@
 """Converts users' calls for passages to messages of `passage.proto` and back."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
+
+from google.protobuf.message import Message
 
 from winnow.convert import answer
 from winnow.convert.by_name import optional
@@ -11,13 +13,9 @@ from winnow.domain.listing import SelectedFields
 from winnow.domain.passage import Passage
 from winnow.domain.passage_request import (
     DocumentBatch,
-    PageRequest,
-    PassageCountRequest,
     PassageResults,
     PassagesById,
-    PassageSearchRequest,
     PassageSearchResult,
-    PassagesRequest,
     RankedPassage,
 )
 from winnow.errors import InvalidRequestError, Violation
@@ -26,21 +24,21 @@ from winnow.v1 import passage_pb2
 Request = TypeVar("Request")
 
 
-def search_of_message(message: passage_pb2.SearchPassagesRequest) -> PassageSearchRequest:
-    """Converts a search. Like every conversion of a request here, raises InvalidRequestError, which
-    names the fields with unknown values.
+def request_of_message(kind: type[Request], message: Message) -> Request:
+    """Converts a message to a request of type `kind`.
+
+    Raises InvalidRequestError, which names the fields with unknown values.
     """
     violations: list[Violation] = []
-    request = PassageSearchRequest(
-        question=message.question,
-        passages=optional(message, "passages"),
-        retriever=answer.retriever_of_message(message.retriever, violations),
-        partial_results=answer.partial_results_of_message(message.partial_results, violations),
-        where=message.filter,
-        after=answer.positions_of_messages(message.after, violations),
-        fields=_fields(message.fields, violations),
-    )
-    return _checked(request, violations)
+    values: dict[str, Any] = {}
+    for name in message.DESCRIPTOR.fields_by_name:
+        value = optional(message, name)
+        converter = _CONVERTERS.get(name)
+        own = "where" if name == "filter" else name
+        values[own] = value if converter is None else converter(value, violations)
+    if violations:
+        raise InvalidRequestError(*violations)
+    return kind(**values)
 
 
 def search_to_message(
@@ -55,16 +53,6 @@ def search_to_message(
     )
 
 
-def lookup_of_message(message: passage_pb2.GetPassagesRequest) -> PassagesRequest:
-    violations: list[Violation] = []
-    request = PassagesRequest(
-        ids=tuple(message.ids),
-        fields=_fields(message.fields, violations),
-        after=answer.positions_of_messages(message.after, violations),
-    )
-    return _checked(request, violations)
-
-
 def found_to_message(found: PassagesById, request_id: str) -> passage_pb2.GetPassagesResponse:
     """Converts passages. Call it in a thread, as `search_to_message`."""
     return passage_pb2.GetPassagesResponse(
@@ -75,18 +63,6 @@ def found_to_message(found: PassagesById, request_id: str) -> passage_pb2.GetPas
     )
 
 
-def page_of_message(message: passage_pb2.ListPassagesRequest) -> PageRequest:
-    violations: list[Violation] = []
-    request = PageRequest(
-        where=message.filter,
-        page_size=optional(message, "page_size"),
-        page_token=message.page_token,
-        fields=_fields(message.fields, violations),
-        after=answer.positions_of_messages(message.after, violations),
-    )
-    return _checked(request, violations)
-
-
 def page_to_message(page: PassageResults, request_id: str) -> passage_pb2.ListPassagesResponse:
     """Converts a page. Call it in a thread, as `search_to_message`."""
     return passage_pb2.ListPassagesResponse(
@@ -94,16 +70,6 @@ def page_to_message(page: PassageResults, request_id: str) -> passage_pb2.ListPa
         next_page_token=page.next_page_token,
         request_id=request_id,
     )
-
-
-def export_of_message(message: passage_pb2.ExportPassagesRequest) -> PageRequest:
-    violations: list[Violation] = []
-    request = PageRequest(
-        where=message.filter,
-        page_token=message.page_token,
-        after=answer.positions_of_messages(message.after, violations),
-    )
-    return _checked(request, violations)
 
 
 def exported_to_message(page: PassageResults) -> passage_pb2.ExportPassagesResponse:
@@ -128,23 +94,6 @@ def passage_to_line(passage: Passage) -> bytes:
     if passage.metadata:
         fields["metadata"] = json.loads(passage.metadata)
     return json.dumps(fields, ensure_ascii=False).encode() + b"\n"
-
-
-def count_of_message(message: passage_pb2.CountPassagesRequest) -> PassageCountRequest:
-    violations: list[Violation] = []
-    after = answer.positions_of_messages(message.after, violations)
-    return _checked(PassageCountRequest(where=message.filter, after=after), violations)
-
-
-def documents_of_message(message: passage_pb2.ListDocumentsRequest) -> PageRequest:
-    violations: list[Violation] = []
-    request = PageRequest(
-        where=message.filter,
-        page_size=optional(message, "page_size"),
-        page_token=message.page_token,
-        after=answer.positions_of_messages(message.after, violations),
-    )
-    return _checked(request, violations)
 
 
 def documents_to_message(page: DocumentBatch, request_id: str) -> passage_pb2.ListDocumentsResponse:
@@ -182,7 +131,11 @@ def _fields(numbers: Sequence[Any], violations: list[Violation]) -> SelectedFiel
     return fields_of_numbers(numbers)
 
 
-def _checked(request: Request, violations: Sequence[Violation]) -> Request:
-    if violations:
-        raise InvalidRequestError(*violations)
-    return request
+_CONVERTERS: Mapping[str, Callable[[Any, list[Violation]], Any]] = {
+    "ids": lambda ids, _violations: tuple(ids),
+    "fields": _fields,
+    "after": answer.positions_of_messages,
+    "retriever": answer.retriever_of_message,
+    "partial_results": answer.partial_results_of_message,
+}
+"""Conversions of fields of requests, which add violations."""
