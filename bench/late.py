@@ -18,10 +18,10 @@ from winnow.cli.output import print_json, table
 from winnow.content_node.late_interaction.scoring import read_vectors
 from winnow.content_node.late_interaction.similarity import late_scores
 from winnow.content_node.states.file import StateFile
-from winnow.content_node.states.kind import CHECKSUM_BYTES, TOKEN_VECTORS
 from winnow.domain.question import QuestionTokens
 from winnow.files.opened import OpenFile
 from winnow.late_interaction.levels import PASSAGE_LEVELS, question_levels
+from winnow.reading.states_kind import CHECKSUM_BYTES, TOKEN_VECTORS
 
 _CANDIDATES = (100, 200, 400)
 _MAX_TOKENS = 256

@@ -8,11 +8,11 @@ from winnow.candidates.joint import join
 from winnow.content_node.admission import NodeLoad
 from winnow.content_node.local_shard import Retrieval
 from winnow.content_node.metrics import NodeMetrics
-from winnow.content_node.reader.pool import ReaderPool
 from winnow.deadline import Deadline
 from winnow.domain.question import RetrievalDepth
 from winnow.errors import DeadlineExceededError, StoppedError
 from winnow.inference.stop_signal import StopSignal
+from winnow.reading.pool import ReaderPool
 from winnow.searcher import Retrieved
 from winnow.telemetry.tracing.span import span
 

@@ -15,8 +15,6 @@ from winnow.content_node.live.sequence_waiter import SequenceWaiter
 from winnow.content_node.local_shard import Retrieval
 from winnow.content_node.metrics import NodeMetrics
 from winnow.content_node.passages.local import Admit, LocalPassages, readable
-from winnow.content_node.reader.pool import ReaderPool
-from winnow.content_node.reader.reader import Reader
 from winnow.content_node.shard.generations import RecentGenerations
 from winnow.content_node.shard.retrieving import retrieve
 from winnow.content_node.shard.view import ShardView
@@ -36,6 +34,8 @@ from winnow.errors import (
 from winnow.inference.stop_signal import StopSignal
 from winnow.policy.pace import Pace
 from winnow.quoting import shortened
+from winnow.reading.pool import ReaderPool
+from winnow.reading.reader import Reader
 from winnow.searcher import Read, Retrieved
 from winnow.telemetry.tracing.span import Span, span
 

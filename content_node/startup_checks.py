@@ -4,17 +4,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from winnow.bundle import Bundle
-from winnow.content_node.reader import check_lengths
 from winnow.content_node.settings import NodeSettings
 from winnow.content_node.shard import StoredSegment
 from winnow.content_node.shard.hnsw import INSTALL_HNSWLIB
 from winnow.content_node.shard.manifest import SHARD_FILE, read_index_manifest
 from winnow.content_node.states.advice import states_command
-from winnow.content_node.states.kind import TOKEN_VECTORS
 from winnow.content_node.states.manifest import STATES_FILE
 from winnow.domain.shard import EXACT_UP_TO, INDEX_FILE, shard_name, shard_number_of
 from winnow.errors import ArtefactError
 from winnow.quoting import many
+from winnow.reading import check_lengths
+from winnow.reading.states_kind import TOKEN_VECTORS
 from winnow.settings.errors import SettingsError
 
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from winnow.bundle import Bundle
-from winnow.content_node.reader.model import max_question_tokens
 from winnow.domain.question import EncodedQuestion, QuestionTokens
 from winnow.errors import invalid_field
 from winnow.late_interaction.levels import question_levels
+from winnow.reading.model import max_question_tokens
 from winnow.text.encoder import SPECIAL_TOKENS
 from winnow.text.tokenizer import Tokenizer
 

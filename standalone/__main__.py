@@ -31,7 +31,7 @@ async def _run(
     node = settings.node(directories[0], feed=bool(settings.feed_listen) or None)
     async with open_front(settings, registry, tracer) as front:
         shards = LocalShards(front, node, directories)
-        await serve_front(front, shards.source, [shards.part])
+        await serve_front(front, shards.source, [shards.part], shards.reader)
         for shard in shards.all:
             shard.start_leaving()
     return [shard.loading for shard in shards.all]

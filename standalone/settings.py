@@ -6,6 +6,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from winnow.content_node.settings import NodeSettings
+from winnow.settings.common import cores
 from winnow.stateless.settings import FrontSettings
 
 
@@ -22,6 +23,13 @@ class StandaloneSettings(FrontSettings):
 
     table: ClassVar[str] = "front"
 
+    reader_threads: int = Field(
+        default_factory=cores,
+        ge=0,
+        le=1024,
+        description="Whether to read texts which callers send (ReadService, /v1/read, /v1/rerank, "
+        "/v1/highlight): 0 disables these calls. The reader threads of the shards read the texts.",
+    )
     index: Path = Field(description="Directory of the index, written by `winnow index build`.")
 
     @property

@@ -4,13 +4,13 @@ This module knows the bundle's limit of tokens. It does not know where the `Text
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import KW_ONLY, dataclass
 
 from winnow.bundle import Bundle
 from winnow.domain.answered import Timings
 from winnow.domain.question import EncodedQuestion
-from winnow.errors import invalid_field
+from winnow.errors import InvalidRequestError, invalid_field
 from winnow.stateless.heads.encoder_groups import EncodedText
 from winnow.telemetry.tracing.span import span
 from winnow.text.encoder import SPECIAL_TOKENS, TextEncoder
@@ -40,6 +40,15 @@ class TokenisedQuestion:
     def ids(self) -> tuple[int, ...]:
         """The ids of the tokens."""
         return self.tokens.ids
+
+
+def unread_language_error(language: str, read: Collection[str]) -> InvalidRequestError:
+    """Returns the error that refuses a question in a language other than those that are read."""
+    return invalid_field(
+        "question",
+        f"is probably in the language {language!r}, which the models of this server do not "
+        f"read; they read {', '.join(sorted(read))}",
+    )
 
 
 class QuestionEncoder:
@@ -76,11 +85,7 @@ class QuestionEncoder:
         kept, truncated = tokens.first(self._max_tokens), len(tokens) > self._max_tokens
         language = self._languages.unread_language(text) if self._languages else ""
         if language and self._refuse_unread:
-            raise invalid_field(
-                "question",
-                f"is probably in the language {language!r}, which the models of this server do not "
-                f"read; they read {', '.join(sorted(self._read_languages))}",
-            )
+            raise unread_language_error(language, self._read_languages)
         seconds = time.perf_counter() - started
         return TokenisedQuestion(text, kept, truncated, unread_language=language, seconds=seconds)
 

@@ -1,6 +1,5 @@
 """Settings of a front node."""
 
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -24,20 +23,26 @@ from winnow.settings.values import (
     Share,
     Threads,
 )
+from winnow.stateless.caller_settings import CallerSettings
 from winnow.stateless.cluster.polling import DiscoverySettings
 from winnow.stateless.heads.encoder_group_setting import EncoderGroupSetting, join_split_groups
 from winnow.stateless.heads.validation import MAX_TEXTS
+from winnow.stateless.http.settings import HttpSettings
+from winnow.stateless.reading.settings import TextReadingSettings
 
 _MAX_DEFAULT_READ_AHEAD = 4
 """Maximum default of --read-ahead."""
 
 
-class FrontSettings(PeerSettings, ServiceSettings):
+class FrontSettings(
+    TextReadingSettings, HttpSettings, CallerSettings, PeerSettings, ServiceSettings
+):
     """Answer questions over the shards of an index, and predict labels and entities of texts.
 
     Example: winnow front --shards 127.0.0.1:9001 --shards 127.0.0.1:9002 --heads STORE
 
     Without --shards, the front node only predicts. Without --heads, it only answers questions.
+    With --reader-threads it also reads texts that callers send.
     """
 
     table: ClassVar[str] = "front"
@@ -142,11 +147,6 @@ class FrontSettings(PeerSettings, ServiceSettings):
         le=1 << 20,
         description="Memory for cached answers, in MiB; 0 disables the cache. An answer takes "
         "about 6 KB. Cached answers are used only while the index is unchanged.",
-    )
-    trace_share: Share = Field(
-        1.0,
-        description="Share of the calls without a trace context that are traced, 0 to 1. A call "
-        "with a trace context is traced if its caller sampled it.",
     )
     max_in_flight: Count = Field(
         64,
@@ -280,32 +280,10 @@ class FrontSettings(PeerSettings, ServiceSettings):
         "message of a feeding stream.",
     )
 
-    http_listen: OptionalListenAddress = Field(
-        "",
-        description="HOST:PORT to serve HTTP on, beside gRPC; empty for none.",
-    )
-    http_hosts: list[str] = Field(
-        default_factory=list,
-        description="Host name under which callers may use HTTP, such as qa.example.org. Give it "
-        "once for each name. IP addresses and localhost are always allowed, and other names "
-        "are refused with 421. With --keys and without this setting any name is allowed, unless "
-        "HTTP listens on 127.0.0.1.",
-    )
-    http_pages: bool = Field(
-        True,
-        description="Serve web pages over HTTP: / to ask questions and see the cluster, and /docs.",
-    )
     http_feed: bool = Field(
         False,
         description="Accept passages and deletions over HTTP, too. Everyone who can reach the HTTP "
         "port can change the index. Needs --feed-listen.",
-    )
-    http_connections: int = Field(
-        512,
-        ge=1,
-        le=65_536,
-        description="Maximum number of open HTTP connections. A further connection closes the one "
-        "that has been silent for longest.",
     )
 
     heads: str = Field(
@@ -345,11 +323,6 @@ class FrontSettings(PeerSettings, ServiceSettings):
         "with RESOURCE_EXHAUSTED.",
     )
 
-    keys: Path | None = Field(
-        None,
-        description="File of the keys that callers must have, made by `winnow keys new`. Without "
-        "a file, everyone who can reach a port may call. A changed file is read again.",
-    )
     peer_calls: Count = Field(
         1_000,
         description="Maximum number of concurrent calls of a caller on each port, streams "
@@ -387,10 +360,10 @@ class FrontSettings(PeerSettings, ServiceSettings):
 
     @model_validator(mode="after")
     def _check_services(self) -> Self:
-        if not self.serves_answers and not self.serves_heads:
+        if not (self.serves_answers or self.serves_heads or self.reader_threads):
             raise ValueError(
-                f"--shards (or {self.variable('shards')}): field required, unless --heads or "
-                "--head-servers is given"
+                f"--shards (or {self.variable('shards')}): field required, unless --heads, "
+                "--head-servers or --reader-threads is given"
             )
         if self.feed_listen and not self.serves_answers:
             raise ValueError("--feed-listen needs --shards or --fronts: no shard can be fed")
@@ -420,11 +393,6 @@ class FrontSettings(PeerSettings, ServiceSettings):
         return self
 
     @property
-    def share_to_trace(self) -> float:
-        """Share of the calls without a trace context that are traced, 0 to 1."""
-        return self.trace_share
-
-    @property
     def most_peer_calls(self) -> int:
         """Maximum concurrent calls of one caller. It is so high that the limits of questions refuse
         calls first.
@@ -440,6 +408,11 @@ class FrontSettings(PeerSettings, ServiceSettings):
     def serves_heads(self) -> bool:
         """Whether the front node serves heads."""
         return bool(self.heads or self.head_servers)
+
+    @property
+    def encodes(self) -> bool:
+        """Whether the front node encodes questions or texts."""
+        return self.serves_answers or self.serves_heads
 
     @property
     def further_groups(self) -> list[EncoderGroupSetting]:

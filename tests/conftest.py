@@ -14,12 +14,12 @@ from nats_server import NatsServer
 from whole_bundle import WHOLE
 
 from winnow.bundle import Bundle, load_bundle
-from winnow.content_node import warmup
 from winnow.content_node.indexing.builder import build_index
 from winnow.content_node.indexing.plan import BuildPlan
 from winnow.documents.folder import SkippedFile
 from winnow.packaged import default_bundle
 from winnow.passages.rows import BadRow
+from winnow.reading import warmup
 
 property_profiles.register()
 

@@ -17,6 +17,7 @@ from winnow.stateless.feed.metrics import FeedMetrics
 from winnow.stateless.heads.metrics import HeadMetrics
 from winnow.stateless.http.connection_limiter import HttpMetrics
 from winnow.stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics
+from winnow.stateless.reading.metrics import TextPoolMetrics, TextReadingMetrics
 from winnow.telemetry.endpoint import register_process_metrics
 from winnow.telemetry.metrics import (
     BundleMetrics,
@@ -38,7 +39,7 @@ def declared() -> frozenset[str]:
     for made in (
         AdmissionMetrics, BundleMetrics, CertificateMetrics, ClusterMetrics, EncoderMetrics, FeedMetrics, FrontMetrics,
         HeadMetrics, HeadNodeMetrics, HttpMetrics, JournalMetrics, KeyMetrics, MergeMetrics, NodeFeedMetrics, NodeMetrics,
-        ReplicaMetrics, RpcMetrics, RuntimeMetrics, HeadCacheMetrics, ShardMetrics,
+        ReplicaMetrics, RpcMetrics, RuntimeMetrics, HeadCacheMetrics, ShardMetrics, TextPoolMetrics, TextReadingMetrics,
     ):  # fmt: skip
         made(registry)
     registry.register(dropped_lines(lambda: 0))
@@ -46,6 +47,7 @@ def declared() -> frozenset[str]:
     DiskMetrics(registry, demo_corpus())
     for cache_name in ("encoding", "answer"):
         CacheMetrics(registry, f"winnow_front_{cache_name}_cache", "things")
+    CacheMetrics(registry, "winnow_reader_states_cache", "things")
     register_process_metrics(registry)
     total = {"counter": "_total", "info": "_info"}
     found = {f"{each.name}{total.get(each.type, '')}" for each in registry.collect()}

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.bundle.manifest import ReaderEntry, SplitReaderEntry
-from winnow.content_node.reader.lower_layers import LowerLayers
 from winnow.inference.stop_signal import StopSignal
+from winnow.reading.lower_layers import LowerLayers
 from winnow.text.tokenizer import SpecialTokens
 
 WIDTH = 6

@@ -1,7 +1,7 @@
 """A fake reader of texts: the answer is the last word of the question."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 
 from winnow.deadline import Deadline
@@ -53,7 +53,7 @@ class FakeTextReader:
 
     async def stream(
         self, request: ReadTextsRequest, deadline: Deadline, client: str = ""
-    ) -> AsyncIterator[TextReading]:
+    ) -> AsyncGenerator[TextReading, None]:
         self.requests.append(request)
         self.clients.append(client)
         for each in reversed(_readings(request.question, request.texts)):

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.content_node.late_interaction.scoring import LateRanking, LateScorer
-from winnow.content_node.shard.store import StoredPassage
-from winnow.content_node.states.kind import TOKEN_VECTORS, StatesKind, with_checksum
 from winnow.content_node.states.writing import StatesWriter
 from winnow.domain.question import QuestionTokens
 from winnow.late_interaction.levels import quantise_passage, quantise_question
+from winnow.reading.states_kind import TOKEN_VECTORS, StatesKind, with_checksum
+from winnow.reading.stored_passage import StoredPassage
 
 VALUES = 8
 FINGERPRINT = "t" * 16

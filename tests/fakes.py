@@ -20,7 +20,6 @@ from winnow.content_node.admission import NodeLoad
 from winnow.content_node.joint_retrieval import JointRetrieval
 from winnow.content_node.local_shard import Retrieval
 from winnow.content_node.metrics import NodeMetrics
-from winnow.content_node.reader.pool import ReaderPool
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered, ShardTimings, Timings
 from winnow.domain.coverage import Coverage
@@ -42,6 +41,7 @@ from winnow.errors import GenerationGoneError, NotFoundError, NotLoadedError, Wi
 from winnow.heads.heads import States
 from winnow.passages.canonical import PassageDigest, digest
 from winnow.policy.pace import Pace
+from winnow.reading.pool import ReaderPool
 from winnow.searcher import Read, RequestedShard, Retrieved, Searcher
 from winnow.stateless.answer.admission import AdmittedQuestion
 from winnow.text.encoder import OnEncoded, TextEncoding

@@ -7,8 +7,6 @@ from prometheus_client import CollectorRegistry
 
 from winnow.bundle import Bundle
 from winnow.content_node.metrics import NodeMetrics
-from winnow.content_node.reader import open_reader
-from winnow.content_node.reader.pool import ReaderPool
 from winnow.content_node.searcher import LocalSearcher
 from winnow.content_node.shard import open_shard, view_of
 from winnow.deadline import Deadline
@@ -17,6 +15,8 @@ from winnow.domain.reading import Reading
 from winnow.domain.shard import shard_name
 from winnow.inference.encoder import open_question_encoder
 from winnow.policy.pace import Pace
+from winnow.reading import open_reader
+from winnow.reading.pool import ReaderPool
 from winnow.text.tokenizer import Tokenizer
 
 

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -56,8 +57,13 @@ def files(place: str) -> list[Path]:
     return [file for file in found if "winnow/v1" not in str(file)]
 
 
-def imports(file: Path, types: bool = True) -> Iterator[str]:
-    """Yields the modules that a file imports; without `types`, not those under TYPE_CHECKING."""
+@cache
+def imports(file: Path, types: bool = True) -> tuple[str, ...]:
+    """Returns the modules that a file imports; without `types`, not those under TYPE_CHECKING."""
+    return tuple(_imports(file, types))
+
+
+def _imports(file: Path, types: bool) -> Iterator[str]:
     tree = ast.parse(file.read_text(encoding="utf-8"))
     guarded = [each for each in ast.walk(tree) if isinstance(each, ast.If) and not types]
     typing = {

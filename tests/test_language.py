@@ -17,7 +17,10 @@ TWICE = {
     "ShardCall": _CLIENT,
     "ShardCoverage": _CLIENT,
     "ShardTimings": _CLIENT,
+    "RankedText": _CLIENT,
+    "ReadingReport": _CLIENT,
     "TextPrediction": _CLIENT,
+    "TextReading": _CLIENT,
     "Timings": _CLIENT,
 }
 """Class names that two serving packages have, and why."""

@@ -17,9 +17,6 @@ from winnow.bundle import Bundle, load_bundle
 from winnow.client.messages import AnswerClient
 from winnow.content_node.admission import AdmittedSearcher, NodeLoad
 from winnow.content_node.metrics import NodeMetrics
-from winnow.content_node.reader import open_reader
-from winnow.content_node.reader.pool import ReaderPool
-from winnow.content_node.reader.reader import Reader
 from winnow.content_node.searcher import LocalSearcher
 from winnow.content_node.shard import open_shard, view_of
 from winnow.domain.question import ReadScope
@@ -34,6 +31,9 @@ from winnow.inference.local import LocalTextEncoder
 from winnow.policy.byte_bounded_lru import MIB
 from winnow.policy.load import LoadSettings, ReadLoad
 from winnow.policy.pace import Pace
+from winnow.reading import open_reader
+from winnow.reading.pool import ReaderPool
+from winnow.reading.reader import Reader
 from winnow.replicas.routing import ReplicaPolicies
 from winnow.resolving import StaticTarget
 from winnow.rpc.channel import open_channel

@@ -84,6 +84,8 @@ RULES = (
     Rule("winnow node *", How.PARSED, _NAMES),
     Rule("winnow front * --rings *", How.PARSED, _NAMES),
     Rule("winnow front *", How.PARSED, _NAMES),
+    Rule("winnow reader *", How.ELSEWHERE, "tests/stateless/reading/test_main.py"),
+    Rule("winnow read *", How.ELSEWHERE, "tests/stateless/reading/test_main.py"),
     Rule("winnow encoder *", How.ELSEWHERE, "tests/system/test_decoupled.py"),
     Rule("winnow heads serve *", How.ELSEWHERE, "tests/system/test_decoupled.py"),
     Rule("nats-server *", How.ELSEWHERE, "tests/nats_server.py"),
@@ -146,6 +148,7 @@ PROGRAMS = {
     "integrations/haystack-winnow/README.md": "integrations/testing",
     "integrations/langchain-winnow/README.md": "integrations/testing",
     "integrations/llama-index-winnow/README.md": "integrations/testing",
+    "docs/reading.md": "tests/stateless/reading/test_main.py",
 }
 """Pages whose Python programs are not run, and the tests of similar programs."""
 

@@ -3,7 +3,7 @@
 Implementations: `stateless.reading.core` (in this process), `tests.fake_text_reader` (scripted).
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Protocol
 
 from winnow.deadline import Deadline
@@ -34,7 +34,7 @@ class TextReader(Protocol):
 
     def stream(
         self, request: ReadTextsRequest, deadline: Deadline, client: str = ""
-    ) -> AsyncIterator[TextReading]:
+    ) -> AsyncGenerator[TextReading, None]:
         """Yields the best span of each text as soon as the text was read, in any order.
 
         An error ends the iteration. The readings before it are valid.

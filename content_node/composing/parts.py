@@ -16,14 +16,14 @@ from winnow.content_node.late_interaction.passage_tokens import (
     open_passage_tokens,
 )
 from winnow.content_node.metrics import NodeMetrics
-from winnow.content_node.reader import Reader, open_reader
-from winnow.content_node.reader.pool import ReaderPool
 from winnow.content_node.settings import NodeSettings
 from winnow.content_node.transfer.remote import PeerNodes
-from winnow.content_node.warmup import warm_up
 from winnow.heap import HeapTrimmer, trim_function
 from winnow.inference.options import InferenceOptions
 from winnow.policy.pace import Pace
+from winnow.reading import Reader, open_reader
+from winnow.reading.pool import ReaderPool
+from winnow.reading.warmup import warm_up
 from winnow.settings.common import cores
 from winnow.telemetry.runtimes import RuntimeMetrics
 from winnow.text.tokenizer import Tokenizer

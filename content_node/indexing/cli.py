@@ -26,7 +26,6 @@ from winnow.content_node.shard.manifest import (
 from winnow.content_node.shard.writing import GraphPlan
 from winnow.content_node.states.advice import reader_name, states_command
 from winnow.content_node.states.index import write_states
-from winnow.content_node.states.kind import READER_STATES, TOKEN_VECTORS, StatesKind
 from winnow.content_node.states.manifest import StatesManifest
 from winnow.documents.conversion.converter import DocumentConverter
 from winnow.documents.folder import FilePatterns, SkippedFile, list_files
@@ -38,6 +37,7 @@ from winnow.errors import ArtefactError
 from winnow.index_directory import present_shards
 from winnow.packaged import default_bundle
 from winnow.quoting import many
+from winnow.reading.states_kind import READER_STATES, TOKEN_VECTORS, StatesKind
 from winnow.settings.common import cores
 from winnow.settings.values import BUNDLE_HELP, parse_bundle_directory
 

@@ -10,9 +10,9 @@ from winnow.content_node.merging.newest import newest_name
 from winnow.content_node.shard.manifest import ShardManifest, read_shard_manifest
 from winnow.content_node.shard.view import live_generation
 from winnow.content_node.states.file import StateFile
-from winnow.content_node.states.kind import READER_STATES, StatesKind
 from winnow.content_node.states.manifest import StatesManifest, read_states_manifest
 from winnow.errors import ArtefactError
+from winnow.reading.states_kind import READER_STATES, StatesKind
 
 
 @dataclass(frozen=True, slots=True)

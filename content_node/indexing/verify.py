@@ -13,12 +13,12 @@ from winnow.content_node.shard.manifest import (
     read_shard_manifest,
 )
 from winnow.content_node.states.checking import states_fault
-from winnow.content_node.states.kind import KINDS
 from winnow.content_node.states.manifest import STATES_FILE
 from winnow.domain.shard import shard_name, shard_number_of
 from winnow.errors import WinnowError
 from winnow.index_directory import present_shards
 from winnow.quoting import many
+from winnow.reading.states_kind import KINDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

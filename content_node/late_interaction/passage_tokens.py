@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.bundle import Bundle
-from winnow.content_node.shard.store import StoredPassage
-from winnow.content_node.states.kind import TOKEN_VECTORS, StatesKind, with_checksum
 from winnow.errors import ArtefactError
 from winnow.inference.encoder import open_passage_encoder
 from winnow.inference.options import PLAIN, InferenceOptions
 from winnow.passages.encoding import PassageEncoder
+from winnow.reading.states_kind import TOKEN_VECTORS, StatesKind, with_checksum
+from winnow.reading.stored_passage import StoredPassage
 from winnow.text.tokenizer import SpecialTokens
 
 

@@ -5,13 +5,13 @@ from functools import partial
 from statistics import median
 
 from winnow.bundle import Bundle
-from winnow.content_node.reader import open_reader
-from winnow.content_node.reader.lower_layers import open_lower_layers
-from winnow.content_node.reader.reader import Reader
-from winnow.content_node.shard.store import StoredPassage
-from winnow.content_node.states.passage_states import packed_size
-from winnow.content_node.warmup import TOKEN, read_synthetic, synthetic_passage
 from winnow.inference.options import InferenceOptions
+from winnow.reading import open_reader
+from winnow.reading.lower_layers import open_lower_layers
+from winnow.reading.passage_states import packed_size
+from winnow.reading.reader import Reader
+from winnow.reading.stored_passage import StoredPassage
+from winnow.reading.warmup import TOKEN, read_synthetic, synthetic_passage
 from winnow.sizing.timing import parallel_run_ms, relative_spread, time_runs
 from winnow.sizing.units import LengthCost, StatesUnits
 from winnow.text.tokenizer import SpecialTokens, Tokenizer

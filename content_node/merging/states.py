@@ -8,11 +8,11 @@ from winnow.bundle import load_bundle
 from winnow.content_node.merging.merge import carry_or_explain
 from winnow.content_node.shard.manifest import read_shard_manifest
 from winnow.content_node.states.index import fingerprint_of, open_states_model
-from winnow.content_node.states.kind import KINDS, StatesKind
 from winnow.content_node.states.model import StatesModel
 from winnow.content_node.states.reusable_states import GenerationStates, open_reusable_states
 from winnow.content_node.states.writing import StatesWriter
 from winnow.errors import ArtefactError
+from winnow.reading.states_kind import KINDS, StatesKind
 
 _THREADS = 1
 """Threads that compute data: only one, because answering questions has priority."""

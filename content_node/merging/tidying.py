@@ -22,12 +22,12 @@ from winnow.content_node.merging.names import (
     partial_names,
 )
 from winnow.content_node.merging.policy import retry_after
-from winnow.content_node.states.kind import KINDS
 from winnow.content_node.states.removing import are_complete, drop_states
 from winnow.deadline import Clock
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.faultpoints import reach
 from winnow.files.lock import locked
+from winnow.reading.states_kind import KINDS
 
 _log = structlog.get_logger("content_node")
 

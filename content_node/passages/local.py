@@ -7,7 +7,6 @@ from typing import Any
 
 from winnow.content_node.passages.documents import list_documents
 from winnow.content_node.passages.listing import count_passages, list_passages, look_up
-from winnow.content_node.reader.pool import ReaderPool
 from winnow.content_node.shard.view import ShardView
 from winnow.deadline import Deadline
 from winnow.domain.listing import (
@@ -20,6 +19,7 @@ from winnow.domain.listing import (
 )
 from winnow.errors import ArtefactError, NotLoadedError
 from winnow.inference.stop_signal import StopSignal
+from winnow.reading.pool import ReaderPool
 
 ViewAfter = Callable[[int, Deadline], Awaitable[ShardView]]
 """Returns the newest view of a shard once it has a write: `view_after(sequence, deadline)`."""

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.content_node.shard.id_order import IdOrder
-from winnow.content_node.shard.store import TOKEN_BYTES, StoredPassage
+from winnow.content_node.shard.store import TOKEN_BYTES
 from winnow.domain.passage import Passage
 from winnow.domain.write import EncodedPassage
+from winnow.reading.stored_passage import StoredPassage
 from winnow.text.tokenizer import Tokens
 
 

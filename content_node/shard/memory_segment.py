@@ -15,10 +15,10 @@ from winnow.content_node.shard.postings import Postings
 from winnow.content_node.shard.row_filter import RowFilter
 from winnow.content_node.shard.rows import RowNumbers
 from winnow.content_node.shard.segment import Segment
-from winnow.content_node.shard.store import StoredPassage
 from winnow.content_node.shard.words import WordIndex
 from winnow.domain.listing import SelectedFields
 from winnow.domain.passage import Passage
+from winnow.reading.stored_passage import StoredPassage
 
 _MASK_BYTES = 1 << 20
 """Limit of cached filter masks per segment; there may be a dozen segments in memory."""

@@ -17,12 +17,12 @@ from winnow.content_node.shard.nearest import NearestIndex, Vector, VectorSource
 from winnow.content_node.shard.postings import Postings
 from winnow.content_node.shard.row_filter import RowFilter, check_stop
 from winnow.content_node.shard.rows import RowMask, RowNumbers, ScoredRows
-from winnow.content_node.shard.store import StoredPassage
 from winnow.content_node.shard.words import WordIndex
 from winnow.content_node.states.file import StateFile
 from winnow.domain.listing import SelectedFields
 from winnow.domain.passage import Passage
 from winnow.inference.stop_signal import StopSignal
+from winnow.reading.stored_passage import StoredPassage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

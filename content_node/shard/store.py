@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from winnow.content_node.shard.field_tables import MemoryTables, StoredFields, read_tables
 from winnow.content_node.shard.row_names import NO_PASSAGE, RowNames
-from winnow.content_node.states.passage_states import PassageStates
 from winnow.domain.listing import SelectedFields
 from winnow.domain.passage import Passage
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 from winnow.filtering import Value
 from winnow.quoting import many
+from winnow.reading.stored_passage import StoredPassage
 from winnow.text.tokenizer import Tokens
 
 TOKEN_BYTES = 4
@@ -45,17 +45,6 @@ class PassageLocation:
     row: int
     sequence: int
     version: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class StoredPassage:
-    """A passage with its tokens and precomputed states."""
-
-    passage: Passage
-    title_ids: tuple[int, ...]
-    tokens: Tokens
-    """Tokens of the text."""
-    states: PassageStates | None = None
 
 
 class PassageStore:

@@ -17,18 +17,19 @@ from winnow.content_node.shard.row_filter import RowFilter
 from winnow.content_node.shard.row_names import RowNames
 from winnow.content_node.shard.rows import RowMask, RowNumbers
 from winnow.content_node.shard.segment import Segment
-from winnow.content_node.shard.store import PassageStore, StoredPassage
+from winnow.content_node.shard.store import PassageStore
 from winnow.content_node.shard.stored_vectors import StoredVectors
 from winnow.content_node.shard.stored_words import open_words
 from winnow.content_node.shard.table_vectors import TableVectors
 from winnow.content_node.states.file import StateFile, open_states
-from winnow.content_node.states.kind import TOKEN_VECTORS
 from winnow.domain.listing import SelectedFields
 from winnow.domain.passage import Passage
 from winnow.domain.shard import EXACT_UP_TO
 from winnow.errors import ArtefactError, GenerationGoneError
 from winnow.files.opened import OpenFile
 from winnow.policy.byte_bounded_lru import MIB
+from winnow.reading.states_kind import TOKEN_VECTORS
+from winnow.reading.stored_passage import StoredPassage
 
 _CONNECTIONS = 8
 """Number of SQLite connections, and so of threads that can read passages at the same time.

@@ -14,11 +14,11 @@ from winnow.content_node.shard.bm25 import BuiltRarities
 from winnow.content_node.shard.manifest import ShardManifest
 from winnow.content_node.shard.rows import RowMask
 from winnow.content_node.shard.segment import Segment
-from winnow.content_node.shard.store import StoredPassage
 from winnow.content_node.shard.stored_segment import StoredSegment
 from winnow.domain.shard import MAX_FIELDS
 from winnow.errors import GenerationGoneError
 from winnow.inference.stop_signal import StopSignal
+from winnow.reading.stored_passage import StoredPassage
 
 Value = TypeVar("Value")
 _GENERATION_DIGITS = 16

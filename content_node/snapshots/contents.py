@@ -28,10 +28,10 @@ from winnow.content_node.live.reading import check_log, log_path
 from winnow.content_node.merging.names import LIVE, generation_sequence
 from winnow.content_node.merging.newest import newest_name
 from winnow.content_node.shard.manifest import FileEntry, ShardManifest, open_shard_manifest
-from winnow.content_node.states.kind import KINDS, StatesKind
 from winnow.content_node.states.manifest import open_states_manifest
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.files.opened import OpenFile
+from winnow.reading.states_kind import KINDS, StatesKind
 
 _log = structlog.get_logger("content_node")
 

@@ -23,13 +23,13 @@ from winnow.content_node.snapshots.stored_snapshots import (
     find_snapshot,
     split_url,
 )
-from winnow.content_node.states.kind import KINDS, StatesKind
 from winnow.content_node.states.manifest import read_states_manifest, write_states_manifest
 from winnow.domain.shard import shard_name
 from winnow.errors import ArtefactError, NotFoundError, UnavailableError
 from winnow.files.durable import sync_directory, sync_file
 from winnow.journal.journal import JOURNAL
 from winnow.quoting import shown
+from winnow.reading.states_kind import KINDS, StatesKind
 from winnow.storage.partial import restored_directory
 from winnow.storage.pull import CopyProgress, PulledFile, PullSource, pull_files
 

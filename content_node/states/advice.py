@@ -5,9 +5,9 @@ from pathlib import Path
 
 from winnow.bundle.manifest import read_manifest
 from winnow.content_node.merging.names import LIVE, generation_sequence
-from winnow.content_node.states.kind import READER_STATES, StatesKind
 from winnow.errors import ArtefactError
 from winnow.packaged import default_bundle
+from winnow.reading.states_kind import READER_STATES, StatesKind
 
 
 def states_command(

@@ -5,11 +5,11 @@ from pathlib import Path
 from winnow.content_node.shard.manifest import read_shard_manifest
 from winnow.content_node.states.advice import states_command
 from winnow.content_node.states.file import StateFile
-from winnow.content_node.states.kind import READER_STATES, StatesKind
 from winnow.content_node.states.manifest import read_states_manifest
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 from winnow.files.watched import stamp
+from winnow.reading.states_kind import READER_STATES, StatesKind
 
 
 def states_fault(directory: Path, kind: StatesKind = READER_STATES) -> str:

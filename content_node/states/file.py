@@ -9,12 +9,12 @@ import structlog
 from numpy.typing import NDArray
 
 from winnow.content_node.states.advice import states_command
-from winnow.content_node.states.kind import CHECKSUM_BYTES, READER_STATES, StatesKind
 from winnow.content_node.states.manifest import StatesManifest, open_states_manifest
-from winnow.content_node.states.passage_states import PassageStates, unpack
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 from winnow.files.stored_array import read_integers
+from winnow.reading.passage_states import PassageStates, unpack
+from winnow.reading.states_kind import CHECKSUM_BYTES, READER_STATES, StatesKind
 
 _log = structlog.get_logger("content_node")
 _MAX_LOGGED = 20

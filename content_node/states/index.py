@@ -8,9 +8,7 @@ from winnow.bundle import Bundle, Manifest
 from winnow.content_node.indexing.current_shard import read_current_shard
 from winnow.content_node.indexing.plan import BuildListener
 from winnow.content_node.late_interaction.passage_tokens import open_passage_tokens
-from winnow.content_node.reader.lower_layers import open_lower_layers
 from winnow.content_node.shard.manifest import SHARD_FILE, read_index_manifest, read_shard_manifest
-from winnow.content_node.states.kind import READER_STATES, StatesKind
 from winnow.content_node.states.manifest import StatesManifest
 from winnow.content_node.states.model import StatesModel
 from winnow.content_node.states.reusable_states import GenerationStates
@@ -19,6 +17,8 @@ from winnow.domain.shard import INDEX_FILE
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.index_directory import present_shards
 from winnow.inference.options import PLAIN, InferenceOptions
+from winnow.reading.lower_layers import open_lower_layers
+from winnow.reading.states_kind import READER_STATES, StatesKind
 from winnow.text.tokenizer import Tokenizer
 
 STAGE = "{noun} of shard {shard}"

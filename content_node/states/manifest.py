@@ -7,7 +7,6 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from winnow.content_node.states.kind import READER_STATES, StatesKind
 from winnow.errors import ArtefactError
 from winnow.files.checksummed_json import (
     check_checksum,
@@ -18,6 +17,7 @@ from winnow.files.checksummed_json import (
 )
 from winnow.files.durable import write_durably
 from winnow.files.opened import OpenFile
+from winnow.reading.states_kind import READER_STATES, StatesKind
 
 FORMAT = 2
 """The first format with a checksum of the offsets."""

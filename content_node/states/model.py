@@ -2,8 +2,8 @@
 
 from typing import Protocol
 
-from winnow.content_node.shard.store import StoredPassage
-from winnow.content_node.states.kind import StatesKind
+from winnow.reading.states_kind import StatesKind
+from winnow.reading.stored_passage import StoredPassage
 
 
 class StatesModel(Protocol):

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from winnow.content_node.shard.manifest import read_shard_manifest
 from winnow.content_node.states.file import StateFile
-from winnow.content_node.states.kind import READER_STATES, StatesKind
 from winnow.content_node.states.manifest import read_states_manifest
 from winnow.content_node.states.writing import partial_files
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.files.durable import sync_directory
 from winnow.files.lock import locked
+from winnow.reading.states_kind import READER_STATES, StatesKind
 
 
 def are_complete(directory: Path, kind: StatesKind = READER_STATES) -> bool:

@@ -6,9 +6,9 @@ from pathlib import Path
 from winnow.content_node.shard.manifest import read_shard_manifest
 from winnow.content_node.shard.store import PassageStore
 from winnow.content_node.states.file import StateFile, open_states
-from winnow.content_node.states.kind import READER_STATES, StatesKind
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
+from winnow.reading.states_kind import READER_STATES, StatesKind
 
 
 class GenerationStates:

@@ -18,7 +18,6 @@ from winnow.content_node.shard.rows import RowNumbers
 from winnow.content_node.shard.saving import save_array
 from winnow.content_node.shard.store import PassageStore
 from winnow.content_node.states.file import StateFile
-from winnow.content_node.states.kind import READER_STATES, StatesKind
 from winnow.content_node.states.manifest import (
     StatesManifest,
     read_states_manifest,
@@ -30,6 +29,7 @@ from winnow.errors import ArtefactError
 from winnow.files.durable import sync_directory, sync_file
 from winnow.files.lock import locked
 from winnow.files.opened import OpenFile, sha256
+from winnow.reading.states_kind import READER_STATES, StatesKind
 
 LOCK = READER_STATES.lock
 _CHUNK_PASSAGES = 256

@@ -7,18 +7,18 @@ from pathlib import Path
 from models.data import Passage
 from models.progress import track
 from winnow.bundle import Manifest
-from winnow.content_node.reader.cross_encoder import CrossEncoder
-from winnow.content_node.reader.lower_layers import STATES_OUTPUTS, LowerLayers
-from winnow.content_node.reader.model import OUTPUTS, ReadingModel
-from winnow.content_node.reader.reader import Reader
-from winnow.content_node.reader.split_reader import SplitReader
-from winnow.content_node.shard.store import StoredPassage
 from winnow.domain.passage import Hit
 from winnow.domain.passage import Passage as StoredText
 from winnow.domain.reading import Reading
 from winnow.inference.options import InferenceOptions, Runtime
 from winnow.inference.runtime import FLOAT, open_session
 from winnow.passages.encoding import MAX_TITLE_TOKENS
+from winnow.reading.cross_encoder import CrossEncoder
+from winnow.reading.lower_layers import STATES_OUTPUTS, LowerLayers
+from winnow.reading.model import OUTPUTS, ReadingModel
+from winnow.reading.reader import Reader
+from winnow.reading.split_reader import SplitReader
+from winnow.reading.stored_passage import StoredPassage
 from winnow.settings.common import cores
 from winnow.text.encoder import SPECIAL_TOKENS
 from winnow.text.tokenizer import Tokenizer

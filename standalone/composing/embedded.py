@@ -108,7 +108,7 @@ async def open_embedded(
         )
         shards = LocalShards(front, node, directories)
         stack.callback(_finish_loading, shards.all)
-        opened = await open_front_parts(front, shards.source, [shards.part])
+        opened = await open_front_parts(front, shards.source, [shards.part], shards.reader)
         if writable and opened.cluster is not None and opened.passages is not None:
             feed = await open_feed(
                 front,

@@ -12,6 +12,7 @@ from winnow.content_node.startup_checks import check_reader
 from winnow.errors import ArtefactError, NotLoadedError
 from winnow.standalone.composing.nodes import LocalNode
 from winnow.stateless.composing.front import Front, FrontPart
+from winnow.stateless.composing.reading import ReaderOfShards
 
 
 class LocalShards:
@@ -28,6 +29,8 @@ class LocalShards:
             settings, front.bundle, front.registry, front.runtimes, shards=len(directories)
         )
         front.stack.callback(parts.pool.close)
+        self.reader = ReaderOfShards(parts.pool, parts.reader.open_warm)
+        """The reader of the shards, which the front may use, too."""
         self._shards = RunningShards(
             dict.fromkeys(directories, ""),
             parts,

@@ -72,11 +72,11 @@ def validate(
     where, filter_violations = _filter(request.where, fields)
     question = _with_defaults(request, defaults, where)
     violations = [
-        *_text(request.question),
+        *question_violations(request.question),
         *_numbers(request),
         *_max_loss(request, question),
         *_wait_policy(question.patience),
-        *_min_confidence(request, defaults),
+        *min_confidence_violations(request.min_confidence, defaults.has_confidence),
         *_heads(request.heads, defaults),
         *position_violations(request.after),
         *filter_violations,
@@ -130,7 +130,8 @@ def _reason_to_read_all(scope: ReadScope, retriever: Retriever) -> str:
     return ""
 
 
-def _text(question: str) -> Iterator[Violation]:
+def question_violations(question: str) -> Iterator[Violation]:
+    """Yields the violations of the text of a question."""
     if not question.strip():
         yield Violation("question", "is empty: write a question")
     elif len(question) > MAX_CHARACTERS:
@@ -167,13 +168,16 @@ def _wait_policy(policy: WaitPolicy) -> Iterator[Violation]:
         yield Violation("min_wait_factor", f"{low:g} is more than max_wait_factor, {high:g}")
 
 
-def _min_confidence(request: AnswerRequest, defaults: QuestionDefaults) -> Iterator[Violation]:
-    value = request.min_confidence
+def min_confidence_violations(value: float | None, has_confidence: bool) -> Iterator[Violation]:
+    """Yields the violations of the minimum confidence of a request, which None leaves out.
+
+    `has_confidence`: whether the bundle has a calibrated confidence.
+    """
     if value is None:
         return
     if not 0 <= value <= 1:  # NaN too
         yield Violation("min_confidence", f"{value:g} is not between 0 and 1")
-    elif not defaults.has_confidence:
+    elif not has_confidence:
         yield Violation(
             "min_confidence", "needs a bundle with a calibrated confidence: leave it out"
         )

@@ -3,7 +3,6 @@
 import contextlib
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import grpc.aio
@@ -23,6 +22,9 @@ from winnow.stateless.heads.servicer import SERVICE as HEAD_SERVICE
 from winnow.stateless.http.call import HttpOperation
 from winnow.stateless.metrics import FrontMetrics
 from winnow.stateless.passages.servicer import SERVICE as PASSAGE_SERVICE
+from winnow.stateless.reading.servicer import MAX_MESSAGE_BYTES as MAX_TEXTS
+from winnow.stateless.reading.servicer import MAX_PENDING_BYTES as MAX_PENDING_TEXTS
+from winnow.stateless.reading.servicer import SERVICE as READ_SERVICE
 from winnow.stateless.settings import FrontSettings
 from winnow.stateless.status.servicer import SERVICE as CLUSTER_SERVICE
 from winnow.stateless.status.work import FrontWork
@@ -148,19 +150,22 @@ def _server(
     rejection: EarlyRejection,
     access: FrontAccess,
 ) -> Server:
-    services = [CLUSTER_SERVICE, *([SERVICE, PASSAGE_SERVICE] if settings.serves_answers else [])]
-    streams = max(_MIN_STREAMS, 2 * settings.max_in_flight)
-    open_server = partial(
-        Server,
+    services = [
+        CLUSTER_SERVICE,
+        *([SERVICE, PASSAGE_SERVICE] if settings.serves_answers else []),
+        *([HEAD_SERVICE] if settings.serves_heads else []),
+        *([READ_SERVICE] if settings.reader_threads else []),
+    ]
+    sizes: dict[str, int] = {}
+    if settings.reader_threads:
+        sizes = {"max_message_bytes": MAX_TEXTS, "max_pending_bytes": MAX_PENDING_TEXTS}
+    elif settings.serves_heads:
+        sizes = {"max_message_bytes": MAX_MESSAGE_BYTES, "max_pending_bytes": MAX_PENDING_BYTES}
+    return Server(
+        services=services,
         interceptor=interceptor,
         reject=access.with_key_check(rejection),
-        max_streams=streams,
+        max_streams=max(_MIN_STREAMS, 2 * settings.max_in_flight),
         security=access.security,
-    )
-    if not settings.serves_heads:
-        return open_server(services=services)
-    return open_server(
-        services=[*services, HEAD_SERVICE],
-        max_message_bytes=MAX_MESSAGE_BYTES,
-        max_pending_bytes=MAX_PENDING_BYTES,
+        **sizes,
     )

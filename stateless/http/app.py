@@ -19,6 +19,7 @@ from winnow.stateless.http.problems import HttpRefusedError, response_of
 
 _FEED = "--feed-listen and --http-feed (or WINNOW_FRONT_HTTP_FEED=true)"
 _HEADS = "--heads or --head-servers"
+_READER = "--reader-threads"
 _PAGES = "HTTP pages, which --no-http-pages switches off"
 _NEEDS = {
     "/v1/answer": "--shards",
@@ -29,6 +30,10 @@ _NEEDS = {
     "/v1/passages:count": "--shards",
     "/v1/predict": _HEADS,
     "/v1/heads": _HEADS,
+    "/v1/read": _READER,
+    "/v1/rerank": _READER,
+    "/v2/rerank": _READER,
+    "/v1/highlight": _READER,
     "/v1/passages": _FEED,
     "/v1/passages:delete": _FEED,
     "/v1/passages:deleteWhere": _FEED,

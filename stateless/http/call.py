@@ -70,6 +70,8 @@ class HttpOperation:
     """Refuses requests before the body is read."""
     is_stream: bool = False
     """Whether the reply is a `LinesReply`: each line is a JSON object."""
+    ignores_unknown_fields: bool = False
+    """Whether a request may have fields that its message lacks."""
     before_ready: bool = False
     """Whether the operation is served before the front is ready."""
     calls_of_request: Callable[[Any], int] = lambda _request: 1

@@ -35,6 +35,10 @@ _EXAMPLES = {
     "DeleteWhere": {"document": "policy.pdf", "dryRun": True},
     "SearchPassages": {"question": "Who won the Tour de France in 2015?", "passages": 5},
     "GetPassages": {"ids": ["1", "2"]},
+    "ReadTexts": {"question": "Who built it?", "texts": ["It was built by Ada.", "It is old."]},
+    "HighlightText": {"question": "Who built it?", "text": "It is old. It was built by Ada."},
+    "RerankV1": {"query": "Who built it?", "documents": ["It is old.", "It was built by Ada."]},
+    "RerankV2": {"query": "Who built it?", "documents": ["It is old.", "It was built by Ada."]},
 }
 
 
@@ -105,6 +109,8 @@ def _kind(schema: Schema) -> str:
         return _link(schema["$ref"].rpartition("/")[2])
     if schema["type"] == "array":
         return f"list of {_kind(schema['items'])}"
+    if isinstance(schema["type"], list):
+        return " or ".join(map(escape, schema["type"]))
     return escape(schema["format"] if "format" in schema else schema["type"])
 
 

@@ -110,7 +110,9 @@ class Endpoint:
         data = await self._data(scope, headers, receive)
 
         async def read_and_run() -> bytes | LinesReply:
-            parsing = context.json.parse(call.request, data, client)
+            parsing = context.json.parse(
+                call.request, data, client, ignore_unknown=call.ignores_unknown_fields
+            )
             # parsing may wait for longer requests of other callers
             request = await before_deadline(parsing, new_deadline())
             if (more := call.calls_of_request(request) - 1) > 0:

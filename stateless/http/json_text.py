@@ -10,6 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from google.protobuf import descriptor_pool, json_format
@@ -67,8 +68,10 @@ class JsonText:
         self._threads = threads
         self._waiting_bytes = 0
 
-    async def parse(self, kind: type[AnyMessage], data: bytes, client: str) -> AnyMessage:
-        """Parses a request.
+    async def parse(
+        self, kind: type[AnyMessage], data: bytes, client: str, *, ignore_unknown: bool = False
+    ) -> AnyMessage:
+        """Parses a request. `ignore_unknown`: whether it may have fields that the message lacks.
 
         Raises:
             InvalidRequestError: the data is not valid JSON of a message of this kind.
@@ -80,7 +83,8 @@ class JsonText:
         items = data.count(b"{") + data.count(b",")
         self._waiting_bytes += len(data)
         try:
-            return await self._run(len(data), items, client, lambda: parse_message(kind, data))
+            work = partial(parse_message, kind, data, ignore_unknown=ignore_unknown)
+            return await self._run(len(data), items, client, work)
         finally:
             self._waiting_bytes -= len(data)
 
@@ -99,8 +103,10 @@ class JsonText:
         return await self._threads.run(client, work)
 
 
-def parse_message(kind: type[AnyMessage], data: bytes) -> AnyMessage:
-    """Parses the JSON of a message.
+def parse_message(
+    kind: type[AnyMessage], data: bytes, *, ignore_unknown: bool = False
+) -> AnyMessage:
+    """Parses the JSON of a message. `ignore_unknown`: whether to ignore unknown fields.
 
     Raises:
         InvalidRequestError: the JSON is invalid; the error names the invalid field.
@@ -112,7 +118,8 @@ def parse_message(kind: type[AnyMessage], data: bytes) -> AnyMessage:
     if violation := misplaced_boolean(kind, value):
         raise InvalidRequestError(violation)
     try:
-        return json_format.ParseDict(with_full_names(kind.DESCRIPTOR, value), kind())
+        named = with_full_names(kind.DESCRIPTOR, value)
+        return json_format.ParseDict(named, kind(), ignore_unknown_fields=ignore_unknown)
     except Exception as error:  # protobuf's parser raises many types of errors
         raise _request_error(str(error)) from error
 

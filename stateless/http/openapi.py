@@ -29,6 +29,8 @@ _KINDS: Mapping[int, Schema] = {
 }
 """Schemas of scalar types. Numbers of 64 bits are strings, because some JSON parsers round them."""
 _OBJECT = "google.protobuf.Struct"
+_TEXT_OR_OBJECT = "google.protobuf.Value"
+"""Only documents to rerank are of this type."""
 
 
 class Schemas:
@@ -46,6 +48,8 @@ class Schemas:
     def _message(self, message: Any) -> Schema:
         if message.full_name == _OBJECT:
             return {"type": "object", "additionalProperties": True}
+        if message.full_name == _TEXT_OR_OBJECT:
+            return {"type": ["string", "object"]}
         name = _name(message)
         if name not in self.by_name:
             self.by_name[name] = {}  # a message may contain itself

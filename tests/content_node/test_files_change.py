@@ -19,8 +19,6 @@ from prometheus_client import CollectorRegistry
 from winnow.bundle import Bundle
 from winnow.content_node.file_changes import ServingStatus, watch_changes
 from winnow.content_node.metrics import NodeMetrics, ShardMetrics
-from winnow.content_node.reader import open_reader
-from winnow.content_node.reader.pool import ReaderPool
 from winnow.content_node.searcher import LocalSearcher
 from winnow.content_node.served_shard import ServedShard
 from winnow.content_node.served_shards import ServedShards
@@ -32,6 +30,8 @@ from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import shard_name
 from winnow.errors import ArtefactError, NotLoadedError
 from winnow.policy.pace import Pace
+from winnow.reading import open_reader
+from winnow.reading.pool import ReaderPool
 from winnow.rpc.channel import open_channel
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server

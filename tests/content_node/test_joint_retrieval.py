@@ -12,7 +12,6 @@ from winnow.content_node.admission import NodeLoad
 from winnow.content_node.joint_retrieval import JointRetrieval
 from winnow.content_node.local_shard import Retrieval
 from winnow.content_node.metrics import NodeMetrics
-from winnow.content_node.reader.pool import ReaderPool
 from winnow.deadline import Deadline
 from winnow.domain.answered import ShardTimings
 from winnow.domain.passage import Hit
@@ -20,6 +19,7 @@ from winnow.domain.question import RetrievalDepth
 from winnow.errors import DeadlineExceededError, NotLoadedError, OverloadedError, StoppedError
 from winnow.inference.stop_signal import StopSignal
 from winnow.policy.pace import Pace
+from winnow.reading.pool import ReaderPool
 from winnow.searcher import Retrieved
 
 DEPTH = RetrievalDepth(passages=1)

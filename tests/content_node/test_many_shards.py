@@ -21,7 +21,6 @@ from winnow.bundle import Bundle
 from winnow.cli.local.cluster import load_failure
 from winnow.content_node.composing.parts import open_node_parts
 from winnow.content_node.composing.shards import RunningShards
-from winnow.content_node.reader.lower_layers import LowerLayers
 from winnow.content_node.settings import NodeSettings
 from winnow.content_node.shard.changes import FileChange
 from winnow.content_node.startup_checks import shards_to_serve
@@ -40,6 +39,7 @@ from winnow.errors import (
 )
 from winnow.index_directory import shard_directories
 from winnow.inference.encoder import open_question_encoder
+from winnow.reading.lower_layers import LowerLayers
 from winnow.rpc.channel import open_channel
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server

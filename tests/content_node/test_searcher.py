@@ -17,12 +17,10 @@ from winnow.bundle import Bundle
 from winnow.content_node.admission import NodeLoad
 from winnow.content_node.identity import shard_info
 from winnow.content_node.metrics import NodeMetrics
-from winnow.content_node.reader import open_reader
-from winnow.content_node.reader.pool import Item, PoolResult, ReaderPool, Result
 from winnow.content_node.searcher import LocalSearcher
 from winnow.content_node.shard import ShardView, StoredSegment, open_shard, view_of
 from winnow.content_node.shard.retrieving import retrieve
-from winnow.content_node.shard.store import PassageStore, StoredPassage
+from winnow.content_node.shard.store import PassageStore
 from winnow.deadline import Deadline
 from winnow.domain.listing import CountRequest, PassageListing
 from winnow.domain.passage import Hit
@@ -37,6 +35,9 @@ from winnow.errors import (
 )
 from winnow.inference.stop_signal import StopSignal
 from winnow.policy.pace import Pace
+from winnow.reading import open_reader
+from winnow.reading.pool import Item, PoolResult, ReaderPool, Result
+from winnow.reading.stored_passage import StoredPassage
 from winnow.shard_service.limits import check_answer_tokens, check_hits, check_passages
 from winnow.text.tokenizer import Tokenizer
 
@@ -63,7 +64,7 @@ class Recording(ReaderPool):
         work: Callable[[Item, StopSignal], Result],
         items: Sequence[Item],
         deadline: Deadline,
-        on_item_done: Callable[[], None] = lambda: None,
+        on_item_done: Callable[[], None] | None = None,
         client: str = "",
     ) -> PoolResult[Result]:
         self.deadlines.append(deadline)

@@ -17,8 +17,6 @@ from prometheus_client import CollectorRegistry
 
 from winnow.bundle import Bundle
 from winnow.content_node.metrics import NodeMetrics
-from winnow.content_node.reader import open_reader
-from winnow.content_node.reader.pool import ReaderPool
 from winnow.content_node.searcher import LocalSearcher
 from winnow.content_node.shard import open_shard, view_of
 from winnow.content_node.validation import QuestionLimits, question_limits
@@ -26,6 +24,8 @@ from winnow.domain.question import EncodedQuestion, QuestionTokens
 from winnow.domain.shard import shard_name
 from winnow.errors import InvalidRequestError, WinnowError
 from winnow.policy.pace import Pace
+from winnow.reading import open_reader
+from winnow.reading.pool import ReaderPool
 from winnow.rpc.status import code_of
 from winnow.shard_service.servicer import ShardServicer
 from winnow.text.tokenizer import Tokenizer

@@ -20,10 +20,10 @@ from models.network.split_reader import (
     round_states,
 )
 from models.steps.split_reader import quantise_split_reader
-from winnow.content_node.reader.lower_layers import STATES_OUTPUTS
-from winnow.content_node.reader.model import OUTPUTS
-from winnow.content_node.states.passage_states import quantise
 from winnow.inference.onnx import OnnxSession
+from winnow.reading.lower_layers import STATES_OUTPUTS
+from winnow.reading.model import OUTPUTS
+from winnow.reading.passage_states import quantise
 
 QUESTION, PASSAGE = [2, 10, 11, 12, 3], [20, 3, 21, 22, 23, 24, 25, 3]
 

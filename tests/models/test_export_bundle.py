@@ -18,16 +18,16 @@ from winnow.bundle import Bundle, load_bundle
 from winnow.content_node.indexing.builder import build_index
 from winnow.content_node.indexing.plan import BuildPlan
 from winnow.content_node.indexing.verify import verify_index
-from winnow.content_node.reader import open_reader
 from winnow.content_node.shard import open_shard, view_of
 from winnow.content_node.shard.retrieving import retrieve
-from winnow.content_node.shard.store import StoredPassage
 from winnow.domain.passage import Hit, Passage
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.reading import Reading
 from winnow.domain.shard import shard_name
 from winnow.inference.encoder import open_passage_encoder, open_question_encoder
 from winnow.inference.options import InferenceOptions, Runtime
+from winnow.reading import open_reader
+from winnow.reading.stored_passage import StoredPassage
 from winnow.text.tokenizer import Tokenizer
 
 EXACT = InferenceOptions(runtime=Runtime.ONNXRUNTIME)

@@ -18,9 +18,9 @@ from winnow.client import Options, PassageFields
 from winnow.content_node.indexing.cli import app
 from winnow.content_node.indexing.current_shard import read_current_shard
 from winnow.content_node.states.index import write_states
-from winnow.content_node.states.kind import READER_STATES, TOKEN_VECTORS
 from winnow.index_directory import shard_directories
 from winnow.packaged import default_bundle
+from winnow.reading.states_kind import READER_STATES, TOKEN_VECTORS
 
 pytestmark = pytest.mark.bundle
 FEW: Options = {"max_loss": 0, "passages_to_read": 3}

@@ -81,7 +81,7 @@ def test_an_address_that_is_none_is_refused_when_settings_are_read(name: str, gi
 
 def test_a_front_has_shards_or_heads_or_both() -> None:
     with pytest.raises(
-        SettingsError, match=r"^--shards .*unless --heads or --head-servers is given"
+        SettingsError, match=r"^--shards .*unless --heads, --head-servers or --reader-threads"
     ):
         FrontSettings.load({}, None, {})
     with pytest.raises(SettingsError, match="set the default group with --heads"):

@@ -11,6 +11,7 @@ from winnow.head_node.settings import HeadNodeSettings
 from winnow.settings.errors import SettingsError
 from winnow.settings.names import TABLES
 from winnow.settings.source import configured_value
+from winnow.stateless.reading.server_settings import ReaderSettings
 from winnow.stateless.settings import FrontSettings
 
 FLAGS = {"shards": ["127.0.0.1:9000"]}
@@ -97,7 +98,14 @@ def test_a_file_may_have_the_tables_of_every_command(tmp_path: Path) -> None:
     assert settings.answers == 2
     assert settings.file == config
     assert load({}).file is None
-    kinds = (FrontSettings, NodeSettings, EncoderSettings, HeadNodeSettings, UpSettings)
+    kinds = (
+        FrontSettings,
+        NodeSettings,
+        EncoderSettings,
+        HeadNodeSettings,
+        ReaderSettings,
+        UpSettings,
+    )
     assert {kind.table for kind in kinds} == set(TABLES)
 
 

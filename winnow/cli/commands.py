@@ -37,6 +37,7 @@ _SNAPSHOTS = "winnow.content_node.snapshots.cli"
 _COMMANDS: _Commands = {
     "ask": ("winnow.cli.ask.cli:ask", "Ask a running cluster; see the answer in its passage."),
     "search": ("winnow.cli.passages.search:search", "Find passages, without reading them."),
+    "read": ("winnow.cli.read.cli:read", "Read files: find the answer to a question in them."),
     "predict": ("winnow.cli.predict.cli:predict", "Predict labels and entities of texts."),
     "up": ("winnow.cli.local.cli:up", "Serve an index on this machine."),
     "front": ("winnow.stateless.cli:front", "Run a front node: take questions, merge answers."),
@@ -48,6 +49,10 @@ _COMMANDS: _Commands = {
     "encoder": (
         "winnow.encoder_node.cli:encoder",
         "Run an encoder node: encode texts for front nodes.",
+    ),
+    "reader": (
+        "winnow.stateless.cli:reader",
+        "Run a server that reads texts of callers, without an index.",
     ),
     "feed": ("winnow.cli.feed.cli:feed", "Add passages to a running index, or delete them."),
     "sync": ("winnow.cli.sync.cli:sync", "Make an index equal to a folder of documents."),

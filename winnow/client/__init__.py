@@ -13,6 +13,15 @@ from winnow.client.passages import (
     SearchReply,
 )
 from winnow.client.predicting import HeadPrediction, Predictions, PredictTimings, TextPrediction
+from winnow.client.reading import (
+    HighlightReply,
+    RankedText,
+    ReadingReport,
+    ReadReply,
+    RerankReply,
+    TextFields,
+    TextReading,
+)
 from winnow.client.replies import (
     Answer,
     Coverage,
@@ -32,6 +41,7 @@ from winnow.domain.prediction import Entity, LabelScore
 from winnow.domain.question import PartialResults, ReadScope, Retriever
 from winnow.domain.shard_call import CallKind, CallOutcome
 from winnow.domain.source import Source
+from winnow.domain.text_reading import HighlightedSentence
 from winnow.domain.write import DeletedPassages, Outcome, Position, WriteResult
 
 __all__ = [
@@ -48,6 +58,8 @@ __all__ = [
     "Entity",
     "FoundPassage",
     "HeadPrediction",
+    "HighlightReply",
+    "HighlightedSentence",
     "LabelScore",
     "ListOptions",
     "Options",
@@ -59,9 +71,13 @@ __all__ = [
     "Position",
     "PredictTimings",
     "Predictions",
+    "RankedText",
+    "ReadReply",
     "ReadScope",
     "ReadTiming",
+    "ReadingReport",
     "Reply",
+    "RerankReply",
     "Retriever",
     "SearchOptions",
     "SearchReply",
@@ -71,7 +87,9 @@ __all__ = [
     "ShardTimings",
     "Source",
     "StoredDocument",
+    "TextFields",
     "TextPrediction",
+    "TextReading",
     "Timings",
     "WriteResult",
 ]

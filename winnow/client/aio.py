@@ -45,6 +45,16 @@ from winnow.client.passages import (
     search_call,
 )
 from winnow.client.predicting import Predictions, predict_call
+from winnow.client.reading import (
+    DEFAULT_READ_TIMEOUT,
+    HighlightReply,
+    ReadReply,
+    RerankReply,
+    Texts,
+    highlight_call,
+    read_call,
+    rerank_call,
+)
 from winnow.client.replies import Passage, Reply
 from winnow.deadline import Deadline
 from winnow.domain.listing import StoredDocument
@@ -99,7 +109,7 @@ class AsyncConnection:
 
 
 class AsyncClientApi(ABC):
-    """The asyncio methods that ask, search, list, predict and write.
+    """The asyncio methods that ask, search, list, predict, read and write.
 
     A subclass runs them on front nodes, or on an index in its process.
     """
@@ -158,6 +168,95 @@ class AsyncClientApi(ABC):
 
         """
         return await self.run(predict_call(text, heads, ring), timeout, request_id)
+
+    async def read(
+        self,
+        question: str,
+        texts: Texts,
+        *,
+        answers: int | None = None,
+        max_answer_tokens: int | None = None,
+        min_confidence: float | None = None,
+        timeout: float = DEFAULT_READ_TIMEOUT,
+        request_id: str | None = None,
+    ) -> ReadReply:
+        """Reads texts of the caller: finds the words of each text that answer a question.
+
+        Args:
+            question: 1 to 1000 characters.
+            texts: 1 to 1000 texts of any length, with at most 1,000,000 characters in total. Each
+                is a text, or a mapping with `text`, `title` and `id`.
+            answers: maximum number of readings in `best`; 3 if None.
+            max_answer_tokens: maximum length of a span, in tokens of the reader.
+            min_confidence: `has_answer` is false if the best span is less likely to be right.
+            timeout: seconds until the call is given up.
+            request_id: id of the request in logs; a random one if None.
+
+        Raises:
+            InvalidRequestError: fields break a rule; `violations` names each of them.
+            OverloadedError: the server is full; try again after `retry_after` seconds.
+            DeadlineExceededError: the texts were not read in time.
+            UnavailableError: no server can be reached.
+            NotServedError: the server reads no texts, because it lacks --reader-threads.
+            WinnowError: the server reported another error.
+
+        """
+        options = {
+            "answers": answers,
+            "max_answer_tokens": max_answer_tokens,
+            "min_confidence": min_confidence,
+        }
+        return await self.run(read_call(question, texts, options), timeout, request_id)
+
+    async def rerank(
+        self,
+        question: str,
+        texts: Texts,
+        *,
+        top_n: int | None = None,
+        timeout: float = DEFAULT_READ_TIMEOUT,
+        request_id: str | None = None,
+    ) -> RerankReply:
+        """Orders texts of the caller by their relevance to a question.
+
+        `top_n` is the number of results; None for all texts. Other arguments and errors are those
+        of `read`.
+        """
+        return await self.run(rerank_call(question, texts, top_n), timeout, request_id)
+
+    async def highlight(
+        self,
+        question: str,
+        text: str,
+        *,
+        title: str = "",
+        sentences: int | None = None,
+        max_answer_tokens: int | None = None,
+        min_confidence: float | None = None,
+        timeout: float = DEFAULT_READ_TIMEOUT,
+        request_id: str | None = None,
+    ) -> HighlightReply:
+        """Finds the sentences of a text that answer a question. Errors are those of `read`.
+
+        Args:
+            question: 1 to 1000 characters.
+            text: text of 1 to 1,000,000 characters.
+            title: title of the text, which is read, too.
+            sentences: maximum number of sentences; 3 if None.
+            max_answer_tokens: maximum length of a span, in tokens of the reader.
+            min_confidence: minimum confidence of a sentence; if None, half of the confidence of the
+                best one.
+            timeout: seconds until the call is given up.
+            request_id: id of the request in logs; a random one if None.
+
+        """
+        options = {
+            "title": title,
+            "sentences": sentences,
+            "max_answer_tokens": max_answer_tokens,
+            "min_confidence": min_confidence,
+        }
+        return await self.run(highlight_call(question, text, options), timeout, request_id)
 
     async def put(
         self,

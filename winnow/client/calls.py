@@ -142,8 +142,8 @@ def _error(call: FailedCall, address: str, timeout: float) -> WinnowError:
     if code is StatusCode.UNIMPLEMENTED:
         return NotServedError(
             f"{address} does not serve this call: it is not a front node, or the front lacks "
-            "--shards (to answer), --heads (to predict) or --feed-listen (to feed, on that "
-            f"port), or is of an older version ({details})"
+            "--shards (to answer), --heads (to predict), --reader-threads (to read texts) or "
+            f"--feed-listen (to feed, on that port), or is of an older version ({details})"
         )
     return error_of(code, details, trailing)
 

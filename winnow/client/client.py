@@ -70,6 +70,12 @@ class ClientApi(ABC):
     """Asks a question, and waits for the reply."""
     predict = _blocking(AsyncClientApi.predict)
     """Applies heads to a text, or to several, and waits for the predictions."""
+    read = _blocking(AsyncClientApi.read)
+    """Reads texts of the caller: finds the words of each text that answer a question."""
+    rerank = _blocking(AsyncClientApi.rerank)
+    """Orders texts of the caller by their relevance to a question."""
+    highlight = _blocking(AsyncClientApi.highlight)
+    """Finds the sentences of a text that answer a question."""
     put = _blocking(AsyncClientApi.put)
     """Stores a passage, or up to 100, and waits until they are durable."""
     delete = _blocking(AsyncClientApi.delete)

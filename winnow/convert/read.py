@@ -1,5 +1,6 @@
 """Converts calls for reading texts to messages of `read.proto` and back."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -51,7 +52,10 @@ def reading_to_message(reading: TextReading) -> read_pb2.TextReading:
         passage_id=reading.id,
         sentence_start=first,
         sentence_end=last,
-        **same_fields(reading, excluded=["id", "sentence"]),
+        score=_finite(reading.score),
+        relevance=_finite(reading.relevance),
+        span_score=_finite(reading.span_score),
+        **same_fields(reading, excluded=["id", "sentence", "score", "relevance", "span_score"]),
     )
 
 
@@ -104,7 +108,16 @@ def _texts(message: Any) -> tuple[TextToRead, ...]:
 
 
 def _ranked_to_message(ranked: RankedText) -> read_pb2.RankedText:
-    return read_pb2.RankedText(passage_id=ranked.id, **same_fields(ranked, excluded=["id"]))
+    return read_pb2.RankedText(
+        passage_id=ranked.id,
+        relevance=_finite(ranked.relevance),
+        **same_fields(ranked, excluded=["id", "relevance"]),
+    )
+
+
+def _finite(value: float) -> float | None:
+    """Returns None for the minus infinity of a text without words."""
+    return value if math.isfinite(value) else None
 
 
 def _sentence_to_message(sentence: HighlightedSentence) -> read_pb2.HighlightedSentence:

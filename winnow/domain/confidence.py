@@ -7,8 +7,22 @@ and without the passages that contain its answer.
 
 import math
 from dataclasses import dataclass
+from typing import Protocol
 
-from winnow.domain.reading import Reading
+
+class SpanScores(Protocol):
+    """A span of a text, and its scores: a `Reading` or the reading of a window."""
+
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def relevance(self) -> float: ...
+    @property
+    def span_score(self) -> float: ...
+    @property
+    def distance(self) -> float: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +34,7 @@ class Confidence:
     distance: float
     bias: float
 
-    def of(self, reading: Reading) -> float:
+    def of(self, reading: SpanScores) -> float:
         """The probability that the reading's span answers the question: 0 to 1.
 
         0 if there is no span, or if a score is not a number.

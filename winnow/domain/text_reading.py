@@ -51,7 +51,9 @@ class TextReading:
     score: float
     """Weighted sum of the relevance and the score of the span; minus infinity without a span."""
     relevance: float
-    """The reader's highest raw relevance logit for a window of the text."""
+    """The reader's highest raw relevance logit for a window of the text; minus infinity for a text
+    without words.
+    """
     span_score: float
     """Start logit plus end logit of the span."""
     relevance_score: float
@@ -128,7 +130,9 @@ class RankedText:
     id: str = ""
     """Id of the text, as the caller sent it."""
     relevance: float
-    """The reader's highest raw relevance logit for a window of the text."""
+    """The reader's highest raw relevance logit for a window of the text; minus infinity for a text
+    without words.
+    """
     relevance_score: float
     """The relevance, mapped to 0 to 1."""
 

@@ -15,6 +15,8 @@ class Scope(str, Enum):
     """Ask questions."""
     PREDICT = "predict"
     """Apply heads to texts, and list heads."""
+    READ = "read"
+    """Read, rerank and highlight texts that the caller sends."""
     FEED = "feed"
     """Put passages into the index, and delete them."""
     ADMIN = "admin"

@@ -15,6 +15,7 @@ _SCOPES = {
     "winnow.v1.AnswerService": Scope.ASK,
     "winnow.v1.PassageService": Scope.ASK,
     "winnow.v1.HeadService": Scope.PREDICT,
+    "winnow.v1.ReadService": Scope.READ,
     "winnow.v1.FeedService": Scope.FEED,
 }
 """Scopes by service; other services need the scope `admin`."""

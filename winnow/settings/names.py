@@ -10,7 +10,7 @@ if TYPE_CHECKING:  # every command imports this module
     from pydantic import ValidationError
     from pydantic_core import ErrorDetails
 
-TABLES = ("front", "node", "encoder", "heads", "up")
+TABLES = ("front", "node", "encoder", "heads", "reader", "up")
 """Kinds of processes with settings. Each is a table of the TOML file and a prefix of variables."""
 CONFIG_VARIABLE = "WINNOW_CONFIG"
 """Environment variable with the path of the settings file."""

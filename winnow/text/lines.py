@@ -6,6 +6,7 @@ paragraphs, and list items with a marker that go on in the next line.
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -51,6 +52,15 @@ def block_around(text: str, start: int, end: int) -> TextRange:
             last = blank.start()
             break
     return _stripped(text, first, last)
+
+
+def blocks_of(text: str) -> Iterator[TextRange]:
+    """Yields the ranges of all blocks of a text."""
+    start = 0
+    for blank in _BLANK_LINES.finditer(text):
+        yield _stripped(text, start, blank.start())
+        start = blank.end()
+    yield _stripped(text, start, len(text))
 
 
 def units_of(text: str, block: TextRange) -> list[TextRange]:

@@ -5,8 +5,8 @@ Lists answer questions that ask for several things, which this module recognises
 
 import re
 
-from winnow.text.lines import MAX_LINES, TextRange, block_around, units_of
-from winnow.text.sentences import sentence_range
+from winnow.text.lines import MAX_LINES, TextRange, block_around, blocks_of, units_of
+from winnow.text.sentences import sentence_range, sentence_spans
 
 _MAX_ITEM = 200
 """Maximum characters of a list item or table row that is shown as a sentence. In a longer one,
@@ -55,6 +55,20 @@ def sentence_around(text: str, start: int, end: int) -> tuple[int, int]:
     if len(overlapped) > 1 or is_item:
         return whole.start, whole.end
     return sentence_range(text, start, end, (whole.start, whole.end))
+
+
+def all_sentences(text: str) -> list[tuple[int, int]]:
+    """Returns the ranges of all sentences, list items and table rows of a text, in its order."""
+    found = []
+    for block in blocks_of(text):
+        units = units_of(text, block)
+        for unit in units:
+            if len(units) > 1 and _is_short(unit):
+                found.append((unit.start, unit.end))
+            else:
+                spans = sentence_spans(text[unit.start : unit.end])
+                found += [(unit.start + start, unit.start + end) for start, end in spans]
+    return found
 
 
 def list_around(text: str, start: int, end: int) -> tuple[int, int] | None:

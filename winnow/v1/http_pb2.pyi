@@ -8,6 +8,7 @@ import collections.abc
 import google.protobuf.descriptor
 import google.protobuf.internal.containers
 import google.protobuf.message
+import google.protobuf.struct_pb2
 import sys
 import typing
 import winnow.v1.answer_pb2
@@ -141,6 +142,184 @@ class ConvertDocumentResponse(google.protobuf.message.Message):
     def ClearField(self, field_name: typing.Literal["document_hash", b"document_hash", "notes", b"notes", "passages", b"passages", "request_id", b"request_id"]) -> None: ...
 
 Global___ConvertDocumentResponse: typing_extensions.TypeAlias = ConvertDocumentResponse
+
+@typing.final
+class RerankRequest(google.protobuf.message.Message):
+    """A request in the form that several servers for reranking share, for POST /v1/rerank and POST /v2/rerank. Unknown
+    fields are ignored.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    MODEL_FIELD_NUMBER: builtins.int
+    QUERY_FIELD_NUMBER: builtins.int
+    DOCUMENTS_FIELD_NUMBER: builtins.int
+    TOP_N_FIELD_NUMBER: builtins.int
+    RETURN_DOCUMENTS_FIELD_NUMBER: builtins.int
+    model: builtins.str
+    """Name of a model. It is returned and otherwise ignored: a server has one bundle."""
+    query: builtins.str
+    """The question: 1 to 1000 characters."""
+    top_n: builtins.int
+    """Number of results. The default is the number of documents."""
+    return_documents: builtins.bool
+    """Whether the results have the texts. The default is true."""
+    @property
+    def documents(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[google.protobuf.struct_pb2.Value]:
+        """1 to 1000 texts with at most 1000000 characters in total. Each is a text, or an object with the field text."""
+
+    def __init__(
+        self,
+        *,
+        model: builtins.str = ...,
+        query: builtins.str = ...,
+        documents: collections.abc.Iterable[google.protobuf.struct_pb2.Value] | None = ...,
+        top_n: builtins.int | None = ...,
+        return_documents: builtins.bool | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_return_documents", b"_return_documents", "_top_n", b"_top_n", "return_documents", b"return_documents", "top_n", b"top_n"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_return_documents", b"_return_documents", "_top_n", b"_top_n", "documents", b"documents", "model", b"model", "query", b"query", "return_documents", b"return_documents", "top_n", b"top_n"]) -> None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_return_documents", b"_return_documents"]) -> typing.Literal["return_documents"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_top_n", b"_top_n"]) -> typing.Literal["top_n"] | None: ...
+
+Global___RerankRequest: typing_extensions.TypeAlias = RerankRequest
+
+@typing.final
+class RerankResponse(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    ID_FIELD_NUMBER: builtins.int
+    MODEL_FIELD_NUMBER: builtins.int
+    RESULTS_FIELD_NUMBER: builtins.int
+    USAGE_FIELD_NUMBER: builtins.int
+    META_FIELD_NUMBER: builtins.int
+    id: builtins.str
+    """Identifies this request in the logs of the server."""
+    model: builtins.str
+    """The model of the request, or the name of the server's bundle."""
+    @property
+    def results(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___RerankResult]:
+        """The most relevant documents, best first."""
+
+    @property
+    def usage(self) -> Global___RerankUsage: ...
+    @property
+    def meta(self) -> Global___RerankMeta: ...
+    def __init__(
+        self,
+        *,
+        id: builtins.str = ...,
+        model: builtins.str = ...,
+        results: collections.abc.Iterable[Global___RerankResult] | None = ...,
+        usage: Global___RerankUsage | None = ...,
+        meta: Global___RerankMeta | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["meta", b"meta", "usage", b"usage"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["id", b"id", "meta", b"meta", "model", b"model", "results", b"results", "usage", b"usage"]) -> None: ...
+
+Global___RerankResponse: typing_extensions.TypeAlias = RerankResponse
+
+@typing.final
+class RerankResult(google.protobuf.message.Message):
+    """A document by its relevance."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    INDEX_FIELD_NUMBER: builtins.int
+    RELEVANCE_SCORE_FIELD_NUMBER: builtins.int
+    DOCUMENT_FIELD_NUMBER: builtins.int
+    index: builtins.int
+    """Number of the document in the request, from 0."""
+    relevance_score: builtins.float
+    """Relevance, 0 to 1. Higher is more relevant."""
+    @property
+    def document(self) -> Global___RerankDocument: ...
+    def __init__(
+        self,
+        *,
+        index: builtins.int | None = ...,
+        relevance_score: builtins.float = ...,
+        document: Global___RerankDocument | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_index", b"_index", "document", b"document", "index", b"index"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_index", b"_index", "document", b"document", "index", b"index", "relevance_score", b"relevance_score"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_index", b"_index"]) -> typing.Literal["index"] | None: ...
+
+Global___RerankResult: typing_extensions.TypeAlias = RerankResult
+
+@typing.final
+class RerankDocument(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TEXT_FIELD_NUMBER: builtins.int
+    text: builtins.str
+    def __init__(
+        self,
+        *,
+        text: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["text", b"text"]) -> None: ...
+
+Global___RerankDocument: typing_extensions.TypeAlias = RerankDocument
+
+@typing.final
+class RerankUsage(google.protobuf.message.Message):
+    """What the request cost."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TOTAL_TOKENS_FIELD_NUMBER: builtins.int
+    PROMPT_TOKENS_FIELD_NUMBER: builtins.int
+    total_tokens: builtins.int
+    """Number of tokens of the query and of all documents."""
+    prompt_tokens: builtins.int
+    """The same number."""
+    def __init__(
+        self,
+        *,
+        total_tokens: builtins.int = ...,
+        prompt_tokens: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["prompt_tokens", b"prompt_tokens", "total_tokens", b"total_tokens"]) -> None: ...
+
+Global___RerankUsage: typing_extensions.TypeAlias = RerankUsage
+
+@typing.final
+class RerankMeta(google.protobuf.message.Message):
+    """The version of the interface."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    API_VERSION_FIELD_NUMBER: builtins.int
+    @property
+    def api_version(self) -> Global___RerankApiVersion: ...
+    def __init__(
+        self,
+        *,
+        api_version: Global___RerankApiVersion | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["api_version", b"api_version"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["api_version", b"api_version"]) -> None: ...
+
+Global___RerankMeta: typing_extensions.TypeAlias = RerankMeta
+
+@typing.final
+class RerankApiVersion(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    VERSION_FIELD_NUMBER: builtins.int
+    version: builtins.str
+    """The version in the path of the request: 1 or 2."""
+    def __init__(
+        self,
+        *,
+        version: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["version", b"version"]) -> None: ...
+
+Global___RerankApiVersion: typing_extensions.TypeAlias = RerankApiVersion
 
 @typing.final
 class Problem(google.protobuf.message.Message):

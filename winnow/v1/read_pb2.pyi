@@ -152,13 +152,15 @@ class TextReading(google.protobuf.message.Message):
     sentence_end: builtins.int
     """Offset after the last character of the sentence."""
     score: builtins.float
-    """Score of the span. Higher is better. Scores of servers with the same bundle are comparable."""
+    """Score of the span. Higher is better. Scores of servers with the same bundle are comparable. Absent if the text
+    has no words, as are relevance and span_score.
+    """
     relevance: builtins.float
     """The reader's highest raw logit for a part of the text. Higher is more relevant."""
     span_score: builtins.float
     """Sum of the reader's raw logits for the first and the last token of the span."""
     relevance_score: builtins.float
-    """The relevance, mapped to 0 to 1. Texts have the same order by both."""
+    """The relevance, mapped to 0 to 1. Texts have the same order by both. 0 if the text has no words."""
     confidence: builtins.float
     """Probability that the span is the right answer, 0 to 1. Absent if the bundle has no calibration."""
     sentence_confidence: builtins.float
@@ -179,17 +181,17 @@ class TextReading(google.protobuf.message.Message):
         end: builtins.int | None = ...,
         sentence_start: builtins.int | None = ...,
         sentence_end: builtins.int | None = ...,
-        score: builtins.float = ...,
-        relevance: builtins.float = ...,
-        span_score: builtins.float = ...,
+        score: builtins.float | None = ...,
+        relevance: builtins.float | None = ...,
+        span_score: builtins.float | None = ...,
         relevance_score: builtins.float = ...,
         confidence: builtins.float | None = ...,
         sentence_confidence: builtins.float | None = ...,
         windows: builtins.int | None = ...,
         windows_remembered: builtins.int | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_confidence", b"_confidence", "_end", b"_end", "_index", b"_index", "_sentence_confidence", b"_sentence_confidence", "_sentence_end", b"_sentence_end", "_sentence_start", b"_sentence_start", "_start", b"_start", "_windows", b"_windows", "_windows_remembered", b"_windows_remembered", "confidence", b"confidence", "end", b"end", "index", b"index", "sentence_confidence", b"sentence_confidence", "sentence_end", b"sentence_end", "sentence_start", b"sentence_start", "start", b"start", "windows", b"windows", "windows_remembered", b"windows_remembered"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_confidence", b"_confidence", "_end", b"_end", "_index", b"_index", "_sentence_confidence", b"_sentence_confidence", "_sentence_end", b"_sentence_end", "_sentence_start", b"_sentence_start", "_start", b"_start", "_windows", b"_windows", "_windows_remembered", b"_windows_remembered", "confidence", b"confidence", "end", b"end", "index", b"index", "passage_id", b"passage_id", "relevance", b"relevance", "relevance_score", b"relevance_score", "score", b"score", "sentence_confidence", b"sentence_confidence", "sentence_end", b"sentence_end", "sentence_start", b"sentence_start", "span_score", b"span_score", "start", b"start", "text", b"text", "windows", b"windows", "windows_remembered", b"windows_remembered"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_confidence", b"_confidence", "_end", b"_end", "_index", b"_index", "_relevance", b"_relevance", "_score", b"_score", "_sentence_confidence", b"_sentence_confidence", "_sentence_end", b"_sentence_end", "_sentence_start", b"_sentence_start", "_span_score", b"_span_score", "_start", b"_start", "_windows", b"_windows", "_windows_remembered", b"_windows_remembered", "confidence", b"confidence", "end", b"end", "index", b"index", "relevance", b"relevance", "score", b"score", "sentence_confidence", b"sentence_confidence", "sentence_end", b"sentence_end", "sentence_start", b"sentence_start", "span_score", b"span_score", "start", b"start", "windows", b"windows", "windows_remembered", b"windows_remembered"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_confidence", b"_confidence", "_end", b"_end", "_index", b"_index", "_relevance", b"_relevance", "_score", b"_score", "_sentence_confidence", b"_sentence_confidence", "_sentence_end", b"_sentence_end", "_sentence_start", b"_sentence_start", "_span_score", b"_span_score", "_start", b"_start", "_windows", b"_windows", "_windows_remembered", b"_windows_remembered", "confidence", b"confidence", "end", b"end", "index", b"index", "passage_id", b"passage_id", "relevance", b"relevance", "relevance_score", b"relevance_score", "score", b"score", "sentence_confidence", b"sentence_confidence", "sentence_end", b"sentence_end", "sentence_start", b"sentence_start", "span_score", b"span_score", "start", b"start", "text", b"text", "windows", b"windows", "windows_remembered", b"windows_remembered"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_confidence", b"_confidence"]) -> typing.Literal["confidence"] | None: ...
     @typing.overload
@@ -197,11 +199,17 @@ class TextReading(google.protobuf.message.Message):
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_index", b"_index"]) -> typing.Literal["index"] | None: ...
     @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_relevance", b"_relevance"]) -> typing.Literal["relevance"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_score", b"_score"]) -> typing.Literal["score"] | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_sentence_confidence", b"_sentence_confidence"]) -> typing.Literal["sentence_confidence"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_sentence_end", b"_sentence_end"]) -> typing.Literal["sentence_end"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_sentence_start", b"_sentence_start"]) -> typing.Literal["sentence_start"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_span_score", b"_span_score"]) -> typing.Literal["span_score"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_start", b"_start"]) -> typing.Literal["start"] | None: ...
     @typing.overload
@@ -353,20 +361,23 @@ class RankedText(google.protobuf.message.Message):
     passage_id: builtins.str
     """Id of the passage. Empty if the request has texts."""
     relevance_score: builtins.float
-    """The relevance, mapped to 0 to 1. Higher is more relevant."""
+    """The relevance, mapped to 0 to 1. Higher is more relevant. 0 if the text has no words."""
     relevance: builtins.float
-    """The reader's highest raw logit for a part of the text."""
+    """The reader's highest raw logit for a part of the text. Absent if the text has no words."""
     def __init__(
         self,
         *,
         index: builtins.int | None = ...,
         passage_id: builtins.str = ...,
         relevance_score: builtins.float = ...,
-        relevance: builtins.float = ...,
+        relevance: builtins.float | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_index", b"_index", "index", b"index"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_index", b"_index", "index", b"index", "passage_id", b"passage_id", "relevance", b"relevance", "relevance_score", b"relevance_score"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_index", b"_index", "_relevance", b"_relevance", "index", b"index", "relevance", b"relevance"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_index", b"_index", "_relevance", b"_relevance", "index", b"index", "passage_id", b"passage_id", "relevance", b"relevance", "relevance_score", b"relevance_score"]) -> None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_index", b"_index"]) -> typing.Literal["index"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_relevance", b"_relevance"]) -> typing.Literal["relevance"] | None: ...
 
 Global___RankedText: typing_extensions.TypeAlias = RankedText
 

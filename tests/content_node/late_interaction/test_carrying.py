@@ -18,9 +18,9 @@ from winnow.content_node.shard import StoredSegment, open_shard
 from winnow.content_node.snapshots.restoring import restore_snapshot
 from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.content_node.states.checking import states_fault
-from winnow.content_node.states.kind import READER_STATES, TOKEN_VECTORS
 from winnow.content_node.states.reusable_states import open_reusable_states
 from winnow.content_node.states.writing import StatesWriter
+from winnow.reading.states_kind import READER_STATES, TOKEN_VECTORS
 
 TEXTS = {f"built {n}": f"text number {n} " * 9 for n in range(30)}
 

@@ -11,9 +11,9 @@ from winnow.content_node.indexing.current_shard import read_current_shard
 from winnow.content_node.merging.merge import merge
 from winnow.content_node.states import checking
 from winnow.content_node.states.checking import states_fault
-from winnow.content_node.states.kind import StatesKind
 from winnow.content_node.states.manifest import DATA, STARTS, STATES_FILE, read_states_manifest
 from winnow.content_node.states.writing import StatesWriter
+from winnow.reading.states_kind import StatesKind
 
 TEXTS = {f"built {n}": f"text number {n} of {n % 7}" for n in range(30)}
 

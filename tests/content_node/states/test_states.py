@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from winnow.content_node.states.passage_states import concatenate, packed_size, quantise, unpack
 from winnow.errors import ArtefactError
+from winnow.reading.passage_states import concatenate, packed_size, quantise, unpack
 
 WIDTH = 5
 values = arrays.arrays(

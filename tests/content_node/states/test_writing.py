@@ -9,13 +9,11 @@ from fake_split_reader import LowerSession, lower
 from shards_made import make, passages
 from structlog.testing import capture_logs
 
-from winnow.content_node.reader.lower_layers import LowerLayers
 from winnow.content_node.shard import open_shard
 from winnow.content_node.shard.manifest import read_shard_manifest
 from winnow.content_node.shard.segment import Segment
 from winnow.content_node.states import file, writing
 from winnow.content_node.states.file import open_states
-from winnow.content_node.states.kind import StatesKind
 from winnow.content_node.states.manifest import (
     DATA,
     STARTS,
@@ -29,6 +27,8 @@ from winnow.content_node.states.reusable_states import open_reusable_states
 from winnow.content_node.states.writing import StatesWriter
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.files.opened import OpenFile, sha256
+from winnow.reading.lower_layers import LowerLayers
+from winnow.reading.states_kind import StatesKind
 
 COUNT, HOLES = 600, (3, 599)
 

@@ -12,8 +12,10 @@ from winnow.stateless.http.docs import _page
 from winnow.stateless.http.openapi import openapi
 from winnow.stateless.http.passages import feed_operations
 from winnow.stateless.http.predictions import predict_operations
+from winnow.stateless.http.reading import read_operations
 from winnow.stateless.http.stored_passages import passage_operations
 from winnow.stateless.passages.servicer import PassageMessages
+from winnow.stateless.reading.servicer import ReadMessages
 
 
 @pytest.fixture
@@ -24,6 +26,8 @@ def front(bundle: Bundle) -> HttpFront:
     front.add(feed)
     messages = PassageMessages(None, None)  # type: ignore[arg-type]
     front.add(passage_operations(messages, 1.0, lambda _client: None))
+    texts = ReadMessages(None, None)  # type: ignore[arg-type]
+    front.add(read_operations(texts, 1.0, lambda _client: None))
     return front
 
 
@@ -57,6 +61,10 @@ def test_every_call_is_described(described: dict[str, Any]) -> None:
         "/v1/passages:count": ["get"],
         "/v1/passages:export": ["get"],
         "/v1/documents": ["get"],
+        "/v1/read": ["post"],
+        "/v1/highlight": ["post"],
+        "/v1/rerank": ["post"],
+        "/v2/rerank": ["post"],
     }
     problem = paths["/v1/answer"]["post"]["responses"]["default"]["content"]
     assert problem["application/problem+json"]["schema"] == {"$ref": "#/components/schemas/Problem"}

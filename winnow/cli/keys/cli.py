@@ -30,8 +30,8 @@ def new(
     scope: Annotated[
         list[Scope],
         typer.Option(
-            help="What the key allows: ask, predict, feed, or admin (see the cluster). May be "
-            "repeated."
+            help="What the key allows: ask, predict, read, feed, or admin (see the cluster). May "
+            "be repeated."
         ),
     ],
     file: KeyFile = DEFAULT_FILE,

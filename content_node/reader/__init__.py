@@ -1,5 +1,0 @@
-"""Reads passages: builds windows, runs the model, decodes spans and scores them."""
-
-from winnow.content_node.reader.reader import Reader, check_lengths, open_reader
-
-__all__ = ["Reader", "check_lengths", "open_reader"]

@@ -1,0 +1,1 @@
+"""Reads, reranks and highlights texts that callers send, without an index."""

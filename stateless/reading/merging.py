@@ -1,0 +1,90 @@
+"""Merges the windows of texts to the results of a request. Pure."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from winnow.domain.text_reading import RankedText, TextReading, TextToRead
+from winnow.reading.window_reading import WindowReading
+from winnow.stateless.reading.scoring import ReadingScores, highest, relevance_score
+from winnow.text.surroundings import list_around, sentence_around
+
+Relevance = tuple[float, bool]
+"""Relevance of a window, and whether its states were remembered."""
+
+
+def text_reading(
+    index: int,
+    text: TextToRead,
+    windows: Sequence[tuple[int, WindowReading]],
+    scores: ReadingScores,
+    *,
+    asks_for_several: bool,
+) -> TextReading:
+    """Merges the windows of a text.
+
+    Args:
+        index: number of the text in the request.
+        text: the text.
+        windows: the reading of each window in any order, with the offset of its text in the text.
+        scores: the calibrated figures of the bundle.
+        asks_for_several: whether the question asks for several things.
+
+    """
+    offset, best = min(windows, key=lambda window: (*_order(window[1]), window[0]))
+    start, end = best.start + offset, best.end + offset
+    sentence = (start, end)
+    if end > start:
+        listed = list_around(text.text, start, end) if asks_for_several else None
+        sentence = listed or sentence_around(text.text, start, end)
+    relevance = highest([each.relevance for _, each in windows])
+    return TextReading(
+        index=index,
+        id=text.id,
+        text=text.text[start:end],
+        start=start,
+        end=end,
+        sentence=sentence,
+        score=best.score,
+        relevance=relevance,
+        span_score=best.span_score,
+        relevance_score=relevance_score(relevance),
+        confidence=scores.span_confidence(best),
+        sentence_confidence=scores.confidence_of_sentence(best),
+        windows=len(windows),
+        windows_remembered=sum(each.remembered for _, each in windows),
+    )
+
+
+def best_readings(readings: Sequence[TextReading], answers: int) -> tuple[int, ...]:
+    """Returns the indexes of the readings with the highest scores, best first.
+
+    Of equal scores, the higher score of the span wins, then the earlier text.
+    """
+    found = [each for each in readings if each.end > each.start and not math.isnan(each.score)]
+    found.sort(key=lambda each: (-each.score, -each.span_score, each.index))
+    return tuple(each.index for each in found[:answers])
+
+
+def ranked_texts(
+    texts: Sequence[TextToRead], windows: Mapping[int, Sequence[Relevance]], top_n: int
+) -> tuple[RankedText, ...]:
+    """Orders texts by their most relevant window, best first. `windows` are those of each text."""
+    relevances = {
+        index: highest([relevance for relevance, _ in own]) for index, own in windows.items()
+    }
+    ordered = sorted(relevances, key=lambda index: (-relevances[index], index))
+    return tuple(
+        RankedText(
+            index=index,
+            id=texts[index].id,
+            relevance=relevances[index],
+            relevance_score=relevance_score(relevances[index]),
+        )
+        for index in ordered[:top_n]
+    )
+
+
+def _order(reading: WindowReading) -> tuple[bool, float]:
+    """Returns a sort key, best first; a score that is not a number is last."""
+    not_a_number = math.isnan(reading.score)
+    return not_a_number, 0.0 if not_a_number else -reading.score

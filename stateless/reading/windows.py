@@ -1,0 +1,68 @@
+"""Cuts tokenised texts into the windows that are read one by one. Pure."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from winnow.domain.passage import Passage
+from winnow.domain.text_reading import TextToRead
+from winnow.reading.model import ReadingModel
+from winnow.reading.stored_passage import StoredPassage
+from winnow.stateless.reading.tokenising import TokenisedText
+from winnow.text.tokenizer import Tokens
+
+_MARGIN = 500
+"""Characters of the text before and after a window, into which a span may be extended.
+
+Without a limit, the extension of a span could take time that grows with the length of the text.
+"""
+_WINDOW_CHARACTERS = 800
+"""Number of characters that usually fit into a window, for an estimate."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextWindow:
+    """A window of a text, which a thread reads at once."""
+
+    index: int
+    """Number of the text in the request."""
+    start: int
+    """Offset of the passage's text in the text, in code points."""
+    passage: StoredPassage
+    """The tokens of the window, and the part of the text around them."""
+
+
+def windows_of(
+    question: Sequence[int], texts: Sequence[TokenisedText], model: ReadingModel
+) -> list[TextWindow]:
+    """Returns the windows of all texts, the longest first.
+
+    So threads that end one after the other end at nearly the same time.
+    """
+    found = [
+        window
+        for index, text in enumerate(texts)
+        for window in _windows(
+            index, text, model.window_ranges(question, text.title_ids, len(text.tokens))
+        )
+    ]
+    return sorted(found, key=lambda window: -len(window.passage.tokens))
+
+
+def estimated_windows(texts: Sequence[TextToRead]) -> int:
+    """Estimates the number of windows of texts before they are tokenised."""
+    return sum(1 + len(each.text) // _WINDOW_CHARACTERS for each in texts)
+
+
+def _windows(
+    index: int, text: TokenisedText, ranges: Sequence[tuple[int, int]]
+) -> Iterator[TextWindow]:
+    tokens, title, whole = text.tokens, text.title_ids, text.text.text
+    if len(ranges) == 1:
+        yield TextWindow(index, 0, StoredPassage(Passage("", "", whole), title, tokens))
+        return
+    for first, last in ranges:
+        offsets = tokens.offsets[first:last]
+        start = max(offsets[0][0] - _MARGIN, 0)
+        part = whole[start : offsets[-1][1] + _MARGIN]
+        own = Tokens(tokens.ids[first:last], tuple((a - start, b - start) for a, b in offsets))
+        yield TextWindow(index, start, StoredPassage(Passage("", "", part), title, own))

@@ -1,0 +1,1 @@
+"""`winnow read`: reads the caller's own files."""

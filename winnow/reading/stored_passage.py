@@ -1,0 +1,18 @@
+"""A passage in the form in which a reader reads it."""
+
+from dataclasses import dataclass
+
+from winnow.domain.passage import Passage
+from winnow.reading.passage_states import PassageStates
+from winnow.text.tokenizer import Tokens
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPassage:
+    """A passage with its tokens and precomputed states."""
+
+    passage: Passage
+    title_ids: tuple[int, ...]
+    tokens: Tokens
+    """Tokens of the text."""
+    states: PassageStates | None = None
