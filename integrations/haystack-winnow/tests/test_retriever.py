@@ -98,6 +98,7 @@ def test_a_token_is_needed_only_by_a_run() -> None:
     retriever = WinnowRetriever(connection)
     with pytest.raises(ValueError, match="MISSING_TOKEN"):
         retriever.run(QUESTION)
+    retriever.close()
 
 
 @pytest.mark.parametrize(

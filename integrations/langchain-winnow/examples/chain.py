@@ -1,20 +1,23 @@
-"""Finds passages, and puts them into the prompt of a chat model."""
+"""Finds passages, keeps the sentences that answer, and puts them into the prompt of a model."""
 
-from langchain_core.documents import Document
 from langchain_core.prompts import ChatPromptTemplate
-from langchain_core.runnables import RunnablePassthrough
-from langchain_winnow import WinnowRetriever
+from langchain_core.runnables import RunnableLambda, RunnablePassthrough
+from langchain_winnow import WinnowCompressor, WinnowRetriever
+
+# any retriever does: the compressor reads documents, not an index
+retriever = WinnowRetriever(connection="127.0.0.1:8080", k=10)
+compressor = WinnowCompressor(connection="127.0.0.1:8080", top_n=3, keep="sentence")
 
 
-def quoted(documents: list[Document]) -> str:
-    """Returns the documents as text, with the titles of their passages."""
+def sentences(question: str) -> str:
+    """Returns the sentences that answer, each with the title of its passage."""
+    documents = compressor.compress_documents(retriever.invoke(question), question)
     return "\n".join(f"{each.metadata['title']}: {each.page_content}" for each in documents)
 
 
 prompt = ChatPromptTemplate.from_template(
-    "Answer from these passages:\n{passages}\n\nQuestion: {question}"
+    "Answer from these sentences:\n{sentences}\n\nQuestion: {question}"
 )
-retriever = WinnowRetriever(connection="127.0.0.1:8080", k=3)
-chain = {"passages": retriever | quoted, "question": RunnablePassthrough()} | prompt
-# append `| model | StrOutputParser()` with a chat model of yours
+chain = {"sentences": RunnableLambda(sentences), "question": RunnablePassthrough()} | prompt
+# append `| model | StrOutputParser()` with a chat model
 print(chain.invoke("Who was the first woman on Mount Everest?").to_string())

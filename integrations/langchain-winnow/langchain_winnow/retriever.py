@@ -73,7 +73,7 @@ class WinnowRetriever(BaseRetriever):
 
     def _options(self, k: int | None, where: str | None) -> dict[str, Any]:
         return {
-            "timeout": self._clients.timeout,
+            **self._clients.call_options,
             "passages": self.k if k is None else k,
             "where": self.where if where is None else where,
             "retriever": self.retriever,

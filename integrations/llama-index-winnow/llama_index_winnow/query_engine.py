@@ -53,7 +53,7 @@ class WinnowQueryEngine(BaseQueryEngine):
         super().__init__(callback_manager)
         self._clients = WinnowConnection.of(connection).clients
         self._options: dict[str, Any] = {
-            "timeout": self._clients.timeout,
+            **self._clients.call_options,
             "answers": answers,
             "passages_to_read": passages_to_read,
             "where": where_of_filters(filters),

@@ -53,7 +53,7 @@ class WinnowRetriever(BaseRetriever):
         super().__init__(callback_manager=callback_manager)
         self._clients = WinnowConnection.of(connection).clients
         self._options: dict[str, Any] = {
-            "timeout": self._clients.timeout,
+            **self._clients.call_options,
             "passages": similarity_top_k,
             "where": where_of_filters(filters),
             "retriever": retriever,

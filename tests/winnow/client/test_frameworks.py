@@ -16,6 +16,7 @@ from winnow.client.frameworks import (
     comparison,
     framework_errors,
     passage_metadata,
+    text_to_read,
 )
 from winnow.client.frameworks.connection import WinnowConnection
 from winnow.errors import DeadlineExceededError, InvalidRequestError, OverloadedError
@@ -85,6 +86,12 @@ def test_metadata_has_the_title_and_the_source_of_a_passage() -> None:
         "citation": "policy.pdf, page 4",
     }
     assert passage_metadata(passage, None) == {"title": "Policy", "page": 4}
+
+
+def test_a_title_in_the_metadata_is_read() -> None:
+    assert text_to_read("…", {"title": "Policy"}) == {"text": "…", "title": "Policy"}
+    assert text_to_read("…", {"title": 7}) == {"text": "…", "title": ""}
+    assert len(text_to_read("…", {"title": "long " * 1000})["title"]) == 1000
 
 
 async def test_copies_open_connections_of_their_own() -> None:

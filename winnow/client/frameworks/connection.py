@@ -10,7 +10,6 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from winnow.address import DEFAULT_ADDRESS
-from winnow.client.calls import DEFAULT_TIMEOUT
 from winnow.client.credentials import Credentials
 from winnow.client.frameworks.errors import framework_errors
 from winnow.client.frameworks.lazy_clients import TOKEN_VARIABLE, LazyClients
@@ -35,8 +34,8 @@ class WinnowConnection(BaseModel):
     """PEM file of the private key that belongs to `cert`."""
     server_name: str = ""
     """Name that the front node's certificate must have; empty for the host of the address."""
-    timeout: float = DEFAULT_TIMEOUT
-    """Seconds until a call is given up."""
+    timeout: float | None = None
+    """Seconds until a call is given up; None for 10, or for 60 if the call reads texts."""
 
     @classmethod
     def of(cls, connection: "str | WinnowConnection") -> "WinnowConnection":

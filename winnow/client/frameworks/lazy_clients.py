@@ -7,7 +7,6 @@ from typing import Any
 
 from winnow.address import DEFAULT_ADDRESS
 from winnow.client.aio import AsyncClient
-from winnow.client.calls import DEFAULT_TIMEOUT
 from winnow.client.channels import check_address
 from winnow.client.client import Client
 from winnow.client.credentials import Credentials
@@ -26,15 +25,17 @@ class LazyClients:
         self,
         address: str = DEFAULT_ADDRESS,
         credentials: Credentials | None = None,
-        timeout: float = DEFAULT_TIMEOUT,
+        timeout: float | None = None,
     ) -> None:
-        """Opens nothing, and reads no files. `timeout`: seconds until a caller gives up a call.
+        """Opens nothing, and reads no files.
+
+        `timeout` is in seconds; None for the default of each call.
 
         Raises InvalidRequestError if the address is invalid, or a token would be sent to another
         machine in plain text.
         """
         check_address(address)
-        self.timeout = timeout
+        self._timeout = timeout
         self._address, self._credentials = address, credentials or Credentials()
         self._credentials.check_address(address)
         self._lock = threading.Lock()
@@ -65,6 +66,11 @@ class LazyClients:
                 )
             return self._async_clients[loop]
 
+    @property
+    def call_options(self) -> dict[str, Any]:
+        """Arguments of every call: the timeout, if there is one."""
+        return {} if self._timeout is None else {"timeout": self._timeout}
+
     def close(self) -> None:
         """Closes the blocking client, and cancels its calls. The next use opens another one."""
         with self._lock:
@@ -86,4 +92,4 @@ class LazyClients:
             self._async_clients = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return LazyClients, (self._address, self._credentials, self.timeout)
+        return LazyClients, (self._address, self._credentials, self._timeout)

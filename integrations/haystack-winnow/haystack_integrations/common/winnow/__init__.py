@@ -1,5 +1,5 @@
-"""What the Haystack components for Winnow share: the connection."""
+"""What the Haystack components for Winnow share."""
 
-from haystack_integrations.common.winnow.connection import WinnowConnection
+from haystack_integrations.common.winnow.connection import ConnectedComponent, WinnowConnection
 
-__all__ = ["WinnowConnection"]
+__all__ = ["ConnectedComponent", "WinnowConnection"]

@@ -1,7 +1,7 @@
 """A connection to front nodes that can be a part of a serialised pipeline."""
 
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 from haystack import default_from_dict, default_to_dict
 from haystack.utils import Secret
@@ -9,8 +9,6 @@ from haystack.utils import Secret
 from winnow.address import DEFAULT_ADDRESS
 from winnow.client import Credentials
 from winnow.client.frameworks import TOKEN_VARIABLE, LazyClients, framework_errors
-
-_TIMEOUT = 10.0
 
 
 class WinnowConnection:
@@ -26,7 +24,7 @@ class WinnowConnection:
         cert: str | None = None,
         key: str | None = None,
         server_name: str = "",
-        timeout: float = _TIMEOUT,
+        timeout: float | None = None,
     ) -> None:
         """Opens nothing, and reads neither files nor secrets.
 
@@ -39,7 +37,8 @@ class WinnowConnection:
         :param key: PEM file of the private key that belongs to `cert`.
         :param server_name: Name that the front node's certificate must have; empty for the host of
             the address.
-        :param timeout: Seconds until a call is given up.
+        :param timeout: Seconds until a call is given up; None for 10, or for 60 if the call reads
+            texts.
         """
         self.address, self.token, self.timeout = address, token, timeout
         self.tls: dict[str, Any] = {
@@ -74,4 +73,33 @@ class WinnowConnection:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "WinnowConnection":
         """Makes the connection of `to_dict`."""
+        return default_from_dict(cls, data)
+
+    def close(self) -> None:
+        """Closes the blocking client. The next call opens another one."""
+        if "clients" in self.__dict__:
+            self.clients.close()
+
+    async def close_async(self) -> None:
+        """Closes the client of the event loop, as `close`."""
+        if "clients" in self.__dict__:
+            await self.clients.close_async()
+
+
+class ConnectedComponent:
+    """A base of components: closes their connection, and makes them from serialised ones."""
+
+    connection: WinnowConnection
+
+    def close(self) -> None:
+        """Closes the connection. The next run opens another one."""
+        self.connection.close()
+
+    async def close_async(self) -> None:
+        """Closes the connection of the event loop, as `close`."""
+        await self.connection.close_async()
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """Makes the component of `to_dict`."""
         return default_from_dict(cls, data)

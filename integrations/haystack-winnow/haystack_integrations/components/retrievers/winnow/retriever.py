@@ -3,8 +3,8 @@
 import logging
 from typing import Any, Literal
 
-from haystack import Document, component, default_from_dict, default_to_dict
-from haystack_integrations.common.winnow import WinnowConnection
+from haystack import Document, component, default_to_dict
+from haystack_integrations.common.winnow import ConnectedComponent, WinnowConnection
 from haystack_integrations.components.retrievers.winnow.filters import where_of_filters
 
 from winnow.address import DEFAULT_ADDRESS
@@ -15,7 +15,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 @component
-class WinnowRetriever:
+class WinnowRetriever(ConnectedComponent):
     """Finds the passages of an index that are most likely to answer a question.
 
     A document has the id, the text, the metadata and the score of a passage. Its metadata also has
@@ -63,7 +63,7 @@ class WinnowRetriever:
         """
         clients, options = self.connection.clients, self._options(filters, top_k)
         with framework_errors():
-            return _output(clients.client.search(query, timeout=clients.timeout, **options))
+            return _output(clients.client.search(query, **options))
 
     @component.output_types(documents=list[Document])
     async def run_async(
@@ -72,17 +72,7 @@ class WinnowRetriever:
         """Finds documents. Parameters and errors are those of `run`."""
         clients, options = self.connection.clients, self._options(filters, top_k)
         with framework_errors():
-            return _output(
-                await clients.async_client.search(query, timeout=clients.timeout, **options)
-            )
-
-    def close(self) -> None:
-        """Closes the connection. The next run opens another one."""
-        self.connection.clients.close()
-
-    async def close_async(self) -> None:
-        """Closes the connection of the event loop, as `close`."""
-        await self.connection.clients.close_async()
+            return _output(await clients.async_client.search(query, **options))
 
     def to_dict(self) -> dict[str, Any]:
         """Serialises the component."""
@@ -95,13 +85,9 @@ class WinnowRetriever:
             partial_results=self.partial_results,
         )
 
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "WinnowRetriever":
-        """Makes the component of `to_dict`."""
-        return default_from_dict(cls, data)
-
     def _options(self, filters: dict[str, Any] | None, top_k: int | None) -> dict[str, Any]:
         return {
+            **self.connection.clients.call_options,
             "passages": self.top_k if top_k is None else top_k,
             "where": where_of_filters(self.filters if filters is None else filters),
             "retriever": self.retriever,
