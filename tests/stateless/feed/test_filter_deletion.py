@@ -1,5 +1,7 @@
 """Passages are deleted by filter, page by page."""
 
+from typing import Any
+
 import pytest
 from passage_front import SOON, FakeFeed, PassageFront
 
@@ -65,6 +67,28 @@ async def test_a_deletion_that_was_interrupted_can_be_repeated(
     feed.fails = None
     done = await deletion.delete(FilteredDeletion(where='lang = "en"'), SOON)
     assert (done.complete, left(front)) == (True, [])
+
+
+async def test_a_passage_stays_if_it_is_replaced_before_its_page_is_listed(
+    front: PassageFront,
+    feed: FakeFeed,
+    deletion: FilterDeletion,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A passage that is replaced between its listing and its deletion is deleted."""
+    replaced: set[str] = set()
+    delete = feed.delete
+
+    async def replace_and_delete(*arguments: Any) -> Any:
+        replaced.update({"p0", "p4"})
+        return await delete(*arguments)
+
+    monkeypatch.setattr(feed, "delete", replace_and_delete)
+    for own in front.shards.values():
+        own.matches = lambda where, each: is_selected(where, each) and each.id not in replaced
+    done = await deletion.delete(FilteredDeletion(document='d "1"'), SOON)
+    assert (done.matched, done.deleted) == (4, 4)
+    assert left(front) == ["p4", "p5", "p6", "p7", "p8"]
 
 
 async def test_a_deletion_ends_before_its_deadline_and_says_that_more_is_left(
