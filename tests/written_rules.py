@@ -56,6 +56,7 @@ RULES = (
         "the reader that it needs is trained for an hour",
     ),
     Rule("winnow index states *", How.RUN),
+    Rule("winnow index token-vectors *", How.PARSED, "the projection is trained on a GPU"),
     Rule("winnow index snapshot* *", How.RUN),
     Rule("winnow index restore *", How.RUN),
     Rule("winnow index build --passages my*", How.RUN),
