@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.content_node.late_interaction.scoring import LateRanking, LateScorer
+from winnow.content_node.late_interaction.scoring import ComputedTokens, LateRanking, LateScorer
 from winnow.content_node.states.writing import StatesWriter
 from winnow.domain.question import QuestionTokens
 from winnow.late_interaction.levels import quantise_passage, quantise_question
@@ -58,5 +58,10 @@ def write_token_vectors(shard: Path) -> None:
 def ranking(model: FakePassageTokens | None = None, max_computed: int = 1_000) -> LateRanking:
     """A ranking in which late interaction weighs as much as distance and words together."""
     own = model or FakePassageTokens()
-    scorer = LateScorer(lambda: own, max_computed)  # type: ignore[arg-type,return-value]
+    scorer = LateScorer(
+        lambda: own,  # type: ignore[arg-type,return-value]
+        ComputedTokens(),
+        Path("shard"),
+        max_computed=max_computed,
+    )
     return LateRanking(words=0.05, tokens=0.2, scorer=scorer)

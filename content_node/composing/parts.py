@@ -15,6 +15,7 @@ from winnow.content_node.late_interaction.passage_tokens import (
     PassageTokens,
     open_passage_tokens,
 )
+from winnow.content_node.late_interaction.scoring import ComputedTokens
 from winnow.content_node.metrics import NodeMetrics
 from winnow.content_node.settings import NodeSettings
 from winnow.content_node.transfer.remote import PeerNodes
@@ -71,6 +72,8 @@ class SharedPassageTokens:
 
     def __init__(self, bundle: Bundle) -> None:
         self._bundle = bundle
+        self.computed = ComputedTokens()
+        """Token vectors that the model computed."""
         self._lock = threading.Lock()
         self._model: PassageTokens | None = None
 

@@ -340,7 +340,8 @@ class RunningShard:
         entry = self._parts.bundle.manifest.late_interaction
         if entry is None:
             return None
-        scorer = LateScorer(self._parts.passage_tokens.open)
+        model = self._parts.passage_tokens
+        scorer = LateScorer(model.open, model.computed, self.directory)
         return LateRanking(words=entry.words, tokens=entry.tokens, scorer=scorer)
 
     def _open_base(self, trimmed: int) -> StoredSegment:

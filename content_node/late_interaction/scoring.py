@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,23 +29,49 @@ _CACHE_BYTES = 64 * MIB
 """Limit of computed token vectors: those of some 15,000 passages."""
 _OVERHEAD = 300
 """Memory of a cached entry besides its vectors, in bytes."""
+_Key = tuple[Path, str, int]
+"""A shard's directory, a passage id, and the sequence number of the write that put the passage."""
 MAX_COMPUTED = 8
 """Passages of a shard whose token vectors a question may compute, which takes some 0.1 s."""
+
+
+class ComputedTokens:
+    """Cache of computed token vectors, for all shards of a process. Safe to use from several
+    threads.
+    """
+
+    def __init__(self, budget: int = _CACHE_BYTES) -> None:
+        """`budget`: maximum bytes of all entries."""
+        self._levels = ByteBoundedLru[_Key, NDArray[np.int8]](budget)
+        self._lock = threading.Lock()
+
+    def get(self, key: _Key) -> NDArray[np.int8] | None:
+        """Returns the levels of a passage; None if they are not cached."""
+        with self._lock:
+            return self._levels.get(key)
+
+    def put(self, key: _Key, levels: NDArray[np.int8]) -> None:
+        """Caches the levels of a passage."""
+        with self._lock:
+            self._levels.put(key, levels, levels.nbytes + _OVERHEAD)
 
 
 class LateScorer:
     """Scores passages of one shard by late interaction. Safe to use from several threads."""
 
     def __init__(
-        self, open_model: Callable[[], PassageTokens], max_computed: int = MAX_COMPUTED
+        self,
+        open_model: Callable[[], PassageTokens],
+        computed: ComputedTokens,
+        shard: Path,
+        *,
+        max_computed: int = MAX_COMPUTED,
     ) -> None:
         """`open_model` returns the model that computes missing token vectors, at most
-        `max_computed` a call.
+        `max_computed` a call. `computed` caches them; `shard` is the directory of the shard.
         """
         self._open_model, self._max_computed = open_model, max_computed
-        self._computed = ByteBoundedLru[tuple[str, int], NDArray[np.int8]](_CACHE_BYTES)
-        """Levels by passage id and sequence number of the write."""
-        self._lock = threading.Lock()
+        self._computed, self._shard = computed, shard
 
     def scores(
         self,
@@ -82,13 +109,14 @@ class LateScorer:
         lacking = rows[~_stored(segment, rows)].tolist()
         if not lacking:
             return []
-        names = segment.ids_and_sequences(lacking)
-        with self._lock:
-            return [
-                row
-                for row, name in zip(lacking, names, strict=True)
-                if self._computed.get(name) is None
-            ]
+        return [
+            row
+            for row, key in zip(lacking, self._keys(segment, lacking), strict=True)
+            if self._computed.get(key) is None
+        ]
+
+    def _keys(self, segment: Segment, rows: Sequence[int]) -> list[_Key]:
+        return [(self._shard, *name) for name in segment.ids_and_sequences(rows)]
 
     def _segment_scores(
         self,
@@ -111,17 +139,13 @@ class LateScorer:
 
     def _levels(self, segment: Segment, row: int, stop: StopSignal | None) -> NDArray[np.int8]:
         """Returns the computed levels of a row that has no stored ones."""
-        key = segment.ids_and_sequences([row])[0]
-        with self._lock:
-            cached = self._computed.get(key)
+        cached = self._computed.get(self._keys(segment, [row])[0])
         return self._compute(segment, row, stop) if cached is None else cached
 
     def _compute(self, segment: Segment, row: int, stop: StopSignal | None) -> NDArray[np.int8]:
         check_stop(stop)
         levels = self._open_model().levels(segment.load(row))
-        key = segment.ids_and_sequences([row])[0]
-        with self._lock:
-            self._computed.put(key, levels, levels.nbytes + _OVERHEAD)
+        self._computed.put(self._keys(segment, [row])[0], levels)
         return levels
 
 
