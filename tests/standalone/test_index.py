@@ -175,6 +175,20 @@ def test_a_program_that_never_closes_its_index_ends(indexes: dict[int, Path]) ->
     assert "complete=True" in done.stdout
 
 
+def test_an_index_also_reads_texts_of_its_caller(indexes: dict[int, Path]) -> None:
+    """The reader of its shards reads them, and remembers their states."""
+    texts = ["It is an old prize.", WON["text"]]
+    with Index.open(indexes[1]) as index:
+        first, again = (index.read(ASKED, texts, timeout=LONG) for _ in range(2))
+        assert first.answer.startswith("Marta Quendelheim")
+        assert first.best[0].index == 1
+        assert first.report.windows_remembered == 0
+        assert again.report.windows_remembered == 2
+        assert [each.score for each in again.readings] == [each.score for each in first.readings]
+        assert index.rerank(ASKED, texts, timeout=LONG).results[0].index == 1
+        assert index.highlight(ASKED, " ".join(texts), timeout=LONG).sentences[0].text == texts[1]
+
+
 def test_a_directory_without_an_index_is_named(tmp_path: Path) -> None:
     with pytest.raises(ArtefactError, match="is not an index"):
         Index.open(tmp_path)

@@ -19,7 +19,7 @@ from winnow.client.calls import (
     call_error,
     request_id_metadata,
 )
-from winnow.client.channels import SERVICE, check_address, open_aio_channel
+from winnow.client.channels import SERVICES, check_address, open_aio_channel
 from winnow.client.credentials import Credentials, LiveCredentials
 from winnow.client.feeding import (
     DEFAULT_FEED_TIMEOUT,
@@ -83,14 +83,18 @@ class AsyncConnection:
         self._options = CallOptions(self._credentials, client_name)
 
     async def available(self) -> bool:
-        """Whether a front node is reachable and reports SERVING."""
-        request = health_pb2.HealthCheckRequest(service=SERVICE)
+        """Whether a server is reachable that reports SERVING for questions or for texts."""
         health = health_pb2_grpc.HealthStub(self._channel)
-        try:
-            reply = await health.Check(request, timeout=CHECK_TIMEOUT)
-        except grpc.aio.AioRpcError:
-            return False
-        return bool(reply.status == health_pb2.HealthCheckResponse.SERVING)
+        for service in SERVICES:
+            request = health_pb2.HealthCheckRequest(service=service)
+            try:
+                reply = await health.Check(request, timeout=CHECK_TIMEOUT)
+            except grpc.aio.AioRpcError as error:
+                if error.code() is grpc.StatusCode.NOT_FOUND:
+                    continue
+                return False
+            return bool(reply.status == health_pb2.HealthCheckResponse.SERVING)
+        return False
 
     async def close(self) -> None:
         """Closes the connection, and cancels its running calls."""

@@ -17,6 +17,8 @@ from winnow.rpc.channel import OPTIONS
 from winnow.security.rotating import RotatingChannel
 
 SERVICE = "winnow.v1.AnswerService"
+SERVICES = (SERVICE, "winnow.v1.ReadService")
+"""Services that a server for this client may have. A server without an index has only the last."""
 _BALANCED = ("dns:", "ipv4:", "ipv6:")
 _TARGETS = (*_BALANCED, "unix:")
 _Options = list[tuple[str, int | str]]

@@ -20,7 +20,7 @@ from winnow.client.calls import (
     call_error,
     request_id_metadata,
 )
-from winnow.client.channels import SERVICE, ThreadedChannel, check_address
+from winnow.client.channels import SERVICES, ThreadedChannel, check_address
 from winnow.client.credentials import Credentials, LiveCredentials
 from winnow.client.passages import MAX_PAGE, ListOptions, documents_call
 from winnow.client.replies import Passage
@@ -156,14 +156,18 @@ class Client(ClientApi):
         self._channel = ThreadedChannel(address, live)
 
     def available(self) -> bool:
-        """Whether a front node is reachable and reports SERVING."""
-        request = health_pb2.HealthCheckRequest(service=SERVICE)
+        """Whether a server is reachable that reports SERVING for questions or for texts."""
         health = health_pb2_grpc.HealthStub(self._channel.newest)
-        try:
-            reply = health.Check(request, timeout=CHECK_TIMEOUT)
-        except grpc.RpcError:
-            return False
-        return bool(reply.status == health_pb2.HealthCheckResponse.SERVING)
+        for service in SERVICES:
+            request = health_pb2.HealthCheckRequest(service=service)
+            try:
+                reply = health.Check(request, timeout=CHECK_TIMEOUT)
+            except grpc.RpcError as error:
+                if error.code() is grpc.StatusCode.NOT_FOUND:
+                    continue
+                return False
+            return bool(reply.status == health_pb2.HealthCheckResponse.SERVING)
+        return False
 
     def wait_ready(self, timeout: float = 60.0) -> None:
         """Waits until a front node reports SERVING.

@@ -11,7 +11,7 @@ import httpx
 import pytest
 from held_ports import free_ports
 from prometheus_client import CollectorRegistry
-from tenacious import available, happens
+from tenacious import happens
 
 import winnow.stateless.reading.__main__ as reader
 from winnow.client import AsyncClient
@@ -43,7 +43,8 @@ async def test_a_reader_serves_texts_and_nothing_else(tmp_path: Path) -> None:
     """By the client, over HTTP, and by `winnow read`; a question to an index is not served."""
     async with running() as (address, http_address):
         async with AsyncClient(address) as client:
-            reply = await available(lambda: client.read(QUESTION, TEXTS))
+            await client.wait_ready()
+            reply = await client.read(QUESTION, TEXTS)
             ranked = await client.rerank(QUESTION, TEXTS)
             highlighted = await client.highlight(QUESTION, " ".join(TEXTS))
             with pytest.raises(NotServedError, match="--reader-threads"):

@@ -100,7 +100,7 @@ def test_refused_calls_are_counted_by_scope_and_reason_and_never_by_key() -> Non
         ("feed", "rate"): 1,
     }
     page = generate_latest(registry).decode()
-    assert page.count("winnow_front_key_refusals_total{") == 4 * 3
+    assert page.count("winnow_front_key_refusals_total{") == len(Scope) * 3
     assert not any(word in page for word in (TOKEN, KEY.name, KEY.id, "nobody"))
 
 

@@ -177,11 +177,13 @@ async def test_a_caller_without_the_scope_is_told_its_name(
     [
         ("winnow.v1.PassageService/SearchPassages", Scope.ASK),
         ("winnow.v1.PassageService/ExportPassages", Scope.ASK),
+        ("winnow.v1.ReadService/ReadTexts", Scope.READ),
+        ("winnow.v1.ReadService/StreamReadings", Scope.READ),
         ("winnow.v1.FeedService/DeleteWhere", Scope.FEED),
         ("winnow.v1.ShardPassageService/ListShardPassages", Scope.ADMIN),
     ],
 )
-def test_passages_are_read_with_ask_and_deleted_with_feed(method: str, scope: Scope) -> None:
+def test_a_call_needs_the_scope_of_its_service_and_no_other(method: str, scope: Scope) -> None:
     for held in Scope:
         gate = Gate([Key(name="alice", digest=KEY.digest, scopes=frozenset({held}))])
         guard = KeyGuard(gate, lambda _method, _metadata: None)
