@@ -27,7 +27,7 @@ PLATFORMS    := x86_64-manylinux_2_28 aarch64-manylinux_2_28 aarch64-apple-darwi
 PYTHONS      := 3.11 3.14
 UV           := uv==0.13.9
 # what the image has beside the least that serving needs
-IMAGE_EXTRAS := documents graph nats otel s3
+IMAGE_EXTRAS := documents graph mcp nats otel s3
 
 # what each part of `make test` left out, to be shown at its end
 SKIPPED := var/skipped

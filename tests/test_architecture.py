@@ -25,7 +25,9 @@ ARROWS = {
 SERVING = ("winnow", "stateless", "content_node", "encoder_node", "head_node", "standalone")
 PURE = {"policy", "domain"}
 """Names of folders and files with pure code: no I/O, no clock, no asyncio."""
-TRANSPORT_FOLDERS = {"rpc", "convert", "client", "cli", "http", "composing", "security", "v1"}
+TRANSPORT_FOLDERS = {
+    "rpc", "convert", "client", "cli", "http", "mcp", "composing", "security", "v1"
+}  # fmt: skip
 TRANSPORT_FILES = {
     "__main__", "servicer", "remote", "server", "messages",  # one end of a call
     "otlp",  # sends spans
@@ -181,6 +183,14 @@ def test_only_one_file_imports_opentelemetry() -> None:
         and any(name.startswith("opentelemetry") for name in imports(file))
     ]
     assert knows == ["winnow/telemetry/tracing/otlp.py"]
+
+
+def test_only_the_rooms_for_agents_import_their_package() -> None:
+    """The package is optional. A front imports it at the first request of an agent."""
+    rooms = [ROOT / place for place in ("winnow/mcp", "stateless/mcp", "winnow/cli/mcp")]
+    for file in [each for package in SERVING for each in files(package)]:
+        roots = {name.partition(".")[0] for name in imports(file)}
+        assert not roots & {"mcp", "mcp_types"} or any(map(file.is_relative_to, rooms)), file
 
 
 def test_only_the_formats_of_documents_import_their_libraries() -> None:

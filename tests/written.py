@@ -19,6 +19,7 @@ PAGES = tuple(
     )
 )
 PROGRAMS = {
+    "claude",
     "curl",
     "docker",
     "export",

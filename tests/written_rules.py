@@ -69,6 +69,8 @@ RULES = (
     Rule("winnow plan * --units *", How.ELSEWHERE, "tests/winnow/cli/plan"),
     Rule("winnow plan *", How.RUN),
     Rule("winnow up --documents FOLDER", How.ELSEWHERE, "tests/system/test_documents.py"),
+    Rule("winnow mcp *", How.ELSEWHERE, "tests/system/test_agents.py"),
+    Rule("claude *", How.SHELL, "is no package; tests/stateless/mcp calls the address"),
     Rule("winnow sync *", How.ELSEWHERE, "tests/system/test_documents.py"),
     Rule("winnow up --index my-index*", How.SERVED),
     Rule("winnow up --index index --feed-listen *", How.SERVED),

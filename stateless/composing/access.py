@@ -73,6 +73,7 @@ def open_gate(
     headers: Iterable[tuple[str, str]],
     calls: int = 1,  # noqa: ARG001
     begun: int = 0,  # noqa: ARG001
+    others: Iterable[str] = (),  # noqa: ARG001
 ) -> str:
     """Allows every call. Returns the client key, which the caller chose."""
     return client_key.of_metadata(headers)

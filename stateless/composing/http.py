@@ -1,5 +1,10 @@
 """Composes the HTTP server of a front."""
 
+from functools import partial
+from importlib.util import find_spec
+
+from starlette.routing import BaseRoute, Route
+
 from winnow.address import Address
 from winnow.inference.fair_threads import FairThreads
 from winnow.packaged import running_version
@@ -15,8 +20,14 @@ from winnow.stateless.http.json_text import JsonText
 from winnow.stateless.http.outer_app import OuterApp
 from winnow.stateless.http.probes import Readiness, probe_routes
 from winnow.stateless.http.server import HttpServer
+from winnow.stateless.mcp.agent_server import AgentServer, manager_of
+from winnow.stateless.mcp.endpoint import PATH, McpEndpoint
+from winnow.stateless.mcp.front_calls import FrontCalls
 from winnow.stateless.page.routes import page_routes
 from winnow.telemetry.endpoint import register_process_metrics
+
+_AGENT_CALLS = ("Answer", "ReadTexts")
+"""Calls of which a front serves at least one, if it serves agents."""
 
 
 def serve_http(front: Front) -> FrontPart:
@@ -33,9 +44,11 @@ def serve_http(front: Front) -> FrontPart:
         readiness=readiness,
         tracer=interceptor.tracer,
     )
-    extra_routes = probe_routes(readiness, registry, gate)
+    extra_routes: list[BaseRoute] = [*probe_routes(readiness, registry, gate)]
+    extra_routes += (agents := _agent_routes(front, context, json_thread))
     if settings.http_pages:
-        extra_routes += [*docs_routes(front.http_operations, running_version()), *page_routes()]
+        docs = docs_routes(front.http_operations, running_version(), serves_agents=bool(agents))
+        extra_routes += [*docs, *page_routes()]
     if not settings.metrics_listen:
         register_process_metrics(registry)
     listen_host, needs_keys = Address.parse(settings.http_listen).host, settings.keys is not None
@@ -52,3 +65,16 @@ def serve_http(front: Front) -> FrontPart:
         app, readiness, ConnectionLimiter(settings.http_connections, metrics), tls=tls
     )
     return FrontPart(servers=[Listener(server, settings.http_listen)])
+
+
+def _agent_routes(front: Front, context: EndpointContext, json_threads: FairThreads) -> list[Route]:
+    """Returns the route of the MCP server; none if its package or the operations are missing."""
+    operations = {each.name: each for each in front.http_operations}
+    scopes = [operations[name].scope for name in _AGENT_CALLS if name in operations]
+    if find_spec("mcp") is None or not scopes:
+        return []
+    calls = FrontCalls(front.http_operations, json_threads, front.interceptor.record_call)
+    server = AgentServer(partial(manager_of, calls, operations))
+    front.stack.push_async_callback(server.close)
+    endpoint = McpEndpoint(server, context, scopes, front.settings.http_hosts)
+    return [Route(PATH, endpoint, methods=["POST"], name="Mcp")]

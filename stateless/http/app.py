@@ -11,6 +11,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
 from winnow.errors import NotFoundError, WinnowError
+from winnow.packaged import extra
 from winnow.quoting import quoted
 from winnow.rpc import request_id
 from winnow.stateless.http.call import HttpOperation
@@ -19,6 +20,7 @@ from winnow.stateless.http.problems import HttpRefusedError, response_of
 
 _FEED = "--feed-listen and --http-feed (or WINNOW_FRONT_HTTP_FEED=true)"
 _HEADS = "--heads or --head-servers"
+_AGENTS = f"--shards or --reader-threads, and the extra `mcp`: {extra('mcp')}"
 _READER = "--reader-threads"
 _PAGES = "HTTP pages, which --no-http-pages switches off"
 _NEEDS = {
@@ -39,8 +41,11 @@ _NEEDS = {
     "/v1/passages:deleteWhere": _FEED,
     "/v1/passages:export": "--shards",
     "/v1/documents:convert": f"{_FEED}, and the extra `documents`",
+    "/mcp": _AGENTS,
     "/": _PAGES,
     "/docs": _PAGES,
+    "/docs.md": _PAGES,
+    "/llms.txt": _PAGES,
     "/openapi.json": _PAGES,
 }
 """The settings that a front needs to serve each path."""

@@ -34,10 +34,11 @@ Run = Callable[[Any, NewDeadline, str], Coroutine[Any, Any, Message | LongReply 
 """Serves a call: `run(message, new_deadline, client)` returns the response."""
 
 Gate = Callable[..., str]
-"""Checks the key of a call: `gate(scope, headers, calls=1, begun=0)` returns the client key.
+"""Checks the key of a call: `gate(scope, headers, calls=1, begun=0, others=())` returns the client
+key.
 
-It raises a WinnowError if the key lacks the scope, or if its rate limit forbids `calls` calls in
-addition to the `begun` calls of this request that were already counted.
+It raises a WinnowError if the key lacks the scope and all `others`, or if its rate limit forbids
+`calls` calls in addition to the `begun` calls of this request that were already counted.
 """
 
 LINES_TYPE = "application/x-ndjson"

@@ -1,4 +1,5 @@
-"""Serves `/docs`, the description of the HTTP interface, and `/openapi.json`, its OpenAPI form.
+"""Serves the description of the HTTP interface: for people `/docs`, for programs `/openapi.json`,
+for language models `/docs.md` and `/llms.txt`.
 
 `/docs` is one page without scripts, which loads nothing from other sites.
 """
@@ -13,6 +14,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from winnow.stateless.http.call import HttpOperation
+from winnow.stateless.http.examples import curl_command
+from winnow.stateless.http.markdown_docs import llms_text, reference
 from winnow.stateless.http.openapi import ABOUT, Schema, openapi
 
 _POLICY = "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -26,24 +29,15 @@ table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; vertical-align: top; padding: .3rem .75rem .3rem 0; }
 tr + tr { border-top: 1px solid color-mix(in srgb, currentColor 20%, transparent); }
 """
-_EXAMPLES = {
-    "Answer": {"question": "Who won the Tour de France in 2015?"},
-    "Answers": {"requests": [{"question": "Who discovered penicillin?"}]},
-    "Predict": {"text": "book me a flight to Oslo", "headIds": ["intent"]},
-    "Put": {"passages": [{"id": "1", "title": "Oslo", "text": "Oslo is the capital of Norway."}]},
-    "Delete": {"deletions": [{"id": "1"}]},
-    "DeleteWhere": {"document": "policy.pdf", "dryRun": True},
-    "SearchPassages": {"question": "Who won the Tour de France in 2015?", "passages": 5},
-    "GetPassages": {"ids": ["1", "2"]},
-    "ReadTexts": {"question": "Who built it?", "texts": ["It was built by Ada.", "It is old."]},
-    "HighlightText": {"question": "Who built it?", "text": "It is old. It was built by Ada."},
-    "RerankV1": {"query": "Who built it?", "documents": ["It is old.", "It was built by Ada."]},
-    "RerankV2": {"query": "Who built it?", "documents": ["It is old.", "It was built by Ada."]},
-}
 
 
-def docs_routes(calls: Sequence[HttpOperation], version: str) -> list[Route]:
-    """Returns the routes of the descriptions, which are created at the first request."""
+def docs_routes(
+    calls: Sequence[HttpOperation], version: str, *, serves_agents: bool = False
+) -> list[Route]:
+    """Returns the routes of the descriptions, which are created at the first request.
+
+    `serves_agents`: whether `/mcp` is served.
+    """
     made: dict[str, Schema] = {}
 
     async def described() -> Schema:
@@ -55,9 +49,16 @@ def docs_routes(calls: Sequence[HttpOperation], version: str) -> list[Route]:
         return Response(json.dumps(await described()), media_type="application/json")
 
     async def people(request: Request) -> Response:
-        page = _page(await described(), calls, str(request.base_url).rstrip("/"))
+        page = _page(await described(), calls, _base(request))
         headers = {"content-security-policy": _POLICY}
         return Response(page, headers=headers, media_type="text/html")
+
+    async def markdown(request: Request) -> Response:
+        text = reference(await described(), calls, _base(request))
+        return Response(text, media_type="text/markdown")
+
+    async def llms(request: Request) -> Response:
+        return Response(llms_text(calls, _base(request), serves_agents), media_type="text/markdown")
 
     async def style(_request: Request) -> Response:
         return Response(_STYLE, media_type="text/css")
@@ -66,7 +67,13 @@ def docs_routes(calls: Sequence[HttpOperation], version: str) -> list[Route]:
         Route("/openapi.json", program),
         Route("/docs", people),
         Route("/docs/style.css", style),
+        Route("/docs.md", markdown),
+        Route("/llms.txt", llms),
     ]
+
+
+def _base(request: Request) -> str:
+    return str(request.base_url).rstrip("/")
 
 
 def _page(described: Schema, calls: Sequence[HttpOperation], base: str) -> str:
@@ -77,19 +84,16 @@ def _page(described: Schema, calls: Sequence[HttpOperation], base: str) -> str:
         '<!doctype html><html lang="en"><meta charset="utf-8"><title>Winnow over HTTP</title>'
         '<meta name="viewport" content="width=device-width">'
         '<link rel="stylesheet" href="/docs/style.css"><main><h1>Winnow over HTTP</h1>'
-        f'<p>{escape(ABOUT)}</p><p>For programs: <a href="/openapi.json">/openapi.json</a></p>'
+        f'<p>{escape(ABOUT)}</p><p>For programs: <a href="/openapi.json">/openapi.json</a>, '
+        '<a href="/llms.txt">/llms.txt</a></p>'
         f"{''.join(parts)}</main></html>"
     )
 
 
 def _call(call: HttpOperation, base: str) -> Iterator[str]:
     yield f'<h2 id="{call.name}">{call.verb} {escape(call.path)}</h2><p>{escape(call.about)}</p>'
-    command = f"curl {base}{call.path}"
-    if call.verb == "POST":
-        body = json.dumps(_EXAMPLES.get(call.name, {}))
-        command += f" -H 'content-type: application/json' -d '{body}'"
     request, response = (each.DESCRIPTOR.name or "" for each in (call.request, call.response))
-    yield f"<pre>{escape(command)}</pre>"
+    yield f"<pre>{escape(curl_command(call, base))}</pre>"
     yield f"<p>Request: {_link(request)}. Reply: {_link(response)}.</p>"
 
 

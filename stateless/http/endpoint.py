@@ -6,8 +6,10 @@ gRPC. Request ids, traces, errors, metrics and log lines are the same.
 
 import json
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -38,7 +40,7 @@ from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
 
 RecordCall = Callable[[str, str, float, Exception | None], None]
 """Records a call: `record(name, gRPC status, seconds, error)`."""
-_MAX_PENDING_BYTES = 64 * KIB * KIB
+MAX_PENDING_BYTES = 64 * KIB * KIB
 """Maximum size of all bodies of one operation that are being received, in bytes."""
 
 
@@ -55,38 +57,43 @@ class EndpointContext:
     tracer: Tracer = NO_TRACER
 
 
-class Endpoint:
-    """Serves one operation, as an ASGI application."""
+class RecordedEndpoint(ABC):
+    """Serves one path as an ASGI application: with a trace, a log line and metrics of each call."""
 
-    def __init__(self, call: HttpOperation, context: EndpointContext) -> None:
-        self._call, self._context = call, context
-        self._bodies = BoundedReceive(_MAX_PENDING_BYTES // max(call.max_body_bytes, KIB))
+    def __init__(self, name: str, title: str, context: EndpointContext) -> None:
+        """`name` of the call in metrics and logs; `title` in traces, such as `POST /v1/answer`."""
+        self._name, self._title, self._context = name, title, context
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one call; sends nothing if the caller has disconnected."""
         with self._traced(scope):
             bind_request_id(request_id.current())
-            response = await self._response(scope, receive)
+            response = await self._recorded(scope, receive)
         if response is not None:
             await response(scope, receive, send)
 
+    @abstractmethod
+    async def respond(self, scope: Scope, receive: Receive) -> Response:
+        """Returns the response.
+
+        Raises WinnowError to refuse the call, and ClientDisconnectedError if its caller has gone.
+        """
+
     def _traced(self, scope: Scope) -> Span:
         """Opens a span in the caller's trace or in a new trace, if the call is traced."""
-        call, tracer = self._call, self._context.tracer
-        if not tracer.may_trace(call.name):
+        tracer = self._context.tracer
+        if not tracer.may_trace(self._name):
             return NO_SPAN
-        return tracer.begin(f"{call.verb} {call.path}", scope["headers"])
+        return tracer.begin(self._title, scope["headers"])
 
-    async def _response(self, scope: Scope, receive: Receive) -> Response | None:
+    async def _recorded(self, scope: Scope, receive: Receive) -> Response | None:
         """Returns the response, or None if the caller has disconnected."""
         started, code = time.perf_counter(), "CANCELLED"
         failure: Exception | None = None
         try:
-            reply = await self._reply(scope, receive)
-            code = "OK"
-            if isinstance(reply, LinesReply):
-                return StreamingResponse(reply.parts, media_type=LINES_TYPE)
-            return Response(reply, media_type="application/json")
+            response = await self.respond(scope, receive)
+            code = _code_of_status(response.status_code)
+            return response
         except ClientDisconnectedError:
             return None
         except WinnowError as error:
@@ -97,7 +104,29 @@ class Endpoint:
             return response_of(WinnowError(), request_id.current())
         finally:
             seconds = time.perf_counter() - started
-            self._context.record_call(self._call.name, code, seconds, failure)
+            self._context.record_call(self._name, code, seconds, failure)
+
+
+def _code_of_status(status: int) -> str:
+    if status < HTTPStatus.BAD_REQUEST:
+        return "OK"
+    return "INVALID_ARGUMENT" if status < HTTPStatus.INTERNAL_SERVER_ERROR else "INTERNAL"
+
+
+class Endpoint(RecordedEndpoint):
+    """Serves one operation."""
+
+    def __init__(self, call: HttpOperation, context: EndpointContext) -> None:
+        super().__init__(call.name, f"{call.verb} {call.path}", context)
+        self._call = call
+        self._bodies = BoundedReceive(MAX_PENDING_BYTES // max(call.max_body_bytes, KIB))
+
+    async def respond(self, scope: Scope, receive: Receive) -> Response:
+        """Reads the request, runs the call, and returns its reply as JSON."""
+        reply = await self._reply(scope, receive)
+        if isinstance(reply, LinesReply):
+            return StreamingResponse(reply.parts, media_type=LINES_TYPE)
+        return Response(reply, media_type="application/json")
 
     async def _reply(self, scope: Scope, receive: Receive) -> bytes | LinesReply:
         call, context, headers = self._call, self._context, text_of(scope["headers"])
@@ -131,15 +160,24 @@ class Endpoint:
         if self._call.verb == "GET":
             query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
             return _query_to_json(self._call.request.DESCRIPTOR, query)
-        check_media_type(headers)
-        try:
-            body = RequestBody(receive, self._call.max_body_bytes)
-            data: bytes = await self._bodies.first_message(body)
-        except DeadlineExceededError as error:
-            raise LateBodyError(
-                "the body did not arrive in time: send all of it without a pause"
-            ) from error
-        return data
+        return await read_body(self._bodies, self._call.max_body_bytes, headers, receive)
+
+
+async def read_body(
+    bodies: BoundedReceive, max_bytes: int, headers: Headers, receive: Receive
+) -> bytes:
+    """Returns the body of a request, which must be JSON of at most `max_bytes`.
+
+    `bodies` limits the memory of all bodies that are being received.
+    """
+    check_media_type(headers)
+    try:
+        data: bytes = await bodies.first_message(RequestBody(receive, max_bytes))
+    except DeadlineExceededError as error:
+        raise LateBodyError(
+            "the body did not arrive in time: send all of it without a pause"
+        ) from error
+    return data
 
 
 def _query_to_json(message: Any, query: Iterable[tuple[str, str]]) -> bytes:

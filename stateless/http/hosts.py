@@ -1,4 +1,4 @@
-"""Checks the Host header of requests. Pure.
+"""Checks the Host and Origin headers of requests. Pure.
 
 A page of another site can make its own host name resolve to a front (DNS rebinding). Then the page
 could read or feed the front from the browser's network. So a front accepts only IP addresses,
@@ -8,6 +8,7 @@ safe, because such a page has no key.
 
 import ipaddress
 from collections.abc import Callable, Sequence
+from urllib.parse import urlsplit
 
 _LOCAL = "localhost"
 
@@ -27,6 +28,22 @@ def host_check(
     return lambda host: (
         not host or (name := _name(host)) in known or name == _LOCAL or _is_address(name)
     )
+
+
+def is_allowed_origin(origin: str, host: str, allowed: Sequence[str]) -> bool:
+    """Whether a page of this origin may send a request to this host.
+
+    A page may call the front if it is on the same host, on this machine, or on a host of
+    `allowed`, the names of --http-hosts. A missing header is allowed: only browsers send it.
+    """
+    if not origin:
+        return True
+    try:
+        name = urlsplit(origin).hostname or ""
+    except ValueError:
+        return False
+    known = {each.lower() for each in allowed} | {_name(host)} - {""}
+    return name in known or _is_loopback(name)
 
 
 def _name(host: str) -> str:

@@ -25,7 +25,7 @@ _KINDS: Mapping[int, Schema] = {
     FieldDescriptor.TYPE_INT64: {"type": "string", "format": "int64"},
     FieldDescriptor.TYPE_STRING: {"type": "string"},
     FieldDescriptor.TYPE_UINT32: {"type": "integer", "format": "int64", "minimum": 0},
-    FieldDescriptor.TYPE_UINT64: {"type": "string", "format": "uint64"},
+    FieldDescriptor.TYPE_UINT64: {"type": "string", "pattern": "^[0-9]+$"},
 }
 """Schemas of scalar types. Numbers of 64 bits are strings, because some JSON parsers round them."""
 _OBJECT = "google.protobuf.Struct"
@@ -100,8 +100,11 @@ class Schemas:
 
 
 def _name(descriptor: Descriptor | EnumDescriptor) -> str:
-    """Returns the full name without the package, such as `ShardCoverage.Status`."""
-    return descriptor.full_name.removeprefix("winnow.v1.")
+    """Returns the full name without the package and without dots, such as `ShardCoverageStatus`.
+
+    Some generators of clients take a dot for the separator of modules.
+    """
+    return descriptor.full_name.removeprefix("winnow.v1.").replace(".", "")
 
 
 ABOUT = (
@@ -131,14 +134,22 @@ def openapi(calls: Iterable[HttpOperation], version: str) -> Schema:
         "openapi": "3.1.0",
         "info": {"title": "Winnow", "version": version, "description": ABOUT},
         "paths": paths,
-        "components": {"schemas": dict(sorted(schemas.by_name.items()))},
+        "components": {
+            "schemas": dict(sorted(schemas.by_name.items())),
+            "securitySchemes": {
+                "key": {"type": "http", "scheme": "bearer", "description": "Token of a key."}
+            },
+        },
+        # a front without --keys needs none
+        "security": [{}, {"key": []}],
     }
 
 
 def _operation(call: HttpOperation, schemas: Schemas, problem: Schema) -> Schema:
-    reply = schemas.add(call.response)
-    media_type = LINES_TYPE if call.is_stream else "application/json"
-    about = "JSON lines, each of which is a reply." if call.is_stream else "The reply."
+    reply, media_type, about = schemas.add(call.response), "application/json", "The reply."
+    if call.is_stream:
+        about = f"JSON lines, each of which is a {call.response.DESCRIPTOR.name}."
+        reply, media_type = {"type": "string", "contentMediaType": LINES_TYPE}, LINES_TYPE
     schema: Schema = {
         "operationId": call.name,
         "summary": call.about.partition(". ")[0].rstrip("."),

@@ -25,6 +25,12 @@ class PackedReply:
         """Returns the JSON of the whole `AnswerResponse`."""
         return _with_field("answers", _answers(self.packed), self.envelope)
 
+    def to_message(self) -> answer_pb2.AnswerResponse:
+        """Returns the whole `AnswerResponse`. Call it in a thread, because it may take long."""
+        message = answer_pb2.AnswerResponse.FromString(self.packed.wire)
+        message.MergeFrom(self.envelope)
+        return message
+
 
 @dataclass(frozen=True, slots=True)
 class PackedBatchReply:

@@ -1,6 +1,7 @@
 """Every block of a page has a known kind, and every command is run or has a reason why not."""
 
 import json
+import re
 import subprocess
 
 import pytest
@@ -128,3 +129,11 @@ def test_requests_for_grpcurl_are_valid(command: Command) -> None:
     described = answer_pb2.DESCRIPTOR.services_by_name[service.removeprefix("winnow.v1.")]
     asked = described.methods_by_name[method].input_type
     json_format.Parse(body, getattr(answer_pb2, asked.name)())
+
+
+def test_the_index_for_language_models_lists_every_page() -> None:
+    text = (ROOT / "llms.txt").read_text(encoding="utf-8")
+    listed = re.findall(r"\]\(([^)]+)\)", text)
+    assert [path for path in listed if not (ROOT / path).is_file()] == []
+    pages = {f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")}
+    assert pages <= set(listed), "add the page to llms.txt"

@@ -38,6 +38,7 @@ _COMMANDS: _Commands = {
     "ask": ("winnow.cli.ask.cli:ask", "Ask a running cluster; see the answer in its passage."),
     "search": ("winnow.cli.passages.search:search", "Find passages, without reading them."),
     "read": ("winnow.cli.read.cli:read", "Read files: find the answer to a question in them."),
+    "mcp": ("winnow.cli.mcp.cli:mcp", "Serve an index to an agent (Model Context Protocol)."),
     "predict": ("winnow.cli.predict.cli:predict", "Predict labels and entities of texts."),
     "up": ("winnow.cli.local.cli:up", "Serve an index on this machine."),
     "front": ("winnow.stateless.cli:front", "Run a front node: take questions, merge answers."),

@@ -5,7 +5,7 @@ All ports of a front node share one gate, so that a key's rate limit covers all 
 
 import hmac
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from functools import partial
@@ -86,6 +86,12 @@ class Gate:
             )
         return key
 
+    def scope_of(self, token: str, scopes: Sequence[Scope]) -> Scope:
+        """Returns the first of these scopes that the key of a token has; the first, if none."""
+        key = self._find_key(token)
+        owned = (each for each in scopes if key is not None and each in key.scopes)
+        return next(owned, scopes[0])
+
     def allows(self, key: Key, scope: Scope) -> bool:
         """Whether a key is still valid and has a scope."""
         return self._denial(key, scope) is None
@@ -145,7 +151,8 @@ def caller_of(gate: Gate, key: Key, scope: Scope) -> Caller:
 
 
 HeaderGate = Callable[..., str]
-"""`gate(scope, headers, calls=1, begun=0)` admits an HTTP request, and returns its client key.
+"""`gate(scope, headers, calls=1, begun=0, others=())` admits an HTTP request, and returns its
+client key. The key of the request needs `scope`, or one of the `others`.
 
 Client keys share the front node fairly. Headers are (name, value) pairs, with names in lower case.
 The request counts as `calls` calls; `begun` calls are already counted. Raises the errors of
@@ -157,10 +164,16 @@ def header_gate(gate: Gate) -> HeaderGate:
     """Adapts a gate to an HTTP server, and binds the caller to the request."""
 
     def admit(
-        scope: str, headers: Iterable[tuple[str, str]], calls: int = 1, begun: int = 0
+        scope: str,
+        headers: Iterable[tuple[str, str]],
+        calls: int = 1,
+        begun: int = 0,
+        others: Iterable[str] = (),
     ) -> str:
-        key = gate.admit(Scope(scope), token_of_headers(headers), calls, begun)
-        caller.bind(caller_of(gate, key, Scope(scope)))
+        token = token_of_headers(headers)
+        admitted = gate.scope_of(token, [Scope(each) for each in (scope, *others)])
+        key = gate.admit(admitted, token, calls, begun)
+        caller.bind(caller_of(gate, key, admitted))
         return key.name
 
     return admit

@@ -1,6 +1,7 @@
 """The description of the HTTP interface."""
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -142,7 +143,7 @@ async def test_the_page_for_people_names_everything_and_needs_nothing_else(
     assert "<script" not in reply.text
     assert " style=" not in reply.text
     links = set(re.findall(r'(?:href|src)="([^"#]*)', reply.text))
-    assert links == {"", "/docs/style.css", "/openapi.json"}
+    assert links == {"", "/docs/style.css", "/openapi.json", "/llms.txt"}
     assert set(re.findall(r'href="#([^"]+)"', reply.text)) <= set(
         re.findall(r'id="([^"]+)"', reply.text)
     )
@@ -155,8 +156,48 @@ def test_what_a_caller_calls_the_front_is_no_markup(
     assert "<b>" not in _page(described, front.calls, "http://<b>")
 
 
+FORMATS = {"byte", "double", "float", "int32", "int64"}
+"""Formats that generators of clients know."""
+
+
+def parts_of(value: Any) -> Iterator[dict[str, Any]]:
+    """Yields all objects of a JSON value."""
+    if isinstance(value, dict):
+        yield value
+    for each in value.values() if isinstance(value, dict) else value:
+        if isinstance(each, dict | list):
+            yield from parts_of(each)
+
+
+def test_generators_of_clients_take_the_description(described: dict[str, Any]) -> None:
+    """They make classes and functions of names, split names at dots, and warn of formats.
+
+    openapi-python-client, datamodel-code-generator and openapi-typescript were tried.
+    """
+    names = [*described["components"]["schemas"]]
+    names += [each["operationId"] for each in parts_of(described) if "operationId" in each]
+    assert [name for name in names if not name.isidentifier()] == []
+    assert {each["format"] for each in parts_of(described) if "format" in each} <= FORMATS
+    lines = described["paths"]["/v1/passages:export"]["get"]["responses"]["200"]["content"]
+    assert lines["application/x-ndjson"]["schema"]["type"] == "string"
+
+
+async def test_language_models_get_an_index_and_a_reference_in_markdown(front: HttpFront) -> None:
+    """The index names every call; its links lead to pages of the front."""
+    async with front.serving() as client:
+        index = await client.get("/llms.txt")
+        urls = re.findall(r"\]\((http[^)]+)\)", index.text)
+        replies = [await client.get(url) for url in urls]
+    assert index.text.startswith("# Winnow\n")
+    assert all(f"{each.verb} {each.path}: " in index.text for each in front.calls)
+    assert [each.status_code for each in replies] == [200, 200, 405]
+    assert replies[0].headers["content-type"] == "text/markdown; charset=utf-8"
+    assert "## POST /v1/answer" in replies[0].text
+    assert "- `question` (string): The question: 1 to 1000 characters." in replies[0].text
+
+
 async def test_pages_can_be_switched_off() -> None:
     async with HttpFront(http_pages=False).serving() as client:
-        for path in ("/docs", "/openapi.json", "/docs/style.css"):
+        for path in ("/docs", "/openapi.json", "/docs/style.css", "/docs.md", "/llms.txt"):
             assert (await client.get(path)).status_code == 404
         assert (await client.post("/v1/answer", json={"question": "Who?"})).status_code == 200

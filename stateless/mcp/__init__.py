@@ -1,0 +1,1 @@
+"""The MCP server of a front: `/mcp` on its HTTP port."""
