@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 import json
 import math
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from bench.figures import (
 from bench.heads import swap
 from bench.heads.cache import measure_cache
 from bench.heads.synthetic_heads import LABELS, constant_model, publish_head, trained_shape_model
-from bench.interleaving import interleaved
+from bench.interleaving import interleaved_latencies
 from winnow.bundle import Bundle
 from winnow.heads.head import open_head
 from winnow.heads.store import open_store
@@ -38,9 +39,16 @@ def test_a_ratio_is_the_median_over_blocks() -> None:
     assert ratio_figure("group", "name", spoilt, [1.0] * 10, 0.5).value == 1.0
 
 
-def test_interleaved_variants_reverse_their_order_from_block_to_block() -> None:
-    order = list(interleaved("ab", [1, 2, 3], block=2))
-    assert order == [("a", 1), ("a", 2), ("b", 1), ("b", 2), ("b", 3), ("a", 3)]
+async def test_interleaved_variants_reverse_their_order_from_item_to_item() -> None:
+    order: list[tuple[str, int]] = []
+
+    async def note(name: str, item: int) -> None:
+        order.append((name, item))
+
+    variants = {name: partial(note, name) for name in "ab"}
+    latencies = await interleaved_latencies(variants, [1, 2])
+    assert order == [("a", 1), ("b", 1), ("b", 2), ("a", 2)]
+    assert {name: len(own) for name, own in latencies.items()} == {"a": 2, "b": 2}
 
 
 def test_a_quantile_is_in_milliseconds() -> None:
