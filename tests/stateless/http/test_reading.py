@@ -116,6 +116,26 @@ async def test_errors_of_a_rerank_use_its_names(
     assert [each["field"] for each in reply.json()["violations"]] == ["query", "documents"]
 
 
+async def test_every_call_needs_the_scope_read(reader: FakeTextReader) -> None:
+    scopes: list[str] = []
+
+    def gate(scope: str, _headers: object, calls: int = 1, begun: int = 0) -> str:
+        scopes.append(scope)
+        return "alice"
+
+    front, threads = HttpFront(gate=gate), FairThreads(1, "texts")
+    front.add(read_operations(ReadMessages(reader, threads), 30.0, lambda _client: None))
+    async with front.serving() as client:
+        for path in ("/v1/read", "/v1/highlight", "/v1/rerank", "/v2/rerank"):
+            body = (
+                {"question": "Ada"} if path in ("/v1/read", "/v1/highlight") else {"query": "Ada"}
+            )
+            assert (await client.post(path, json=body)).status_code == 200
+    threads.close()
+    assert scopes == ["read"] * 4
+    assert reader.clients == ["alice"] * 4
+
+
 async def test_a_full_server_says_when_to_try_again(
     client: httpx.AsyncClient, reader: FakeTextReader
 ) -> None:

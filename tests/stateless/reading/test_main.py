@@ -22,6 +22,12 @@ TEXTS = ["The bridge is old.", "Ada Lind built the bridge in 1987.", "Bananas ar
 QUESTION = "Who built the bridge?"
 
 
+def text_with_answer(at: int) -> str:
+    """Returns a text of 141 sentences, one of which answers the question."""
+    sentences = [f"In {1800 + number} the market was moved." for number in range(140)]
+    return " ".join([*sentences[:at], TEXTS[1], *sentences[at:]])
+
+
 @contextlib.asynccontextmanager
 async def running() -> AsyncIterator[tuple[str, str]]:
     """Runs a server; yields its addresses for gRPC and HTTP once it is ready."""
@@ -47,6 +53,7 @@ async def test_a_reader_serves_texts_and_nothing_else(tmp_path: Path) -> None:
             reply = await client.read(QUESTION, TEXTS)
             ranked = await client.rerank(QUESTION, TEXTS)
             highlighted = await client.highlight(QUESTION, " ".join(TEXTS))
+            long = [await client.read(QUESTION, [text_with_answer(at)]) for at in (0, 70, 140)]
             with pytest.raises(NotServedError, match="--reader-threads"):
                 await client.ask(QUESTION)
         async with httpx.AsyncClient(base_url=f"http://{http_address}", timeout=60) as http:
@@ -63,6 +70,12 @@ async def test_a_reader_serves_texts_and_nothing_else(tmp_path: Path) -> None:
         output, errors = await process.communicate()
     assert (reply.answer, reply.best[0].index) == ("Ada Lind", 1)
     assert ranked.results[0].index == 1
+    for reply_to_long, at in zip(long, (0, 70, 140), strict=True):
+        (reading,) = reply_to_long.readings
+        text = text_with_answer(at)
+        assert reading.windows > 3
+        assert (reading.text, text[slice(*reading.sentence)]) == ("Ada Lind", TEXTS[1])
+        assert reading.start == text.index("Ada Lind")
     assert highlighted.sentences[0].text == TEXTS[1]
     assert highlighted.sentences[0].span == "Ada Lind"
     assert [each["index"] for each in other["results"]] == [1]
