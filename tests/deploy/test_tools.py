@@ -21,7 +21,7 @@ def test_without_a_compiler_one_line_names_its_package_for_each_system(tmp_path:
 
 def test_an_image_does_not_grow_unnoticed(tmp_path: Path) -> None:
     """A package that moved its files would otherwise keep them."""
-    slim = [sys.executable, DEPLOY / "slim.py", tmp_path]
+    slim = [sys.executable, str(DEPLOY / "slim.py"), str(tmp_path)]
     ran = subprocess.run(slim, capture_output=True, text=True, check=False)
     assert ran.returncode == 1
     assert "no numpy/**/tests in" in ran.stderr
