@@ -54,6 +54,10 @@ async def converse(agent: Client) -> None:
     (content,) = (await agent.read_resource(resources[1])).contents
     assert "Tux" in getattr(content, "text", "")
 
+    texts = ["The office is in Oslo.", passage["text"]]
+    read = await call("read", question="How many areas does the Debian archive have?", texts=texts)
+    assert (read["answers"][0]["text"], read["answers"][0]["answer"]) == (1, "three")
+
     refused = await agent.call_tool("ask", {"question": "Who?", "filter": "yaer > 2000"})
     assert refused.is_error
     assert "there is no field 'yaer'" in text_of(refused)
