@@ -28,6 +28,7 @@ class ScoreWeights:
     span: float = 0.0
     distance: float = -10.0
     no_answer_below: float = -1e9
+    words: float = field(default=0.0, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

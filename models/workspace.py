@@ -60,13 +60,12 @@ class Workspace:
         """Directory that caches the vectors of passages."""
         return self.root / "vectors"
 
-    @property
-    def scored_answer_candidates(self) -> Path:
-        """File with the reader's scores of candidate answers to held-out questions.
+    def scored_answer_candidates(self, kind: str) -> Path:
+        """Returns the file with the reader's scores of candidate answers about a kind of text.
 
         Calibration fits its weights to these scores.
         """
-        return self.root / "candidates.npz"
+        return self.root / f"candidates-{kind.lower()}.npz"
 
     def graph(self, network: str, precision: str, layers: int | None = None) -> Path:
         """Returns the graph of `encoder` or `reader` in `fp32` or `int8`."""

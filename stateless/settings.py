@@ -113,8 +113,8 @@ class FrontSettings(
     min_confidence: Share | None = Field(
         None,
         description="Minimum confidence of an answer, 0 to 1, unless the question sets it. Below "
-        "it, the reply says that there is no answer. If it is not set, the score decides. It needs "
-        "a bundle with a calibrated confidence.",
+        "it, the reply says that there is no answer. If it is not set, the bundle decides. It "
+        "needs a bundle with a calibrated confidence.",
     )
     refuse_unread_languages: bool = Field(
         False,

@@ -14,6 +14,7 @@ from winnow.deadline import Deadline
 from winnow.domain.answered import Answered
 from winnow.domain.question import AnswerRequest, ReadScope, Retriever
 from winnow.domain.shard import NodeReport
+from winnow.domain.threshold import AnswerThreshold
 from winnow.domain.write import Position
 from winnow.errors import UnavailableError
 from winnow.packaged import default_bundle
@@ -161,7 +162,7 @@ class LiveFront:
             Answerer(
                 encoder,
                 cluster,
-                no_answer_below=-9.0,
+                threshold=AnswerThreshold(-9.0),
                 rule_for=lambda *_: None,
                 limits=limits,
                 metrics=metrics,

@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry
 from winnow.bundle.manifest import ScoreEntry
 from winnow.domain.confidence import Confidence
 from winnow.domain.text_reading import TextToRead
+from winnow.domain.threshold import AnswerThreshold
 from winnow.inference.stop_signal import StopSignal
 from winnow.packaged import default_bundle
 from winnow.policy.byte_bounded_lru import MIB
@@ -83,7 +84,7 @@ class TextReadingCore:
             ReadingBundle(
                 model="fake-1",
                 scores=ReadingScores(
-                    no_answer_below=WEIGHTS.no_answer_below,
+                    threshold=AnswerThreshold(WEIGHTS.no_answer_below),
                     confidence=Confidence(relevance=0.0, span=1.0, distance=0.0, bias=-2.0),
                 ),
                 defaults=ReadingDefaults(max_answer_tokens=4, has_confidence=True),

@@ -218,7 +218,7 @@ async def _front(
     replicas = ReplicaMetrics(registry)
 
     def serve(cluster: Cluster) -> None:
-        rule, below = manifest.stopping_rule, manifest.score.no_answer_below
+        rule = manifest.stopping_rule
         limits = SearchLimits(
             merge_reserve=0.02,
             retrieve_share=0.4,
@@ -230,7 +230,7 @@ async def _front(
             Answerer(
                 encoder,
                 cluster,
-                no_answer_below=below,
+                threshold=manifest.answer_threshold,
                 rule_for=rule,
                 limits=limits,
                 metrics=metrics,

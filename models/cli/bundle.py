@@ -99,16 +99,25 @@ def calibrate(
             help="Fit on the passages of mine-ranking. Keeps the weight of matching words.",
         ),
     ] = False,
+    documents: Annotated[
+        Path | None,
+        typer.Option(
+            help="Directory of documents to fit on, too, with index and questions.jsonl.",
+            show_default="Wikipedia only",
+        ),
+    ] = None,
 ) -> None:
     """Fit the final score on held-out questions and write it into the bundle.
 
-    Also fits the weight of matching words in retrieval, and the rules of early stopping.
+    Also fits the weight of matching words in retrieval, the confidence of spans and sentences, and
+    the rules of early stopping.
     """
     fit = calibration.calibrate_on_retrieved if use_ranking_passages else calibration.calibrate
-    score = fit(Workspace(work), bundle, seed, typer.echo)
+    score = fit(calibration.Calibration(Workspace(work), bundle, typer.echo, documents), seed)
     typer.echo(
         f"score = {score.relevance:.4f} relevance + {score.span:.4f} span "
-        f"+ {score.distance:.4f} distance; no answer below {score.no_answer_below:.3f}"
+        f"+ {score.distance:.4f} distance + {score.words:.4f} words; "
+        f"no answer below {score.no_answer_below:.3f}"
     )
 
 

@@ -1,13 +1,14 @@
-"""Fits the weights of the final score on held-out training questions.
+"""Fits the weights of the final score on held-out questions, of one or several kinds of text.
 
 For each question, reads the retrieved passages with the smallest hybrid distances. The weights
 maximise the softmax probability of passages with a right span, which is the chance that the merged
-answer is right.
+answer is right. Each kind of text counts equally, however many questions it has.
 """
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,23 +16,25 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from models.assemble import ScoreWeights
-from models.data import DataError, Passage, contains_answer
+from models.data import DataError, Passage
 from models.measuring.fitting import fit_signed_weights, ranking_loss
+from models.measuring.judging import JudgedQuestion
 from models.measuring.reading import OfflineReader
 from models.measuring.retrieving import NearestPassages
 from models.mining.mine import TrainingQuestion
+from winnow.domain.reading import Reading
 from winnow.quoting import many
-from winnow.text.scores import exact_match
+from winnow.text.surroundings import sentence_around
 
 PASSAGES = 20
 """Number of passages to read for each question."""
 _RIDGE = 1e-3
 _MIN_SPREAD = 1e-6
-SIGNS = (1.0, 1.0, -1.0)
-"""Signs of the weights of relevance, span and distance.
+SIGNS = (1.0, 1.0, -1.0, 1.0)
+"""Signs of the weights of relevance, span, distance and words.
 
-The fixed signs ensure that a higher relevance, a higher span score and a smaller distance never
-lower the score.
+The fixed signs ensure that a higher relevance, a higher span score, a smaller distance and more
+words of the question never lower the score.
 """
 _ACCEPTED = 0.95
 """Share of right answers above the threshold of `has_answer`."""
@@ -46,20 +49,43 @@ class RankedPassage:
     """Squared distance of the vectors."""
     hybrid_distance: float
     """`distance` minus the weight of the words that match the question."""
+    words: float = 0.0
+    """BM25 score."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Candidates:
     """Reader outputs for the retrieved passages of each question, by rising hybrid distance."""
 
     features: NDArray[np.float64]
-    """Relevance, span and distance, [questions, passages, 3]."""
+    """Relevance, span, distance and words, [questions, passages, 4]."""
     hybrid_distances: NDArray[np.float64]
     """Hybrid distances of the passages, [questions, passages]."""
     is_right: NDArray[np.bool_]
     """Whether the best span is a right answer, [questions, passages]."""
     has_answer: NDArray[np.bool_]
     """Whether the passage contains a right answer anywhere, [questions, passages]."""
+    is_right_sentence: NDArray[np.bool_]
+    """Whether the sentence of the best span contains a right answer, [questions, passages]."""
+    is_answerable: NDArray[np.bool_]
+    """Whether the question has an answer, [questions]."""
+
+    def answerable(self) -> "Candidates":
+        """Returns the candidates of the questions whose answer was retrieved."""
+        chosen = self.has_answer.any(1)
+        return Candidates(**{name: values[chosen] for name, values in self.arrays().items()})
+
+    def arrays(self) -> dict[str, Any]:
+        """Returns the arrays by the names of their fields."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+def join(kinds: Sequence[Candidates]) -> Candidates:
+    """Returns the candidates of all questions. All kinds need equally many passages."""
+    names = kinds[0].arrays()
+    return Candidates(
+        **{name: np.concatenate([each.arrays()[name] for each in kinds]) for name in names}
+    )
 
 
 def sample_questions(
@@ -82,19 +108,16 @@ def best_passages(
     order = hybrid_distances.argsort(1, kind="stable")[:, :PASSAGES]
     columns = [
         np.take_along_axis(each, order, 1).tolist()
-        for each in (nearest.indices, nearest.distances, hybrid_distances)
+        for each in (nearest.indices, nearest.distances, hybrid_distances, nearest.matches)
     ]
     return [
-        [
-            RankedPassage(passages[index], distance, hybrid)
-            for index, distance, hybrid in zip(*rows, strict=True)
-        ]
+        [RankedPassage(passages[index], *scores) for index, *scores in zip(*rows, strict=True)]
         for rows in zip(*columns, strict=True)
     ]
 
 
 def read_candidates(
-    questions: Sequence[TrainingQuestion],
+    questions: Sequence[JudgedQuestion],
     retrieved: Sequence[Sequence[RankedPassage]],
     reader: OfflineReader,
 ) -> Candidates:
@@ -105,54 +128,66 @@ def read_candidates(
         for ranked in row
     ]
     readings = reader.read_all(
-        [(question.question, ranked.passage, ranked.distance) for question, ranked in pairs],
+        [(question.text, ranked.passage, ranked.distance) for question, ranked in pairs],
         "read candidates",
     )
-    features = np.array([(r.relevance, r.span_score, r.distance) for r in readings])
-    is_right = [
-        exact_match(reading.answer, question.answers)
-        for reading, (question, _) in zip(readings, pairs, strict=True)
+    judged = [
+        (
+            question.accepts_span(reading.answer),
+            question.accepts_passage(ranked.passage),
+            question.accepts_sentence(_sentence(reading)),
+        )
+        for reading, (question, ranked) in zip(readings, pairs, strict=True)
     ]
-    has_answer = [contains_answer(ranked.passage, question.answers) for question, ranked in pairs]
+    features = np.array(
+        [
+            (reading.relevance, reading.span_score, ranked.distance, ranked.words)
+            for reading, (_, ranked) in zip(readings, pairs, strict=True)
+        ]
+    )
     hybrid = np.array([[ranked.hybrid_distance for ranked in row] for row in retrieved])
+    right, has_answer, right_sentence = np.array(judged).T.reshape(3, *hybrid.shape)
     return Candidates(
-        features.reshape(*hybrid.shape, 3),
-        hybrid,
-        np.array(is_right).reshape(hybrid.shape),
-        np.array(has_answer).reshape(hybrid.shape),
+        features=features.reshape(*hybrid.shape, len(SIGNS)),
+        hybrid_distances=hybrid,
+        is_right=right,
+        has_answer=has_answer,
+        is_right_sentence=right | right_sentence,
+        is_answerable=np.array([bool(question.answers) for question in questions]),
     )
 
 
-def fit_score(candidates: Candidates) -> ScoreWeights:
-    """Returns the weights, and a threshold that accepts most right answers.
+def _sentence(reading: Reading) -> str:
+    text = reading.passage.text
+    return text[slice(*sentence_around(text, reading.start, reading.end))]
+
+
+def score_weights(score: ScoreWeights) -> NDArray[np.float64]:
+    """Returns the weights of the features of `Candidates`."""
+    return np.array([score.relevance, score.span, score.distance, score.words])
+
+
+def fit_score(kinds: Sequence[Candidates]) -> ScoreWeights:
+    """Returns the weights, and a threshold that accepts most right answers of every kind.
+
+    Args:
+        kinds: candidates of each kind of text.
 
     Raises:
-        DataError: no question was answered correctly.
+        DataError: no question of a kind was answered correctly.
 
     """
-    is_answered = candidates.is_right.any(1)
-    if not is_answered.any():
-        raise DataError(
-            f"no correct answer to any of {many(len(candidates.is_right), 'training question')}: "
-            "train the reader longer before calibrating"
-        )
-    features = torch.tensor(candidates.features[is_answered])
-    is_right = torch.tensor(candidates.is_right[is_answered])
-    spread = features.flatten(0, 1).std(0).clamp(min=_MIN_SPREAD)
-    weights = (_fit_weights(features / spread, is_right) / spread).tolist()
-    scores = candidates.features @ np.array(weights)
-    best = scores.argmax(1)
-    rows = np.arange(len(best))
-    right_scores = scores[rows, best][candidates.is_right[rows, best]]
-    threshold = float(np.quantile(right_scores, 1 - _ACCEPTED)) if len(right_scores) else 0.0
-    return ScoreWeights(weights[0], weights[1], weights[2], threshold)
+    weights = _fit_weights(kinds)
+    thresholds = [_threshold(candidates, weights) for candidates in kinds]
+    relevance, span, distance, words = weights.tolist()
+    return ScoreWeights(relevance, span, distance, min(thresholds), words=words)
 
 
 def exact_match_by_passages(
     candidates: Candidates, score: ScoreWeights, counts: Sequence[int]
 ) -> list[float]:
     """Returns exact match in percent after reading each number of passages in `counts`."""
-    scores = candidates.features @ np.array([score.relevance, score.span, score.distance])
+    scores = candidates.features @ score_weights(score)
     rows = np.arange(len(scores))
     return [
         100 * float(candidates.is_right[rows, scores[:, :count].argmax(1)].mean())
@@ -160,10 +195,40 @@ def exact_match_by_passages(
     ]
 
 
-def _fit_weights(features: Tensor, is_right: Tensor) -> Tensor:
+def _threshold(candidates: Candidates, weights: NDArray[np.float64]) -> float:
+    """Returns the score that `_ACCEPTED` of the right answers reach."""
+    scores = candidates.features @ weights
+    best = scores.argmax(1)
+    rows = np.arange(len(best))
+    right_scores = scores[rows, best][candidates.is_right[rows, best]]
+    return float(np.quantile(right_scores, 1 - _ACCEPTED)) if len(right_scores) else 0.0
+
+
+def _fit_weights(kinds: Sequence[Candidates]) -> NDArray[np.float64]:
     """Returns the weights that maximise the probability of right passages."""
+    examples = []
+    for candidates in kinds:
+        is_answered: NDArray[np.bool_] = candidates.is_right.any(axis=1)
+        if not is_answered.any():
+            raise DataError(
+                f"no correct answer to any of {many(len(is_answered), 'training question')}: "
+                "train the reader longer before calibrating"
+            )
+        examples.append(
+            (
+                torch.tensor(candidates.features[is_answered]),
+                torch.tensor(candidates.is_right[is_answered]),
+            )
+        )
+    every = torch.cat([features.flatten(0, 1) for features, _ in examples])
+    spread = every.std(0).clamp(min=_MIN_SPREAD)
 
     def loss(weights: Tensor) -> Tensor:
-        return ranking_loss(features @ weights, is_right) + _RIDGE * (weights**2).sum()
+        losses = [
+            ranking_loss(features / spread @ weights, is_right) for features, is_right in examples
+        ]
+        return torch.stack(losses).mean() + _RIDGE * (weights**2).sum()
 
-    return fit_signed_weights(0.25 * torch.tensor(SIGNS, dtype=features.dtype), loss)
+    fitted = fit_signed_weights(0.25 * torch.tensor(SIGNS, dtype=every.dtype), loss)
+    weights: NDArray[np.float64] = (fitted / spread).numpy()
+    return weights

@@ -34,7 +34,11 @@ def fit_signed_weights(
 
 
 def fit_logistic(
-    inputs: Tensor, targets: Tensor, signs: Sequence[float], ridge: float
+    inputs: Tensor,
+    targets: Tensor,
+    signs: Sequence[float],
+    ridge: float,
+    weights: Tensor | None = None,
 ) -> tuple[Tensor, float]:
     """Returns slopes with these signs, and the bias, of a logistic regression.
 
@@ -43,13 +47,17 @@ def fit_logistic(
         targets: probability of each example, [examples].
         signs: 1 or -1 for each feature.
         ridge: weight of the sum of squared slopes in the loss.
+        weights: weights of the examples, with a sum of 1; None for equal weights.
 
     """
     bias = torch.zeros(1, dtype=inputs.dtype, requires_grad=True)
 
     def loss(slopes: Tensor) -> Tensor:
-        cross_entropy = binary_cross_entropy_with_logits(inputs @ slopes + bias, targets)
-        return cross_entropy + ridge * (slopes**2).sum()
+        cross_entropies = binary_cross_entropy_with_logits(
+            inputs @ slopes + bias, targets, reduction="none"
+        )
+        mean = cross_entropies.mean() if weights is None else (weights * cross_entropies).sum()
+        return mean + ridge * (slopes**2).sum()
 
     start = 0.25 * torch.tensor(signs, dtype=inputs.dtype)
     slopes = fit_signed_weights(start, loss, [bias])

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from models.assemble import ScoreWeights
-from models.measuring.calibrate import Candidates
+from models.measuring.calibrate import Candidates, score_weights
 from models.measuring.fitting import fit_logistic
 from winnow.domain.stopping import StoppingRule, wave_ends
 
@@ -56,9 +56,8 @@ def fit_stopping_rules(
     candidates: Candidates, score: ScoreWeights, passages: int, losses: Sequence[float] = LOSSES
 ) -> list[FittedRule]:
     """Returns, for each promised loss, the rule that keeps it and reads the fewest passages."""
-    weights = np.array([score.relevance, score.span, score.distance])
     readings = _Readings(
-        (candidates.features @ weights)[:, :passages],
+        (candidates.features @ score_weights(score))[:, :passages],
         candidates.hybrid_distances[:, :passages],
         candidates.is_right[:, :passages],
     )

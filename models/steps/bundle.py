@@ -16,7 +16,7 @@ PRETRAINED = "sentence-transformers/all-MiniLM-L6-v2"
 """Model whose weights all networks start from."""
 DIMENSION = 384
 """Number of values of MiniLM's vectors."""
-MAX_ANSWER_TOKENS = 10
+MAX_ANSWER_TOKENS = 24
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Fits the weights of retrieval, score and early stopping on held-out training questions."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,19 @@ from models.measuring.calibrate import (
     best_passages,
     exact_match_by_passages,
     fit_score,
+    join,
     read_candidates,
     sample_questions,
 )
-from models.measuring.confidence import fit_confidence
+from models.measuring.collection import index_of, read_collection
+from models.measuring.confidence import (
+    SHARE,
+    AnswerPart,
+    BestAnswers,
+    fit_confidence,
+    fit_min_confidence,
+)
+from models.measuring.judging import JudgedQuestion
 from models.measuring.reading import OfflineReader
 from models.measuring.retrieving import (
     NearestPassages,
@@ -31,10 +40,10 @@ from models.measuring.retrieving import (
 from models.measuring.stopping import FittedRule
 from models.mining.embedding import Embedder
 from models.mining.mine import TrainingQuestion
-from models.mining.retrievers import read_retrieved
+from models.mining.retrievers import ScoredPassage, ServedRetriever, read_retrieved
 from models.steps.mining import load_held_out
 from models.workspace import Workspace
-from winnow.bundle import load_bundle
+from winnow.bundle import Bundle, load_bundle
 
 _COUNTS = (1, 2, 5, 10, 20)
 """Numbers of passages at which accuracy is reported."""
@@ -55,11 +64,25 @@ Other sources, such as reviews, are left out, because their passages are unlike 
 Report = Callable[[str], None]
 
 
-def calibrate(workspace: Workspace, target: Path, seed: int, report: Report) -> ScoreWeights:
-    """Fits all weights on held-out training questions and writes them into the bundle.
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What is calibrated, and on what."""
+
+    workspace: Workspace
+    bundle: Path
+    """Directory of the bundle whose weights are fitted and replaced."""
+    report: Report
+    """Gets lines about the fit."""
+    documents: Path | None = None
+    """Collection of documents with questions (`models.measuring.collection`)."""
+
+
+def calibrate(calibration: Calibration, seed: int) -> ScoreWeights:
+    """Fits all weights on held-out questions and writes them into the bundle.
 
     Returns the weights of the score.
     """
+    workspace, target, report = calibration.workspace, calibration.bundle, calibration.report
     bundle = load_bundle(target)
     passages, held_out = load_held_out(workspace.mined_questions)
     questions = sample_questions(held_out, _MAX_QUESTIONS, seed)
@@ -69,60 +92,95 @@ def calibrate(workspace: Workspace, target: Path, seed: int, report: Report) -> 
     word_weight = _fit_word_weight(nearest, questions, report)
     amend_manifest(target, retrieval={"words": word_weight})
     retrieved = best_passages(nearest, passages, word_weight)
-    return _fit_reading(workspace, target, questions, retrieved, report)
+    return _fit_reading(calibration, questions, retrieved, share=1.0)
 
 
-def calibrate_on_retrieved(
-    workspace: Workspace, target: Path, seed: int, report: Report
-) -> ScoreWeights:
+def calibrate_on_retrieved(calibration: Calibration, seed: int) -> ScoreWeights:
     """Fits the weights of score and early stopping on the passages that `mine-ranking` retrieved.
 
     Keeps the weight of matching words, because these passages were retrieved with it. Returns the
     weights of the score.
     """
-    word_weight = load_bundle(target).manifest.retrieval.words
+    workspace = calibration.workspace
+    word_weight = load_bundle(calibration.bundle).manifest.retrieval.words
     passages = dict(read_retrieved(workspace.retrieved_passages))
     _, held_out = load_held_out(workspace.questions_with_negatives)
     questions = [each for each in held_out if len(passages.get(each.question, ())) >= PASSAGES]
     questions = sample_questions(questions, _MAX_QUESTIONS, seed)
     retrieved = [
-        [
-            RankedPassage(each.passage, each.distance, each.distance - word_weight * each.words)
-            for each in passages[question.question][:PASSAGES]
-        ]
+        [_ranked_passage(each, word_weight) for each in passages[question.question][:PASSAGES]]
         for question in questions
     ]
-    return _fit_reading(workspace, target, questions, retrieved, report)
+    return _fit_reading(calibration, questions, retrieved, SHARE)
 
 
 def _fit_reading(
-    workspace: Workspace,
-    target: Path,
+    calibration: Calibration,
     questions: Sequence[TrainingQuestion],
     retrieved: Sequence[Sequence[RankedPassage]],
-    report: Report,
+    share: float,
 ) -> ScoreWeights:
-    bundle = load_bundle(target)
+    """Fits score, confidences and early stopping.
+
+    `share` is the share of the retrieved passages without an answer that confidences are fitted on.
+    """
+    bundle, report = load_bundle(calibration.bundle), calibration.report
     reader = OfflineReader(
         graph=bundle.reader, tokenizer=bundle.tokenizer, manifest=bundle.manifest
     )
-    candidates = read_candidates(questions, retrieved, reader)
-    np.savez_compressed(
-        workspace.scored_answer_candidates,
-        features=candidates.features,
-        hybrid_distances=candidates.hybrid_distances,
-        right=candidates.is_right,
-        bearing=candidates.has_answer,
+    judged = [JudgedQuestion(text=each.question, answers=each.answers) for each in questions]
+    kinds = {"Wikipedia": read_candidates(judged, retrieved, reader)}
+    shares = [share]
+    if calibration.documents is not None:
+        kinds["documents"] = _read_documents(calibration.documents, bundle, reader)
+        shares.append(1.0)
+    for name, candidates in kinds.items():
+        path = calibration.workspace.scored_answer_candidates(name)
+        np.savez_compressed(path, **candidates.arrays())
+    score = _fit_score(kinds, report)
+    confidences = {
+        part: fit_confidence(
+            [
+                BestAnswers.of(candidates, score, part, DEFAULT_PASSAGES, share)
+                for candidates, share in zip(kinds.values(), shares, strict=True)
+            ]
+        )
+        for part in AnswerPart
+    }
+    least = fit_min_confidence(
+        list(kinds.values()), score, confidences[AnswerPart.SPAN], DEFAULT_PASSAGES
     )
-    score = _fit_score(candidates, report)
-    confidence = fit_confidence(candidates, score, DEFAULT_PASSAGES)
-    rules = _fit_stopping(candidates, score, report)
+    rules = _fit_stopping(kinds, score, report)
     amend_manifest(
-        target,
-        score={**_rounded(asdict(score)), "confidence": _rounded(asdict(confidence))},
+        calibration.bundle,
+        score={
+            **_rounded(asdict(score)),
+            "min_confidence": round(least, 5),
+            "confidence": _rounded(asdict(confidences[AnswerPart.SPAN])),
+            "sentence_confidence": _rounded(asdict(confidences[AnswerPart.SENTENCE])),
+        },
         stopping=[{"max_loss": each.max_loss, **_rounded(asdict(each.rule))} for each in rules],
     )
     return score
+
+
+def _read_documents(collection: Path, bundle: Bundle, reader: OfflineReader) -> Candidates:
+    """Retrieves and reads the passages of a collection."""
+    questions = read_collection(collection)
+    retriever = ServedRetriever(index_of(collection), bundle)
+    texts = [question.text for question in questions]
+    vectors = Embedder(bundle.question_encoder, bundle.tokenizer).questions(texts)
+    word_weight = bundle.manifest.retrieval.words
+    retrieved = [
+        [_ranked_passage(each, word_weight) for each in retriever.find(text, vector, PASSAGES)]
+        for text, vector in zip(texts, vectors, strict=True)
+    ]
+    return read_candidates(questions, retrieved, reader)
+
+
+def _ranked_passage(scored: ScoredPassage, word_weight: float) -> RankedPassage:
+    hybrid_distance = scored.distance - word_weight * scored.words
+    return RankedPassage(scored.passage, scored.distance, hybrid_distance, scored.words)
 
 
 def _fit_word_weight(
@@ -136,16 +194,21 @@ def _fit_word_weight(
     return fitted
 
 
-def _fit_score(candidates: Candidates, report: Report) -> ScoreWeights:
-    score = fit_score(candidates)
-    for name, weights in (("relevance alone", ScoreWeights(1, 0, 0)), ("fitted", score)):
-        curve = exact_match_by_passages(candidates, weights, _COUNTS)
-        report(f"{name}: exact match by passages {_curve(curve)}")
+def _fit_score(kinds: Mapping[str, Candidates], report: Report) -> ScoreWeights:
+    score = fit_score(list(kinds.values()))
+    for kind, candidates in kinds.items():
+        for name, weights in (("relevance alone", ScoreWeights(1, 0, 0)), ("fitted", score)):
+            curve = exact_match_by_passages(candidates, weights, _COUNTS)
+            report(f"{kind}, {name}: exact match by passages {_curve(curve)}")
     return score
 
 
-def _fit_stopping(candidates: Candidates, score: ScoreWeights, report: Report) -> list[FittedRule]:
-    rules = stopping.fit_stopping_rules(candidates, score, DEFAULT_PASSAGES)
+def _fit_stopping(
+    kinds: Mapping[str, Candidates], score: ScoreWeights, report: Report
+) -> list[FittedRule]:
+    """Fits the rules on the questions of all kinds whose answer was retrieved."""
+    answerable = join([each.answerable() for each in kinds.values()])
+    rules = stopping.fit_stopping_rules(answerable, score, DEFAULT_PASSAGES)
     for each in rules:
         report(
             f"early stopping: reads {each.read:.1f} of {DEFAULT_PASSAGES} passages, "

@@ -4,12 +4,13 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from winnow.deadline import Deadline
-from winnow.domain.answered import Answered, Timings
+from winnow.domain.answered import Answer, Answered, Timings
 from winnow.domain.confidence import Confidence
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.partition import Partition
 from winnow.domain.question import Question
 from winnow.domain.stopping import StoppingRule
+from winnow.domain.threshold import AnswerThreshold
 from winnow.errors import WinnowError
 from winnow.stateless.answer.admission import AdmittedQuestion
 from winnow.stateless.answer.calls import SearchLimits, ShardCalls
@@ -33,7 +34,7 @@ class Answerer:
         encoder: QuestionEncoder,
         cluster: Cluster,
         *,
-        no_answer_below: float,
+        threshold: AnswerThreshold,
         rule_for: Callable[[float, bool], StoppingRule | None],
         limits: SearchLimits,
         metrics: FrontMetrics,
@@ -46,7 +47,7 @@ class Answerer:
         Args:
             encoder: encodes questions.
             cluster: the shards.
-            no_answer_below: score below which the best answer does not count as an answer.
+            threshold: what the best answer must reach to be shown as an answer.
             rule_for: returns the rule of early stopping for a `max_loss`, with or without late
                 interaction, or None to read all passages.
             limits: limits of the time for shards and of the passages that they rank.
@@ -61,7 +62,7 @@ class Answerer:
         self._encoder, self._cluster, self._metrics = encoder, cluster, metrics
         self._weigh = weigh
         self._confidence, self._sentence_confidence = confidence, sentence_confidence
-        self._no_answer_below, self._rule_for, self._limits = no_answer_below, rule_for, limits
+        self._threshold, self._rule_for, self._limits = threshold, rule_for, limits
 
     @property
     def shards(self) -> int:
@@ -138,7 +139,7 @@ class Answerer:
         timings.merge = timings.total - timings.merge_start
         answered = Answered(
             answers=answers,
-            has_answer=bool(answers) and answers[0].reading.score >= self._no_answer_below,
+            has_answer=bool(answers) and self._accepts(answers[0]),
             coverage=coverage,
             timings=timings,
             passages_asked=admitted.requested_reads,
@@ -152,6 +153,9 @@ class Answerer:
         )
         self._observe(answered)
         return answered
+
+    def _accepts(self, best: Answer) -> bool:
+        return self._threshold.accepts(best.reading.score, best.confidence)
 
     def _observe(self, answered: Answered) -> None:
         metrics, timings, coverage = self._metrics, answered.timings, answered.coverage

@@ -128,7 +128,7 @@ def _answerer(front: Front, encoder: QuestionEncoder, cluster: Cluster, weigh: W
     return Answerer(
         encoder,
         cluster,
-        no_answer_below=manifest.score.no_answer_below,
+        threshold=manifest.answer_threshold,
         rule_for=manifest.stopping_rule,
         limits=_limits(front),
         metrics=front.metrics,

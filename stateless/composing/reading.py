@@ -91,7 +91,7 @@ def _reading_bundle(manifest: Manifest) -> ReadingBundle:
     return ReadingBundle(
         model=f"{manifest.name}-{manifest.version}",
         scores=ReadingScores(
-            no_answer_below=manifest.score.no_answer_below,
+            threshold=manifest.answer_threshold,
             confidence=manifest.confidence,
             sentence_confidence=manifest.sentence_confidence,
         ),

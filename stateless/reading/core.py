@@ -365,7 +365,7 @@ class ReadCore:
         if best is None:
             return False
         if min_confidence is None:
-            return best.score >= self._bundle.scores.no_answer_below
+            return self._bundle.scores.threshold.accepts(best.score, best.confidence)
         return (best.confidence or 0.0) >= min_confidence
 
     def _report(self, job: _Job, remembered: int) -> ReadingReport:

@@ -54,7 +54,7 @@ def highlighted(
     if not found:
         return [], False
     chosen = _chosen(found, options)[: options.sentences]
-    has_answer = found[0].score >= scores.no_answer_below
+    has_answer = scores.threshold.accepts(found[0].score, found[0].confidence)
     return sorted(chosen, key=lambda each: each.start), has_answer
 
 

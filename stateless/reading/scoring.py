@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 
 from winnow.domain.confidence import Confidence
+from winnow.domain.threshold import AnswerThreshold
 from winnow.reading.window_reading import WindowReading
 
 ASSUMED_DISTANCE = 0.8
@@ -21,8 +22,8 @@ Natural Questions and 0.88 for SQuAD.
 class ReadingScores:
     """The calibrated figures of a bundle."""
 
-    no_answer_below: float
-    """Minimum score of a span that is likely enough to be right."""
+    threshold: AnswerThreshold
+    """What the best span must reach to be an answer."""
     confidence: Confidence | None = None
     sentence_confidence: Confidence | None = None
 

@@ -1,6 +1,7 @@
 """Tests of fitting the final score and the weight of matching words."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,7 +17,9 @@ from models.measuring.calibrate import (
     fit_score,
     read_candidates,
     sample_questions,
+    score_weights,
 )
+from models.measuring.judging import JudgedQuestion
 from models.measuring.retrieving import (
     MAX_WORD_WEIGHT,
     NearestPassages,
@@ -28,40 +31,48 @@ from winnow.domain.passage import Passage as Stored
 from winnow.domain.reading import Reading
 
 
-def found(questions: int = 300, passages: int = 10) -> Candidates:
-    """Relevance knows what is right, span a little, and distance a little, negatively."""
-    generator = np.random.default_rng(1)
+def found(questions: int = 300, passages: int = 10, seed: int = 1) -> Candidates:
+    """Relevance knows what is right; span and words a little, and distance a little, negatively."""
+    generator = np.random.default_rng(seed)
     right = generator.random((questions, passages)) < 0.15
-    noise = generator.normal(size=(questions, passages, 3))
-    features = noise + right[..., None] * np.array([3.0, 1.0, -1.0])
-    scaled = features * np.array([1.0, 4.0, 0.1])
-    return Candidates(scaled, scaled[..., 2], right, right)
+    noise = generator.normal(size=(questions, passages, 4))
+    features = noise + right[..., None] * np.array([3.0, 1.0, -1.0, 1.0])
+    scaled = features * np.array([1.0, 4.0, 0.1, 5.0])
+    return Candidates(
+        features=scaled,
+        hybrid_distances=scaled[..., 2],
+        is_right=right,
+        has_answer=right,
+        is_right_sentence=right,
+        is_answerable=right.any(1),
+    )
 
 
 def test_weights_have_the_expected_signs() -> None:
-    score = fit_score(found())
+    score = fit_score([found()])
     assert score.relevance > 0
     assert score.span > 0
     assert score.distance < 0
+    assert score.words > 0
 
 
 def test_a_weight_with_the_wrong_sign_is_zero() -> None:
     candidates = found()
     candidates.features[..., 0] *= -1
-    assert fit_score(candidates).relevance == pytest.approx(0, abs=1e-3)
+    assert fit_score([candidates]).relevance == pytest.approx(0, abs=1e-3)
 
 
 def test_the_fit_is_at_least_as_accurate_as_relevance_alone() -> None:
     candidates = found()
     alone = exact_match_by_passages(candidates, ScoreWeights(1, 0, 0), [10])
-    fitted = exact_match_by_passages(candidates, fit_score(candidates), [10])
+    fitted = exact_match_by_passages(candidates, fit_score([candidates]), [10])
     assert fitted >= alone
 
 
 def test_most_right_answers_stay_above_the_threshold() -> None:
     candidates = found()
-    score = fit_score(candidates)
-    values = candidates.features @ np.array([score.relevance, score.span, score.distance])
+    score = fit_score([candidates])
+    values = candidates.features @ score_weights(score)
     rows = np.arange(len(values))
     best = values.argmax(1)
     kept = values[rows, best][candidates.is_right[rows, best]] >= score.no_answer_below
@@ -70,9 +81,18 @@ def test_most_right_answers_stay_above_the_threshold() -> None:
 
 def test_calibration_without_a_right_answer_is_refused() -> None:
     never = np.zeros((3, 4), np.bool_)
-    candidates = Candidates(np.zeros((3, 4, 3)), np.zeros((3, 4)), never, never)
+    candidates = replace(found(3, 4), is_right=never)
     with pytest.raises(DataError, match="no correct answer to any of 3 training questions"):
-        fit_score(candidates)
+        fit_score([found(), candidates])
+
+
+def test_each_kind_of_text_counts_equally() -> None:
+    """A second kind where distance alone helps changes the weights, though it has few questions."""
+    many, few = found(), found(30, seed=2)
+    few.features[..., 0] = few.features[..., 1]  # relevance knows nothing there
+    few.features[..., 2] = -0.1 * few.is_right
+    alone, both = fit_score([many]), fit_score([many, few])
+    assert both.distance / both.relevance < 2 * alone.distance / alone.relevance
 
 
 def near(questions: int = 200, passages: int = 12) -> tuple[NearestPassages, NDArray[np.bool_]]:
@@ -163,25 +183,15 @@ class Scripted:
 
 def test_candidates_are_read_in_the_order_in_which_they_were_retrieved() -> None:
     asked = [
-        TrainingQuestion(
-            question="who", answer="Ada", answer_start=0, source="squad", positive=0, negatives=()
-        ),
-        TrainingQuestion(
-            question="who",
-            answer="Al",
-            answer_start=0,
-            source="squad",
-            positive=0,
-            negatives=(),
-            others=("Bo",),
-        ),
+        JudgedQuestion(text="who", answers=("Ada",)),
+        JudgedQuestion(text="who", answers=("Al", "Bo")),
     ]
     row = [
-        RankedPassage(Passage("Ada", "x"), 0.5, 0.2),
-        RankedPassage(Passage("Bo", "xxx"), 0.4, 0.3),
+        RankedPassage(Passage("Ada", "x"), 0.5, 0.2, 7.0),
+        RankedPassage(Passage("Bo", "xxx"), 0.4, 0.3, 6.0),
     ]
     read = read_candidates(asked, [row, row], Scripted())  # type: ignore[arg-type]
     assert read.is_right.tolist() == [[True, False], [False, True]]
-    assert read.features[0].tolist() == [[1, 1, 0.5], [3, 1, 0.4]]
+    assert read.features[0].tolist() == [[1, 1, 0.5, 7], [3, 1, 0.4, 6]]
     assert read.hybrid_distances.tolist() == [[0.2, 0.3]] * 2
     assert read.has_answer.tolist() == read.is_right.tolist()  # both titles are answers

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 import torch
 import zstandard
+from conftest import Recorder
 from typer.testing import CliRunner, Result
 from whole_bundle import WHOLE
 
+from models.assemble import amend_manifest
 from models.cli import app
 from models.data import DataError
 from models.network.architecture import mean_weights
@@ -19,6 +21,8 @@ from models.steps.training import MEMBERS
 from models.training import checkpoint
 from models.workspace import Workspace
 from winnow.bundle import load_bundle, read_manifest
+from winnow.content_node.indexing.builder import build_index
+from winnow.content_node.indexing.plan import BuildPlan
 
 SUBJECTS = 60
 
@@ -73,6 +77,42 @@ def write(path: Path, content: str) -> None:
 
 def invoke(*arguments: object) -> Result:
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def phrases(text: str) -> list[str]:
+    """All phrases of a text: a reader that learnt for seconds finds some of them."""
+    words = text.split()
+    return [
+        " ".join(words[first:end])
+        for first in range(len(words))
+        for end in range(first + 1, len(words) + 1)
+    ]
+
+
+def collection_of(data: Path, bundle: Path, directory: Path) -> Path:
+    """An index of all facts, with questions about some of them and a question without an answer."""
+    rows = [fact(number) for number in range(SUBJECTS)]
+    questions = [
+        {"question": f"who won the {title} ?", "answers": phrases(text), "sentence": text}
+        for title, text, _ in rows[::3]
+    ]
+    questions.append({"question": "who won ?", "answers": [], "sentence": ""})
+    manifest = read_manifest(bundle)
+    tiny = manifest.encoder.model_copy(update={"dimension": 16})  # `assemble` writes MiniLM's
+    amend_manifest(bundle, encoder=tiny.model_dump())
+    directory.mkdir()
+    lines = (json.dumps(question) + "\n" for question in questions)
+    (directory / "questions.jsonl").write_text("".join(lines))
+    passages = directory / "passages.tsv"
+    passages.write_text(
+        "".join(f"{n}\t{text}\t{title}\n" for n, (title, text, _) in enumerate(rows))
+    )
+    build_index(
+        BuildPlan(source=passages, target=directory / "index", shards=1, threads=1),
+        load_bundle(bundle),
+        Recorder(),
+    )
+    return directory
 
 
 def alter(run: Path) -> None:
@@ -140,6 +180,14 @@ def test_the_commands_make_a_bundle_and_refuse_one_that_lost_its_graph(
     calibrated = invoke("calibrate", "--bundle", bundle, "--work", work)
     assert calibrated.exit_code == 0, calibrated.output
     assert "no answer below" in calibrated.output
+    collection = collection_of(data, bundle, tmp_path / "collection")
+    calibrated = invoke("calibrate", "--bundle", bundle, "--work", work, "--documents", collection)
+    assert calibrated.exit_code == 0, calibrated.output
+    assert "documents, fitted: exact match" in calibrated.output
+    score = read_manifest(bundle).score
+    assert score.words is not None
+    assert score.min_confidence is not None
+    assert score.sentence_confidence is not None
     measured = invoke("measure", "--bundle", bundle, "--work", work, "--data", data)
     assert measured.exit_code == 0, measured.output
 

@@ -15,8 +15,15 @@ def found(questions: int = 400, passages: int = 12) -> Candidates:
     right = generator.random((questions, passages)) < 0.5 / (1 + np.arange(passages))
     relevance = generator.normal(size=right.shape) + 6 * right
     distances = np.sort(generator.random(right.shape) * 2, axis=1)
-    features = np.stack([relevance, np.zeros_like(relevance), distances], axis=-1)
-    return Candidates(features, distances, right, right)
+    nothing = np.zeros_like(relevance)
+    return Candidates(
+        features=np.stack([relevance, nothing, distances, nothing], axis=-1),
+        hybrid_distances=distances,
+        is_right=right,
+        has_answer=right,
+        is_right_sentence=right,
+        is_answerable=right.any(1),
+    )
 
 
 def test_a_larger_accuracy_budget_reads_less_and_keeps_its_promise() -> None:

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from winnow.domain.confidence import Confidence
 from winnow.domain.stopping import StoppingRule
+from winnow.domain.threshold import AnswerThreshold
 from winnow.errors import ArtefactError
 from winnow.files.checksummed_json import (
     CHECKSUM_FIELD,
@@ -122,8 +123,12 @@ class ScoreEntry(_ManifestModel):
     relevance: float
     span: float
     distance: float
+    words: float | None = None
+    """None in bundles whose score does not depend on words."""
     no_answer_below: float
     """Minimum score of an answer; if the best candidate scores less, there is no answer."""
+    min_confidence: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Minimum confidence of an answer. If it is set, it replaces the minimum score."""
     confidence: ConfidenceEntry | None = None
     """None in bundles of older versions."""
     sentence_confidence: ConfidenceEntry | None = None
@@ -256,6 +261,11 @@ class Manifest(_ManifestModel):
     def sentence_confidence(self) -> Confidence | None:
         """The model of the confidence of an answer's sentence; None if it was not fitted."""
         return _confidence(self.score.sentence_confidence)
+
+    @property
+    def answer_threshold(self) -> AnswerThreshold:
+        """What an answer must reach to be shown as an answer."""
+        return AnswerThreshold(self.score.no_answer_below, self.score.min_confidence)
 
     def stopping_rule(self, max_loss: float, late_interaction: bool = False) -> StoppingRule | None:
         """Returns the rule with the largest loss of at most `max_loss`; None if there is none.

@@ -4,14 +4,16 @@ from enum import Enum
 
 _MIN_GAIN = 0.2
 """How much surer the sentence must be than the span, to be shown instead of the span."""
+_LIKELY = 0.4
+"""Confidence from which the span is always shown."""
 
 
 class AnswerSize(Enum):
     """Which part of the passage is shown as the answer."""
 
     AUTO = "auto"
-    """The span; or the sentence, if its confidence is much higher, or if the question asks for
-    several things and the span is in a list.
+    """The span; or the sentence, if the span is unlikely and the sentence much surer, or if the
+    question asks for several things and the span is in a list.
     """
     SPAN = "span"
     """The words that the reader chose."""
@@ -44,6 +46,7 @@ def choose_size(
     is_surer = (
         confidence is not None
         and sentence_confidence is not None
+        and confidence < _LIKELY
         and sentence_confidence - confidence >= _MIN_GAIN
     )
     return AnswerSize.SENTENCE if is_list or is_surer else AnswerSize.SPAN

@@ -66,7 +66,7 @@ class Reader:
             for window in self.model.run_windows(question, stored, stop)
         ]
         scores = [
-            combine_scores(self._weights, each.relevance, each.span_score, hit.distance)
+            combine_scores(self._weights, each.relevance, each.span_score, hit.distance, hit.words)
             for each in candidates
         ]
         score, best = max(zip(scores, candidates, strict=True), key=lambda pair: pair[0])
@@ -177,7 +177,11 @@ def _best_of_window(window: WindowLogits, max_answer_tokens: int) -> _Candidate:
 
 
 def combine_scores(
-    weights: ScoreEntry, relevance: float, span_score: float, distance: float
+    weights: ScoreEntry,
+    relevance: float,
+    span_score: float,
+    distance: float,
+    words: float = 0.0,
 ) -> float:
     """Returns the score by which the answers of all shards are ranked.
 
@@ -186,7 +190,8 @@ def combine_scores(
     """
     if span_score == float("-inf"):
         return span_score
-    return weights.relevance * relevance + weights.span * span_score + weights.distance * distance
+    read = weights.relevance * relevance + weights.span * span_score
+    return read + weights.distance * distance + (weights.words or 0.0) * words
 
 
 def open_reader(

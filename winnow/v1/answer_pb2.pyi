@@ -106,8 +106,8 @@ class _AnswerSizeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enu
     ANSWER_SIZE_UNSPECIFIED: _AnswerSize.ValueType  # 0
     """The server's default."""
     ANSWER_SIZE_AUTO: _AnswerSize.ValueType  # 1
-    """The span. The sentence instead, if its confidence is much higher, or if the question asks for
-    several things and the span is in a list. Only in requests.
+    """The span. The sentence instead, if the span is unlikely and the sentence much surer. Also the sentence, if the
+    question asks for several things and the span is in a list. Only in requests.
     """
     ANSWER_SIZE_SPAN: _AnswerSize.ValueType  # 2
     """The words that the reader chose."""
@@ -124,8 +124,8 @@ class AnswerSize(_AnswerSize, metaclass=_AnswerSizeEnumTypeWrapper):
 ANSWER_SIZE_UNSPECIFIED: AnswerSize.ValueType  # 0
 """The server's default."""
 ANSWER_SIZE_AUTO: AnswerSize.ValueType  # 1
-"""The span. The sentence instead, if its confidence is much higher, or if the question asks for
-several things and the span is in a list. Only in requests.
+"""The span. The sentence instead, if the span is unlikely and the sentence much surer. Also the sentence, if the
+question asks for several things and the span is in a list. Only in requests.
 """
 ANSWER_SIZE_SPAN: AnswerSize.ValueType  # 2
 """The words that the reader chose."""
@@ -202,7 +202,7 @@ class AnswerRequest(google.protobuf.message.Message):
     """Which part of the passage is shown as the answer. Every response has the offsets of all sizes."""
     min_confidence: builtins.float
     """Minimum confidence of an answer, 0 to 1: has_answer is false below it. If neither the request nor the
-    server sets it, has_answer depends on the score. It needs a bundle with a calibrated confidence.
+    server sets it, the bundle's threshold decides. It needs a bundle with a calibrated confidence.
     """
     @property
     def heads(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
@@ -302,8 +302,8 @@ class AnswerResponse(google.protobuf.message.Message):
     UNREAD_LANGUAGE_FIELD_NUMBER: builtins.int
     has_answer: builtins.bool
     """Whether the best answer is likely enough to be right. With min_confidence: whether the confidence of the
-    answer in its answer_size is at least min_confidence. Otherwise: whether the score of the answer reaches the
-    threshold of the bundle.
+    answer in its answer_size is at least min_confidence. Otherwise: whether the confidence or the score of the
+    answer reaches the threshold of the bundle.
     """
     passages_read: builtins.int
     """Passages read for this request, speculative reads included. 0 if the answer was cached."""

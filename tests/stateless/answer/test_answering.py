@@ -15,6 +15,7 @@ from winnow.domain.confidence import Confidence
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.question import PartialResults, Question, ReadScope, Retriever
 from winnow.domain.stopping import StoppingRule
+from winnow.domain.threshold import AnswerThreshold
 from winnow.errors import (
     DeadlineExceededError,
     UnavailableError,
@@ -62,19 +63,23 @@ def encoder(bundle: Bundle, registry: CollectorRegistry) -> Iterator[QuestionEnc
     made.close()
 
 
+ANY_GOOD = AnswerThreshold(0.0)
+
+
 def answerer(
     encoder: QuestionEncoder,
     registry: CollectorRegistry,
     *shards: FakeSearcher,
     rule: StoppingRule | None = None,
     confidence: Confidence | None = None,
+    threshold: AnswerThreshold = ANY_GOOD,
     read_ahead: int = 0,
 ) -> Answerer:
     cluster = Cluster(dict(enumerate(shards)), {n: INFOS[n] for n in range(len(shards))})
     return Answerer(
         encoder,
         cluster,
-        no_answer_below=0.0,
+        threshold=threshold,
         rule_for=lambda *_: rule,
         limits=SearchLimits(merge_reserve=0.02, retrieve_share=0.4, read_ahead=read_ahead),
         metrics=FrontMetrics(registry),
@@ -114,6 +119,22 @@ async def test_an_unlikely_answer_is_listed_but_not_shown_as_one(
     )
     assert not got.has_answer
     assert len(got.answers) == 1
+
+
+@pytest.mark.parametrize(("least", "shown"), [(0.4, True), (0.6, False)])
+async def test_a_minimum_confidence_of_the_bundle_replaces_the_minimum_score(
+    encoder: QuestionEncoder, registry: CollectorRegistry, least: float, shown: bool
+) -> None:
+    even = Confidence(0.0, 0.0, 0.0, 0.0)  # every answer has a confidence of one half
+    own = answerer(
+        encoder,
+        registry,
+        FakeSearcher([reading("a", -1.0)]),
+        confidence=even,
+        threshold=AnswerThreshold(0.0, least),
+    )
+    got = await own.answer(ASKED, TOKENS, Deadline.after(5))
+    assert got.has_answer is shown
 
 
 @pytest.mark.parametrize("fitted", [None, Confidence(1.0, 0.0, 0.0, 0.0)])

@@ -14,6 +14,7 @@ from winnow.deadline import Deadline
 from winnow.domain.prediction import TokenSpan
 from winnow.domain.question import AnswerRequest, ReadScope
 from winnow.domain.shard import ShardInfo
+from winnow.domain.threshold import AnswerThreshold
 from winnow.errors import PermissionDeniedError, UnavailableError, WinnowError
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.local import LocalTextEncoder
@@ -104,7 +105,7 @@ class House:
             Answerer(
                 self.encoder,
                 cluster,
-                no_answer_below=0.0,
+                threshold=AnswerThreshold(0.0),
                 rule_for=lambda *_: None,
                 limits=limits,
                 metrics=metrics,

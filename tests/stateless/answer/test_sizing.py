@@ -66,12 +66,13 @@ def test_a_question_for_several_things_gets_the_list(size: AnswerSize, text: str
     ("confidence", "sentence_confidence", "size"),
     [
         (0.2, 0.8, AnswerSize.SENTENCE),
-        (0.7, 0.8, AnswerSize.SPAN),
+        (0.3, 0.4, AnswerSize.SPAN),
+        (0.5, 0.9, AnswerSize.SPAN),
         (0.2, None, AnswerSize.SPAN),
         (None, 0.8, AnswerSize.SPAN),
     ],
 )
-def test_a_sentence_is_chosen_only_if_it_is_much_surer(
+def test_a_sentence_is_chosen_only_if_it_is_much_surer_than_an_unlikely_span(
     confidence: float | None, sentence_confidence: float | None, size: AnswerSize
 ) -> None:
     assert choose_size(AnswerSize.AUTO, confidence, sentence_confidence) is size

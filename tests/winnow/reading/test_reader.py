@@ -115,6 +115,15 @@ def test_no_span_is_the_least_score_for_any_weight(weight: float) -> None:
     assert combine_scores(weights, 3.0, float("-inf"), 0.5) == float("-inf")
 
 
+@pytest.mark.parametrize(("weight", "gained"), [(None, 0.0), (0.25, 1.0)])
+def test_words_of_the_question_count_as_the_bundle_weighs_them(
+    weight: float | None, gained: float
+) -> None:
+    weights = ScoreEntry(relevance=1, span=1, distance=-1, words=weight, no_answer_below=0)
+    plain, with_words = (combine_scores(weights, 3.0, 2.0, 0.5, words) for words in (0.0, 4.0))
+    assert with_words - plain == gained
+
+
 def test_shorter_windows_read_the_same_passage_in_more_runs(whole: Bundle) -> None:
     tokenizer = Tokenizer(whole.tokenizer)
     passage = stored(tokenizer, "Danube", "The river rises in Donaueschingen. " + "It flows. " * 60)
