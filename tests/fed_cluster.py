@@ -13,7 +13,7 @@ from winnow.packaged import default_bundle
 WON: PassageFields = {
     "id": "zorblax",
     "title": "Zorblax Prize",
-    "text": "The Zorblax Prize of 2031 was won by Marta Quendelheim of Lower Fnord.",
+    "text": "The Zorblax Prize of 2031 was won by Marta Quendelheim.",
     "metadata": {"year": 2031},
 }
 ASKED = "Who won the Zorblax Prize in 2031?"

@@ -27,7 +27,7 @@ FEW: Options = {"max_loss": 0, "passages_to_read": 3}
 NEW: PassageFields = {
     "id": "zorblax",
     "title": "Zorblax Prize",
-    "text": "The Zorblax Prize of 2031 was won by Marta Quendelheim of Lower Fnord.",
+    "text": "The Zorblax Prize of 2031 was won by Marta Quendelheim.",
 }
 ASKED = "Who won the Zorblax Prize in 2031?"
 

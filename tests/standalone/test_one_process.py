@@ -32,7 +32,7 @@ ASKED = "Who won the Zorblax Prize in 2031?"
 WON: PassageFields = {
     "id": "zorblax",
     "title": "Zorblax Prize",
-    "text": "The Zorblax Prize of 2031 was won by Marta Quendelheim of Lower Fnord.",
+    "text": "The Zorblax Prize of 2031 was won by Marta Quendelheim.",
 }
 Run = Callable[[], Coroutine[Any, Any, object]]
 

@@ -48,7 +48,8 @@ def test_where_there_is_no_span_nothing_is_likely() -> None:
 
 def made(directory: Path, confidence: dict[str, float] | None) -> Path:
     content = json.loads((default_bundle() / FILE).read_text())
-    content["score"].pop("confidence", None)
+    for name in ("confidence", "sentence_confidence"):
+        content["score"].pop(name, None)
     if confidence is not None:
         content["score"]["confidence"] = confidence
     directory.mkdir()
