@@ -16,7 +16,7 @@ TESTS   ?= tests
 RUNS    ?= 20
 
 # code that needs PyTorch, which most machines lack
-NEEDS_TORCH  := models tests/models tests/checkpoints.py tests/heads_made.py tests/learning.py tests/restored.py
+NEEDS_TORCH  := models bench/reading/networks.py tests/models tests/checkpoints.py tests/heads_made.py tests/learning.py tests/restored.py
 TORCH_STAMP  := $(VENV)/.installed-models
 # integrations and their frameworks
 INTEGRATIONS := langchain-winnow=langchain-core haystack-winnow=haystack-ai llama-index-winnow=llama-index-core

@@ -22,6 +22,7 @@ BENCHMARKS = {
     "hostile": ("bench.hostile.scenarios", "run attacks of hostile clients on a cluster"),
     "late": ("bench.late", "measure scoring of candidates by late interaction"),
     "moves": ("bench.moves", "move shards under questions and writes, and kill nodes"),
+    "reading": ("bench.reading.run", "compare reading and reranking with other libraries"),
     "soak": ("bench.soak", "check that the memory of content nodes does not grow under load"),
 }
 """Module and help text of each benchmark. A module has the functions `add_arguments` and `run`."""
