@@ -77,7 +77,7 @@ def _build(
         locked = lock_writes(plan.source) if copies_index else contextlib.nullcontext()
         with locked:
             resume_key = _resume_key(plan, bundle)
-            if not _is_staged(staging, resume_key, workspace.directory):
+            if not _is_staged(staging, resume_key, workspace):
                 kept = staging.has_kept_vectors
                 workspace.on_failure = OnFailure.KEEP if kept else OnFailure.REMOVE
                 stage_passages(staging, plan, bundle, resume_key, progress)
@@ -119,7 +119,7 @@ def _source_key(plan: BuildPlan) -> str:
     return source_fingerprint(plan.source) if is_index(plan.source) else sha256(plan.source)
 
 
-def _is_staged(staging: Staging, resume_key: dict[str, object], directory: Path) -> bool:
+def _is_staged(staging: Staging, resume_key: dict[str, object], workspace: Workspace) -> bool:
     """Whether all passages are staged; raises ArtefactError if another build staged them.
 
     Passages of a folder that has changed since are not. They are staged again with their vectors.
@@ -136,10 +136,17 @@ def _is_staged(staging: Staging, resume_key: dict[str, object], directory: Path)
         for key, flag in _FLAGS.items()
         if not isinstance(staged_key, dict) or staged_key.get(key) != resume_key[key]
     ]
+    chosen = resume_key["shards"]
+    if differing == [_FLAGS["shards"]] and chosen is not None and not workspace.index.exists():
+        # a build may have been refused for too large shards: only the division is repeated
+        shards = int(str(chosen))
+        staging.partition(shards)
+        staging.record(plan=resume_key, shards=shards)
+        return True
     if differing:
         raise ArtefactError(
-            f"{directory} belongs to a build with another {', '.join(differing)}: use the same "
-            "value to resume, or remove the directory to start again"
+            f"{workspace.directory} belongs to a build with another {', '.join(differing)}: use "
+            "the same value to resume, or remove the directory to start again"
         )
     return True
 

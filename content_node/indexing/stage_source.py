@@ -10,9 +10,10 @@ from winnow.content_node.indexing.plan import BuildListener, BuildPlan, Document
 from winnow.content_node.indexing.source_index import is_index, replay_unmerged, verified_shards
 from winnow.content_node.indexing.staging import Staging
 from winnow.content_node.live.entry import LoggedWrite
+from winnow.content_node.shard.hnsw import can_use_graphs
 from winnow.content_node.shard.manifest import read_index_manifest
 from winnow.documents.folder import SkippedFile
-from winnow.domain.shard import suitable_shards
+from winnow.domain.shard import GRAPHLESS_UP_TO, suitable_shards
 from winnow.errors import ArtefactError
 from winnow.passages.encoding import tokenise
 from winnow.passages.formats import parser
@@ -22,6 +23,8 @@ from winnow.text.language import LanguageCheck
 from winnow.text.tokenizer import Tokenizer
 
 _BATCH = 512
+_GRAPHLESS_SHARD = GRAPHLESS_UP_TO * 9 // 10
+"""Wanted number of passages of a shard without a graph; some shards get more by chance."""
 _FEW_UNREAD = 0.02
 """Share of passages in other languages, such as quotations and tables, that is not reported."""
 
@@ -86,7 +89,7 @@ def stage_passages(
         raise ArtefactError(f"{plan.source} has no {missing}")
     shards = plan.shards
     if shards is None:
-        shards = suitable_shards(staging.counts()[0], plan.passages_per_shard)
+        shards = chosen_shards(staging.counts()[0], plan)
         progress.shards_chosen(shards)
     staging.reuse_vectors()
     if resumes:
@@ -101,6 +104,14 @@ def stage_passages(
         skipped_files=[[each.name, each.reason, each.is_indexed] for each in skipped],
         staged=True,
     )
+
+
+def chosen_shards(passages: int, plan: BuildPlan) -> int:
+    """Returns a suitable number of shards: smaller ones if no shard can have a graph."""
+    most = plan.passages_per_shard
+    if not can_use_graphs():
+        most = min(most, _GRAPHLESS_SHARD)
+    return suitable_shards(passages, most)
 
 
 def report_skipped_files(staging: Staging, progress: BuildListener) -> None:

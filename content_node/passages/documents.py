@@ -31,6 +31,8 @@ from winnow.inference.stop_signal import StopSignal
 _METADATA = SelectedFields(title=False, text=False)
 _VALUES_AT_ONCE = 256
 """Number of values that are read from an index of fields at a time."""
+_MAX_COUNT = 2**53
+"""Largest number of passages of a document that is believed."""
 _DocumentRows = tuple[bytes, str, Segment, ValueRows]
 """Name of a document in UTF-8 and as text, and its distinct rows in a segment."""
 _KnownRows = dict[tuple[int, str, Value], ValueRows]
@@ -120,7 +122,8 @@ def _text(value: object) -> str:
 
 
 def _whole_number(value: object) -> int | None:
-    """Returns a value of metadata as a whole number; None if it is none."""
-    if isinstance(value, float) and value.is_integer():  # 2.0: protobuf has one kind of number
-        return int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    """Returns a value of metadata as a number of passages; None if it is none."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    # 2.0 is a whole number, too: protobuf has one kind of number
+    return int(value) if 0 <= value <= _MAX_COUNT and value == int(value) else None

@@ -12,6 +12,7 @@ from fed_index import FedIndex, held, tombstones
 from winnow.bundle import Bundle
 from winnow.content_node.indexing.builder import build_index
 from winnow.content_node.indexing.plan import BuildPlan
+from winnow.content_node.indexing.stage_source import chosen_shards
 from winnow.content_node.indexing.verify import verify_index
 from winnow.content_node.shard import hnsw
 from winnow.content_node.shard.manifest import read_index_manifest, read_shard_manifest
@@ -66,6 +67,29 @@ def test_without_hnswlib_a_large_shard_is_refused_before_passages_are_encoded(
     assert not any(report.faults for report in verify_index(plan.target, 50, 0.95))
 
 
+def test_a_build_that_was_refused_for_large_shards_goes_on_with_more_shards(
+    plan: BuildPlan, bundle: Bundle, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hnsw, "library", None)
+    monkeypatch.setattr(hnsw, "GRAPHLESS_UP_TO", 1)
+    with pytest.raises(ArtefactError, match="--shards"):
+        build_index(plan, bundle, recorder)
+    monkeypatch.setattr(hnsw, "GRAPHLESS_UP_TO", 100)
+    assert build_index(replace(plan, shards=CHOSEN + 1), bundle, recorder).shards == CHOSEN + 1
+    assert sum(passages_of(plan.target)) == len(PASSAGES)
+    assert not any(report.faults for report in verify_index(plan.target, 50, 0.95))
+
+
+def test_without_hnswlib_shards_are_small_enough_to_need_no_graph(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    plan = BuildPlan(source=tmp_path, target=tmp_path, threads=1)
+    passages = PASSAGES_PER_SHARD
+    assert chosen_shards(passages, plan) == 1
+    monkeypatch.setattr(hnsw, "library", None)
+    assert passages / chosen_shards(passages, plan) < hnsw.GRAPHLESS_UP_TO
+
+
 def test_few_passages_make_one_shard(
     bundle: Bundle, passages_file: Path, tmp_path: Path, recorder: Recorder
 ) -> None:
@@ -112,14 +136,22 @@ def test_a_resumed_build_keeps_the_chosen_number(bundle: Bundle, plan: BuildPlan
     assert sum(passages_of(plan.target)) == len(PASSAGES)
 
 
-@pytest.mark.parametrize(("first", "second"), [(None, CHOSEN), (CHOSEN, None)])
-def test_a_build_is_not_resumed_with_another_flag(
-    bundle: Bundle, plan: BuildPlan, recorder: Recorder, first: int | None, second: int | None
+def test_a_build_goes_on_with_another_number_of_shards(
+    bundle: Bundle, plan: BuildPlan, recorder: Recorder
 ) -> None:
     with pytest.raises(KeyboardInterrupt):
-        build_index(replace(plan, shards=first), bundle, InterruptedAfterStaging())
+        build_index(plan, bundle, InterruptedAfterStaging())
+    assert build_index(replace(plan, shards=CHOSEN + 1), bundle, recorder).shards == CHOSEN + 1
+    assert sum(passages_of(plan.target)) == len(PASSAGES)
+
+
+def test_a_build_with_a_given_number_is_not_resumed_without_it(
+    bundle: Bundle, plan: BuildPlan, recorder: Recorder
+) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        build_index(replace(plan, shards=CHOSEN), bundle, InterruptedAfterStaging())
     with pytest.raises(ArtefactError, match="build with another --shards"):
-        build_index(replace(plan, shards=second), bundle, recorder)
+        build_index(plan, bundle, recorder)
 
 
 def test_a_fed_index_is_cut_by_the_passages_that_it_holds_now(

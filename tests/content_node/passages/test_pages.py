@@ -256,6 +256,16 @@ def test_documents_are_listed_with_their_passages_and_checksums(
     assert found == documents_of(dead)
 
 
+@pytest.mark.parametrize("number", [-1, 1e300, 2.5, True, "16"])
+def test_an_impossible_number_of_passages_is_not_reported(cut: Cut, number: object) -> None:
+    metadata = json.dumps({"document": "a", "document_passages": number})
+    passage = replace(ALL[0], passage=replace(ALL[0].passage, metadata=metadata))
+    placed = PlacedSegment(in_memory([passage], 1), 0, np.ones(1, bool))
+    view = replace(cut([], set()), segments=(placed,), passages=1)
+    page = list_documents(view, DocumentListing(limit=9), StopSignal())
+    assert [(each.name, each.expected) for each in page.documents] == [("a", None)]
+
+
 def test_documents_are_read_in_parts(cut: Cut, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(documents, "_VALUES_AT_ONCE", 1)
     page = list_documents(cut([30], set()), DocumentListing(limit=9), StopSignal())

@@ -93,7 +93,9 @@ class FolderSync:
         sender = self._sender(index)
         try:
             folder = await threads.run("", self._scan)
-            plan = self._plan(folder, await index.documents(), await index.uploaded())
+            indexed = await sender.with_retries(index.documents)
+            uploaded = await sender.with_retries(index.uploaded)
+            plan = self._plan(folder, indexed, uploaded)
             skipped = list(folder.skipped)
             if not self._options.dry_run:
                 lengths = dict.fromkeys(plan.removed, 0)

@@ -303,6 +303,13 @@ async def test_another_base_url_replaces_all_documents(folder: Folder) -> None:
     assert urls == {"https://example.org/docs/a.txt", "https://example.org/docs/dir/b.txt"}
 
 
+async def test_the_list_of_documents_is_asked_for_again(folder: Folder) -> None:
+    folder.index.failure = UnavailableError("the front restarts")
+    options = SyncOptions(folder=folder.path, patience=60)
+    await FolderSync(options, convert, FeedProgress()).run(folder.index)
+    assert {"a.txt#0", "dir/b.txt#0"} <= folder.index.texts().keys()
+
+
 async def test_a_watched_folder_is_synced_after_each_change(folder: Folder) -> None:
     """A sync that fails is repeated."""
     reports: list[SyncReport] = []
