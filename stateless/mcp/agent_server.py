@@ -38,7 +38,7 @@ class AgentServer:
 
     async def respond(self, scope: Scope, body: bytes) -> Response:
         """Answers the request with this body. A cancelled request cancels its calls."""
-        if self._manager is None:
+        if self._manager is None or _has_failed(self._manager):
             # without the context of this request: its caller is not that of later requests
             self._manager = asyncio.create_task(self._start(), context=Context())
         manager = await asyncio.shield(self._manager)
@@ -65,8 +65,16 @@ class AgentServer:
 
         # in a separate task, since a manager must start and end in the same task
         self._running = asyncio.create_task(run())
-        await started.wait()
+        waiting: asyncio.Task[Any] = asyncio.create_task(started.wait())
+        await asyncio.wait([waiting, self._running], return_when=asyncio.FIRST_COMPLETED)
+        if self._running.done():
+            waiting.cancel()
+            self._running.result()  # raises the error of its start
         return manager
+
+
+def _has_failed(task: asyncio.Task[Any]) -> bool:
+    return task.done() and (task.cancelled() or task.exception() is not None)
 
 
 def manager_of(api: AsyncClientApi, calls: Container[str]) -> "StreamableHTTPSessionManager":

@@ -6,6 +6,7 @@ from http import HTTPStatus
 from starlette.responses import Response
 from starlette.types import Receive, Scope
 
+from winnow.deadline import MAX_SECONDS
 from winnow.errors import UnavailableError
 from winnow.quoting import quoted
 from winnow.rpc.bounded_receive import BoundedReceive
@@ -16,7 +17,12 @@ from winnow.stateless.http.endpoint import (
     RecordedEndpoint,
     read_body,
 )
-from winnow.stateless.http.headers import header_value, text_of
+from winnow.stateless.http.headers import (
+    TIMEOUT_HEADER,
+    header_value,
+    new_deadline_of,
+    text_of,
+)
 from winnow.stateless.http.hosts import is_allowed_origin
 from winnow.stateless.http.problems import HttpRefusedError
 from winnow.stateless.http.receiving import while_connected
@@ -53,6 +59,8 @@ class McpEndpoint(RecordedEndpoint):
             problem = f"{quoted(origin)} is not an allowed origin: add its host to --http-hosts"
             raise HttpRefusedError(HTTPStatus.FORBIDDEN, "origin", problem)
         client = context.gate(self._scopes[0], headers, others=self._scopes[1:])
+        is_limited = bool(header_value(headers, TIMEOUT_HEADER))
+        new_deadline = new_deadline_of(headers, MAX_SECONDS) if is_limited else None
         body = await read_body(self._bodies, MAX_BODY_BYTES, headers, receive)
-        current_request.set(McpRequest(client, headers))
+        current_request.set(McpRequest(client, new_deadline))
         return await while_connected(self._server.respond(scope, body), receive)

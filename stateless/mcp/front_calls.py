@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from google.protobuf.message import Message
@@ -14,12 +15,12 @@ from google.protobuf.message import Message
 from winnow import caller
 from winnow.client.aio import AsyncClientApi
 from winnow.client.calls import Call
+from winnow.deadline import Deadline
 from winnow.errors import NotServedError, WinnowError
 from winnow.inference.fair_threads import FairThreads
 from winnow.rpc.status import code_of
-from winnow.stateless.http.call import HttpOperation
+from winnow.stateless.http.call import HttpOperation, NewDeadline
 from winnow.stateless.http.endpoint import RecordCall
-from winnow.stateless.http.headers import Headers, new_deadline_of
 from winnow.stateless.http.packed_answers import PackedReply
 
 Result = TypeVar("Result")
@@ -33,8 +34,8 @@ class McpRequest:
 
     client: str
     """Key of the client, for fair sharing."""
-    headers: Headers
-    """Headers of the request, among them its timeout."""
+    new_deadline: NewDeadline | None
+    """Returns the deadline of all calls of the request; None if each call has its default."""
 
 
 current_request: ContextVar[McpRequest] = ContextVar("mcp_request")
@@ -73,7 +74,7 @@ class FrontCalls(AsyncClientApi):
     async def _run(self, operation: HttpOperation, call: Call[Result]) -> Result:
         request = current_request.get()
         caller.require_scope(operation.scope)
-        new_deadline = new_deadline_of(request.headers, operation.default_deadline)
+        new_deadline = request.new_deadline or partial(Deadline.after, operation.default_deadline)
         if error := operation.refusal(request.client):
             raise error
         reply: Any = await operation.run(call.request, new_deadline, request.client)

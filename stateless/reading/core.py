@@ -7,7 +7,7 @@ import asyncio
 import time
 from collections import Counter, defaultdict, deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import ExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
@@ -114,6 +114,8 @@ class _Job:
     deadline: Deadline
     client: str
     started: float
+    release: Callable[[], None]
+    """Ends the admission, before the context of the request ends; may be called twice."""
 
 
 class ReadCore:
@@ -246,7 +248,9 @@ class ReadCore:
             raise UnavailableError("the reader is still being loaded: try again")
         # a separate queue: a question of this client must not wait behind its texts
         queue = f"{client}:read"
-        with self._admission.enter(estimated_windows(texts), deadline, client):
+        with ExitStack() as admission:
+            windows = estimated_windows(texts)
+            admission.enter_context(self._admission.enter(windows, deadline, client))
             with span("tokenise", {"winnow.texts": len(texts)}):
                 asked = self._question.tokenise(loaded.tokenizer, question)
                 tokenised = await self._tokenise(loaded.tokenizer, texts, deadline, queue)
@@ -259,6 +263,7 @@ class ReadCore:
                 deadline=deadline,
                 client=queue,
                 started=started,
+                release=admission.close,
             )
             cut = partial(windows_of, asked.ids, tokenised, loaded.reader.model)
             job.windows = await self._briefly(job, len(texts), cut)
@@ -288,9 +293,9 @@ class ReadCore:
         began = time.perf_counter()
         with span("read", {"winnow.windows": len(job.windows)}) as step:
             until = job.deadline.before_reply()
-            done = await self._pool.map(work, job.windows, until, client=job.client)
+            count = partial(self._admission.count_read, 1)
+            done = await self._pool.map(work, job.windows, until, count, job.client)
             step.set("winnow.queue_ms", done.queue_seconds * 1e3)
-        self._admission.count_read(len(done.results))
         self._check_finished(job, done.unfinished)
         job.timings.queue = done.queue_seconds
         job.timings.read = time.perf_counter() - began - done.queue_seconds
@@ -306,11 +311,17 @@ class ReadCore:
         def keep(window: TextWindow, stop: StopSignal) -> None:
             finished.append((window, work(window, stop)))
 
+        def on_read() -> None:
+            self._admission.count_read(1)
+            changed.set()
+
+        def on_end(_: object) -> None:
+            job.release()  # a slow receiver of the results must not keep others from reading
+            changed.set()
+
         began, until = time.perf_counter(), job.deadline.before_reply()
-        running = asyncio.create_task(
-            self._pool.map(keep, job.windows, until, changed.set, job.client)
-        )
-        running.add_done_callback(lambda _: changed.set())
+        running = asyncio.create_task(self._pool.map(keep, job.windows, until, on_read, job.client))
+        running.add_done_callback(on_end)
         try:
             while not running.done() or finished:
                 if not finished:
@@ -322,7 +333,6 @@ class ReadCore:
             self._check_finished(job, done.unfinished)
             job.timings.queue = done.queue_seconds
             job.timings.read = time.perf_counter() - began - done.queue_seconds
-            self._admission.count_read(len(done.results))
         finally:
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)

@@ -53,7 +53,12 @@ def highlighted(
     found.sort(key=lambda each: (-each.score, each.start))
     if not found:
         return [], False
-    chosen = _chosen(found, options)[: options.sentences]
+    chosen: list[HighlightedSentence] = []
+    for each in _chosen(found, options):  # a span may have extended a sentence into the next one
+        if all(each.end <= other.start or other.end <= each.start for other in chosen):
+            chosen.append(each)
+        if len(chosen) == options.sentences:
+            break
     has_answer = scores.threshold.accepts(found[0].score, found[0].confidence)
     return sorted(chosen, key=lambda each: each.start), has_answer
 

@@ -16,7 +16,13 @@ from winnow.content_node.indexing.stage_source import chosen_shards
 from winnow.content_node.indexing.verify import verify_index
 from winnow.content_node.shard import hnsw
 from winnow.content_node.shard.manifest import read_index_manifest, read_shard_manifest
-from winnow.domain.shard import MAX_SHARDS, PASSAGES_PER_SHARD, shard_name, suitable_shards
+from winnow.domain.shard import (
+    GRAPHLESS_UP_TO,
+    MAX_SHARDS,
+    PASSAGES_PER_SHARD,
+    shard_name,
+    suitable_shards,
+)
 from winnow.errors import ArtefactError
 
 PER_SHARD = 5
@@ -87,7 +93,7 @@ def test_without_hnswlib_shards_are_small_enough_to_need_no_graph(
     passages = PASSAGES_PER_SHARD
     assert chosen_shards(passages, plan) == 1
     monkeypatch.setattr(hnsw, "library", None)
-    assert passages / chosen_shards(passages, plan) < hnsw.GRAPHLESS_UP_TO
+    assert passages / chosen_shards(passages, plan) < GRAPHLESS_UP_TO
 
 
 def test_few_passages_make_one_shard(

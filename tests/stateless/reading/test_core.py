@@ -4,6 +4,7 @@ import asyncio
 import random
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from text_reading import QUESTION, TOKENIZER, TextReadingCore, reading_core, texts
@@ -166,6 +167,21 @@ async def test_readings_are_streamed_as_they_come(made: TextReadingCore) -> None
     assert {each.index for each in streamed} == set(range(11))
 
 
+@pytest.mark.parametrize("question", [QUESTION, "When was it opened?", "Where?"])
+async def test_highlighted_sentences_do_not_overlap(made: TextReadingCore, question: str) -> None:
+    """A span in quotation marks or brackets extends its sentence into the next one."""
+    for text in (
+        "The sign read “Stop. Ada Lind lives here.” and it was blue.",
+        "The bridge (opened in 1987. Closed in 1990) was built by Ada Lind. It is old.",
+        'He shouted "Stop! Do not cross the bridge!" but nobody heard it.',
+    ):
+        request = HighlightTextRequest(
+            question=question, text=TextToRead(text), sentences=100, min_confidence=0.0
+        )
+        found = (await made.core.highlight(request, SOON)).sentences
+        assert all(each.end <= after.start for each, after in pairwise(found))
+
+
 async def test_highlighted_sentences_are_in_the_order_of_the_text(made: TextReadingCore) -> None:
     text = "\n\n".join(made_text(200, seed) for seed in range(3))
     request = HighlightTextRequest(
@@ -208,6 +224,27 @@ async def test_an_abandoned_stream_frees_the_threads(made: TextReadingCore) -> N
     await stream.aclose()
     assert made.admission.in_flight == 0
     assert (await read(made, *made_texts(2))).report.windows == 2
+
+
+async def test_a_slow_receiver_of_a_stream_does_not_hold_its_admission(
+    made: TextReadingCore,
+) -> None:
+    request = ReadTextsRequest(question=QUESTION, texts=made_texts(20))
+    stream = made.core.stream(request, SOON)
+    for _ in request.texts:
+        await anext(stream)  # the last one, but not yet the end of the stream
+    await read(made, *made_texts(2))
+    assert made.admission.in_flight == 0
+    with pytest.raises(StopAsyncIteration):
+        await anext(stream)
+
+
+async def test_each_window_counts_when_it_was_read(made: TextReadingCore) -> None:
+    """Otherwise a long request would make the reader look slow to all others until it ends."""
+    stream = made.core.stream(ReadTextsRequest(question=QUESTION, texts=made_texts(50)), SOON)
+    await anext(stream)
+    assert made.sample("winnow_reader_windows_total") > 0
+    await stream.aclose()
 
 
 async def test_a_request_that_cannot_be_finished_in_time_fails(made: TextReadingCore) -> None:

@@ -115,3 +115,10 @@ def test_a_connection_that_cannot_work_is_refused_when_it_is_made() -> None:
         _ = WinnowConnection(address="front").clients
     with pytest.raises(ValueError, match="plain text"):
         _ = WinnowConnection(address="front:8080", token=SecretStr("a-token")).clients
+
+
+def test_a_copy_of_a_connection_calls_its_own_server() -> None:
+    first = WinnowConnection(address="127.0.0.1:1")
+    assert first.clients is first.clients
+    copied = first.model_copy(update={"address": "127.0.0.1:2"})
+    assert copied.clients is not first.clients

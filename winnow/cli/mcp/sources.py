@@ -19,10 +19,13 @@ from winnow.cli.local.processes import Processes
 from winnow.client import AsyncClient, Credentials
 from winnow.client.aio import AsyncClientApi
 from winnow.client.calls import Call
+from winnow.deadline import Deadline
 from winnow.errors import UnavailableError, WinnowError
 
 Result = TypeVar("Result")
 _POLL_SECONDS = 0.2
+_LEAST_SECONDS = 0.001
+"""Timeout of a call for which the index was opened at the last moment."""
 
 
 class AgentSource(Protocol):
@@ -76,7 +79,8 @@ class DocumentsSource:
             processes.start("server", [*command, "--http-listen", ""], log=sys.stderr.buffer)
             async with AsyncClient(address, credentials=self._credentials) as client:
                 while not await client.available():
-                    if code := processes.exit_codes().get("server"):
+                    code = processes.exit_codes().get("server")
+                    if code is not None:
                         raise UnavailableError(
                             f"`winnow up --documents {self._folder}` ended with exit code {code}: "
                             "see the log of this server, or run that command and use "
@@ -95,11 +99,12 @@ class OpeningApi(AsyncClientApi):
         self._opening: asyncio.Task[AsyncClientApi] | None = None
 
     async def run(self, call: Call[Result], timeout: float, request_id: str | None) -> Result:
-        """Runs a call; waits at most `timeout` seconds for the index.
+        """Runs a call. The time that it waits for the index counts towards `timeout`.
 
         Raises UnavailableError if the index is not open by then, and the error of its opening.
         """
         assert self._opening is not None, "used within `async with`"
+        deadline = Deadline.after(timeout)
         try:
             async with asyncio.timeout(timeout):
                 api = await asyncio.shield(self._opening)
@@ -107,7 +112,7 @@ class OpeningApi(AsyncClientApi):
             raise UnavailableError(
                 "the index is still being opened or built: try again in a minute"
             ) from None
-        return await api.run(call, timeout, request_id)
+        return await api.run(call, max(deadline.left(), _LEAST_SECONDS), request_id)
 
     async def _open(self) -> AsyncClientApi:
         try:

@@ -4,8 +4,10 @@ The client does not need Pydantic, so nothing else of it imports this module.
 """
 
 import os
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
@@ -41,6 +43,12 @@ class WinnowConnection(BaseModel):
     def of(cls, connection: "str | WinnowConnection") -> "WinnowConnection":
         """Returns a connection itself, or one to an address."""
         return cls(address=connection) if isinstance(connection, str) else connection
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Returns a copy with some fields replaced, and with clients for the new fields."""
+        copied = super().model_copy(update=update, deep=deep)
+        copied.__dict__.pop("clients", None)
+        return copied
 
     @cached_property
     def clients(self) -> LazyClients:
