@@ -46,7 +46,7 @@ async def test_a_graph_is_loaded_by_a_thread_that_gives_way_to_nobody(
     """hnswlib holds the lock while it loads: a thread that rarely runs would hold it for long."""
     niceness: list[int] = []
 
-    def open_shard(*_: Any) -> str:
+    def open_shard(*_: Any, **__: Any) -> str:
         niceness.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
         return "segment"
 
