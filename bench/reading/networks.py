@@ -55,7 +55,7 @@ def write_networks(bundle: Bundle, directory: Path) -> None:
 
     # the relevance head has no pooler: its pooler passes the first token's state on
     width = state["relevance.weight"].shape[1]
-    reranker = BertForSequenceClassification(_config(state, num_labels=1))
+    reranker = BertForSequenceClassification(_config(state, labels=1))
     _load(
         reranker,
         body
@@ -79,17 +79,18 @@ def write_networks(bundle: Bundle, directory: Path) -> None:
     quantize_dynamic(graph, small / FLASHRANK[1], weight_type=QuantType.QInt8)
 
 
-def _config(state: dict[str, Tensor], **options: int) -> BertConfig:
+def _config(state: dict[str, Tensor], labels: int = 2) -> BertConfig:
     words = state["body.embeddings.word_embeddings.weight"]
     layers = {name.split(".")[3] for name in state if name.startswith("body.encoder.layer.")}
-    return BertConfig(
+    config = BertConfig(
         vocab_size=words.shape[0],
         hidden_size=words.shape[1],
         num_hidden_layers=len(layers),
         num_attention_heads=words.shape[1] // _HEAD_WIDTH,
         intermediate_size=state["body.encoder.layer.0.intermediate.dense.weight"].shape[0],
-        **options,
     )
+    config.num_labels = labels
+    return config
 
 
 def _load(network: PreTrainedModel, state: dict[str, Tensor]) -> None:
@@ -97,7 +98,7 @@ def _load(network: PreTrainedModel, state: dict[str, Tensor]) -> None:
     absent = [name for name in missing if not name.endswith("position_ids")]
     if absent or unknown:
         raise ValueError(f"the network needs {absent} and does not know {unknown}")
-    network.eval()
+    network.eval()  # type: ignore[no-untyped-call]
 
 
 def _save(network: PreTrainedModel, tokenizer: Path, directory: Path) -> None:

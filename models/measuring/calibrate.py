@@ -208,7 +208,7 @@ def _fit_weights(kinds: Sequence[Candidates]) -> NDArray[np.float64]:
     """Returns the weights that maximise the probability of right passages."""
     examples = []
     for candidates in kinds:
-        is_answered: NDArray[np.bool_] = candidates.is_right.any(axis=1)
+        is_answered: NDArray[np.bool_] = np.any(candidates.is_right, axis=1)
         if not is_answered.any():
             raise DataError(
                 f"no correct answer to any of {many(len(is_answered), 'training question')}: "

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -56,9 +57,7 @@ def late_interaction_nodes(encoder: Path, projection: LateInteraction) -> bytes:
     return serialised
 
 
-def _node(
-    operator: str, inputs: Iterable[str], output: str, **attributes: int | list[int]
-) -> NodeProto:
+def _node(operator: str, inputs: Iterable[str], output: str, **attributes: Any) -> NodeProto:
     return helper.make_node(operator, list(map(_name, inputs)), [_name(output)], **attributes)
 
 

@@ -44,7 +44,7 @@ def found(questions: int = 300, passages: int = 10, seed: int = 1) -> Candidates
         is_right=right,
         has_answer=right,
         is_right_sentence=right,
-        is_answerable=right.any(1),
+        is_answerable=np.any(right, axis=1),
     )
 
 

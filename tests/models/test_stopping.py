@@ -22,7 +22,7 @@ def found(questions: int = 400, passages: int = 12) -> Candidates:
         is_right=right,
         has_answer=right,
         is_right_sentence=right,
-        is_answerable=right.any(1),
+        is_answerable=np.any(right, axis=1),
     )
 
 
