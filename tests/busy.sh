@@ -14,7 +14,7 @@ for _ in 1 2; do
 done
 mkdir -p var/busy
 for run in $(seq "$runs"); do
-    "$python" -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder \
+    "$python" -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder --max-worker-restart 0 \
         --ignore=tests/models "$tests" >"var/busy/$run.log" 2>&1 && green=$((green + 1))
     echo "$green of $run runs passed: $(tail -n 1 "var/busy/$run.log")"
 done

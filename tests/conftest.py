@@ -10,6 +10,7 @@ from typing import Any
 import property_profiles
 import pytest
 import skipped
+import structlog
 from nats_server import NatsServer
 from whole_bundle import WHOLE
 
@@ -104,6 +105,20 @@ def _signals() -> Iterator[None]:
     for number, handler in before.items():
         if signal.getsignal(number) is not handler:
             signal.signal(number, handler)
+
+
+@pytest.fixture(autouse=True)
+def _logs() -> Iterator[None]:
+    """Restores the configuration of logs, because an index that is opened in this process sets it.
+
+    A test that reads a log line would otherwise depend on the tests before it.
+    """
+    before = structlog.get_config() if structlog.is_configured() else None
+    yield
+    if before is None:
+        structlog.reset_defaults()
+    else:
+        structlog.configure(**before)
 
 
 WARM_UP_LENGTHS = {name: getattr(warmup, name) for name in ("_LENGTHS", "_TIMED_LENGTHS")}

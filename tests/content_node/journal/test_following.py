@@ -245,18 +245,18 @@ async def test_a_write_whose_entry_expired_is_not_acknowledged() -> None:
 
 
 async def test_expired_entries_are_logged_once_for_each_delivery(
-    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     journal, replica = FakeJournal(), FakeReplica()
     journal.is_late = True
     await publish(journal, [put("a")], [put("b")], [put("c")])
     async with following(journal, replica):
         await happens(lambda: stored(replica) == 3)
-    assert caplog.text.count("expired entries of the journal were skipped") == 1
+    assert capsys.readouterr().out.count("expired entries of the journal were skipped") == 1
 
 
 async def test_expired_entries_are_counted_once_over_all_tries(
-    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     journal, replica = FakeJournal(), FakeReplica()
     async with following(journal, replica) as node:
@@ -267,7 +267,7 @@ async def test_expired_entries_are_counted_once_over_all_tries(
         replica.full = False
         await happens(lambda: stored(replica) == 1)
         assert node.metric("expired_entries_total") == 1
-    assert caplog.text.count("expired entries of the journal were skipped") == 1
+    assert capsys.readouterr().out.count("expired entries of the journal were skipped") == 1
 
 
 async def test_writes_that_wait_when_the_node_leaves_are_taken_by_another_replica() -> None:
