@@ -85,7 +85,7 @@ fuzz: $(STAMP) ## Run the property tests repeatedly from random seeds (MINUTES=1
 	    $(PYTEST) -n auto --maxprocesses 4 -m hypothesis --hypothesis-profile=fuzz $(TESTS) \
 	        || { [ $$? -ne 1 ] || cat tests/found_by_fuzz.txt; exit 1; }; done
 
-busy: $(STAMP) ## Run the tests beside two busy loops and count passing runs (RUNS=20, TESTS=tests)
+busy: $(STAMP) ## Run the tests beside two busy loops until RUNS runs of this commit have ended (RUNS=20, TESTS=tests)
 	@sh tests/busy.sh $(BIN)/python $(RUNS) $(TESTS)
 
 format-check: $(STAMP)
