@@ -1,6 +1,7 @@
 """Fixtures that many tests share: bundles, small indexes, and a recorder of builds."""
 
 import json
+import os
 import signal
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -226,7 +227,5 @@ def recorder() -> Recorder:
 @pytest.fixture(autouse=True)
 def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Removes all `WINNOW_` variables of the machine, so that they do not affect tests."""
-    import os
-
     for name in [name for name in os.environ if name.startswith("WINNOW_")]:
         monkeypatch.delenv(name)

@@ -9,6 +9,7 @@ from fake_replica import FakeReplica
 from journaled_node import LATER, MESSAGES, JournaledNode, following
 from live_writes import delete, put
 from manual_clock import ManualClock
+from structlog.testing import capture_logs
 from tenacious import happens
 
 from winnow.content_node.journal.journaled import JournaledShard
@@ -27,6 +28,8 @@ from winnow.errors import (
 )
 from winnow.journal.journal import JournalEntry
 from winnow.passages.canonical import PassageDigest, digest
+
+SKIPPED = "expired entries of the journal were skipped"
 
 
 def stored(replica: FakeReplica) -> int:
@@ -244,30 +247,28 @@ async def test_a_write_whose_entry_expired_is_not_acknowledged() -> None:
     assert replica.history == []
 
 
-async def test_expired_entries_are_logged_once_for_each_delivery(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+async def test_expired_entries_are_logged_once_for_each_delivery() -> None:
     journal, replica = FakeJournal(), FakeReplica()
     journal.is_late = True
     await publish(journal, [put("a")], [put("b")], [put("c")])
-    async with following(journal, replica):
-        await happens(lambda: stored(replica) == 3)
-    assert capsys.readouterr().out.count("expired entries of the journal were skipped") == 1
+    with capture_logs() as logs:
+        async with following(journal, replica):
+            await happens(lambda: stored(replica) == 3)
+    assert [each["event"] for each in logs].count(SKIPPED) == 1
 
 
-async def test_expired_entries_are_counted_once_over_all_tries(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+async def test_expired_entries_are_counted_once_over_all_tries() -> None:
     journal, replica = FakeJournal(), FakeReplica()
-    async with following(journal, replica) as node:
-        await happens(lambda: replica.log_id != "")
-        replica.full = journal.is_late = True
-        await publish(journal, [put("a")])
-        await happens(lambda: len(journal.reads) > 5)
-        replica.full = False
-        await happens(lambda: stored(replica) == 1)
-        assert node.metric("expired_entries_total") == 1
-    assert capsys.readouterr().out.count("expired entries of the journal were skipped") == 1
+    with capture_logs() as logs:
+        async with following(journal, replica) as node:
+            await happens(lambda: replica.log_id != "")
+            replica.full = journal.is_late = True
+            await publish(journal, [put("a")])
+            await happens(lambda: len(journal.reads) > 5)
+            replica.full = False
+            await happens(lambda: stored(replica) == 1)
+            assert node.metric("expired_entries_total") == 1
+    assert [each["event"] for each in logs].count(SKIPPED) == 1
 
 
 async def test_writes_that_wait_when_the_node_leaves_are_taken_by_another_replica() -> None:

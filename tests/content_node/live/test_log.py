@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from live_writes import logged
+from structlog.testing import capture_logs
 
 from winnow.content_node.live.acknowledged import ACKNOWLEDGED_FILE
 from winnow.content_node.live.entry import LoggedWrite
@@ -171,9 +172,7 @@ def test_other_processes_read_while_it_is_written_to(tmp_path: Path) -> None:
     log.close()
 
 
-def test_an_end_that_was_never_finished_is_dropped_and_said_so(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_end_that_was_never_finished_is_dropped_and_said_so(tmp_path: Path) -> None:
     log = write(tmp_path, some(1, 3))
     whole = wal_path(log_path(tmp_path)).read_bytes()
     log.append(some(3, 9))  # and nobody is told
@@ -183,8 +182,11 @@ def test_an_end_that_was_never_finished_is_dropped_and_said_so(
     for place in range(len(whole), len(longer), 997):
         shard = tmp_path / f"cut-{place}"
         _lay(shard, database, longer[:place], said)
-        assert written(shard) == some(1, 3)
-        assert ("unfinished end of a log" in capsys.readouterr().out) is (place > len(whole))
+        with capture_logs() as logs:
+            assert written(shard) == some(1, 3)
+        assert any("unfinished end of a log" in each["event"] for each in logs) is (
+            place > len(whole)
+        )
     log.close()
 
 
@@ -215,12 +217,13 @@ def test_a_log_whose_database_is_missing_is_missed(tmp_path: Path) -> None:
 
 
 def test_a_log_of_which_nothing_says_how_far_it_was_acknowledged_is_taken_as_it_is(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
 ) -> None:
     write(tmp_path, some(1, 3)).close()
     log_path(tmp_path).with_name(ACKNOWLEDGED_FILE).unlink()
-    assert written(tmp_path) == some(1, 3)
-    assert "log accepted without its acknowledgement file" in capsys.readouterr().out
+    with capture_logs() as logs:
+        assert written(tmp_path) == some(1, 3)
+    assert [each["event"] for each in logs] == ["log accepted without its acknowledgement file"]
 
 
 def _lay(shard: Path, database: bytes, wal: bytes, acknowledged: bytes) -> None:

@@ -3,7 +3,6 @@
 import io
 import json
 import sys
-from collections.abc import Iterator
 
 import pytest
 import structlog
@@ -12,12 +11,6 @@ from winnow.cli.exits import print_error
 from winnow.settings.names import NAME_VARIABLE
 from winnow.telemetry.logline import prefix_lines
 from winnow.telemetry.logs import logging_to_stderr
-
-
-@pytest.fixture(autouse=True)
-def _restored() -> Iterator[None]:
-    yield
-    structlog.reset_defaults()
 
 
 def logged(monkeypatch: pytest.MonkeyPatch, as_json: bool) -> list[str]:
