@@ -187,11 +187,13 @@ class AnswerRequest(google.protobuf.message.Message):
     answered, the other shards get only a part of the remaining time.
     """
     min_wait_factor: builtins.float
-    """Once min_coverage is reached and one shard is missing: share of the remaining time that the front node waits
-    for this shard, 0 to 1.
+    """How long the front node waits for the last missing shard once min_coverage is reached. It is a share of the
+    time that remains until the deadline: 0 to 1.
     """
     max_wait_factor: builtins.float
-    """The same share if as many shards are missing as min_coverage allows: min_wait_factor to 1."""
+    """How long the front node waits if as many shards are missing as min_coverage allows. It is a share of the
+    remaining time: min_wait_factor to 1. With fewer missing shards the share lies between the two factors.
+    """
     fresh: builtins.bool
     """Whether to read passages even if the answer is cached. Benchmarks set it."""
     filter: builtins.str
@@ -301,9 +303,9 @@ class AnswerResponse(google.protobuf.message.Message):
     MAX_LOSS_FIELD_NUMBER: builtins.int
     UNREAD_LANGUAGE_FIELD_NUMBER: builtins.int
     has_answer: builtins.bool
-    """Whether the best answer is likely enough to be right. With min_confidence: whether the confidence of the
-    answer in its answer_size is at least min_confidence. Otherwise: whether the confidence or the score of the
-    answer reaches the threshold of the bundle.
+    """Whether the best answer is likely enough to be right. With min_confidence, the confidence of the shown text
+    (its size is in Answer.size) must be at least min_confidence. Otherwise the answer must reach the threshold of
+    the bundle, which is a confidence or a score.
     """
     passages_read: builtins.int
     """Passages read for this request, speculative reads included. 0 if the answer was cached."""
@@ -318,13 +320,13 @@ class AnswerResponse(google.protobuf.message.Message):
     passages_granted: builtins.int
     """Passages that the front node allowed to read. Under load it allows fewer than passages_asked."""
     cached: builtins.bool
-    """Whether the answer came from the cache, or from an equal question at the same time. If so, passages_read is 0
-    and only tokenise_ms and total_ms of the timings are set.
+    """Whether no passage was read for this request. The answer came from the cache, or the front node was already
+    answering an equal question. Of the timings, only tokenise_ms and total_ms are then set.
     """
     passages_needed: builtins.int
-    """Number of passages that the answers depend on, without unneeded speculative reads. A cached answer has the
-    number from when its passages were read. With READ_SCOPE_GLOBAL the number does not depend on idle readers or
-    on the number of shards.
+    """Number of passages that the answers depend on. Passages that were read speculatively and then not needed do not
+    count. A cached answer has the number of the request that read its passages. With READ_SCOPE_GLOBAL, equal
+    questions have equal numbers: idle readers and the number of shards make no difference.
     """
     max_loss: builtins.float
     """Accuracy budget that was used for early stopping: the request's max_loss or the server's default.
@@ -582,8 +584,8 @@ class Coverage(google.protobuf.message.Message):
     COMPLETE_FIELD_NUMBER: builtins.int
     SHARDS_FIELD_NUMBER: builtins.int
     passages_known: builtins.int
-    """Number of passages in the whole index. A searched shard counts as of its `sequence`, any other shard as of its
-    last valid report.
+    """Number of passages in the whole index. For a searched shard it is the number that the search saw. For a failed
+    shard it is the number that the shard reported last.
     """
     passages_searched: builtins.int
     """Passages of the shards that were searched."""
@@ -670,7 +672,8 @@ class ShardCoverage(google.protobuf.message.Message):
     """
     sequence: builtins.int
     """Sequence number of the last write that the search saw. 0 if the shard was never written to. Unset if the
-    shard failed before it reported a write, or if it was restored from a snapshot and now follows another log.
+    search failed before it saw a write. Also unset if the shard was restored from a snapshot: it then has a new
+    log, with other sequence numbers.
     """
     def __init__(
         self,
@@ -730,7 +733,7 @@ class Timings(google.protobuf.message.Message):
     read_start_ms: builtins.float
     """When the first read was sent."""
     merge_start_ms: builtins.float
-    """When the answers of all shards were merged."""
+    """When the front node began to merge the answers of all shards."""
     @property
     def shards(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ShardTimings]: ...
     @property
@@ -788,8 +791,9 @@ Global___ShardTimings: typing_extensions.TypeAlias = ShardTimings
 
 @typing.final
 class ShardCall(google.protobuf.message.Message):
-    """A call of the front node to a shard, with its hedges and retries. Start times count as in Timings.
-    Start times of the content node's work ignore the network delay to that node.
+    """A call of the front node to a shard. Its hedges and retries are a part of it. Start times count as in Timings.
+    The content node measures its own start times from the arrival of the call. The front node adds start_ms, so the
+    network delay is missing in them.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor

@@ -119,7 +119,7 @@ class FrontState(google.protobuf.message.Message):
     passages_in_hand: builtins.int
     """Passages being stored."""
     seconds_per_read: builtins.float
-    """Seconds per passage read, over all content nodes. 0 if unknown."""
+    """Seconds that the cluster takes for a passage if all reader threads of all content nodes are busy. 0 if unknown."""
     def __init__(
         self,
         *,
@@ -250,7 +250,7 @@ class ReplicaState(google.protobuf.message.Message):
     reads_in_hand: builtins.int
     """Passages that the node reads or queues, for all front nodes, as of the last poll."""
     seconds_per_read: builtins.float
-    """Seconds per passage read, over all threads of the node. 0 if unknown."""
+    """Seconds that the node takes for a passage if all its reader threads are busy. 0 if unknown."""
     sequence: builtins.int
     """Sequence number of the node's last write. 0 if there was none."""
     lag: builtins.int
@@ -270,7 +270,7 @@ class ReplicaState(google.protobuf.message.Message):
     node_address: builtins.str
     """HOST:PORT at which other nodes reach the node. Empty unless it follows an assignment of shards."""
     journaled: builtins.bool
-    """Whether the node takes writes from a journal. Such a shard cannot be split."""
+    """Whether the replicas of the shard take their writes from a journal. Such a shard can be split, but not moved."""
     def __init__(
         self,
         *,

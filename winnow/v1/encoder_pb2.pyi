@@ -28,7 +28,7 @@ class _StatesFormatEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._E
     STATES_FORMAT_UNSPECIFIED: _StatesFormat.ValueType  # 0
     """No states are requested."""
     STATES_FORMAT_FLOAT16: _StatesFormat.ValueType  # 1
-    """Little-endian float16, lossless."""
+    """Little-endian float16, as the encoder server computes them: nothing is lost."""
     STATES_FORMAT_INT8: _StatesFormat.ValueType  # 2
     """One signed byte per value, and a scale per token: half the size, with rounding."""
 
@@ -38,7 +38,7 @@ class StatesFormat(_StatesFormat, metaclass=_StatesFormatEnumTypeWrapper):
 STATES_FORMAT_UNSPECIFIED: StatesFormat.ValueType  # 0
 """No states are requested."""
 STATES_FORMAT_FLOAT16: StatesFormat.ValueType  # 1
-"""Little-endian float16, lossless."""
+"""Little-endian float16, as the encoder server computes them: nothing is lost."""
 STATES_FORMAT_INT8: StatesFormat.ValueType  # 2
 """One signed byte per value, and a scale per token: half the size, with rounding."""
 Global___StatesFormat: typing_extensions.TypeAlias = StatesFormat

@@ -229,8 +229,8 @@ class DeleteWhereResponse(google.protobuf.message.Message):
     deleted: builtins.int
     """Number of passages that this call deleted. 0 with dry_run."""
     complete: builtins.bool
-    """Whether no matching passage is left, except passages written during the call. Otherwise the deadline was
-    near: send the call again.
+    """Whether all matching passages were deleted, or counted with dry_run. Passages written during the call may be
+    left. If it is false, the time ran out: send the call again.
     """
     @property
     def positions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[winnow.v1.answer_pb2.Position]:

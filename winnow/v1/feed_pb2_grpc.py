@@ -101,8 +101,8 @@ class FeedServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def DeleteWhere(self, request, context):
-        """Deletes the passages that match a filter, or those of a document. It may be repeated until complete is true. A
-        passage that is replaced during the call may be deleted although its new metadata does not match.
+        """Deletes the passages that match a filter, or those of a document. Repeat the call until complete is true. If a
+        matching passage is replaced during the call, it may be deleted although its new metadata does not match.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -175,8 +175,8 @@ class FeedServiceStub(typing.Generic[_FeedServicePutType, _FeedServicePutStreamT
     """Deletes passages by id. An unknown id is not an error."""
 
     DeleteWhere: _FeedServiceDeleteWhereType
-    """Deletes the passages that match a filter, or those of a document. It may be repeated until complete is true. A
-    passage that is replaced during the call may be deleted although its new metadata does not match.
+    """Deletes the passages that match a filter, or those of a document. Repeat the call until complete is true. If a
+    matching passage is replaced during the call, it may be deleted although its new metadata does not match.
     """
 
     DeleteStream: _FeedServiceDeleteStreamType
@@ -247,8 +247,8 @@ class FeedServiceServicer(metaclass=abc.ABCMeta):
         request: winnow.v1.feed_pb2.DeleteWhereRequest,
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.feed_pb2.DeleteWhereResponse, collections.abc.Awaitable[winnow.v1.feed_pb2.DeleteWhereResponse]]:
-        """Deletes the passages that match a filter, or those of a document. It may be repeated until complete is true. A
-        passage that is replaced during the call may be deleted although its new metadata does not match.
+        """Deletes the passages that match a filter, or those of a document. Repeat the call until complete is true. If a
+        matching passage is replaced during the call, it may be deleted although its new metadata does not match.
         """
 
     @abc.abstractmethod

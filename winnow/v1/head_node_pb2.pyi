@@ -165,7 +165,7 @@ class TokenSpan(google.protobuf.message.Message):
     first: builtins.int
     """Position of the first token, from 0; [CLS] does not count."""
     last: builtins.int
-    """Position after the last token."""
+    """Position of the token that follows the last one."""
     score: builtins.float
     def __init__(
         self,

@@ -136,7 +136,7 @@ class FoundPassage(google.protobuf.message.Message):
     SHARD_FIELD_NUMBER: builtins.int
     SOURCE_FIELD_NUMBER: builtins.int
     score: builtins.float
-    """Negative distance, or BM25 score with RETRIEVER_SPARSE. Higher is better. Scores of one index with the
+    """Negative hybrid_distance; with RETRIEVER_SPARSE the BM25 score. Higher is better. Scores of one index with the
     same retriever are comparable.
     """
     distance: builtins.float

@@ -38,8 +38,8 @@ class ReadTextsRequest(google.protobuf.message.Message):
     addresses, paths and numbers with their units.
     """
     min_confidence: builtins.float
-    """Minimum confidence of the best span, 0 to 1: has_answer is false below it. Without it, has_answer depends on
-    the score. It needs a bundle with a calibrated confidence.
+    """Minimum confidence of the best span, 0 to 1: has_answer is false below it. If it is unset, the bundle's
+    threshold decides. It needs a bundle with a calibrated confidence.
     """
     @property
     def texts(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
@@ -82,8 +82,8 @@ class ReadTextsResponse(google.protobuf.message.Message):
     REPORT_FIELD_NUMBER: builtins.int
     REQUEST_ID_FIELD_NUMBER: builtins.int
     has_answer: builtins.bool
-    """Whether the best span is likely enough to be right. With min_confidence: whether its confidence is at least
-    min_confidence. Otherwise: whether its score reaches the threshold of the bundle.
+    """Whether the best span is likely enough to be right. With min_confidence, its confidence must be at least
+    min_confidence. Otherwise it must reach the threshold of the bundle, which is a confidence or a score.
     """
     request_id: builtins.str
     """Identifies this request in the logs of the server."""
@@ -400,8 +400,9 @@ class HighlightTextRequest(google.protobuf.message.Message):
     sentences: builtins.int
     """Maximum number of sentences, 1 to 100. The default is 3."""
     min_confidence: builtins.float
-    """Minimum confidence of a sentence, 0 to 1. The default is half of the confidence of the best sentence. It needs
-    a bundle with a calibrated confidence.
+    """Minimum of HighlightedSentence.confidence, the confidence of the best span of a sentence: 0 to 1. Sentences
+    below it are left out. The default is half of the confidence of the best sentence. It needs a bundle with a
+    calibrated confidence.
     """
     max_answer_tokens: builtins.int
     """Maximum length of a span, in tokens of the reader: 1 to 64."""
@@ -436,8 +437,8 @@ class HighlightTextResponse(google.protobuf.message.Message):
     REPORT_FIELD_NUMBER: builtins.int
     REQUEST_ID_FIELD_NUMBER: builtins.int
     has_answer: builtins.bool
-    """Whether the best sentence is likely enough to contain the answer: whether its score reaches the threshold of the
-    bundle.
+    """Whether the best sentence is likely enough to contain the answer. Its span must reach the threshold of the
+    bundle, which is a confidence or a score.
     """
     relevance_score: builtins.float
     """Relevance of the text, mapped to 0 to 1."""

@@ -36,7 +36,9 @@ class WriteRequest(google.protobuf.message.Message):
     encoding_fingerprint: builtins.str
     """Fingerprint of the encoder that made the vectors."""
     split_shard: builtins.int
-    """Number of the shard that is split: its halves take all later writes. It is set only in a journal."""
+    """Set in the last entry of a shard in a journal: the number of this shard. The shard is split here, and its
+    halves take all later writes. Calls leave it unset.
+    """
     @property
     def writes(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___EncodedWrite]: ...
     def __init__(
@@ -157,7 +159,7 @@ class Written(google.protobuf.message.Message):
     SEQUENCE_FIELD_NUMBER: builtins.int
     outcome: winnow.v1.feed_pb2.WriteOutcome.ValueType
     sequence: builtins.int
-    """Sequence number of the shard's last write when this write was examined."""
+    """Sequence number of this write if it was stored. Otherwise the sequence number of the last write before it."""
     def __init__(
         self,
         *,
@@ -207,10 +209,10 @@ class PassageDigest(google.protobuf.message.Message):
     id: builtins.str
     version: builtins.int
     digest: builtins.bytes
-    """BLAKE2b digest of 32 bytes, with the personalisation "winnow passage 1". The input is id, title, text and metadata,
-    in this order. Each is UTF-8, preceded by its length in bytes as a little-endian uint64. Metadata is JSON as
-    Python's json.dumps writes it, with sorted names. Numbers are doubles; whole numbers up to 2^53 have no fraction.
-    Without metadata the string is empty.
+    """BLAKE2b digest of 32 bytes, with the personalisation "winnow passage 1". The input has four parts: id, title,
+    text and metadata. Before each part stands its length in bytes, a little-endian uint64. The parts are UTF-8.
+    The metadata is the output of Python's json.dumps with sorted names, or empty if the passage has none. Its
+    numbers are doubles, and whole numbers up to 2^53 are written without a fraction.
     """
     def __init__(
         self,
@@ -256,7 +258,7 @@ class GetWordCountsRequest(google.protobuf.message.Message):
     CHANGES_ONLY_FIELD_NUMBER: builtins.int
     SHARD_FIELD_NUMBER: builtins.int
     changes_only: builtins.bool
-    """Whether to omit the counts of the index as it was built, which never change."""
+    """Whether to leave out the built_ fields, which never change."""
     shard: builtins.int
     """The shard's number. It may be unset for a node with one shard."""
     def __init__(
@@ -273,7 +275,9 @@ Global___GetWordCountsRequest: typing_extensions.TypeAlias = GetWordCountsReques
 
 @typing.final
 class GetWordCountsResponse(google.protobuf.message.Message):
-    """Counts of the index as it was built, and the changes by later writes to this shard."""
+    """How many passages contain each token. The built_ fields are the counts from when the index was built, over all
+    shards. The other counts are changes by later writes to this shard.
+    """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -288,17 +292,21 @@ class GetWordCountsResponse(google.protobuf.message.Message):
     sequence: builtins.int
     """Sequence number of the last write in the changes."""
     built: builtins.bytes
-    """Passages of the whole index that contain each token, little-endian uint32. Every shard has the same
-    counts.
+    """Number of passages that contain each token, in the order of the token ids: little-endian uint32. Every shard has
+    the same counts.
     """
     built_passages: builtins.int
+    """Number of passages."""
     built_tokens: builtins.int
+    """Number of tokens of all passages."""
     changed_tokens: builtins.bytes
     """Tokens whose counts were changed by writes to this shard: little-endian uint32, ascending."""
     changes: builtins.bytes
-    """The change of each count, little-endian int32."""
+    """How many more or fewer passages contain each of the changed_tokens: little-endian int32."""
     passages_change: builtins.int
+    """The change of built_passages."""
     tokens_change: builtins.int
+    """The change of built_tokens."""
     def __init__(
         self,
         *,

@@ -80,9 +80,9 @@ class ShardFault(google.protobuf.message.Message):
     """The shard's number. Unset if it is unknown, because its files cannot be read."""
     reason: builtins.str
     is_loading: builtins.bool
-    """Whether the shard is still loading. Otherwise its files are damaged or missing."""
+    """Whether the shard is still loading. If this and is_unreachable are false, its files are damaged or missing."""
     is_unreachable: builtins.bool
-    """Whether the nodes of the shard do not reply. Only front nodes set it."""
+    """Whether no node of the shard replies. Only front nodes that serve shards to other front nodes set it."""
     def __init__(
         self,
         *,
@@ -232,8 +232,8 @@ class EncodedQuestion(google.protobuf.message.Message):
     mean_length: builtins.float
     """Mean number of tokens of the index's passages. Set only with rarities."""
     token_levels: builtins.bytes
-    """Token vectors for late interaction, with special tokens: little-endian int16 [tokens, values]. Set only if all
-    shards have token vectors.
+    """Token vectors for late interaction: little-endian int16 of shape [tokens, values]. The special tokens are
+    included. Set only if all shards have token vectors.
     """
     @property
     def token_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
@@ -339,7 +339,7 @@ class RetrieveResponse(google.protobuf.message.Message):
     retrieve_start_ms: builtins.float
     """Time from the arrival of the call to the start of retrieval: queue_ms plus the wait for a write."""
     passages: builtins.int
-    """Number of passages in the shard after that write. Older versions leave it unset."""
+    """Number of passages in the shard after the write `sequence`. Older versions leave it unset."""
     log_id: builtins.str
     """Identifies the log that sequence counts in, as GetShardInfoResponse.log_id. Empty if the shard takes no
     writes. If an older node leaves it empty, the log is that of GetShardInfoResponse.
@@ -643,7 +643,7 @@ class SearchResponse(google.protobuf.message.Message):
     retrieve_start_ms: builtins.float
     """Time from the arrival of the call to the start of retrieval: queue_ms plus the wait for a write."""
     passages: builtins.int
-    """Number of passages in the shard after that write. Older versions leave it unset."""
+    """Number of passages in the shard after the write `sequence`. Older versions leave it unset."""
     log_id: builtins.str
     """Identifies the log that sequence counts in. Empty if the shard takes no writes, or from an older node."""
     @property

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class ShardTransferServiceStub(object):
-    """Moves shards between content nodes. Content nodes call it; users and front nodes do not.
+    """Moves shards between content nodes. Content nodes call it; front nodes and users do not.
     """
 
     def __init__(self, channel):
@@ -58,13 +58,13 @@ class ShardTransferServiceStub(object):
 
 
 class ShardTransferServiceServicer(object):
-    """Moves shards between content nodes. Content nodes call it; users and front nodes do not.
+    """Moves shards between content nodes. Content nodes call it; front nodes and users do not.
     """
 
     def OpenCopy(self, request, context):
         """Opens the files of a served shard for reading. They hold all writes up to the sequence number in the response.
-        The files are closed after five minutes without a read. A calling node has at most one open copy of a shard:
-        the next call closes the copy before.
+        The files are closed after five minutes without a read. If the same node opens a shard again, its earlier copy
+        of that shard is closed.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -87,8 +87,9 @@ class ShardTransferServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def HandOver(self, request, context):
-        """Stops taking writes to a shard permanently, and returns the sequence number of the last write. Once the caller
-        has stored that write, it takes further writes. If the same node calls again, the reply is the same.
+        """Makes the called node stop taking writes to a shard permanently. The response has the sequence number of the
+        last write. The calling node takes new writes as soon as it has stored that write. If it calls again, the
+        response is the same.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -126,7 +127,7 @@ def add_ShardTransferServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ShardTransferService(object):
-    """Moves shards between content nodes. Content nodes call it; users and front nodes do not.
+    """Moves shards between content nodes. Content nodes call it; front nodes and users do not.
     """
 
     @staticmethod

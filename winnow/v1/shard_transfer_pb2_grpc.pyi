@@ -90,7 +90,7 @@ _ShardTransferServiceHandOverType = typing_extensions.TypeVar(
 )
 
 class ShardTransferServiceStub(typing.Generic[_ShardTransferServiceOpenCopyType, _ShardTransferServiceReadFileType, _ShardTransferServiceReadLogType, _ShardTransferServiceHandOverType]):
-    """Moves shards between content nodes. Content nodes call it; users and front nodes do not."""
+    """Moves shards between content nodes. Content nodes call it; front nodes and users do not."""
 
     @typing.overload
     def __init__(self: ShardTransferServiceStub[
@@ -134,8 +134,8 @@ class ShardTransferServiceStub(typing.Generic[_ShardTransferServiceOpenCopyType,
 
     OpenCopy: _ShardTransferServiceOpenCopyType
     """Opens the files of a served shard for reading. They hold all writes up to the sequence number in the response.
-    The files are closed after five minutes without a read. A calling node has at most one open copy of a shard:
-    the next call closes the copy before.
+    The files are closed after five minutes without a read. If the same node opens a shard again, its earlier copy
+    of that shard is closed.
     """
 
     ReadFile: _ShardTransferServiceReadFileType
@@ -149,8 +149,9 @@ class ShardTransferServiceStub(typing.Generic[_ShardTransferServiceOpenCopyType,
     """
 
     HandOver: _ShardTransferServiceHandOverType
-    """Stops taking writes to a shard permanently, and returns the sequence number of the last write. Once the caller
-    has stored that write, it takes further writes. If the same node calls again, the reply is the same.
+    """Makes the called node stop taking writes to a shard permanently. The response has the sequence number of the
+    last write. The calling node takes new writes as soon as it has stored that write. If it calls again, the
+    response is the same.
     """
 
 ShardTransferServiceAsyncStub: typing_extensions.TypeAlias = ShardTransferServiceStub[
@@ -173,7 +174,7 @@ ShardTransferServiceAsyncStub: typing_extensions.TypeAlias = ShardTransferServic
 ]
 
 class ShardTransferServiceServicer(metaclass=abc.ABCMeta):
-    """Moves shards between content nodes. Content nodes call it; users and front nodes do not."""
+    """Moves shards between content nodes. Content nodes call it; front nodes and users do not."""
 
     @abc.abstractmethod
     def OpenCopy(
@@ -182,8 +183,8 @@ class ShardTransferServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.shard_transfer_pb2.OpenCopyResponse, collections.abc.Awaitable[winnow.v1.shard_transfer_pb2.OpenCopyResponse]]:
         """Opens the files of a served shard for reading. They hold all writes up to the sequence number in the response.
-        The files are closed after five minutes without a read. A calling node has at most one open copy of a shard:
-        the next call closes the copy before.
+        The files are closed after five minutes without a read. If the same node opens a shard again, its earlier copy
+        of that shard is closed.
         """
 
     @abc.abstractmethod
@@ -212,8 +213,9 @@ class ShardTransferServiceServicer(metaclass=abc.ABCMeta):
         request: winnow.v1.shard_transfer_pb2.HandOverRequest,
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.shard_transfer_pb2.HandOverResponse, collections.abc.Awaitable[winnow.v1.shard_transfer_pb2.HandOverResponse]]:
-        """Stops taking writes to a shard permanently, and returns the sequence number of the last write. Once the caller
-        has stored that write, it takes further writes. If the same node calls again, the reply is the same.
+        """Makes the called node stop taking writes to a shard permanently. The response has the sequence number of the
+        last write. The calling node takes new writes as soon as it has stored that write. If it calls again, the
+        response is the same.
         """
 
 def add_ShardTransferServiceServicer_to_server(servicer: ShardTransferServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...
