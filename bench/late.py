@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints milliseconds for each number of candidates."""
+    """Prints quantiles of the time to read and to score candidates, by the number of candidates."""
     chance = np.random.default_rng(options.seed)
     with tempfile.TemporaryDirectory() as directory:
         file = _write(Path(directory) / "token-vectors.bin", options, chance)

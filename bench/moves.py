@@ -278,10 +278,10 @@ async def measure_moves(cluster: MovingCluster, options: argparse.Namespace) -> 
         await writing
         lost = await writer.find_lost_writes()
     print(f"failed attempts to write: {dict(writer.failures)}; lost: {lost}", file=sys.stderr)
-    return move_figures(at_rest, moving, durations, writer.acknowledged, len(lost))
+    return figures_of_moves(at_rest, moving, durations, writer.acknowledged, len(lost))
 
 
-def move_figures(
+def figures_of_moves(
     at_rest: QuestionOutcomes,
     moving: QuestionOutcomes,
     durations: Mapping[str, list[float]],

@@ -43,7 +43,7 @@ class TokenisedQuestion:
 
 
 def unread_language_error(language: str, read: Collection[str]) -> InvalidRequestError:
-    """Returns the error that refuses a question in a language other than those that are read."""
+    """Returns the error of a question in `language`. The models read only the languages `read`."""
     return invalid_field(
         "question",
         f"is probably in the language {language!r}, which the models of this server do not "

@@ -188,8 +188,8 @@ class FrontSettings(
     )
     max_wait_factor: Share = Field(
         1.0,
-        description="Share of the remaining time to wait for the other shards when --min-coverage "
-        "has just been reached.",
+        description="Share of the remaining time to wait if as many shards are missing as "
+        "--min-coverage allows.",
     )
     partial_results: PartialResults = Field(
         PartialResults.ALLOW,

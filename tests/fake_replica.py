@@ -69,7 +69,7 @@ class FakeReplica:
             for name, each in passages.items()
         ]
 
-    async def built_counts(self, deadline: Deadline) -> WordCounts:
+    async def word_counts_at_build(self, deadline: Deadline) -> WordCounts:
         return WordCounts(np.zeros(1, np.uint32), 0, 0)
 
     async def changes(self, deadline: Deadline) -> WordChanges:

@@ -337,7 +337,7 @@ class FakeShardWriter:
             raise self.fails_to_compare
         return list(map(self._compare, puts))
 
-    async def built_counts(self, deadline: Deadline) -> WordCounts:
+    async def word_counts_at_build(self, deadline: Deadline) -> WordCounts:
         return WordCounts(np.zeros(1, np.uint32), 0)
 
     async def changes(self, deadline: Deadline) -> WordChanges:

@@ -191,7 +191,7 @@ class LiveReplica:
         timings, sequence = read.timings, found.sequence
         return Read(read.readings, timings, sequence=sequence, log_id=found.log_id)
 
-    async def built_counts(self, deadline: Deadline) -> WordCounts:
+    async def word_counts_at_build(self, deadline: Deadline) -> WordCounts:
         await self._behave()
         return self.index
 

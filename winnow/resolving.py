@@ -76,11 +76,12 @@ async def _look_up_host(host: str, port: int) -> Iterable[str]:
 
 def _address(text: str, target: str) -> Address:
     """Parses the address of a target; raises ValueError if it is invalid or has port 0."""
-    expected = f"{target!r} is neither HOST:PORT nor {_DNS_SCHEME}HOST:PORT"
     try:
         address = Address.parse(text)
     except ValueError as error:
-        raise ValueError(f"{expected}: {error}") from error
+        raise ValueError(
+            f"{target!r} is neither HOST:PORT nor {_DNS_SCHEME}HOST:PORT: {error}"
+        ) from error
     if not address.port:
-        raise ValueError(f"{expected}: port 0 is invalid")
+        raise ValueError(f"{target!r} has port 0: give the port that the server listens on")
     return address

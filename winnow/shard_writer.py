@@ -21,7 +21,7 @@ class WordSource(Protocol):
     Both methods raise a `winnow.errors.WinnowError` if they fail.
     """
 
-    async def built_counts(self, deadline: Deadline) -> WordCounts:
+    async def word_counts_at_build(self, deadline: Deadline) -> WordCounts:
         """Returns the counts of the whole index when it was built."""
 
     async def changes(self, deadline: Deadline) -> WordChanges:

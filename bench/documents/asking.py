@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from bench.documents.collection import Question
-from bench.documents.figures import DEPTHS, Replied
+from bench.documents.figures import DEPTHS, JudgedReply
 from bench.documents.judging import FoundAnswer, FoundPassage
 from winnow.client.aio import AsyncClientApi
 from winnow.client.replies import Answer, Passage, Reply
@@ -14,12 +14,12 @@ _TIMEOUT = 60.0
 
 async def ask_all(
     client: AsyncClientApi, questions: Sequence[Question], on_reply: Callable[[], None]
-) -> list[Replied]:
+) -> list[JudgedReply]:
     """Asks each question with ten passages read, so that the rank of the gold passage is known.
 
     Raises WinnowError if a question fails. Calls `on_reply` after each reply.
     """
-    replies: list[Replied] = []
+    replies: list[JudgedReply] = []
     for question in questions:
         reply = await client.ask(
             question.text,
@@ -29,16 +29,16 @@ async def ask_all(
             fresh=True,
             timeout=_TIMEOUT,
         )
-        replies.append(replied(question, reply))
+        replies.append(judged_reply(question, reply))
         on_reply()
     return replies
 
 
-def replied(question: Question, reply: Reply) -> Replied:
+def judged_reply(question: Question, reply: Reply) -> JudgedReply:
     """Takes from a reply what is judged."""
     # passages are read in the order of their hybrid distance
     retrieved = sorted(reply.answers, key=lambda each: each.hybrid_distance)
-    return Replied(
+    return JudgedReply(
         question=question,
         shown=reply.has_answer,
         best=_found(reply.answers[0]) if reply.answers else None,

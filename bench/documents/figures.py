@@ -27,8 +27,8 @@ _PARTS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Replied:
-    """The reply to a question."""
+class JudgedReply:
+    """The reply to a question, with what is judged of it."""
 
     question: Question
     shown: bool
@@ -60,7 +60,9 @@ class Replied:
         return next((rank for rank, each in ranks if is_gold(each, self.question)), None)
 
 
-def figures_of(replies: Sequence[Replied], false_premises: Sequence[Replied]) -> list[Figure]:
+def figures_of(
+    replies: Sequence[JudgedReply], false_premises: Sequence[JudgedReply]
+) -> list[Figure]:
     """Returns the figures of all replies, and those of each kind of document."""
     answerable = [each for each in replies if each.question.answers]
     unanswerable = [each for each in replies if not each.question.answers]
@@ -92,7 +94,7 @@ def figures_of(replies: Sequence[Replied], false_premises: Sequence[Replied]) ->
     return figures
 
 
-def refusal_threshold(right: Sequence[Replied]) -> float:
+def refusal_threshold(right: Sequence[JudgedReply]) -> float:
     """Returns the confidence that `KEPT` of the right answers reach; infinity without any."""
     confidences = [each.best.certainty for each in right if each.best is not None]
     if not confidences:
@@ -115,7 +117,7 @@ def calibration_error(judged: Sequence[tuple[float, bool]]) -> float:
     )
 
 
-def _calibration_figures(replies: Sequence[Replied]) -> list[Figure]:
+def _calibration_figures(replies: Sequence[JudgedReply]) -> list[Figure]:
     """Returns the errors of both confidences, as far as the bundle has them."""
     bests = [(each, each.best) for each in replies if each.best is not None]
     judged = {
@@ -138,14 +140,14 @@ def _calibration_figures(replies: Sequence[Replied]) -> list[Figure]:
 
 
 def _refusal_figures(
-    answerable: Sequence[Replied],
-    unanswerable: Sequence[Replied],
-    false_premises: Sequence[Replied],
+    answerable: Sequence[JudgedReply],
+    unanswerable: Sequence[JudgedReply],
+    false_premises: Sequence[JudgedReply],
 ) -> list[Figure]:
     """Returns refusals at the threshold that keeps most right spans."""
     threshold = refusal_threshold([each for each in answerable if each.span_is_right])
 
-    def refused(reply: Replied) -> bool:
+    def refused(reply: JudgedReply) -> bool:
         return reply.best is None or reply.best.certainty < threshold
 
     group = "95 %"
@@ -159,7 +161,7 @@ def _refusal_figures(
     ]
 
 
-def _gold_within(group: str, replies: Sequence[Replied], depth: int) -> Figure:
+def _gold_within(group: str, replies: Sequence[JudgedReply], depth: int) -> Figure:
     return _percent(
         group,
         f"gold passage among the first {depth}",
@@ -169,16 +171,16 @@ def _gold_within(group: str, replies: Sequence[Replied], depth: int) -> Figure:
 
 
 def _percent(
-    group: str, name: str, replies: Sequence[Replied], holds: Callable[[Replied], bool]
+    group: str, name: str, replies: Sequence[JudgedReply], holds: Callable[[JudgedReply], bool]
 ) -> Figure:
     return Figure(group, name, 100 * _mean(float(holds(each)) for each in replies), "%")
 
 
-def _f1(reply: Replied) -> float:
+def _f1(reply: JudgedReply) -> float:
     return span_f1(reply.best.span, reply.question) if reply.best is not None else 0.0
 
 
-def _median(replies: Sequence[Replied], *, right: bool = False) -> float:
+def _median(replies: Sequence[JudgedReply], *, right: bool = False) -> float:
     some = [each for each in replies if not right or each.span_is_right]
     return nearest_rank([each.best.certainty for each in some if each.best is not None], 0.5)
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from bench.documents.asking import ask_all
 from bench.documents.collection import Collection, Question, read_collection
-from bench.documents.figures import Replied, figures_of
+from bench.documents.figures import JudgedReply, figures_of
 from bench.documents.indexing import Cut, build, convert_folder
 from bench.documents.judging import contains_any
 from bench.figures import Figure, print_figures
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
 
 async def _ask(
     collection: Collection, index: Path, bundle: Path | None, every: int
-) -> tuple[list[Replied], list[Replied]]:
+) -> tuple[list[JudgedReply], list[JudgedReply]]:
     """Asks the questions, and those with a false premise."""
     questions = collection.questions[::every]
     false_premises = [
@@ -99,7 +99,7 @@ def _check(collection: Collection) -> list[Figure]:
     return figures
 
 
-def _write_replies(replies: Sequence[Replied], path: Path) -> None:
+def _write_replies(replies: Sequence[JudgedReply], path: Path) -> None:
     with path.open("w", encoding="utf-8") as file:
         for each in replies:
             best = each.best

@@ -214,19 +214,19 @@ class AssignedShards:
                 await self._shards.remove(self._failed.pop(shard))
                 self._hidden.discard(shard)
             await self._delete_partial_copies()
-        held = await self._describe_held()
+        held = await self._held_shards()
         is_settled = held.keys() == own and not self._hidden
         if is_settled and not any(copy.must_be_replaced for copy in held.values()):
             return  # nothing to do, so the other nodes need not be asked
         reports = await self._reports(assignment)
-        held = await self._describe_held()  # a shard may have been opened meanwhile
+        held = await self._held_shards()  # a shard may have been opened meanwhile
         steps = next_steps(assignment, self._settings.name, held, reports)
         for shard in steps.to_show:
             self._hidden.remove(shard)
             self._shards.served.show(self._held[shard].served)
             _log.info("half of a shard is served", shard=shard)
         for shard in steps.to_close:
-            if not self._is_half_changing(shard) and await self._prepare_close(shard):
+            if not self._is_half_changing(shard) and await self._try_prepare_close(shard):
                 self._start_change(shard, self._close_shard(shard))
         await self._open_next(assignment, steps, reports)
 
@@ -301,8 +301,8 @@ class AssignedShards:
 
         task.add_done_callback(on_done)
 
-    async def _describe_held(self) -> dict[int, HeldShard]:
-        """The shards that are served, without those that are being opened or closed."""
+    async def _held_shards(self) -> dict[int, HeldShard]:
+        """Returns the shards of this node, except shards that are being opened or closed."""
         return {
             shard: await self._describe(running)
             for shard, running in list(self._held.items())
@@ -343,13 +343,13 @@ class AssignedShards:
         assert assignment is not None
         if self._is_half_changing(shard):
             return False
-        held = {**await self._describe_held(), shard: await self._describe(self._held[shard])}
+        held = {**await self._held_shards(), shard: await self._describe(self._held[shard])}
         reports = await self._reports(assignment)
         return shard in next_steps(assignment, self._settings.name, held, reports).to_close
 
-    async def _prepare_close(self, shard: int) -> bool:
+    async def _try_prepare_close(self, shard: int) -> bool:
         try:
-            return await self._held[shard].prepare_close()
+            return await self._held[shard].try_prepare_close()
         except WinnowError as error:
             _log.warning("shard is not closed yet", shard=shard, reason=str(error))
             return False

@@ -192,17 +192,17 @@ class RunningShard:
         was_owner = self._live is not None and self._live.custody.role is Role.FORMER_OWNER
         return was_owner or self._cannot_follow
 
-    async def prepare_close(self) -> bool:
-        """Returns whether the node may close the shard, once other nodes serve it.
+    async def try_prepare_close(self) -> bool:
+        """Returns whether the node may close the shard as soon as other nodes serve it.
 
-        If so, a copy does not become the owner until `cancel_close`. Raises a WinnowError if the
-        owner of a copy does not reply.
+        After True the shard does not become the owner of the writes, unless `cancel_close` is
+        called. Raises a WinnowError if the owner does not reply.
         """
         live, settings = self._live, self._parts.settings
         if live is None or not settings.feed or self.must_be_replaced:
             return True
         if self._follower is not None and live.custody.role is Role.FOLLOWER:
-            return await self._follower.prepare_drop()
+            return await self._follower.try_prepare_drop()
         return bool(settings.journal)
 
     @property
@@ -235,7 +235,7 @@ class RunningShard:
         )
 
     def cancel_close(self) -> None:
-        """Keeps a shard open, although `prepare_close` returned True."""
+        """Keeps a shard open, although `try_prepare_close` returned True."""
         if self._follower is not None:
             self._follower.cancel_drop()
 

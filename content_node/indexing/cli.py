@@ -355,7 +355,9 @@ def inspect(directory: _Directory, as_json: AsJson = False) -> None:
     if as_json:
         manifests = [read_shard_manifest(each) for each in directories]
         content = index.model_dump(mode="json")
-        print_json({**content, "shard_manifests": manifests, "writes": list(map(_writes, shards))})
+        print_json(
+            {**content, "shard_manifests": manifests, "writes": list(map(_state_of_writes, shards))}
+        )
         return
     passages = sum(shard.manifest.passages for shard in shards)
     merged = " merged" if any(shard.unmerged for shard in shards) else ""
@@ -437,7 +439,8 @@ def _size(shard: CurrentShard, kind: StatesKind, found: StatesManifest | None) -
     return "begun" if any(shard.base.glob(kind.partial)) else "none"
 
 
-def _writes(shard: CurrentShard) -> dict[str, object]:
+def _state_of_writes(shard: CurrentShard) -> dict[str, object]:
+    """Returns the JSON of a shard's writes, and of the data that was computed after them."""
     return {
         "sequence": shard.sequence,
         "unmerged": shard.unmerged,

@@ -38,8 +38,8 @@ class FollowingShard(Protocol):
     ) -> list[Written | None]:
         """Finds the puts that would change nothing, given the writes applied by this replica."""
 
-    async def built_counts(self, deadline: Deadline) -> WordCounts:
-        """Implements `ShardWriter.built_counts`."""
+    async def word_counts_at_build(self, deadline: Deadline) -> WordCounts:
+        """Implements `ShardWriter.word_counts_at_build`."""
 
     async def changes(self, deadline: Deadline) -> WordChanges:
         """Implements `ShardWriter.changes`."""
@@ -99,9 +99,9 @@ class JournaledShard:
         await self._publish_and_wait(self._messages.empty_entry(), deadline)
         return await self._shard.find_unchanged_locally(puts, deadline)
 
-    async def built_counts(self, deadline: Deadline) -> WordCounts:
+    async def word_counts_at_build(self, deadline: Deadline) -> WordCounts:
         """Returns the counts of the shard as it was built."""
-        return await self._shard.built_counts(deadline)
+        return await self._shard.word_counts_at_build(deadline)
 
     async def changes(self, deadline: Deadline) -> WordChanges:
         """Returns the changes that this replica has applied."""

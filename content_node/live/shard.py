@@ -24,7 +24,7 @@ from winnow.content_node.live.limits import WriteLimits, check_count, direct_wri
 from winnow.content_node.live.log import WriteLog
 from winnow.content_node.live.sequence_waiter import SequenceWaiter
 from winnow.content_node.live.state import LiveState
-from winnow.content_node.live.word_counts import WordTally, built_counts
+from winnow.content_node.live.word_counts import WordTally, word_counts_at_build
 from winnow.content_node.merging.policy import MergeBacklog
 from winnow.content_node.metrics import WriteMetrics
 from winnow.content_node.shard.changes import FileChange
@@ -321,10 +321,10 @@ class LiveShard:
         check_count("passages", len(puts))
         return await self._group.run_alone(partial(self._find_unchanged, puts, deadline))
 
-    async def built_counts(self, deadline: Deadline) -> WordCounts:
+    async def word_counts_at_build(self, deadline: Deadline) -> WordCounts:
         """Reads how many passages of the whole index had each word when it was built."""
         deadline.check("word counts were read")
-        return await asyncio.to_thread(built_counts, self._state.base)
+        return await asyncio.to_thread(word_counts_at_build, self._state.base)
 
     async def changes(self, deadline: Deadline) -> WordChanges:
         """Returns the changes of the built word counts by the served writes of this shard."""

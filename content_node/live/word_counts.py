@@ -72,7 +72,7 @@ class WordTally:
             self._changes = np.pad(self._changes, (0, missing))
 
 
-def built_counts(base: StoredSegment) -> WordCounts:
+def word_counts_at_build(base: StoredSegment) -> WordCounts:
     """Reads how many passages of the whole index had each word when it was built.
 
     Every shard holds the same counts. Reads a file, so do not call it on the event loop.

@@ -58,7 +58,7 @@ def list_documents(view: ShardView, request: DocumentListing, stop: StopSignal) 
             complete = False
             break
         check_stop(stop)
-        documents.append(_summarise(list(own), known, stop))
+        documents.append(_describe_document(list(own), known, stop))
     return DocumentPage(
         documents=tuple(documents),
         complete=complete,
@@ -84,10 +84,10 @@ def _documents_of(
                 yield name.encode(), name, segment, own
 
 
-def _summarise(
+def _describe_document(
     parts: Sequence[_DocumentRows], known: _KnownRows, stop: StopSignal
 ) -> StoredDocument:
-    """Describes one document, whose passages may be in several segments."""
+    """Returns the entry of one document. Its passages may be in several segments."""
     _, name, segment, rows = parts[0]
     (first,) = segment.load_fields([int(rows[0])], _METADATA)
     metadata = json.loads(first.metadata)

@@ -75,19 +75,26 @@ class RecentGenerations:
         self.drop_expired()
 
     def lease_newest(self, deadline: Deadline) -> ShardView:
-        """Leases the newest view to a retrieval, until the question's likely deadline."""
+        """Returns the newest view for a retrieval; keeps its generation for the reads that follow.
+
+        `deadline` is that of the retrieval. The whole question has more time.
+        """
         view = self.newest
         self._extend(self._newest, deadline.left() * _QUESTION_PER_RETRIEVAL)
         return view
 
     def lease(self, generation: str, deadline: Deadline) -> ShardView:
-        """Leases the view of a hit's generation until the deadline.
+        """Returns the view of a generation, and keeps the generation until the deadline.
 
-        An empty generation means the newest. If the shard follows a log, the newest also replaces
-        a missing generation: replicas of one log have the same passages in other rows.
+        Args:
+            generation: the generation in which a hit was found; empty for the newest. If it is
+                missing and the shard follows a log, the newest is returned: replicas of one log
+                have the same passages, although in other rows.
+            deadline: when the reading of the hits ends.
 
         Raises:
-            GenerationGoneError: the generation was dropped, or never served.
+            GenerationGoneError: the generation was dropped or never served, and the shard follows
+                no log.
 
         """
         newest = self.newest

@@ -101,10 +101,10 @@ class LogFollower:
                 failures += 1
                 await self._sleep(_RETRY_INTERVAL)
 
-    async def prepare_drop(self) -> bool:
-        """Returns whether the copy may be removed, because the owner still takes the writes.
+    async def try_prepare_drop(self) -> bool:
+        """Returns whether the copy may be removed: whether the owner still takes the writes.
 
-        If so, the copy does not take over until `cancel_drop`.
+        After True the copy does not take over, unless `cancel_drop` is called.
 
         Raises a WinnowError if the owner does not reply.
         """
@@ -117,7 +117,7 @@ class LogFollower:
         return not self._will_take_over
 
     def cancel_drop(self) -> None:
-        """Undoes `prepare_drop` for a copy that was not removed: it may take over again."""
+        """Undoes `try_prepare_drop` for a copy that was not removed: it may take over again."""
         self._will_take_over = True
 
     async def _follow(self) -> None:

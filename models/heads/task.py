@@ -124,9 +124,15 @@ class HeadTask:
 def read_head_task(
     job: HeadJob, bundle: Bundle, states_cache: Path, warn: Callable[[str], None]
 ) -> HeadTask:
-    """Reads the files of a job and encodes their texts.
+    """Reads the labelled texts of a job, encodes them and collects their labels.
 
-    `warn` is called with a warning about texts whose labels the training texts lack.
+    If the job names no validation file, a part of the training texts is held out.
+
+    Args:
+        job: the job of training a head, which names the files.
+        bundle: the bundle whose encoder encodes the texts.
+        states_cache: directory where the encoded texts are kept for later jobs.
+        warn: called with a warning if a file has labels that the training texts lack.
 
     Raises:
         DataError: a file is missing or invalid, or the files do not fit each other.

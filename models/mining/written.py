@@ -181,12 +181,12 @@ def _about(entry: Entry, generator: random.Random) -> Iterator[tuple[str, tuple[
         yield ask(_OPTION_FORMS if options else _TERM_FORMS), (meaning,)
     elif not options:
         yield ask(_NAME_FORMS, meaning=lower), (name,)
-    elif _is_action(lower):
+    elif _starts_with_verb(lower):
         others = (each for each in options if each != name)
         yield ask(_ACTION_FORMS, action=_without_s(lower)), (name, *others)
 
 
-def _is_action(meaning: str) -> bool:
+def _starts_with_verb(meaning: str) -> bool:
     """Returns whether a meaning begins with a verb."""
     verb = _VERB.match(meaning)
     return verb is not None and verb[0] not in _NOT_VERBS

@@ -9,7 +9,6 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from models.assemble import ScoreWeights, amend_manifest
-from models.measuring import stopping
 from models.measuring.calibrate import (
     PASSAGES,
     Candidates,
@@ -29,6 +28,7 @@ from models.measuring.confidence import (
     fit_confidence,
     fit_min_confidence,
 )
+from models.measuring.early_stopping import FittedRule, fit_stopping_rules
 from models.measuring.judging import JudgedQuestion
 from models.measuring.reading import OfflineReader
 from models.measuring.retrieving import (
@@ -37,7 +37,6 @@ from models.measuring.retrieving import (
     recall_by_passages,
     retrieve,
 )
-from models.measuring.stopping import FittedRule
 from models.mining.embedding import Embedder
 from models.mining.mine import TrainingQuestion
 from models.mining.retrievers import ScoredPassage, ServedRetriever, read_retrieved
@@ -208,7 +207,7 @@ def _fit_stopping(
 ) -> list[FittedRule]:
     """Fits the rules on the questions of all kinds whose answer was retrieved."""
     answerable = join([each.answerable() for each in kinds.values()])
-    rules = stopping.fit_stopping_rules(answerable, score, DEFAULT_PASSAGES)
+    rules = fit_stopping_rules(answerable, score, DEFAULT_PASSAGES)
     for each in rules:
         report(
             f"early stopping: reads {each.read:.1f} of {DEFAULT_PASSAGES} passages, "

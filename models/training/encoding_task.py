@@ -78,7 +78,7 @@ class EncodingTask:
         return len(self.order)
 
     @property
-    def result_settings(self) -> dict[str, Any]:
+    def settings_of_result(self) -> dict[str, Any]:
         return asdict(self._plan)
 
     def partial_losses(self, step: int) -> Iterator[StepLosses]:

@@ -65,7 +65,7 @@ class Task(Protocol):
         """Number of steps of the whole run."""
 
     @property
-    def result_settings(self) -> dict[str, Any]:
+    def settings_of_result(self) -> dict[str, Any]:
         """Settings that determine the result, for checkpoints."""
 
     def partial_losses(self, step: int) -> Iterator[StepLosses]:
@@ -111,7 +111,7 @@ class Trainer:
 
         """
         self._task, self._schedule, self._path = task, schedule, path
-        self._plan = {**task.result_settings, **asdict(schedule)}
+        self._plan = {**task.settings_of_result, **asdict(schedule)}
         self._layers = prepare_quantisation(task.network.body)  # type: ignore[arg-type]
         self._parameters = [p for p in task.network.parameters() if p.requires_grad]
         self._optimiser = torch.optim.AdamW(

@@ -61,8 +61,8 @@ class TaughtTask(ABC, Generic[Student]):
         return self._reading.steps
 
     @property
-    def result_settings(self) -> dict[str, Any]:
-        return {**self._reading.result_settings, self.plan_key: asdict(self._plan)}
+    def settings_of_result(self) -> dict[str, Any]:
+        return {**self._reading.settings_of_result, self.plan_key: asdict(self._plan)}
 
     def partial_losses(self, step: int) -> Iterator[StepLosses]:
         """Yields the losses of `step`, with the divergence of student and teacher."""

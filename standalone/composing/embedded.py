@@ -120,7 +120,7 @@ async def open_embedded(
             servicer = FeedServicer(feed.core, settings.feed_deadline, feed.deletion)
             feed_pb2_grpc.add_FeedServiceServicer_to_server(servicer, front.services)
         for part in opened.parts:
-            await stack.enter_async_context(_running(part.tasks))
+            await stack.enter_async_context(_run_in_background(part.tasks))
         for part in opened.parts:
             await part.prepare()
         yield EmbeddedServices(
@@ -147,7 +147,7 @@ def _log_by_standard_library() -> None:
 
 
 @contextlib.asynccontextmanager
-async def _running(tasks: BackgroundTasks) -> AsyncIterator[None]:
+async def _run_in_background(tasks: BackgroundTasks) -> AsyncIterator[None]:
     """Runs tasks until the end of the context. A task that fails is a bug and is logged."""
     running = [asyncio.create_task(_logged(name, run)) for name, run in tasks.items()]
     try:

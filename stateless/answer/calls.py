@@ -130,7 +130,7 @@ class ShardCalls:
                 until,
                 _has_no_hits,
                 joint={
-                    shards: self.recorder.recorded_joint(shards, send)
+                    shards: self.recorder.recording_joint_call(shards, send)
                     for shards, send in retrieval.calls().items()
                 },
             )

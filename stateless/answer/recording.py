@@ -51,7 +51,9 @@ class CallRecorder:
         self._calls[index] = replace(ended, retrieved=retrieved, reads=reads)
         return result
 
-    def recorded_joint(self, shards: Shards, send: SendJoint[Retrieved]) -> SendJoint[Retrieved]:
+    def recording_joint_call(
+        self, shards: Shards, send: SendJoint[Retrieved]
+    ) -> SendJoint[Retrieved]:
         """Returns a function that sends a joint call and records it for each of its shards."""
 
         async def call() -> PartialResult[Retrieved]:

@@ -63,8 +63,8 @@ def index_version_of(
 
     Args:
         infos: last report of every shard.
-        silences: seconds since the last reply of each replica, by shard. Replicas hold the same
-            rows, so one recent reply is enough.
+        silences: seconds since the last reply of each replica, by shard. Replicas have the same
+            passages, so one recent reply is enough.
         max_silence: seconds after its last reply during which a shard is assumed to be unchanged.
         sequences: number of the last known write, for shards whose report may be older.
         words: name of the word counts that weight questions.
@@ -76,7 +76,7 @@ def index_version_of(
     latest = {shard: info.sequence for shard, info in infos.items()} | dict(sequences or {})
     # the numbers of passages are in the name because the coverage of answers has them
     parts = (
-        (info.rows, info.token_vectors, info.passages, latest[shard])
+        (info.replica_identity, info.token_vectors, info.passages, latest[shard])
         for shard, info in sorted(infos.items())
     )
     is_confirmed = max(min_silences) <= max_silence

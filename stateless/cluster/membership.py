@@ -14,7 +14,7 @@ from winnow.domain.shard import MAX_FRONTS, MAX_SHARDS, ShardInfo
 from winnow.stateless.cluster.node import ReplicaAt, ReplicaInfos
 from winnow.stateless.cluster.partitioning import choose_partition, partition_of
 
-_Rows = tuple[str, int, str, str, str]
+_Identity = tuple[str, int, str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,29 +239,31 @@ def _choose_index(
 def _select_replicas(
     present: ReplicaInfos, served: ShardInfo | None, refused: dict[ReplicaAt, str]
 ) -> ReplicaInfos:
-    """Selects replicas of one shard that share rows or a log; adds the others to `refused`."""
-    chosen = _choose_rows([info.rows for info in present.values()], served)
-    matching = {replica: info for replica, info in present.items() if info.rows == chosen}
+    """Selects replicas of one shard with the same identity; adds the others to `refused`."""
+    chosen = _choose_identity([info.replica_identity for info in present.values()], served)
+    matching = {
+        replica: info for replica, info in present.items() if info.replica_identity == chosen
+    }
     for replica, info in present.items():
         if replica not in matching:
             selected = next(iter(matching.values()))
             refused[replica] = (
-                f"{_describe(info)} has {_describe_rows(info)}, but other replicas serve "
-                f"{_describe_rows(selected)}: give all replicas the same files, or one log to "
+                f"{_describe(info)} has {_describe_data(info)}, but other replicas serve "
+                f"{_describe_data(selected)}: give all replicas the same files, or one log to "
                 "follow"
             )
     return matching
 
 
-def _choose_rows(rows_of_nodes: Iterable[_Rows], served: ShardInfo | None) -> _Rows | None:
-    """Returns the served rows if a node still holds them, and else the rows of most nodes."""
-    counts = Counter(rows_of_nodes)
-    if served is not None and served.rows in counts:
-        return served.rows
-    return min(counts, key=lambda rows: (-counts[rows], rows), default=None)
+def _choose_identity(identities: Iterable[_Identity], served: ShardInfo | None) -> _Identity | None:
+    """Returns the served identity if a replica still has it, and else that of most replicas."""
+    counts = Counter(identities)
+    if served is not None and served.replica_identity in counts:
+        return served.replica_identity
+    return min(counts, key=lambda identity: (-counts[identity], identity), default=None)
 
 
-def _describe_rows(info: ShardInfo) -> str:
+def _describe_data(info: ShardInfo) -> str:
     return f"log {info.log_id}" if info.log_id else f"generation {info.generation or '(unknown)'}"
 
 

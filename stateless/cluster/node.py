@@ -113,15 +113,15 @@ class Node:
 def present_replicas(nodes: Iterable[Node], max_misses: int) -> ReplicaInfos:
     """Returns the last reports of the replicas that may get new calls.
 
-    A replica is left out if the last poll of its node failed, and another node with the same rows
+    A replica is left out if the last poll of its node failed, and a replica with the same identity
     has replied.
     """
     infos = [(node, i) for node in nodes if node.is_present(max_misses) for i in node.infos]
-    confirmed = {info.rows for node, info in infos if node.error is None}
+    confirmed = {info.replica_identity for node, info in infos if node.error is None}
     return {
         ReplicaAt(node.address, info.shard): info
         for node, info in infos
-        if node.error is None or info.rows not in confirmed
+        if node.error is None or info.replica_identity not in confirmed
     }
 
 

@@ -44,9 +44,9 @@ class ForwardingShardWriter:
         writer = self._writers.writer(self._writers.address(self._shard), self._shard)
         return await writer.find_unchanged(puts, deadline)
 
-    async def built_counts(self, deadline: Deadline) -> WordCounts:
+    async def word_counts_at_build(self, deadline: Deadline) -> WordCounts:
         """Returns the word counts of the whole index when it was built."""
-        return await self._word_source().built_counts(deadline)
+        return await self._word_source().word_counts_at_build(deadline)
 
     async def changes(self, deadline: Deadline) -> WordChanges:
         """Returns how the writes to this shard have changed the counts since the build."""

@@ -18,7 +18,7 @@ class RemoteWordCounts:
         self._stub = shard_feed_pb2_grpc.ShardFeedServiceStub(channel)
         self._address, self._shard = address, shard
 
-    async def built_counts(self, deadline: Deadline) -> WordCounts:
+    async def word_counts_at_build(self, deadline: Deadline) -> WordCounts:
         """Returns the word counts of the whole index when it was built."""
         return convert.built_of_message(await self._fetch(deadline, changes_only=False))
 

@@ -107,7 +107,9 @@ class WordStatistics:
         for source in self._sources(shard):
             try:
                 if self._checked.get(shard) != log_id:
-                    self._check_build(shard, await source.built_counts(Deadline.after(_TIMEOUT)))
+                    self._check_build(
+                        shard, await source.word_counts_at_build(Deadline.after(_TIMEOUT))
+                    )
                     self._checked[shard] = log_id
                 changes = await source.changes(Deadline.after(_TIMEOUT))
             except WinnowError as error:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from bench.documents.asking import replied
+from bench.documents.asking import judged_reply
 from bench.documents.collection import Question, read_collection
 from bench.documents.figures import (
-    Replied,
+    JudgedReply,
     calibration_error,
     figures_of,
     refusal_threshold,
@@ -70,9 +70,9 @@ def reply(
     shown: bool = True,
     confidence: float = 0.5,
     retrieved: tuple[FoundPassage, ...] = (),
-) -> Replied:
+) -> JudgedReply:
     best = found(span, confidence)
-    return Replied(question=question, shown=shown, best=best, retrieved=retrieved)
+    return JudgedReply(question=question, shown=shown, best=best, retrieved=retrieved)
 
 
 def plain_text(path: Path) -> str:
@@ -226,7 +226,7 @@ def test_a_reply_has_the_best_answer_and_the_nearest_passages() -> None:
             ),
         ],
     )
-    taken = replied(QUESTION, reply_of_message("?", message))
+    taken = judged_reply(QUESTION, reply_of_message("?", message))
     assert taken.best == FoundAnswer(
         span="main",
         sentence="The archive has main.",

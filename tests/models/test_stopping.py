@@ -4,7 +4,7 @@ import numpy as np
 
 from models.assemble import ScoreWeights
 from models.measuring.calibrate import Candidates
-from models.measuring.stopping import fit_stopping_rules
+from models.measuring.early_stopping import fit_stopping_rules
 
 SCORE = ScoreWeights(relevance=1.0, span=0.0, distance=-1.0)
 

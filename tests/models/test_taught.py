@@ -28,7 +28,7 @@ class OneBatch(Generic[Network]):
     steps: int = 7
 
     @property
-    def result_settings(self) -> dict[str, Any]:
+    def settings_of_result(self) -> dict[str, Any]:
         return {"questions": 2}
 
     def losses(self, said: Logits, batch: Batch) -> dict[str, Tensor]:
@@ -149,10 +149,10 @@ def test_the_plan_of_a_run_names_both_plans(teacher: Reader) -> None:
     """A checkpoint is resumed only by its own plan."""
     weights = {"answers": 2.0, "states": 1.0, "fading": 0.0, "ranks": True}
     apart = SplitTask(reading_of(SplitReader(teacher, 1)), teacher, SplitPlan(1))
-    assert apart.result_settings == {
+    assert apart.settings_of_result == {
         "questions": 2,
         "apart": {"apart": 1, "neurons": 0, "begun": "", "averaged": False, **weights},
     }
     small = DistillingTask(reading_of(teacher), teacher, DistillingPlan(3))
-    assert small.result_settings == {"questions": 2, "distilling": {"layers": 3, **weights}}
+    assert small.settings_of_result == {"questions": 2, "distilling": {"layers": 3, **weights}}
     assert small.steps == 7

@@ -248,8 +248,8 @@ class AsyncClientApi(ABC):
             title: title of the text, which is read, too.
             sentences: maximum number of sentences; 3 if None.
             max_answer_tokens: maximum length of a span, in tokens of the reader.
-            min_confidence: minimum confidence of a sentence; if None, half of the confidence of the
-                best one.
+            min_confidence: minimum confidence of a sentence's best span, 0 to 1; if None, half of
+                the confidence of the best sentence.
             timeout: seconds until the call is given up.
             request_id: id of the request in logs; a random one if None.
 

@@ -41,7 +41,7 @@ class Options(TypedDict, total=False):
     min_wait_factor: float | None
     """Share of the remaining time to wait for the last shard, after min_coverage. 0 to 1."""
     max_wait_factor: float | None
-    """Share of the remaining time to wait when min_coverage has just been reached.
+    """Share of the remaining time to wait if as many shards are missing as min_coverage allows.
 
     At least min_wait_factor, at most 1.
     """

@@ -60,7 +60,7 @@ class FoundPassage:
 
     passage: Passage
     score: float
-    """Negative distance, or BM25 score of a sparse retriever: higher is better."""
+    """Negative `hybrid_distance`, or `words` if the retriever is sparse: higher is better."""
     distance: float
     """Squared Euclidean distance between question and passage: 0 to 4, lower is nearer."""
     hybrid_distance: float

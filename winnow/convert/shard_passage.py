@@ -92,7 +92,7 @@ def page_of_message(message: shard_passage_pb2.ListShardPassagesResponse) -> Pas
     """Converts a page; raises UnavailableError if it is invalid."""
     passages = _passages(message.passages)
     _check(message.complete or passages)
-    return PassagePage(passages=passages, complete=message.complete, **_seen_of(message))
+    return PassagePage(passages=passages, complete=message.complete, **_sequence_and_log(message))
 
 
 def found_to_message(
@@ -107,7 +107,9 @@ def found_of_message(message: shard_passage_pb2.GetShardPassagesResponse) -> Fou
     """Converts the result of a lookup; raises UnavailableError if it is invalid."""
     _check(message.looked_up)
     return FoundPassages(
-        passages=_passages(message.passages), looked_up=message.looked_up, **_seen_of(message)
+        passages=_passages(message.passages),
+        looked_up=message.looked_up,
+        **_sequence_and_log(message),
     )
 
 
@@ -116,7 +118,7 @@ def count_to_message(count: PassageCount) -> shard_passage_pb2.CountShardPassage
 
 
 def count_of_message(message: shard_passage_pb2.CountShardPassagesResponse) -> PassageCount:
-    return PassageCount(passages=message.passages, **_seen_of(message))
+    return PassageCount(passages=message.passages, **_sequence_and_log(message))
 
 
 def documents_to_message(page: DocumentPage) -> shard_passage_pb2.ListShardDocumentsResponse:
@@ -129,7 +131,9 @@ def documents_of_message(message: shard_passage_pb2.ListShardDocumentsResponse) 
     """Converts a page of documents; raises UnavailableError if it is invalid."""
     documents = documents_of_messages(message.documents)
     _check(message.complete or documents)
-    return DocumentPage(documents=documents, complete=message.complete, **_seen_of(message))
+    return DocumentPage(
+        documents=documents, complete=message.complete, **_sequence_and_log(message)
+    )
 
 
 def documents_to_messages(
@@ -172,5 +176,5 @@ def _seen(result: SeenWrites) -> shard_passage_pb2.SeenWrites:
     return shard_passage_pb2.SeenWrites(sequence=result.sequence, log_id=result.log_id)
 
 
-def _seen_of(message: Any) -> dict[str, Any]:
+def _sequence_and_log(message: Any) -> dict[str, Any]:
     return {"sequence": message.seen.sequence, "log_id": message.seen.log_id}

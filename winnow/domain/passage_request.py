@@ -39,7 +39,7 @@ class RankedPassage:
     hit: Hit
     shard: int
     score: float
-    """Negative distance, or the BM25 score of a sparse retriever. Higher is better."""
+    """Negative hybrid distance, or `words` if the retriever is sparse. Higher is better."""
     highlights: tuple[tuple[int, int], ...] = ()
     """Ranges of the text with words of the question: offsets of characters, end exclusive."""
 

@@ -85,7 +85,9 @@ class WaitPolicy:
     min_wait_factor: float = 0.0
     """Share of the remaining time, 0 to 1, to wait for the last missing shard."""
     max_wait_factor: float = 1.0
-    """Share of the remaining time, up to 1, to wait once `min_coverage` is just reached."""
+    """Share of the remaining time, up to 1, to wait if as many shards are missing as `min_coverage`
+    allows.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +115,7 @@ class Question:
     asks_for_several: bool = False
     """Whether the text asks for several things, such as a list."""
     min_confidence: float | None = None
-    """Confidence below which there is no answer, 0 to 1; None to decide by the score."""
+    """Confidence below which there is no answer, 0 to 1; None to use the bundle's threshold."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -70,12 +70,12 @@ class ShardInfo:
     """Number of front nodes between the caller and the content node of the shard."""
 
     @property
-    def rows(self) -> tuple[str, int, str, str, str]:
-        """The identity of the passages and models. Replicas with equal identities are
-        interchangeable.
+    def replica_identity(self) -> tuple[str, int, str, str, str]:
+        """Identity of the passages and the models; replicas with equal ones give equal answers.
 
-        The generation is left out if the shard follows a log. Replicas of one log hold the same
-        passages at the same write, but merge at different times and so differ in generation.
+        The generation is left out if the shard follows a log. Replicas of one log have the same
+        passages after the same write. But they merge at different times, so their generations
+        differ.
         """
         generation = "" if self.log_id else self.generation
         return self.index_id, self.shard, self.log_id, generation, self.bundle_fingerprint

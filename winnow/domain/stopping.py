@@ -2,7 +2,8 @@
 
 Passages are read in the order of `Hit.hybrid_distance`. A later passage seldom wins if the best
 answer so far has a high score, and if the next passage is far from the question and much further
-than the first one. The weights are fitted on training questions (`models.measuring.stopping`).
+than the first one. The weights are fitted on training questions by
+`models.measuring.early_stopping`.
 """
 
 from dataclasses import dataclass

@@ -156,7 +156,7 @@ class HighlightTextRequest:
     sentences: int | None = None
     """Maximum number of sentences."""
     min_confidence: float | None = None
-    """Minimum confidence of a sentence."""
+    """Minimum confidence of the best span of a sentence."""
     max_answer_tokens: int | None = None
     """Maximum length of a span, in tokens of the reader."""
 

@@ -47,7 +47,7 @@ class ShardFeedServicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
     ) -> shard_feed_pb2.GetWordCountsResponse:
         deadline = self._deadline(context)
         writer = self._shards.writing(optional(request, "shard")).writer
-        built = None if request.changes_only else await writer.built_counts(deadline)
+        built = None if request.changes_only else await writer.word_counts_at_build(deadline)
         return convert.counts_to_message(await writer.changes(deadline), built)
 
     def _writer_for(

@@ -254,7 +254,7 @@ async def test_everything_is_there_when_it_is_opened_again(directory: Path) -> N
 
 async def test_words_that_writes_brought_and_took_are_counted(shard: LiveShard) -> None:
     deadline = Deadline.after(60)
-    built = await shard.built_counts(deadline)
+    built = await shard.word_counts_at_build(deadline)
     assert (built.total, built.tokens) == (3, 12)
     await write(shard, put("d", "one two two"), put("d", "one"), delete("a"))
     changes = await shard.changes(deadline)

@@ -180,7 +180,7 @@ async def test_a_copy_that_was_not_dropped_takes_over_after_all(
 ) -> None:
     copy = opened(await copied(owner, tmp_path / "copy"))
     following = follower(copy, owner)
-    assert await following.prepare_drop()
+    assert await following.try_prepare_drop()
     following.cancel_drop()
     await following.run()
     assert copy.custody.takes_writes
@@ -224,13 +224,13 @@ async def test_both_nodes_remember_after_a_crash_who_takes_the_writes(
 async def test_a_copy_may_be_dropped_unless_the_owner_has_handed_over(
     owner: Holder, tmp_path: Path
 ) -> None:
-    """`prepare_drop` asks the owner, so that the shard never has no owner."""
+    """`try_prepare_drop` asks the owner, so that the shard never has no owner."""
     copy = opened(await copied(owner, tmp_path / "copy"))
     for handed_over in (False, True):
         if handed_over:
             await owner.shard.hand_over("new")
         following = follower(copy, owner)
-        assert await following.prepare_drop() is not handed_over
+        assert await following.try_prepare_drop() is not handed_over
     await copy.close()
 
 
@@ -239,7 +239,7 @@ async def test_a_copy_that_may_be_dropped_never_becomes_the_owner(
 ) -> None:
     copy = opened(await copied(owner, tmp_path / "copy"))
     following = follower(copy, owner)
-    assert await following.prepare_drop()
+    assert await following.try_prepare_drop()
     running = asyncio.create_task(following.run())
     await store(owner.shard, put("d"))
     await copy.wait_for_write(1, Deadline.after(60))

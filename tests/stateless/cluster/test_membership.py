@@ -223,7 +223,7 @@ def test_in_any_history_of_nodes_no_rows_are_mixed_and_no_node_is_ignored(
         assert not asked & refused
         for number, own in view.replicas.items():
             assert {present[a].shard for a in own} <= {number}
-            assert len({present[a].rows for a in own}) <= 1
+            assert len({present[a].replica_identity for a in own}) <= 1
             assert all(present[a].sequence <= view.shard_infos[number].sequence for a in own)
         assert len({IndexIdentity.of(present[a]) for a in asked}) <= 1
         assert {present[a].bundle_fingerprint for a in asked} <= {"print"}

@@ -144,7 +144,9 @@ class Cluster:
                 n: self.shards[n].retrieve(ENCODED, RetrievalDepth(passages=1), deadline)
                 for n in retrieval.alone
             }
-            joint = {n: recorder.recorded_joint(n, send) for n, send in retrieval.calls().items()}
+            joint = {
+                n: recorder.recording_joint_call(n, send) for n, send in retrieval.calls().items()
+            }
             timeout = AdaptiveTimeout(WaitPolicy(), len(self.shards), deadline)
             allow = partial is PartialResults.ALLOW
             return await asyncio.wait_for(scatter(alone, timeout, allow, joint=joint), 10)

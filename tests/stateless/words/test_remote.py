@@ -29,7 +29,7 @@ class Servicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
         raise AssertionError
 
     async def GetWordCounts(self, request: Any, context: Any) -> Any:
-        built = None if request.changes_only else await self.replica.built_counts(SOON)
+        built = None if request.changes_only else await self.replica.word_counts_at_build(SOON)
         self.told.append(built is not None)
         return convert.counts_to_message(await self.replica.changes(SOON), built)
 
@@ -47,7 +47,7 @@ async def test_counts_survive_the_journey_and_what_never_changes_travels_when_it
     await server.start()
     async with open_channel(f"127.0.0.1:{port}") as channel:
         remote = RemoteWordCounts(channel, "node", 0)
-        built, changes = await remote.built_counts(SOON), await remote.changes(SOON)
+        built, changes = await remote.word_counts_at_build(SOON), await remote.changes(SOON)
     await server.stop(0)
     expected = await replica.changes(SOON)
     assert servicer.told == [True, False]

@@ -49,7 +49,7 @@ class AskSession:
 
         Raises typer.BadParameter if all lines are blank.
         """
-        replied = [self._answer_line(line.strip()) for line in lines if line.strip()]
+        replied = [self._print_and_answer(line.strip()) for line in lines if line.strip()]
         if not replied:
             raise typer.BadParameter("standard input is empty", param_hint="QUESTION")
         return all(replied)
@@ -66,7 +66,8 @@ class AskSession:
             run_prompt(self.answer, out.print, save)
         return True
 
-    def _answer_line(self, question: str) -> bool:
+    def _print_and_answer(self, question: str) -> bool:
+        """Prints a question, unless the output is JSON, and answers it; returns as `answer`."""
         if self._as_json:
             return self.answer(question)
         out = console(soft_wrap=True)

@@ -79,7 +79,7 @@ def _save_encoder(shape: EncoderShape, to: Path) -> None:
 
     from winnow.cli.ladder import onnx_graph  # noqa: PLC0415
 
-    onnx.save(onnx_graph.encoder(shape), str(to))
+    onnx.save(onnx_graph.build_encoder(shape), str(to))
 
 
 def _save_head(shape: EncoderShape, to: Path) -> None:
@@ -89,7 +89,7 @@ def _save_head(shape: EncoderShape, to: Path) -> None:
 
     with tempfile.TemporaryDirectory(dir=to.parent) as temporary:
         full = Path(temporary) / "head.onnx"
-        onnx.save(onnx_graph.head(shape.width), str(full))
+        onnx.save(onnx_graph.build_head(shape.width), str(full))
         _quantise(full, to)
 
 

@@ -75,7 +75,7 @@ class OnnxGraphBuilder:
         return helper.make_model(graph, opset_imports=opset, ir_version=_IR)
 
 
-def encoder(shape: EncoderShape, seed: int = 0) -> Any:
+def build_encoder(shape: EncoderShape, seed: int = 0) -> Any:
     """Builds an encoder: ids [1, tokens] to `states` [1, tokens, width], `logits` [1, labels]."""
     graph, width = OnnxGraphBuilder(seed), shape.width
     ids = [
@@ -99,7 +99,7 @@ def encoder(shape: EncoderShape, seed: int = 0) -> Any:
     return graph.model(ids, ["states", "logits"])
 
 
-def head(width: int, seed: int = 0) -> Any:
+def build_head(width: int, seed: int = 0) -> Any:
     """Builds a head with mean pooling and a hidden layer: states [tokens, width] to `logits`."""
     graph = OnnxGraphBuilder(seed)
     states = helper.make_tensor_value_info("states", TensorProto.FLOAT, ["tokens", width])

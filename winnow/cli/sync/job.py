@@ -127,14 +127,15 @@ class FolderSync:
         own = len(plan.removed) + len(plan.replaced) + len(plan.unchanged)
         if plan.removed and not folder.files:
             raise ArtefactError(
-                f"{self._options.folder} has no documents, and the index has {own}: check "
-                "the folder. To remove all documents, use `winnow passages delete`"
+                f"{self._options.folder} has no documents, so all {many(own, 'document')} of the "
+                "index would be removed: check the folder. To remove all documents, use `winnow "
+                "passages delete`"
             )
         if plan.removed and len(plan.removed) == own and not self._replaces_all:
             raise ArtefactError(
-                f"{self._options.folder} has none of the {many(own, 'document')} of the index, "
-                "which would be removed: check the folder and the address. To replace all "
-                "documents, use --replace-all"
+                f"{self._options.folder} has none of the documents of the index, so all "
+                f"{many(own, 'document')} would be removed: check the folder and the address. To "
+                "replace all documents, use --replace-all"
             )
         return plan
 

@@ -42,7 +42,7 @@ class ConversionWorker:
 
     def convert(self, path: Path) -> Converted:
         """Converts a file. Never raises because of the file."""
-        process = self._running()
+        process = self._started_process()
         if process is None:
             return ConversionFailure(FailureReason.CRASHED, "the conversion was stopped")
         try:
@@ -79,8 +79,8 @@ class ConversionWorker:
             with contextlib.suppress(OSError):
                 stream.close()
 
-    def _running(self) -> subprocess.Popen[bytes] | None:
-        """Returns the process, started if there is none; None after `kill`."""
+    def _started_process(self) -> subprocess.Popen[bytes] | None:
+        """Starts the process unless it runs. Returns it, or None after `kill`."""
         if self._process is not None and self._process.poll() is not None:
             self.close()
         with self._lock:

@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
 _MAX_SPAN = 100
-"""Limit of columns or rows that a cell can span; greater values would cost memory."""
+"""Maximum number of columns or rows of a cell. Greater values would cost memory."""
 
 
 def is_data_table(table: "LexborNode") -> bool:
-    """Returns whether a table has rows of several cells; other tables only arrange a page."""
+    """Returns whether a table holds data. Other tables only arrange the parts of a page."""
     if table.css_first("table table, pre, h1, h2, h3, ul, ol, dl") is not None:
         return False
     return any(len(row.css("td, th")) > 1 for row in table.css("tr"))
@@ -29,7 +29,7 @@ def table_rows(
     if caption is not None:
         yield BlockKind.PARAGRAPH, text(caption)
     header: list[list[Cell]] = []
-    above: dict[int, tuple[int, Cell]] = {}  # by column: the rows that a cell still spans, its text
+    above: dict[int, tuple[int, Cell]] = {}  # by column: remaining rows of a cell, and its text
     for row in table.css("tr"):
         cells = _cells(row, above, text)
         in_head = row.parent is not None and row.parent.tag == "thead"
@@ -42,7 +42,12 @@ def table_rows(
 def _cells(
     row: "LexborNode", above: dict[int, tuple[int, Cell]], text: "Callable[[LexborNode], str]"
 ) -> list[Cell]:
-    """Returns the text of each column of a row, repeated in the rows that a cell spans."""
+    """Returns the texts of a row, one for each column.
+
+    A cell over several rows has its text in each of them. A cell over several columns has its text
+    in the first one, and None in the others. `above` holds the cells of earlier rows that reach
+    into this row, and is updated.
+    """
     cells: list[Cell] = []
     for cell in row.css("td, th"):
         _fill_from_above(cells, above)

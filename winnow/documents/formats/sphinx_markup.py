@@ -1,4 +1,4 @@
-"""Markup of reStructuredText that docutils does not know, such as that of Sphinx.
+"""Converts markup of reStructuredText that docutils does not know, such as that of Sphinx.
 
 docutils leaves out the content of unknown directives. Here they become text.
 """
@@ -14,7 +14,7 @@ from docutils.parsers.rst.languages import en
 _DIRECTIVE = re.compile(r"^\s*\.\. (?:\|[^|\n]+\| )?([A-Za-z][\w:.+-]*)::", re.MULTILINE)
 _ROLE = re.compile(r":([A-Za-z][\w:.+-]*):`")
 _TARGET = re.compile(r"(.+?)\s*<[^<>]*>", re.DOTALL)
-"""The text of a reference, before the name of its target."""
+"""A reference: its shown text, then its target in angle brackets."""
 _SILENT = re.compile(
     r"(?:\w+:)?(?:toctree|index|highlight|module|currentmodule|default-domain|program|auto\w+"
     r"|tabularcolumns|sectionauthor|codeauthor|literalinclude|graphviz|digraph|plot|testsetup"
@@ -23,7 +23,7 @@ _SILENT = re.compile(
 """Directives without text of their own."""
 _CODE = frozenset(["testcode", "testoutput", "doctest", "prompt", "productionlist", "ipython"])
 _CONDITIONS = frozenset(["only", "ifconfig", "seealso", "glossary", "hlist", "centered"])
-"""Directives whose argument is no text."""
+"""Directives whose argument is not text to read."""
 _VERSIONS = {
     "versionadded": "Added in version",
     "versionchanged": "Changed in version",
@@ -59,7 +59,10 @@ class OtherDirective(Directive):  # type: ignore[misc] # docutils has no types
     option_spec: ClassVar[dict[str, Callable[[str], Any]]] = _AnyOptions()
 
     def run(self) -> Sequence[nodes.Node]:
-        """Returns the content; before it the argument, which may be a signature or a version."""
+        """Returns the content of the directive as text.
+
+        An argument, such as a signature, becomes the term that the content describes.
+        """
         name = self.name.lower()
         if _SILENT.fullmatch(name):
             return []
@@ -79,7 +82,11 @@ class OtherDirective(Directive):  # type: ignore[misc] # docutils has no types
         return [nodes.definition_list("", nodes.definition_list_item("", term, inner))]
 
     def _version(self, label: str, argument: str) -> Sequence[nodes.Node]:
-        """Returns a sentence about a version, whose text follows in the argument or below."""
+        """Returns a sentence such as "Added in version 3.1: it is faster."
+
+        `argument` begins with the version. The rest of the sentence follows in it, or it is the
+        content of the directive.
+        """
         version, _, text = argument.partition(" ")
         text = " ".join([text, *self.content]).strip()
         inline, messages = self.state.inline_text(text, self.lineno)
@@ -96,7 +103,7 @@ def _other_role(  # the arguments are docutils'
     _options: Any = None,
     _content: Any = None,
 ) -> tuple[list[nodes.Node], list[nodes.Node]]:
-    """Returns the text that a reference shows: without its target, and without its module."""
+    """Returns the shown text of a reference: `run` for `run <module.run>` and `~module.run`."""
     shown = nodes.unescape(text)
     if match := _TARGET.fullmatch(shown):
         shown = match[1]

@@ -33,7 +33,7 @@ class ReplicaSettings:
 
 
 class Replica:
-    """One server of a pool."""
+    """A server of a pool, with its number of running requests, its latency and its failures."""
 
     def __init__(
         self,
