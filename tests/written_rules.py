@@ -118,7 +118,6 @@ RULES = (
     Rule("python -m bench *", How.PARSED, _MEASURES),
     # dashboards
     Rule("promtool *", How.ELSEWHERE, "tests/deploy"),
-    Rule("python bench/graph_libraries.py *", How.SHELL, "needs usearch and faiss"),
     # releases
     Rule("python -m hatchling build *", How.ELSEWHERE, "tests/distribution"),
     Rule("(cd client && *", How.ELSEWHERE, "tests/distribution"),

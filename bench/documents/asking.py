@@ -7,7 +7,7 @@ from bench.documents.figures import DEPTHS, JudgedReply
 from bench.documents.judging import FoundAnswer, FoundPassage
 from winnow.client.aio import AsyncClientApi
 from winnow.client.replies import Answer, Passage, Reply
-from winnow.passages.cutting import ID_SEPARATOR
+from winnow.documents.passages import ID_SEPARATOR
 
 _TIMEOUT = 60.0
 

@@ -1,6 +1,6 @@
 """Measures answers from documents: 76 files of 8 formats, and questions written by hand.
 
-    python -m bench documents [--cut structure|words] [--index INDEX] [--replies FILE] [--json]
+    python -m bench documents [--index INDEX] [--replies FILE] [--json]
 
 Builds an index of the files in bench/documents/files, and asks the questions with ten passages
 read. The span, the sentence and the passage of the best answer are judged even if the answer is
@@ -9,6 +9,7 @@ that keeps 95 % of the right spans. Needs the extra `documents`. Takes about ten
 cores; --index reuses an index of the same files. Exits with 1 if a figure misses its target.
 
 `--collection` measures another collection: a directory with `files` and `questions.jsonl`.
+`--first-answer` measures instead how long the files take to the answer of one question.
 """
 
 import argparse
@@ -22,7 +23,8 @@ from pathlib import Path
 from bench.documents.asking import ask_all
 from bench.documents.collection import Collection, Question, read_collection
 from bench.documents.figures import JudgedReply, figures_of
-from bench.documents.indexing import Cut, build, convert_folder
+from bench.documents.first_answer import measure_first_answer
+from bench.documents.indexing import build, convert_folder
 from bench.documents.judging import contains_any
 from bench.figures import Figure, print_figures
 from winnow.standalone.index import AsyncIndex
@@ -37,9 +39,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=Path(__file__).parent,
         help="directory with `files`, `questions.jsonl` and `false-premises.jsonl`",
     )
-    parser.add_argument(
-        "--cut", type=Cut, choices=list(Cut), default=Cut.STRUCTURE, help="how files are cut"
-    )
     parser.add_argument("--index", type=Path, help="directory of an index to use or to build")
     parser.add_argument("--bundle", type=Path, help="directory of the bundle")
     parser.add_argument("--every", type=int, default=1, help="ask every n-th question")
@@ -47,17 +46,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--check", action="store_true", help="only look for the answers in the converted files"
     )
+    parser.add_argument(
+        "--first-answer",
+        metavar="QUESTION",
+        help="only measure the time from `winnow up` on the files to the answer of this question",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     """Measures and prints the figures; returns the exit code."""
+    if options.first_answer:
+        figures = measure_first_answer(options.collection / "files", options.first_answer)
+        return print_figures(figures, as_json=options.json)
     collection = read_collection(options.collection)
     if options.check:
         return print_figures(_check(collection), as_json=options.json)
     with ExitStack() as stack:
         index = options.index or Path(stack.enter_context(tempfile.TemporaryDirectory())) / "index"
         if not index.exists():
-            build(collection.files, options.cut, index, options.bundle)
+            build(collection.files, index, options.bundle)
         replies, false_premises = asyncio.run(
             _ask(collection, index, options.bundle, options.every)
         )

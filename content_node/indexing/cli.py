@@ -137,8 +137,8 @@ def build(
         bool,
         typer.Option(
             "--cut",
-            help="Rows are raw documents: cut each into passages of 100 words. The passages of "
-            "document DOC get the ids DOC#0, DOC#1 …",
+            help="Rows are raw documents: cut each into passages of about 100 words, along its "
+            "paragraphs and sentences. The passages of document DOC get the ids DOC#0, DOC#1 …",
         ),
     ] = False,
     m: Annotated[

@@ -134,7 +134,7 @@ def test_deleting_a_document_deletes_all_its_passages(
     fed = tmp_path / "documents.jsonl"
     rows = [
         {"id": name, "title": "T", "text": " ".join("word" for _ in range(count))}
-        for name, count in (("long", 1_050), ("short", 20), ("kept", 120))
+        for name, count in (("long", 1_650), ("short", 20), ("kept", 180))
     ]
     fed.write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert feed(fed, "--cut", "--address", address)[0] == 0
@@ -173,12 +173,12 @@ def test_a_shorter_document_replaces_all_passages_of_the_longer_one(
     feed: Feed, front: FedFront, address: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "documents.jsonl"
-    for count in (450, 120):
+    for count in (450, 180):
         text = " ".join(f"word{n}" for n in range(count))
         file.write_text(json.dumps({"id": "doc", "title": "T", "text": text}) + "\n")
         assert feed(file, "--cut", "--batch", 2, "--address", address)[0] == 0
-        assert len(front.passages) == -(-count // 100)
-    assert front.passages["doc#1"].passage.text == " ".join(f"word{n}" for n in range(100, 120))
+        assert len(front.passages) == -(-count // 150)
+    assert front.passages["doc#1"].passage.text == " ".join(f"word{n}" for n in range(150, 180))
 
 
 def test_all_bad_rows_are_reported_before_anything_is_sent(

@@ -9,7 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from winnow.documents.document import Block, BlockKind, CutPassage, Document
-from winnow.passages.cutting import MAX_PASSAGE_CHARACTERS, WORDS, passage_spans, word_spans
+from winnow.documents.word_ranges import (
+    MAX_PASSAGE_CHARACTERS,
+    WORDS,
+    ranges_of_words,
+    word_spans,
+)
 from winnow.text.sentences import sentence_spans
 
 _FEW_WORDS = 40
@@ -105,10 +110,10 @@ def _block_ranges(text: str, block: Block) -> Iterator[tuple[int, int]]:
     """Yields the range of a block, or of its sentences if it is too long for a passage."""
     content = text[block.start : block.end]
     ranges: Iterable[tuple[int, int]] = [(0, len(content))]
-    if len(list(passage_spans(content))) > 1:
+    if len(list(ranges_of_words(content))) > 1:
         ranges = _lines(content) if block.kind is BlockKind.CODE else sentence_spans(content)
     for start, end in ranges:
-        for range_start, range_end in passage_spans(content[start:end], _MAX_WORDS):
+        for range_start, range_end in ranges_of_words(content[start:end], _MAX_WORDS):
             yield block.start + start + range_start, block.start + start + range_end
 
 

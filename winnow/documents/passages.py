@@ -1,15 +1,23 @@
-"""Makes passages of a converted document, with the metadata that cites it. Pure."""
+"""Makes passages of documents. Pure.
+
+A converted document has a structure, and its passages have the metadata that cites it. A raw
+document is a title, a text and metadata, which each of its passages has, too. The passages of the
+document `doc` have the ids `doc#0`, `doc#1` and so on.
+"""
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
 from winnow.documents.cutting import cut
-from winnow.documents.document import Document
+from winnow.documents.document import Block, BlockKind, Document
 from winnow.domain.write import FedPassage
-from winnow.passages.cutting import ID_SEPARATOR
+from winnow.text.lines import blocks_of, units_of
 
+ID_SEPARATOR = "#"
+"""Separates the id of a document from the number of a passage."""
 MAX_DOCUMENT_NAME = 240
 """Limit of characters of a document's name, so that the ids of its passages are valid."""
 UPLOADED = "upload-"
@@ -73,6 +81,26 @@ def document_passages(
             text=document.text[each.start : each.end],
             metadata=metadata,
         )
+
+
+def raw_document_passages(document: FedPassage) -> Iterator[FedPassage]:
+    """Yields the passages of a raw document, which is given as one long passage.
+
+    Their texts are parts of its text, and contain all of its words. Yields none without words.
+    """
+    text = document.text
+    for number, each in enumerate(cut(Document(document.title, text, tuple(_blocks(text))))):
+        passage_id = f"{document.id}{ID_SEPARATOR}{number}"
+        yield replace(document, id=passage_id, text=text[each.start : each.end])
+
+
+def _blocks(text: str) -> Iterator[Block]:
+    """Yields the paragraphs, list items and table rows of a raw text."""
+    for block in blocks_of(text):
+        units = units_of(text, block)
+        kind = BlockKind.LIST_ITEM if len(units) > 1 else BlockKind.PARAGRAPH
+        for unit in units:
+            yield Block(kind=kind, start=unit.start, end=unit.end)
 
 
 def _title(document: str, headings: Sequence[str]) -> str:

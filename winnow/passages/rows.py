@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from winnow.documents.passages import raw_document_passages
 from winnow.domain.passage import Passage
 from winnow.domain.write import FedPassage, Put
 from winnow.errors import Violation
 from winnow.files.compressed import open_bytes
 from winnow.passages.canonical import canonical
-from winnow.passages.cutting import cut_document
 from winnow.passages.formats import Parser, RowError, parser
 from winnow.passages.validation import passage_violations
 from winnow.quoting import shortened
@@ -80,7 +80,7 @@ def _rows(
     if parsed is None:
         return []
     # a document without words has no passages: validating the document itself reports why
-    passages = (list(cut_document(parsed)) if documents else []) or [parsed]
+    passages = (list(raw_document_passages(parsed)) if documents else []) or [parsed]
     for passage in passages:
         reason = "; ".join(f"{each.field} {each.description}" for each in validate(passage))
         if reason:

@@ -175,7 +175,7 @@ def test_a_partial_build_of_something_else_is_not_gone_on_with(
 def test_raw_documents_are_cut_into_passages(
     tmp_path: Path, bundle: Bundle, recorder: Recorder
 ) -> None:
-    words = [f"word{n}" for n in range(150)]
+    words = [f"word{n}" for n in range(250)]
     source = tmp_path / "documents.jsonl"
     source.write_text(json.dumps({"id": "doc", "title": "T", "text": " ".join(words)}) + "\n")
     plan = BuildPlan(

@@ -123,7 +123,7 @@ def test_passages_are_counted_and_not_rows(
     bundle: Bundle, plan: BuildPlan, tmp_path: Path, recorder: Recorder
 ) -> None:
     """A document is cut into several passages; a bad row is none."""
-    words = " ".join(f"word{n}" for n in range(1_050))
+    words = " ".join(f"word{n}" for n in range(1_650))
     source = tmp_path / "documents.jsonl"
     source.write_text(json.dumps({"id": "long", "text": words}) + "\n" + "no row\n" * 20)
     plan = replace(plan, source=source, cut_documents=True, skip_bad_rows=True)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from winnow.documents.cutting import cut
 from winnow.documents.document import BlockKind, CutPassage, Document, DocumentBuilder
-from winnow.passages.cutting import word_spans
+from winnow.documents.word_ranges import word_spans
 
 _SENTENCE = "The archive has three areas for packages. "
 _WORDS = 7

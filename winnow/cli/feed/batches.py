@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass
 
 from winnow.client import PassageFields
-from winnow.passages.cutting import ID_SEPARATOR
+from winnow.documents.passages import ID_SEPARATOR
 from winnow.passages.rows import Row
 
 MAX_TEXT_BYTES = 700_000

@@ -34,9 +34,9 @@ def feed(
         bool,
         typer.Option(
             "--cut",
-            help="Rows are raw documents: cut each into passages of 100 words. The passages of "
-            "document DOC get the ids DOC#0, DOC#1 … With --delete, all of these passages are "
-            "deleted.",
+            help="Rows are raw documents: cut each into passages of about 100 words, along its "
+            "paragraphs and sentences. The passages of document DOC get the ids DOC#0, DOC#1 … "
+            "With --delete, all of these passages are deleted.",
         ),
     ] = False,
     delete: Annotated[

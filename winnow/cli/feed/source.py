@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+from winnow.documents.passages import ID_SEPARATOR
 from winnow.domain.write import Deletion, FedPassage
 from winnow.errors import Violation
 from winnow.files.compressed import open_bytes
-from winnow.passages.cutting import ID_SEPARATOR
 from winnow.passages.formats import id_parser, parser
 from winnow.passages.rows import BadRow, Row, Validator, parse_rows
 from winnow.passages.validation import deletion_violations, passage_violations

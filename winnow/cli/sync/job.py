@@ -17,12 +17,12 @@ from winnow.cli.feed.job import FeedProgress
 from winnow.cli.feed.sending import MAX_IDS, FeedTotals, FeedWriter, Sender
 from winnow.documents.folder import FilePatterns, SkippedFile, list_files
 from winnow.documents.formats.registry import is_supported
+from winnow.documents.passages import ID_SEPARATOR
 from winnow.documents.reading import Convert, DocumentRows, FolderScanner, ScannedFolder
 from winnow.documents.syncing import SyncPlan, compare
 from winnow.domain.listing import StoredDocument
 from winnow.errors import ArtefactError
 from winnow.inference.fair_threads import FairThreads
-from winnow.passages.cutting import ID_SEPARATOR
 from winnow.passages.rows import Row
 from winnow.quoting import many
 

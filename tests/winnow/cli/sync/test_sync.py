@@ -289,7 +289,9 @@ async def test_an_empty_folder_removes_nothing(folder: Folder) -> None:
     await folder.sync()
     for path in folder.path.rglob("*.txt"):
         path.unlink()
-    with pytest.raises(ArtefactError, match="has no documents, so all 2 documents of the index would be removed"):
+    with pytest.raises(
+        ArtefactError, match="has no documents, so all 2 documents of the index would be removed"
+    ):
         await folder.sync()
     assert len(folder.index.texts()) == 4
 

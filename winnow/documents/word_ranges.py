@@ -1,22 +1,13 @@
-"""Cuts raw documents into passages of 100 words, as DPR does. Pure.
-
-Passages are consecutive parts of the text, without the space between them. The passages of the
-document `doc` have the ids `doc#0`, `doc#1` and so on.
-"""
+"""Finds the words of a text, and ranges of a number of words. Pure."""
 
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import replace
-
-from winnow.domain.write import FedPassage
 
 WORDS = 100
-"""Number of words of a passage; the last passage of a document may have fewer."""
+"""Wanted number of words of a passage."""
 MAX_PASSAGE_CHARACTERS = 2_000
 """Limit of characters of a passage. 100 words of any language have fewer."""
-ID_SEPARATOR = "#"
-"""Separates the id of a document from the number of a passage."""
 _MAX_WORD_CHARACTERS = 500
 """Limit of characters of a word, and of the combining marks after it. Longer runs, such as text of
 languages without spaces, are cut.
@@ -26,15 +17,11 @@ _IDEOGRAPHS = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002fa1f"
 _WORD = re.compile(rf"[{_IDEOGRAPHS}]|[^\s{_IDEOGRAPHS}]{{1,{_MAX_WORD_CHARACTERS}}}")
 
 
-def cut_document(document: FedPassage) -> Iterator[FedPassage]:
-    """Yields the passages of a document, each with its title and metadata; none without words."""
-    for number, (start, end) in enumerate(passage_spans(document.text)):
-        passage_id = f"{document.id}{ID_SEPARATOR}{number}"
-        yield replace(document, id=passage_id, text=document.text[start:end])
+def ranges_of_words(text: str, max_words: int = WORDS) -> Iterator[tuple[int, int]]:
+    """Yields start and end (exclusive) of consecutive ranges of at most `max_words` words.
 
-
-def passage_spans(text: str, max_words: int = WORDS) -> Iterator[tuple[int, int]]:
-    """Yields start and end (exclusive) of consecutive passages of at most `max_words` words."""
+    A range has at most `MAX_PASSAGE_CHARACTERS`, unless it is a single word.
+    """
     start = end = words = 0
     for word_start, word_end in word_spans(text):
         if words and (words == max_words or word_end - start > MAX_PASSAGE_CHARACTERS):
