@@ -9,7 +9,7 @@ from winnow.domain.encoder import EncoderInfo
 from winnow.encoder_node.admission import AdmittedEncoder
 from winnow.encoder_node.validation import check_fingerprint, check_ids, check_states
 from winnow.errors import UnavailableError
-from winnow.rpc import client_key
+from winnow.rpc.client_key import client_of
 from winnow.rpc.deadline import deadline_of
 from winnow.v1 import encoder_pb2, encoder_pb2_grpc
 
@@ -44,7 +44,7 @@ class EncoderServicer(encoder_pb2_grpc.EncoderServiceServicer):
         if self._encoder is None:
             raise UnavailableError("the encoder is still loading")
         deadline = deadline_of(context, self._default_deadline)
-        client = client_key.of_metadata(context.invocation_metadata())
+        client = client_of(context)
         encoding = await self._encoder.encode(tuple(request.token_ids), deadline, client)
         if convert.is_cheap_to_convert(encoding.states, states_format):
             return convert.encoding_to_message(encoding, states_format)

@@ -10,7 +10,7 @@ from winnow.head_node.validation import check_encoder, check_heads
 from winnow.heads.admission import TextAdmission
 from winnow.heads.heads import Heads
 from winnow.heads.manifest import EncoderEntry
-from winnow.rpc import client_key
+from winnow.rpc.client_key import client_of
 from winnow.rpc.deadline import deadline_of
 from winnow.rpc.server import KIB
 from winnow.telemetry.tracing.span import span
@@ -54,7 +54,7 @@ class HeadNodeServicer(head_node_pb2_grpc.HeadNodeServiceServicer):
         heads = check_heads(request.head_ids)
         states = convert.states_of_request(request)
         deadline = deadline_of(context, self._default_deadline)
-        client = client_key.of_metadata(context.invocation_metadata())
+        client = client_of(context)
         with self._admission.enter(1, client), span("heads", {"winnow.heads": len(heads)}):
             applied = await self._group.heads.apply(
                 states, heads, _deadline_of_heads(deadline), client

@@ -33,7 +33,7 @@ from winnow.stateless.composing.http import serve_http
 from winnow.stateless.early_rejection import EarlyRejection
 from winnow.stateless.encoding import TokenisedQuestion
 from winnow.stateless.http.answers import answer_operations
-from winnow.stateless.http.call import Gate, HttpOperation
+from winnow.stateless.http.call import Gate, HttpOperation, OperationLimits
 from winnow.stateless.metrics import AdmissionMetrics, FrontMetrics
 from winnow.stateless.settings import FrontSettings
 from winnow.telemetry.metrics import RpcMetrics
@@ -149,7 +149,9 @@ class HttpFront:
         self.calls: list[HttpOperation] = []
         self.boundary = CallInterceptor(RpcMetrics(self.registry), tracer=tracer)
         finished = self.boundary.record_part
-        self.add(answer_operations(self.core, 2.0, self.admission.refusal, finished))
+        self.add(
+            answer_operations(self.core, OperationLimits(2.0, self.admission.refusal), finished)
+        )
         self.address, self.ready = "", True
 
     def _threads(self) -> FairThreads:

@@ -9,7 +9,8 @@ import grpc
 from winnow.convert import answer as convert
 from winnow.domain.answered import Answered
 from winnow.inference.fair_threads import FairThreads
-from winnow.rpc import client_key, request_id
+from winnow.rpc import request_id
+from winnow.rpc.client_key import client_of
 from winnow.rpc.deadline import deadline_of
 from winnow.stateless.answer.core import AnswerCore
 from winnow.v1 import answer_pb2
@@ -42,7 +43,7 @@ class AnswerServicer:
         answered = await self._core.answer(
             convert.request_of_message(request),
             deadline_of(context, self._default_deadline),
-            client_key.of_metadata(context.invocation_metadata()),
+            client_of(context),
         )
         return convert.answered_to_bytes(answered, request_id.current())
 

@@ -25,6 +25,7 @@ from winnow.stateless.composing.passages import OpenPassages, open_passages
 from winnow.stateless.encoding import QuestionEncoder, Weigh
 from winnow.stateless.heads.questions import QuestionHeads
 from winnow.stateless.http.answers import answer_operations
+from winnow.stateless.http.call import OperationLimits
 from winnow.stateless.metrics import AdmissionMetrics
 from winnow.stateless.words.statistics import WordStatistics
 from winnow.telemetry.metrics import CacheMetrics
@@ -61,10 +62,9 @@ def serve_answers(
         pack=partial(pack, pack_thread),
     )
     front.work.answering, front.work.seconds_per_read = core, opened.snapshot.seconds_per_read
-    default_deadline = front.settings.default_deadline
-    AnswerServicer(core, default_deadline).add_to(front.services)
-    refusal, on_part = partial(front.rejection.refusal, SERVICE), front.interceptor.record_part
-    operations = answer_operations(core, default_deadline, refusal, on_part)
+    limits = OperationLimits(front.settings.default_deadline, admission.refusal)
+    AnswerServicer(core, limits.default_deadline).add_to(front.services)
+    operations = answer_operations(core, limits, front.interceptor.record_part)
     front.http_operations.extend(operations)
     passages = open_passages(front, defaults, admission, opened.nodes.record_request)
     return opened, passages

@@ -14,6 +14,7 @@ from winnow.stateless.heads.encoder_groups import EncoderGroup, EncoderGroups
 from winnow.stateless.heads.metrics import HeadMetrics
 from winnow.stateless.heads.predictor import Predictor
 from winnow.stateless.heads.servicer import HeadServicer
+from winnow.stateless.http.call import OperationLimits
 from winnow.stateless.http.predictions import predict_operations
 from winnow.stateless.supervision import BackgroundTasks
 from winnow.text.encoder import SPECIAL_TOKENS
@@ -46,15 +47,15 @@ async def open_encoder_groups(
 
 def serve_heads(front: Front, groups: EncoderGroups) -> Predictor:
     """Adds the head service to the front. Without groups the service refuses all requests."""
-    metrics, default_deadline = HeadMetrics(front.registry), front.settings.default_deadline
+    metrics, limits = HeadMetrics(front.registry), OperationLimits(front.settings.default_deadline)
     predictor = Predictor(groups, metrics)
     admission = TextAdmission(front.settings.max_predictions, metrics)
     front.work.texts = admission
     core = PredictCore(groups, predictor, admission, metrics)
-    servicer = HeadServicer(core, default_deadline)
+    servicer = HeadServicer(core, limits.default_deadline)
     head_pb2_grpc.add_HeadServiceServicer_to_server(servicer, front.services)
     if groups.all():
-        front.http_operations.extend(predict_operations(core, default_deadline))
+        front.http_operations.extend(predict_operations(core, limits))
     return predictor
 
 

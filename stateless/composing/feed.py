@@ -29,7 +29,7 @@ from winnow.stateless.feed.servicer import (
 from winnow.stateless.feed.storing import WriteRouter
 from winnow.stateless.feed.unchanged import UnchangedPuts
 from winnow.stateless.feed.writers import Writers
-from winnow.stateless.http.call import HttpOperation
+from winnow.stateless.http.call import HttpOperation, OperationLimits
 from winnow.stateless.http.documents import document_operations
 from winnow.stateless.http.passages import feed_operations
 from winnow.stateless.passages.core import PassageCore
@@ -115,14 +115,13 @@ def serve_feed(front: Front, feed: OpenFeed, passages: PassageServicer) -> Front
     feed_pb2_grpc.add_FeedServiceServicer_to_server(servicer, server.grpc)
     passage_pb2_grpc.add_PassageServiceServicer_to_server(passages, server.grpc)
     if settings.http_feed:
-        operations = feed_operations(
-            feed.core, feed.deletion, settings.feed_deadline, admission.refusal
-        )
-        front.http_operations.extend([*operations, *_document_operations(front, admission)])
+        limits = OperationLimits(settings.feed_deadline, admission.refusal)
+        operations = feed_operations(feed.core, feed.deletion, limits)
+        front.http_operations.extend([*operations, *_document_operations(front, limits)])
     return FrontPart(feed.encoder.warm_up, servers=[Listener(server, settings.feed_listen)])
 
 
-def _document_operations(front: Front, admission: FeedAdmission) -> list[HttpOperation]:
+def _document_operations(front: Front, limits: OperationLimits) -> list[HttpOperation]:
     """Returns the operation that converts documents; none without the extra `documents`.
 
     The worker process starts with the first document. The front closes it.
@@ -135,4 +134,4 @@ def _document_operations(front: Front, admission: FeedAdmission) -> list[HttpOpe
     conversion = DocumentConversion(converter)
     front.stack.callback(conversion.close)
     front.stack.callback(converter.close)  # first, because it ends a running conversion
-    return document_operations(conversion, front.settings.feed_deadline, admission.refusal)
+    return document_operations(conversion, limits)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 from winnow.inference.fair_threads import FairThreads
 from winnow.stateless.answer.admission import Admission
@@ -11,6 +10,7 @@ from winnow.stateless.answer.validation import QuestionDefaults
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.composing.front import Front
 from winnow.stateless.encoding import QuestionEncoder, Weigh
+from winnow.stateless.http.call import OperationLimits
 from winnow.stateless.http.stored_passages import passage_operations
 from winnow.stateless.passages.core import PassageCore, PassageIndex
 from winnow.stateless.passages.searching import PassageSearch
@@ -51,10 +51,10 @@ def open_passages(
     threads = FairThreads(1, "passages")
     front.stack.callback(threads.close)
     core = PassageCore(defaults, admission, on_call)
-    messages, default_deadline = PassageMessages(core, threads), front.settings.default_deadline
+    messages = PassageMessages(core, threads)
+    limits = OperationLimits(front.settings.default_deadline, admission.refusal)
     front.rejection.add(SERVICE, admission.refusal)
-    servicer = PassageServicer(messages, default_deadline)
+    servicer = PassageServicer(messages, limits.default_deadline)
     passage_pb2_grpc.add_PassageServiceServicer_to_server(servicer, front.services)
-    refusal = partial(front.rejection.refusal, SERVICE)
-    front.http_operations.extend(passage_operations(messages, default_deadline, refusal))
+    front.http_operations.extend(passage_operations(messages, limits))
     return OpenPassages(core, threads, servicer)

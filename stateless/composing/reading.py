@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 
 import structlog
 
@@ -20,6 +19,7 @@ from winnow.reading.states_cache import StatesCache
 from winnow.reading.warmup import warm_up
 from winnow.settings.common import cores
 from winnow.stateless.composing.front import Front, FrontPart
+from winnow.stateless.http.call import OperationLimits
 from winnow.stateless.http.reading import read_operations
 from winnow.stateless.reading.admission import ReadingAdmission
 from winnow.stateless.reading.core import LoadedReader, ReadCore, ReadingBundle
@@ -65,12 +65,12 @@ def open_reading(front: Front, shards: ReaderOfShards | None = None) -> FrontPar
     )
     threads = FairThreads(1, "texts")
     front.stack.callback(threads.close)
-    messages, default_deadline = ReadMessages(core, threads), settings.reader_deadline
+    messages = ReadMessages(core, threads)
+    limits = OperationLimits(settings.reader_deadline, admission.refusal)
     front.rejection.add(SERVICE, admission.refusal)
-    servicer = ReadServicer(messages, default_deadline)
+    servicer = ReadServicer(messages, limits.default_deadline)
     read_pb2_grpc.add_ReadServiceServicer_to_server(servicer, front.services)
-    refusal = partial(front.rejection.refusal, SERVICE)
-    front.http_operations.extend(read_operations(messages, default_deadline, refusal))
+    front.http_operations.extend(read_operations(messages, limits))
     states = CacheMetrics(front.registry, "winnow_reader_states_cache", "states of texts")
 
     async def prepare() -> None:

@@ -8,6 +8,7 @@ from winnow.stateless.cluster.status import ClusterReporter
 from winnow.stateless.composing.cluster import OpenCluster
 from winnow.stateless.composing.front import Front
 from winnow.stateless.heads.encoder_groups import EncoderGroups
+from winnow.stateless.http.call import OperationLimits
 from winnow.stateless.http.status import cluster_operations
 from winnow.stateless.status.core import FrontVersion, StatusCore
 from winnow.stateless.status.servicer import ClusterServicer
@@ -26,6 +27,7 @@ def serve_status(front: Front, cluster: OpenCluster | None, groups: EncoderGroup
         groups=lambda: [group.info() for group in groups.all()],
         clock=time.monotonic,
     )
-    front.http_operations.extend(cluster_operations(core, front.settings.default_deadline))
+    limits = OperationLimits(front.settings.default_deadline)
+    front.http_operations.extend(cluster_operations(core, limits))
     cluster_pb2_grpc.add_ClusterServiceServicer_to_server(ClusterServicer(core), front.services)
     return core

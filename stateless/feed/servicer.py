@@ -8,6 +8,7 @@ from winnow.convert import feed as convert
 from winnow.deadline import Deadline
 from winnow.errors import NotServedError, WinnowError
 from winnow.rpc import client_key
+from winnow.rpc.client_key import client_of
 from winnow.rpc.deadline import deadline_of
 from winnow.rpc.message_interceptor import Metadata, Reject
 from winnow.stateless.feed.admission import FeedAdmission
@@ -37,7 +38,7 @@ class FeedServicer(feed_pb2_grpc.FeedServiceServicer):
         self, request: feed_pb2.PutRequest, context: Any
     ) -> feed_pb2.PutResponse:
         passages = convert.passages_of_message(request)
-        results = await self._core.put(passages, self._deadline(context), _client(context))
+        results = await self._core.put(passages, self._deadline(context), client_of(context))
         return feed_pb2.PutResponse(results=convert.results_to_messages(results))
 
     async def PutStream(  # noqa: N802
@@ -45,14 +46,14 @@ class FeedServicer(feed_pb2_grpc.FeedServiceServicer):
     ) -> feed_pb2.FeedSummary:
         messages = (convert.passages_of_message(each) async for each in requests)
         new_deadline = partial(self._message_deadline, context)
-        summary = await self._core.put_stream(messages, new_deadline, _client(context))
+        summary = await self._core.put_stream(messages, new_deadline, client_of(context))
         return convert.summary_to_message(summary)
 
     async def Delete(  # noqa: N802
         self, request: feed_pb2.DeleteRequest, context: Any
     ) -> feed_pb2.DeleteResponse:
         deletions = convert.deletions_of_message(request)
-        results = await self._core.delete(deletions, self._deadline(context), _client(context))
+        results = await self._core.delete(deletions, self._deadline(context), client_of(context))
         return feed_pb2.DeleteResponse(results=convert.results_to_messages(results))
 
     async def DeleteWhere(  # noqa: N802
@@ -61,7 +62,7 @@ class FeedServicer(feed_pb2_grpc.FeedServiceServicer):
         if self._deletion is None:
             raise NotServedError("this front does not delete by filter")
         wanted = convert.filtered_deletion_of_message(request)
-        deleted = await self._deletion.delete(wanted, self._deadline(context), _client(context))
+        deleted = await self._deletion.delete(wanted, self._deadline(context), client_of(context))
         return convert.deleted_to_message(deleted)
 
     async def DeleteStream(  # noqa: N802
@@ -69,7 +70,7 @@ class FeedServicer(feed_pb2_grpc.FeedServiceServicer):
     ) -> feed_pb2.FeedSummary:
         messages = (convert.deletions_of_message(each) async for each in requests)
         new_deadline = partial(self._message_deadline, context)
-        summary = await self._core.delete_stream(messages, new_deadline, _client(context))
+        summary = await self._core.delete_stream(messages, new_deadline, client_of(context))
         return convert.summary_to_message(summary)
 
     def _deadline(self, context: Any) -> Deadline:
@@ -90,7 +91,3 @@ def reject_without_room(admission: FeedAdmission) -> Reject:
         return admission.refusal(client_key.of_metadata(metadata))
 
     return reject
-
-
-def _client(context: Any) -> str:
-    return client_key.of_metadata(context.invocation_metadata())

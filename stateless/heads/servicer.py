@@ -3,7 +3,8 @@
 from typing import Any
 
 from winnow.convert import head as convert
-from winnow.rpc import client_key, request_id
+from winnow.rpc import request_id
+from winnow.rpc.client_key import client_of
 from winnow.rpc.deadline import deadline_of
 from winnow.stateless.heads.core import PredictCore
 from winnow.v1 import head_pb2, head_pb2_grpc
@@ -28,7 +29,7 @@ class HeadServicer(head_pb2_grpc.HeadServiceServicer):
         predicted = await self._core.predict(
             convert.request_of_message(request),
             deadline_of(context, self._default_deadline),
-            client_key.of_metadata(context.invocation_metadata()),
+            client_of(context),
         )
         return convert.predicted_to_message(predicted, request_id.current())
 

@@ -15,8 +15,12 @@ from winnow.rpc import request_id
 from winnow.rpc.server import KIB
 from winnow.rpc.status import code_of
 from winnow.stateless.answer.core import AnswerCore
-from winnow.stateless.early_rejection import Refusal
-from winnow.stateless.http.call import MAX_ESCAPED_BYTES, HttpOperation, NewDeadline
+from winnow.stateless.http.call import (
+    MAX_ESCAPED_BYTES,
+    HttpOperation,
+    NewDeadline,
+    OperationLimits,
+)
 from winnow.stateless.http.packed_answers import PackedBatchReply, PackedReply
 from winnow.stateless.http.problems import problem_of
 from winnow.stateless.http.rpc_operation import before_its_deadline
@@ -40,16 +44,11 @@ RecordPart = Callable[[str, str, float], None]
 
 
 def answer_operations(
-    core: AnswerCore, default_deadline: float, refusal: Refusal, record_part: RecordPart
+    core: AnswerCore, limits: OperationLimits, record_part: RecordPart
 ) -> list[HttpOperation]:
     """Returns the operations of the answer core.
 
-    Args:
-        core: answers questions.
-        default_deadline: deadline in seconds of a question whose caller sets none.
-        refusal: returns the error that refuses a client's request before its body is read.
-        record_part: records each question of a request with several questions.
-
+    `record_part` records each question of a request with several questions.
     """
     answer = before_its_deadline(partial(_answer, core))
     return [
@@ -61,9 +60,8 @@ def answer_operations(
             run=answer,
             request=answer_pb2.AnswerRequest,
             response=answer_pb2.AnswerResponse,
-            default_deadline=default_deadline,
+            limits=limits,
             max_body_bytes=_MAX_BODY_BYTES,
-            refusal=refusal,
         ),
         HttpOperation(
             name="Answers",
@@ -75,9 +73,8 @@ def answer_operations(
             run=partial(_answers, answer, record_part),
             request=http_pb2.AnswersRequest,
             response=http_pb2.AnswersResponse,
-            default_deadline=default_deadline,
+            limits=limits,
             max_body_bytes=_MAX_BODY_BYTES_OF_MANY,
-            refusal=refusal,
             calls_of_request=lambda message: len(message.requests),
         ),
     ]

@@ -47,6 +47,16 @@ MAX_ESCAPED_BYTES = 2
 """Maximum bytes of JSON for one byte of protobuf, with escapes like \\u00e4."""
 
 
+@dataclass(frozen=True, slots=True)
+class OperationLimits:
+    """When the calls of a service are given up or refused."""
+
+    default_deadline: float
+    """Deadline in seconds of a call whose caller sets none."""
+    refusal: Refusal = lambda _client: None
+    """Refuses requests of a client before the body is read."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpOperation:
     """One path of the interface, with its method."""
@@ -61,14 +71,11 @@ class HttpOperation:
     run: Run
     request: type[Message]
     response: type[Message]
-    default_deadline: float
-    """Deadline in seconds of a call whose caller sets none."""
+    limits: OperationLimits
     verb: str = "POST"
     """HTTP method. GET has its request in the query, POST in the body."""
     max_body_bytes: int = 0
     """Maximum size of the body, in bytes."""
-    refusal: Refusal = lambda _client: None
-    """Refuses requests before the body is read."""
     is_stream: bool = False
     """Whether the reply is a `LinesReply`: each line is a JSON object."""
     ignores_unknown_fields: bool = False

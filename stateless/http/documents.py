@@ -6,9 +6,8 @@ from winnow.convert import feed as convert
 from winnow.deadline import Deadline
 from winnow.rpc import request_id
 from winnow.rpc.server import KIB
-from winnow.stateless.early_rejection import Refusal
 from winnow.stateless.feed.document_conversion import MAX_FILE_BYTES, DocumentConversion
-from winnow.stateless.http.call import HttpOperation
+from winnow.stateless.http.call import HttpOperation, OperationLimits
 from winnow.stateless.http.rpc_operation import before_its_deadline
 from winnow.v1 import http_pb2
 
@@ -17,16 +16,9 @@ _MAX_BODY_BYTES = MAX_FILE_BYTES * 4 // 3 + 4 * KIB
 
 
 def document_operations(
-    conversion: DocumentConversion, default_deadline: float, refusal: Refusal
+    conversion: DocumentConversion, limits: OperationLimits
 ) -> list[HttpOperation]:
-    """Returns the operation of the conversion.
-
-    Args:
-        conversion: converts files.
-        default_deadline: deadline in seconds of a call whose caller sets none.
-        refusal: returns the error that refuses a client's request before its body is read.
-
-    """
+    """Returns the operation that converts files."""
     return [
         HttpOperation(
             name="ConvertDocument",
@@ -37,9 +29,8 @@ def document_operations(
             run=before_its_deadline(partial(_convert, conversion)),
             request=http_pb2.ConvertDocumentRequest,
             response=http_pb2.ConvertDocumentResponse,
-            default_deadline=default_deadline,
+            limits=limits,
             max_body_bytes=_MAX_BODY_BYTES,
-            refusal=refusal,
         )
     ]
 

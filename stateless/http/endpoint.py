@@ -133,8 +133,8 @@ class Endpoint(RecordedEndpoint):
         if context.readiness.starting and not call.before_ready:
             raise UnavailableError("this front is not ready yet: see /readyz, and try again")
         client = context.gate(call.scope, headers)
-        new_deadline = new_deadline_of(headers, call.default_deadline)
-        if error := call.refusal(client):
+        new_deadline = new_deadline_of(headers, call.limits.default_deadline)
+        if error := call.limits.refusal(client):
             raise error
         data = await self._data(scope, headers, receive)
 

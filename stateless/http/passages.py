@@ -9,11 +9,10 @@ from functools import partial
 
 from winnow.convert import feed as convert
 from winnow.deadline import Deadline
-from winnow.stateless.early_rejection import Refusal
 from winnow.stateless.feed.core import FeedCore
 from winnow.stateless.feed.filter_deletion import FilterDeletion
 from winnow.stateless.feed.servicer import MAX_MESSAGE_BYTES
-from winnow.stateless.http.call import MAX_ESCAPED_BYTES, HttpOperation
+from winnow.stateless.http.call import MAX_ESCAPED_BYTES, HttpOperation, OperationLimits
 from winnow.stateless.http.rpc_operation import rpc_operation
 from winnow.v1 import feed_pb2
 
@@ -21,24 +20,15 @@ _SERVICE = feed_pb2.DESCRIPTOR.services_by_name["FeedService"]
 
 
 def feed_operations(
-    core: FeedCore, deletion: FilterDeletion, default_deadline: float, refusal: Refusal
+    core: FeedCore, deletion: FilterDeletion, limits: OperationLimits
 ) -> list[HttpOperation]:
-    """Returns the operations of the feed core.
-
-    Args:
-        core: stores and deletes passages.
-        deletion: deletes passages by filter.
-        default_deadline: deadline in seconds of a call whose caller sets none.
-        refusal: returns the error that refuses a client's request before its body is read.
-
-    """
+    """Returns the operations that store and delete passages; `deletion` deletes by filter."""
     operation = partial(
         rpc_operation,
         _SERVICE,
         scope="feed",
-        default_deadline=default_deadline,
+        limits=limits,
         max_body_bytes=MAX_MESSAGE_BYTES * MAX_ESCAPED_BYTES,
-        refusal=refusal,
     )
     return [
         operation(

@@ -7,19 +7,16 @@ from winnow.deadline import Deadline
 from winnow.rpc import request_id
 from winnow.stateless.heads.core import PredictCore
 from winnow.stateless.heads.servicer import MAX_MESSAGE_BYTES
-from winnow.stateless.http.call import MAX_ESCAPED_BYTES, HttpOperation
+from winnow.stateless.http.call import MAX_ESCAPED_BYTES, HttpOperation, OperationLimits
 from winnow.stateless.http.rpc_operation import rpc_operation
 from winnow.v1 import head_pb2
 
 _SERVICE = head_pb2.DESCRIPTOR.services_by_name["HeadService"]
 
 
-def predict_operations(core: PredictCore, default_deadline: float) -> list[HttpOperation]:
-    """Returns the operations of the predict core.
-
-    `default_deadline` is the deadline in seconds of a call whose caller sets none.
-    """
-    operation = partial(rpc_operation, _SERVICE, scope="predict", default_deadline=default_deadline)
+def predict_operations(core: PredictCore, limits: OperationLimits) -> list[HttpOperation]:
+    """Returns the operations of the predict core."""
+    operation = partial(rpc_operation, _SERVICE, scope="predict", limits=limits)
     return [
         operation(
             "Predict",

@@ -8,56 +8,40 @@ from winnow.deadline import Deadline
 from winnow.domain.text_reading import RankedTexts, RerankTextsRequest, TextToRead
 from winnow.errors import InvalidRequestError, Violation, invalid_field
 from winnow.rpc import request_id
-from winnow.stateless.early_rejection import Refusal
-from winnow.stateless.http.call import MAX_ESCAPED_BYTES, HttpOperation
+from winnow.stateless.http.call import MAX_ESCAPED_BYTES, HttpOperation, OperationLimits
 from winnow.stateless.http.rpc_operation import before_its_deadline, rpc_operation
 from winnow.stateless.reading.servicer import MAX_MESSAGE_BYTES, ReadMessages
 from winnow.v1 import http_pb2, read_pb2
 
+_MAX_BODY_BYTES = MAX_MESSAGE_BYTES * MAX_ESCAPED_BYTES
 _SERVICE = read_pb2.DESCRIPTOR.services_by_name["ReadService"]
 
 
-def read_operations(
-    messages: ReadMessages, default_deadline: float, refusal: Refusal
-) -> list[HttpOperation]:
-    """Returns the operations that read texts of callers.
-
-    Args:
-        messages: the reader of texts.
-        default_deadline: deadline in seconds of a call whose caller sets none.
-        refusal: returns the error that refuses a client's request before its body is read.
-
-    """
-    fields = {
-        "scope": "read",
-        "default_deadline": default_deadline,
-        "max_body_bytes": MAX_MESSAGE_BYTES * MAX_ESCAPED_BYTES,
-        "refusal": refusal,
-    }
+def read_operations(messages: ReadMessages, limits: OperationLimits) -> list[HttpOperation]:
+    """Returns the operations that read texts of callers."""
+    operation = partial(
+        rpc_operation, _SERVICE, scope="read", limits=limits, max_body_bytes=_MAX_BODY_BYTES
+    )
     return [
-        rpc_operation(
-            _SERVICE,
+        operation(
             "ReadTexts",
             messages.read,
             "/v1/read",
             "Reads texts that the caller sends: finds the words that answer a question in each of "
             "them. No index is needed.",
-            **fields,
         ),
-        rpc_operation(
-            _SERVICE,
+        operation(
             "HighlightText",
             messages.highlight,
             "/v1/highlight",
             "Finds the sentences of a text of any length that answer a question.",
-            **fields,
         ),
-        _rerank(messages, "1", **fields),
-        _rerank(messages, "2", **fields),
+        _rerank(messages, "1", limits),
+        _rerank(messages, "2", limits),
     ]
 
 
-def _rerank(messages: ReadMessages, version: str, **fields: object) -> HttpOperation:
+def _rerank(messages: ReadMessages, version: str, limits: OperationLimits) -> HttpOperation:
     return HttpOperation(
         name=f"RerankV{version}",
         path=f"/v{version}/rerank",
@@ -67,7 +51,9 @@ def _rerank(messages: ReadMessages, version: str, **fields: object) -> HttpOpera
         request=http_pb2.RerankRequest,
         response=http_pb2.RerankResponse,
         ignores_unknown_fields=True,
-        **fields,  # type: ignore[arg-type]
+        scope="read",
+        limits=limits,
+        max_body_bytes=_MAX_BODY_BYTES,
     )
 
 

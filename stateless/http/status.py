@@ -2,17 +2,14 @@
 
 from winnow.convert import cluster as convert
 from winnow.deadline import Deadline
-from winnow.stateless.http.call import HttpOperation
+from winnow.stateless.http.call import HttpOperation, OperationLimits
 from winnow.stateless.http.rpc_operation import rpc_operation
 from winnow.stateless.status.core import StatusCore
 from winnow.v1 import cluster_pb2
 
 
-def cluster_operations(core: StatusCore, default_deadline: float) -> list[HttpOperation]:
-    """Returns the HTTP operation that reports the state of the front and of its cluster.
-
-    `default_deadline` is the deadline in seconds of a call whose caller sets none.
-    """
+def cluster_operations(core: StatusCore, limits: OperationLimits) -> list[HttpOperation]:
+    """Returns the HTTP operation that reports the state of the front and of its cluster."""
 
     async def show(
         _message: cluster_pb2.GetClusterRequest, _deadline: Deadline, _client: str
@@ -28,7 +25,7 @@ def cluster_operations(core: StatusCore, default_deadline: float) -> list[HttpOp
             "Shows the shards, their replicas, and the front's work in progress.",
             verb="GET",
             scope="admin",
-            default_deadline=default_deadline,
+            limits=limits,
             before_ready=True,
         )
     ]

@@ -8,8 +8,13 @@ from contextlib import aclosing
 from functools import partial
 
 from winnow.rpc.server import KIB
-from winnow.stateless.early_rejection import Refusal
-from winnow.stateless.http.call import MAX_ESCAPED_BYTES, HttpOperation, LinesReply, NewDeadline
+from winnow.stateless.http.call import (
+    MAX_ESCAPED_BYTES,
+    HttpOperation,
+    LinesReply,
+    NewDeadline,
+    OperationLimits,
+)
 from winnow.stateless.http.headers import before_deadline
 from winnow.stateless.http.rpc_operation import rpc_operation
 from winnow.stateless.passages.servicer import PassageMessages
@@ -19,24 +24,14 @@ _MAX_BODY_BYTES = 16 * KIB * MAX_ESCAPED_BYTES
 _SERVICE = passage_pb2.DESCRIPTOR.services_by_name["PassageService"]
 
 
-def passage_operations(
-    messages: PassageMessages, default_deadline: float, refusal: Refusal
-) -> list[HttpOperation]:
-    """Returns the operations of the passage core.
-
-    Args:
-        messages: the passage core.
-        default_deadline: deadline in seconds of a call whose caller sets none.
-        refusal: returns the error that refuses a client's request before its body is read.
-
-    """
+def passage_operations(messages: PassageMessages, limits: OperationLimits) -> list[HttpOperation]:
+    """Returns the operations of the passage core."""
     operation = partial(
         rpc_operation,
         _SERVICE,
         scope="ask",
-        default_deadline=default_deadline,
+        limits=limits,
         max_body_bytes=_MAX_BODY_BYTES,
-        refusal=refusal,
     )
     search = (
         "Finds the passages that are most likely to answer a question, without reading them. For "
@@ -65,8 +60,7 @@ def passage_operations(
             response=answer_pb2.Passage,
             is_stream=True,
             scope="ask",
-            default_deadline=default_deadline,
-            refusal=refusal,
+            limits=limits,
         ),
         operation("ListDocuments", messages.documents, "/v1/documents", documents, verb="GET"),
     ]

@@ -74,8 +74,9 @@ class FrontCalls(AsyncClientApi):
     async def _run(self, operation: HttpOperation, call: Call[Result]) -> Result:
         request = current_request.get()
         caller.require_scope(operation.scope)
-        new_deadline = request.new_deadline or partial(Deadline.after, operation.default_deadline)
-        if error := operation.refusal(request.client):
+        limits = operation.limits
+        new_deadline = request.new_deadline or partial(Deadline.after, limits.default_deadline)
+        if error := limits.refusal(request.client):
             raise error
         reply: Any = await operation.run(call.request, new_deadline, request.client)
         if isinstance(reply, PackedReply):

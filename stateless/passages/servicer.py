@@ -13,13 +13,15 @@ from winnow.domain.passage_request import (
     PassagesRequest,
 )
 from winnow.inference.fair_threads import FairThreads
-from winnow.rpc import client_key, request_id
+from winnow.rpc import request_id
+from winnow.rpc.client_key import client_of
 from winnow.rpc.deadline import deadline_of
 from winnow.stateless.passages.core import PassageCore
 from winnow.v1 import passage_pb2, passage_pb2_grpc
 
 SERVICE = "winnow.v1.PassageService"
 Reply = TypeVar("Reply")
+Result = TypeVar("Result")
 
 
 class PassageMessages:
@@ -39,7 +41,7 @@ class PassageMessages:
         result = await self._core.search(
             convert.request_of_message(PassageSearchRequest, request), deadline, client
         )
-        return await self._convert(client, partial(convert.search_to_message, result, _id()))
+        return await self._to_reply(client, convert.search_to_message, result)
 
     async def look_up(
         self, request: passage_pb2.GetPassagesRequest, deadline: Deadline, client: str
@@ -48,7 +50,7 @@ class PassageMessages:
         found = await self._core.look_up(
             convert.request_of_message(PassagesRequest, request), deadline, client
         )
-        return await self._convert(client, partial(convert.found_to_message, found, _id()))
+        return await self._to_reply(client, convert.found_to_message, found)
 
     async def page(
         self, request: passage_pb2.ListPassagesRequest, deadline: Deadline, client: str
@@ -57,7 +59,7 @@ class PassageMessages:
         page = await self._core.page(
             convert.request_of_message(PageRequest, request), deadline, client
         )
-        return await self._convert(client, partial(convert.page_to_message, page, _id()))
+        return await self._to_reply(client, convert.page_to_message, page)
 
     async def count(
         self, request: passage_pb2.CountPassagesRequest, deadline: Deadline, client: str
@@ -66,7 +68,7 @@ class PassageMessages:
         count = await self._core.count(
             convert.request_of_message(PassageCountRequest, request), deadline, client
         )
-        return passage_pb2.CountPassagesResponse(passages=count, request_id=_id())
+        return passage_pb2.CountPassagesResponse(passages=count, request_id=request_id.current())
 
     async def documents(
         self, request: passage_pb2.ListDocumentsRequest, deadline: Deadline, client: str
@@ -75,7 +77,7 @@ class PassageMessages:
         page = await self._core.documents(
             convert.request_of_message(PageRequest, request), deadline, client
         )
-        return await self._convert(client, partial(convert.documents_to_message, page, _id()))
+        return await self._to_reply(client, convert.documents_to_message, page)
 
     async def export(
         self,
@@ -88,7 +90,7 @@ class PassageMessages:
             convert.request_of_message(PageRequest, request), new_deadline, client
         )
         async for page in pages:
-            yield await self._convert(client, partial(convert.exported_to_message, page))
+            yield await self._threads.run(client, partial(convert.exported_to_message, page))
 
     async def export_lines(
         self,
@@ -101,10 +103,12 @@ class PassageMessages:
             convert.request_of_message(PageRequest, request), new_deadline, client
         )
         async for page in pages:
-            yield await self._convert(client, partial(convert.page_to_lines, page))
+            yield await self._threads.run(client, partial(convert.page_to_lines, page))
 
-    async def _convert(self, client: str, work: Callable[[], Reply]) -> Reply:
-        return await self._threads.run(client, work)
+    async def _to_reply(
+        self, client: str, to_message: Callable[[Result, str], Reply], result: Result
+    ) -> Reply:
+        return await self._threads.run(client, partial(to_message, result, request_id.current()))
 
 
 class PassageServicer(passage_pb2_grpc.PassageServiceServicer):
@@ -119,42 +123,34 @@ class PassageServicer(passage_pb2_grpc.PassageServiceServicer):
     async def SearchPassages(  # noqa: N802
         self, request: passage_pb2.SearchPassagesRequest, context: Any
     ) -> passage_pb2.SearchPassagesResponse:
-        return await self._messages.search(request, self._deadline(context), _client(context))
+        return await self._messages.search(request, self._deadline(context), client_of(context))
 
     async def GetPassages(  # noqa: N802
         self, request: passage_pb2.GetPassagesRequest, context: Any
     ) -> passage_pb2.GetPassagesResponse:
-        return await self._messages.look_up(request, self._deadline(context), _client(context))
+        return await self._messages.look_up(request, self._deadline(context), client_of(context))
 
     async def ListPassages(  # noqa: N802
         self, request: passage_pb2.ListPassagesRequest, context: Any
     ) -> passage_pb2.ListPassagesResponse:
-        return await self._messages.page(request, self._deadline(context), _client(context))
+        return await self._messages.page(request, self._deadline(context), client_of(context))
 
     async def CountPassages(  # noqa: N802
         self, request: passage_pb2.CountPassagesRequest, context: Any
     ) -> passage_pb2.CountPassagesResponse:
-        return await self._messages.count(request, self._deadline(context), _client(context))
+        return await self._messages.count(request, self._deadline(context), client_of(context))
 
     async def ListDocuments(  # noqa: N802
         self, request: passage_pb2.ListDocumentsRequest, context: Any
     ) -> passage_pb2.ListDocumentsResponse:
-        return await self._messages.documents(request, self._deadline(context), _client(context))
+        return await self._messages.documents(request, self._deadline(context), client_of(context))
 
     async def ExportPassages(  # noqa: N802
         self, request: passage_pb2.ExportPassagesRequest, context: Any
     ) -> AsyncIterator[passage_pb2.ExportPassagesResponse]:
         new_deadline = partial(Deadline.after, self._default_deadline)
-        async for reply in self._messages.export(request, new_deadline, _client(context)):
+        async for reply in self._messages.export(request, new_deadline, client_of(context)):
             yield reply
 
     def _deadline(self, context: Any) -> Deadline:
         return deadline_of(context, self._default_deadline)
-
-
-def _client(context: Any) -> str:
-    return client_key.of_metadata(context.invocation_metadata())
-
-
-def _id() -> str:
-    return request_id.current()

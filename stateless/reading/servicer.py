@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 from winnow.convert import read as convert
 from winnow.deadline import Deadline
 from winnow.inference.fair_threads import FairThreads
-from winnow.rpc import client_key, request_id
+from winnow.rpc import request_id
+from winnow.rpc.client_key import client_of
 from winnow.rpc.deadline import deadline_of
 from winnow.text_reader import TextReader
 from winnow.v1 import read_pb2, read_pb2_grpc
@@ -37,7 +38,7 @@ class ReadMessages:
     ) -> read_pb2.ReadTextsResponse:
         """Reads texts."""
         found = await self.reader.read(convert.read_of_message(request), deadline, client)
-        work = partial(convert.readings_to_message, found, _id())
+        work = partial(convert.readings_to_message, found, request_id.current())
         return await self.convert(len(found.readings), client, work)
 
     async def rerank(
@@ -45,7 +46,7 @@ class ReadMessages:
     ) -> read_pb2.RerankTextsResponse:
         """Orders texts by relevance."""
         ranked = await self.reader.rerank(convert.rerank_of_message(request), deadline, client)
-        work = partial(convert.ranked_to_message, ranked, _id())
+        work = partial(convert.ranked_to_message, ranked, request_id.current())
         return await self.convert(len(ranked.results), client, work)
 
     async def highlight(
@@ -54,7 +55,7 @@ class ReadMessages:
         """Finds the sentences of a text that answer."""
         wanted = convert.highlight_of_message(request)
         found = await self.reader.highlight(wanted, deadline, client)
-        return convert.highlighted_to_message(found, _id())
+        return convert.highlighted_to_message(found, request_id.current())
 
     async def stream(
         self, request: read_pb2.ReadTextsRequest, deadline: Deadline, client: str
@@ -80,12 +81,12 @@ class ReadServicer(read_pb2_grpc.ReadServiceServicer):
     async def ReadTexts(  # noqa: N802
         self, request: read_pb2.ReadTextsRequest, context: Any
     ) -> read_pb2.ReadTextsResponse:
-        return await self._messages.read(request, self._deadline(context), _client(context))
+        return await self._messages.read(request, self._deadline(context), client_of(context))
 
     async def StreamReadings(  # noqa: N802
         self, request: read_pb2.ReadTextsRequest, context: Any
     ) -> AsyncGenerator[read_pb2.TextReading, None]:
-        replies = self._messages.stream(request, self._deadline(context), _client(context))
+        replies = self._messages.stream(request, self._deadline(context), client_of(context))
         async with aclosing(replies):
             async for reply in replies:
                 yield reply
@@ -93,20 +94,12 @@ class ReadServicer(read_pb2_grpc.ReadServiceServicer):
     async def RerankTexts(  # noqa: N802
         self, request: read_pb2.RerankTextsRequest, context: Any
     ) -> read_pb2.RerankTextsResponse:
-        return await self._messages.rerank(request, self._deadline(context), _client(context))
+        return await self._messages.rerank(request, self._deadline(context), client_of(context))
 
     async def HighlightText(  # noqa: N802
         self, request: read_pb2.HighlightTextRequest, context: Any
     ) -> read_pb2.HighlightTextResponse:
-        return await self._messages.highlight(request, self._deadline(context), _client(context))
+        return await self._messages.highlight(request, self._deadline(context), client_of(context))
 
     def _deadline(self, context: Any) -> Deadline:
         return deadline_of(context, self._default_deadline)
-
-
-def _client(context: Any) -> str:
-    return client_key.of_metadata(context.invocation_metadata())
-
-
-def _id() -> str:
-    return request_id.current()

@@ -26,6 +26,11 @@ def of_metadata(metadata: Iterable[tuple[str, Any]] | None) -> str:
     return sent if isinstance(sent, str) and _ALLOWED.fullmatch(sent) else ""
 
 
+def client_of(context: Any) -> str:
+    """Returns the client key of the call with this gRPC context; as `of_metadata`."""
+    return of_metadata(context.invocation_metadata())
+
+
 def outgoing_metadata(client: str) -> tuple[tuple[str, str], ...]:
     """Builds the metadata that passes the client key on to another node.
 

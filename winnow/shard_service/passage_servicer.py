@@ -6,7 +6,7 @@ from winnow.convert import shard_passage as convert
 from winnow.deadline import Deadline
 from winnow.domain.listing import CountRequest, DocumentListing, PassageListing, PassageLookup
 from winnow.passage_source import PassageSource
-from winnow.rpc import client_key
+from winnow.rpc.client_key import client_of
 from winnow.rpc.deadline import deadline_of
 from winnow.searcher import ContentNode
 from winnow.shard_service.limits import check_filter, check_ids, check_passages
@@ -26,7 +26,7 @@ class ShardPassageServicer(shard_passage_pb2_grpc.ShardPassageServiceServicer):
     ) -> shard_passage_pb2.ListShardPassagesResponse:
         check_passages(request.limit, "limit")
         check_filter(request.filter)
-        listing = convert.request_of_message(PassageListing, request, _client(context))
+        listing = convert.request_of_message(PassageListing, request, client_of(context))
         page = await self._source(request).fetch(listing, self._deadline(context))
         return convert.page_to_message(page, listing.fields)
 
@@ -34,7 +34,7 @@ class ShardPassageServicer(shard_passage_pb2_grpc.ShardPassageServiceServicer):
         self, request: shard_passage_pb2.GetShardPassagesRequest, context: Any
     ) -> shard_passage_pb2.GetShardPassagesResponse:
         check_ids(len(request.ids))
-        lookup = convert.request_of_message(PassageLookup, request, _client(context))
+        lookup = convert.request_of_message(PassageLookup, request, client_of(context))
         found = await self._source(request).fetch(lookup, self._deadline(context))
         return convert.found_to_message(found, lookup.fields)
 
@@ -42,7 +42,7 @@ class ShardPassageServicer(shard_passage_pb2_grpc.ShardPassageServiceServicer):
         self, request: shard_passage_pb2.CountShardPassagesRequest, context: Any
     ) -> shard_passage_pb2.CountShardPassagesResponse:
         check_filter(request.filter)
-        wanted = convert.request_of_message(CountRequest, request, _client(context))
+        wanted = convert.request_of_message(CountRequest, request, client_of(context))
         count = await self._source(request).fetch(wanted, self._deadline(context))
         return convert.count_to_message(count)
 
@@ -51,7 +51,7 @@ class ShardPassageServicer(shard_passage_pb2_grpc.ShardPassageServiceServicer):
     ) -> shard_passage_pb2.ListShardDocumentsResponse:
         check_passages(request.limit, "limit")
         check_filter(request.filter)
-        listing = convert.request_of_message(DocumentListing, request, _client(context))
+        listing = convert.request_of_message(DocumentListing, request, client_of(context))
         page = await self._source(request).fetch(listing, self._deadline(context))
         return convert.documents_to_message(page)
 
@@ -62,7 +62,3 @@ class ShardPassageServicer(shard_passage_pb2_grpc.ShardPassageServiceServicer):
         deadline = deadline_of(context, self._default_deadline)
         deadline.check("the call began")
         return deadline
-
-
-def _client(context: Any) -> str:
-    return client_key.of_metadata(context.invocation_metadata())

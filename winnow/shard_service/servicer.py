@@ -11,7 +11,7 @@ from winnow.convert.by_name import optional
 from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion
 from winnow.errors import WinnowError
-from winnow.rpc import client_key
+from winnow.rpc.client_key import client_of
 from winnow.rpc.deadline import unexpired_deadline_of
 from winnow.rpc.server import KIB
 from winnow.rpc.status import code_of
@@ -121,5 +121,5 @@ def _question_to_read(request: Any, context: Any) -> EncodedQuestion:
 
 def _question(request: Any, context: Any) -> EncodedQuestion:
     """Returns the question, with the client key that the front sends as metadata."""
-    client = client_key.of_metadata(context.invocation_metadata())
+    client = client_of(context)
     return replace(convert.question_of_message(request.question), client=client)

@@ -14,6 +14,7 @@ from tenacious import happens
 from winnow.convert import answer as convert
 from winnow.errors import OverloadedError
 from winnow.stateless.http import json_text, packed_answers
+from winnow.stateless.http.call import OperationLimits
 
 
 async def test_an_answer_has_every_field_in_lower_camel_case(client: httpx.AsyncClient) -> None:
@@ -175,7 +176,11 @@ async def test_who_is_refused_at_the_door_is_told_before_the_question_is_read(
     from winnow.stateless.http.answers import answer_operations
 
     front.add(
-        answer_operations(front.core, 2.0, front.admission.refusal, front.boundary.record_part)
+        answer_operations(
+            front.core,
+            OperationLimits(2.0, front.admission.refusal),
+            front.boundary.record_part,
+        )
     )
     async with front.serving(), wire(front.address) as line:
         line.send("POST /v1/answer HTTP/1.1\r\nhost: localhost\r\nx-winnow-client: greedy\r\n")

@@ -9,6 +9,7 @@ from fake_encoder_groups import FakePredictions
 from http_front import HttpFront
 
 from winnow.bundle import Bundle
+from winnow.stateless.http.call import OperationLimits
 from winnow.stateless.http.docs import _page
 from winnow.stateless.http.openapi import openapi
 from winnow.stateless.http.passages import feed_operations
@@ -22,13 +23,13 @@ from winnow.stateless.reading.servicer import ReadMessages
 @pytest.fixture
 def front(bundle: Bundle) -> HttpFront:
     front = HttpFront()
-    front.add(predict_operations(FakePredictions(bundle).core, 1.0))
-    feed = feed_operations(None, None, 1.0, lambda _client: None)  # type: ignore[arg-type]
+    front.add(predict_operations(FakePredictions(bundle).core, OperationLimits(1.0)))
+    feed = feed_operations(None, None, OperationLimits(1.0))  # type: ignore[arg-type]
     front.add(feed)
     messages = PassageMessages(None, None)  # type: ignore[arg-type]
-    front.add(passage_operations(messages, 1.0, lambda _client: None))
+    front.add(passage_operations(messages, OperationLimits(1.0)))
     texts = ReadMessages(None, None)  # type: ignore[arg-type]
-    front.add(read_operations(texts, 1.0, lambda _client: None))
+    front.add(read_operations(texts, OperationLimits(1.0)))
     return front
 
 

@@ -18,6 +18,7 @@ from winnow.stateless.feed.document_conversion import (
     UPLOAD_LIMITS,
     DocumentConversion,
 )
+from winnow.stateless.http.call import OperationLimits
 from winnow.stateless.http.documents import document_operations
 
 MARKDOWN = b"# Policy\n\n## Archive areas\n\nThe areas are main, contrib and non-free.\n"
@@ -48,7 +49,7 @@ def conversion() -> Iterator[DocumentConversion]:
 @pytest.fixture
 async def client(conversion: DocumentConversion) -> AsyncIterator[httpx.AsyncClient]:
     front = HttpFront()
-    front.add(document_operations(conversion, 60.0, front.admission.refusal))
+    front.add(document_operations(conversion, OperationLimits(60.0, front.admission.refusal)))
     async with front.serving() as client:
         yield client
 

@@ -10,6 +10,7 @@ from http_front import HttpFront
 
 from winnow.bundle import Bundle
 from winnow.stateless.feed.filter_deletion import FilterDeletion
+from winnow.stateless.http.call import OperationLimits
 from winnow.stateless.http.passages import feed_operations
 from winnow.stateless.http.predictions import predict_operations
 
@@ -19,7 +20,7 @@ PASSAGE = {"id": "1", "title": "Oslo", "text": "Oslo is the capital.", "metadata
 @pytest.fixture
 async def predicting(bundle: Bundle) -> AsyncIterator[httpx.AsyncClient]:
     front = HttpFront()
-    front.add(predict_operations(FakePredictions(bundle).core, 30.0))
+    front.add(predict_operations(FakePredictions(bundle).core, OperationLimits(30.0)))
     async with front.serving() as client:
         yield client
 
@@ -69,7 +70,7 @@ def fed(bundle: Bundle) -> FedFront:
 async def feeding(fed: FedFront) -> AsyncIterator[httpx.AsyncClient]:
     front = HttpFront()
     deletion = FilterDeletion(None, fed.core)  # type: ignore[arg-type]
-    front.add(feed_operations(fed.core, deletion, 30.0, fed.admission.refusal))
+    front.add(feed_operations(fed.core, deletion, OperationLimits(30.0, fed.admission.refusal)))
     async with front.serving() as client:
         yield client
 

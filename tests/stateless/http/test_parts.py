@@ -30,6 +30,7 @@ from winnow.errors import (
 from winnow.rpc.status import _CODE_BY_ERROR
 from winnow.stateless.composing.access import open_gate
 from winnow.stateless.http.answers import answer_operations
+from winnow.stateless.http.call import OperationLimits
 from winnow.stateless.http.endpoint import Endpoint, EndpointContext
 from winnow.stateless.http.headers import before_deadline
 from winnow.stateless.http.hosts import host_check
@@ -250,9 +251,7 @@ def _asking_stuck(
         json=JsonText(stuck),  # type: ignore[arg-type]
         readiness=readiness,
     )
-    endpoint = Endpoint(
-        answer_operations(core, 60.0, lambda _client: None, lambda *_: None)[0], edge
-    )
+    endpoint = Endpoint(answer_operations(core, OperationLimits(60.0), lambda *_: None)[0], edge)
     kind = (b"content-type", b"application/json")
     scope = {"type": "http", "method": "POST", "headers": [kind, *headers], "query_string": b""}
     task = asyncio.create_task(endpoint(scope, receive, send))

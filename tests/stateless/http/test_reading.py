@@ -10,6 +10,7 @@ from http_front import HttpFront
 
 from winnow.errors import InvalidRequestError, OverloadedError, Violation
 from winnow.inference.fair_threads import FairThreads
+from winnow.stateless.http.call import OperationLimits
 from winnow.stateless.http.reading import read_operations
 from winnow.stateless.reading.servicer import ReadMessages
 
@@ -25,7 +26,7 @@ def reader() -> FakeTextReader:
 async def client(reader: FakeTextReader) -> AsyncIterator[httpx.AsyncClient]:
     front, threads = HttpFront(), FairThreads(1, "texts")
     messages = ReadMessages(reader, threads)
-    front.add(read_operations(messages, 30.0, lambda _client: None))
+    front.add(read_operations(messages, OperationLimits(30.0)))
     async with front.serving() as client:
         yield client
     threads.close()
@@ -124,7 +125,7 @@ async def test_every_call_needs_the_scope_read(reader: FakeTextReader) -> None:
         return "alice"
 
     front, threads = HttpFront(gate=gate), FairThreads(1, "texts")
-    front.add(read_operations(ReadMessages(reader, threads), 30.0, lambda _client: None))
+    front.add(read_operations(ReadMessages(reader, threads), OperationLimits(30.0)))
     async with front.serving() as client:
         for path in ("/v1/read", "/v1/highlight", "/v1/rerank", "/v2/rerank"):
             body = (

@@ -11,6 +11,7 @@ from passage_front import PassageFront
 
 from winnow.errors import UnavailableError
 from winnow.inference.fair_threads import FairThreads
+from winnow.stateless.http.call import OperationLimits
 from winnow.stateless.http.stored_passages import passage_operations
 from winnow.stateless.passages.servicer import PassageMessages
 
@@ -27,7 +28,7 @@ def passages() -> PassageFront:
 async def client(passages: PassageFront) -> AsyncIterator[httpx.AsyncClient]:
     front, threads = HttpFront(), FairThreads(1, "passages")
     messages = PassageMessages(passages.core, threads)
-    front.add(passage_operations(messages, 30.0, front.admission.refusal))
+    front.add(passage_operations(messages, OperationLimits(30.0, front.admission.refusal)))
     async with front.serving() as client:
         yield client
     threads.close()

@@ -18,6 +18,7 @@ from winnow.inference.fair_threads import FairThreads
 from winnow.keys.gate import Gate, header_gate
 from winnow.keys.key import Key, Scope
 from winnow.keys.token import digest_of, new_token
+from winnow.stateless.http.call import OperationLimits
 from winnow.stateless.http.reading import read_operations
 from winnow.stateless.http.stored_passages import passage_operations
 from winnow.stateless.mcp.endpoint import MAX_BODY_BYTES
@@ -66,7 +67,7 @@ async def test_search_fetch_and_resources_call_the_passage_core(mode: str) -> No
     front, threads = HttpFront(), FairThreads(1, "x")
     front.stack.callback(threads.close)
     messages = PassageMessages(passages.core, threads)
-    front.add(passage_operations(messages, LONG, lambda _client: None))
+    front.add(passage_operations(messages, OperationLimits(LONG)))
     async with front.serving(), http_agent(url(front), mode=mode) as agent:
         fetched = await agent.call_tool("fetch", {"id": "b.md#0"})
         listed = await agent.list_resources()
@@ -109,7 +110,7 @@ async def test_a_key_to_read_texts_calls_only_that_tool() -> None:
     assert [each.name for each in (await tools_of(HttpFront())).tools] == ["ask"]
     threads = FairThreads(1, "x")
     front.stack.callback(threads.close)
-    front.add(read_operations(ReadMessages(reader, threads), LONG, lambda _client: None))
+    front.add(read_operations(ReadMessages(reader, threads), OperationLimits(LONG)))
     headers = {"authorization": f"Bearer {token}"}
     async with front.serving(), http_agent(url(front), headers) as agent:
         texts = ["It was built by Ada.", "It is old."]

@@ -23,6 +23,7 @@ from winnow.keys.metrics import KeyMetrics
 from winnow.keys.token import digest_of, new_token
 from winnow.policy.rates import Rate
 from winnow.rpc import client_key
+from winnow.rpc.client_key import client_of
 from winnow.rpc.guard import KeyGuard
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
@@ -42,7 +43,7 @@ class Answers(answer_pb2_grpc.AnswerServiceServicer):
     """Says who asks."""
 
     async def Answer(self, request: answer_pb2.AnswerRequest, context: Any) -> Any:
-        client = client_key.of_metadata(context.invocation_metadata())
+        client = client_of(context)
         if request.heads:
             caller.require_scope("predict")
         return answer_pb2.AnswerResponse(request_id=f"{client}: {request.question}")
