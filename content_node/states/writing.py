@@ -31,7 +31,6 @@ from winnow.files.lock import locked
 from winnow.files.opened import OpenFile, sha256
 from winnow.reading.states_kind import READER_STATES, StatesKind
 
-LOCK = READER_STATES.lock
 _CHUNK_PASSAGES = 256
 """Number of passages per write to disk, which an interruption may lose."""
 _CONNECTIONS = 4

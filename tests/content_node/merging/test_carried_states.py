@@ -16,8 +16,9 @@ from winnow.content_node.shard import open_shard
 from winnow.content_node.states.manifest import DATA, FILES, STATES_FILE
 from winnow.content_node.states.removing import are_complete
 from winnow.content_node.states.reusable_states import open_reusable_states
-from winnow.content_node.states.writing import LOCK, StatesWriter
+from winnow.content_node.states.writing import StatesWriter
 from winnow.files.lock import locked
+from winnow.reading.states_kind import READER_STATES
 
 TEXTS = {f"built {n}": f"text number {n} " * 9 for n in range(30)}
 OF = "f" * 16
@@ -145,7 +146,7 @@ def test_states_of_another_generation_are_none(fed: Fed) -> None:
 def test_nothing_goes_while_a_process_computes_states(fed: Fed) -> None:
     fed.put("new", "one more text")
     done, _ = merged(fed, fed.shard)
-    with locked(fed.shard / LOCK, "the test holds it"):
+    with locked(fed.shard / READER_STATES.lock, "the test holds it"):
         remove_obsolete(fed.shard, done.sequence)
     assert with_states(fed.shard) == set(TEXTS)
 
