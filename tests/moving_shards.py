@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from fakes import joint_retrieval
+from listening import new_server
 from live_writes import DIMENSION
 from prometheus_client import CollectorRegistry
 
@@ -27,9 +28,6 @@ from winnow.content_node.transfer.source import TransferSource
 from winnow.deadline import Deadline
 from winnow.domain.shard import ShardInfo
 from winnow.domain.write import Outcome, Write
-from winnow.rpc.interceptor import CallInterceptor
-from winnow.rpc.server import Server
-from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import shard_transfer_pb2_grpc
 
 INDEX = "index"
@@ -108,10 +106,7 @@ class Holder:
 async def holding(directory: Path) -> AsyncIterator[Holder]:
     """Serves the transfers of a shard."""
     served, copies = ServedShard(0), OpenCopies(open_shard_files)
-    server = Server(
-        services=[TRANSFER_SERVICE],
-        interceptor=CallInterceptor(RpcMetrics(CollectorRegistry()), quiet=True),
-    )
+    server = new_server(TRANSFER_SERVICE)
     shard_transfer_pb2_grpc.add_ShardTransferServiceServicer_to_server(
         ShardTransferServicer(ServedShards([served], joint=joint_retrieval()), copies), server.grpc
     )

@@ -1,12 +1,13 @@
 """A front over fake shards that hold passages."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from typing import Any
 
 from fake_passages import FakePassages
 from fakes import FakeSearcher, shard_info
+from listening import listening
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 
@@ -102,11 +103,9 @@ class PassageFront:
             deletion = FilterDeletion(self.core, feed)  # type: ignore[arg-type]
             feeder = FeedServicer(feed, 30.0, deletion)  # type: ignore[arg-type]
             feed_pb2_grpc.add_FeedServiceServicer_to_server(feeder, server.grpc)
-        try:
-            yield f"127.0.0.1:{await server.start('127.0.0.1:0')}"
-        finally:
-            await server.drain(0)
-            threads.close()
+        with closing(threads):
+            async with listening(server) as address:
+                yield address
 
 
 @dataclass

@@ -5,13 +5,10 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
-from prometheus_client import CollectorRegistry
+from listening import listening, new_server
 
 from winnow.client.channels import SERVICE
 from winnow.errors import WinnowError
-from winnow.rpc.interceptor import CallInterceptor
-from winnow.rpc.server import Server
-from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import answer_pb2, answer_pb2_grpc
 
 
@@ -19,8 +16,7 @@ class ScriptedFront(answer_pb2_grpc.AnswerServiceServicer):
     """Keeps all requests; replies with `reply`, which may be an error, or hangs."""
 
     def __init__(self, **server: Any) -> None:
-        boundary = CallInterceptor(RpcMetrics(CollectorRegistry()))
-        self.server = Server(services=[SERVICE], interceptor=boundary, **server)
+        self.server = new_server(SERVICE, **server)
         answer_pb2_grpc.add_AnswerServiceServicer_to_server(self, self.server.grpc)
         self.address = ""
         self.reply: answer_pb2.AnswerResponse | WinnowError = answer_pb2.AnswerResponse()
@@ -49,10 +45,9 @@ class ScriptedFront(answer_pb2_grpc.AnswerServiceServicer):
 async def scripted_front(**server: Any) -> AsyncIterator[ScriptedFront]:
     """Serves a scripted front; `server` has arguments of its `Server`."""
     front = ScriptedFront(**server)
-    front.address = f"127.0.0.1:{await front.server.start('127.0.0.1:0')}"
-    await front.server.set_serving(True)
-    yield front
-    await front.server.drain(0)
+    async with listening(front.server) as front.address:
+        await front.server.set_serving(True)
+        yield front
 
 
 def full_reply() -> answer_pb2.AnswerResponse:

@@ -9,6 +9,7 @@ import grpc
 import numpy as np
 import pytest
 from fakes import joint_retrieval
+from listening import listening, new_server
 from live_writes import delete, digested, put
 from prometheus_client import CollectorRegistry
 
@@ -31,12 +32,9 @@ from winnow.errors import (
     WinnowError,
 )
 from winnow.rpc.channel import open_channel
-from winnow.rpc.interceptor import CallInterceptor
-from winnow.rpc.server import Server
 from winnow.rpc.status import error_of
 from winnow.shard_service.feed_servicer import FEED_SERVICE, MAX_WRITE_BYTES, ShardFeedServicer
 from winnow.shard_writer import WritableShard
-from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "shard-format-3"
@@ -64,15 +62,10 @@ def servicer(served: ServedShard) -> ShardFeedServicer:
 
 @pytest.fixture
 async def node(servicer: ShardFeedServicer) -> AsyncIterator[Stub]:
-    boundary = CallInterceptor(RpcMetrics(CollectorRegistry()), quiet=True)
-    server = Server(
-        services=[FEED_SERVICE], interceptor=boundary, max_message_bytes=MAX_WRITE_BYTES
-    )
+    server = new_server(FEED_SERVICE, max_message_bytes=MAX_WRITE_BYTES)
     shard_feed_pb2_grpc.add_ShardFeedServiceServicer_to_server(servicer, server.grpc)
-    address = f"127.0.0.1:{await server.start('127.0.0.1:0')}"
-    async with open_channel(address) as channel:
+    async with listening(server) as address, open_channel(address) as channel:
         yield shard_feed_pb2_grpc.ShardFeedServiceStub(channel)
-    await server.drain(0)
 
 
 @pytest.fixture

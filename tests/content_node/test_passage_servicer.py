@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from fake_passages import FakePassages
 from fakes import FakeSearcher, joint_retrieval
-from prometheus_client import CollectorRegistry
+from listening import listening, new_server
 
 from winnow.content_node.served_shard import ServedShard
 from winnow.content_node.served_shards import ServedShards
@@ -35,11 +35,8 @@ from winnow.errors import (
 )
 from winnow.passage_source import PassageSource
 from winnow.rpc.channel import open_channel
-from winnow.rpc.interceptor import CallInterceptor
-from winnow.rpc.server import Server
 from winnow.shard_service.passage_servicer import PASSAGE_SERVICE, ShardPassageServicer
 from winnow.stateless.replicas.remote import RemoteNode
-from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import shard_passage_pb2, shard_passage_pb2_grpc
 
 SOON = Deadline.after(10_000)
@@ -66,16 +63,13 @@ def shard(passages: FakePassages) -> ServedShard:
 
 @asynccontextmanager
 async def serving(shard: ServedShard, *, is_old: bool = False) -> AsyncIterator[RemoteNode]:
-    interceptor = CallInterceptor(RpcMetrics(CollectorRegistry()), quiet=True)
-    server = Server(services=[PASSAGE_SERVICE], interceptor=interceptor)
+    server = new_server(PASSAGE_SERVICE)
     if not is_old:
         node = ServedShards([shard], joint=joint_retrieval())
         servicer = ShardPassageServicer(node, 10.0)
         shard_passage_pb2_grpc.add_ShardPassageServiceServicer_to_server(servicer, server.grpc)
-    address = f"127.0.0.1:{await server.start('127.0.0.1:0')}"
-    async with open_channel(address) as channel:
+    async with listening(server) as address, open_channel(address) as channel:
         yield RemoteNode(channel, address)
-    await server.drain(0)
 
 
 @pytest.fixture

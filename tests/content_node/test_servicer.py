@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 import structlog
 from fakes import ENCODED, FakeSearcher, joint_retrieval, reading
-from prometheus_client import CollectorRegistry
+from listening import listening, new_server
 
 from winnow.content_node.served_shard import ServedShard
 from winnow.content_node.served_shards import ServedShards
@@ -22,12 +22,9 @@ from winnow.errors import (
     WinnowError,
 )
 from winnow.rpc.channel import open_channel
-from winnow.rpc.interceptor import CallInterceptor
-from winnow.rpc.server import Server
 from winnow.searcher import Retrieved
 from winnow.shard_service.servicer import SERVICE, ShardServicer
 from winnow.stateless.replicas.remote import RemoteNode, RemoteSearcher
-from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import shard_pb2_grpc
 
 
@@ -44,16 +41,12 @@ async def node(shard: ServedShard) -> AsyncIterator[RemoteSearcher]:
 
 @contextlib.asynccontextmanager
 async def serving(*shards: ServedShard) -> AsyncIterator[RemoteNode]:
-    server = Server(
-        services=[SERVICE], interceptor=CallInterceptor(RpcMetrics(CollectorRegistry()), quiet=True)
-    )
+    server = new_server(SERVICE)
     shard_pb2_grpc.add_ShardServiceServicer_to_server(
         ShardServicer(ServedShards(shards, joint=joint_retrieval()), 10.0), server.grpc
     )
-    address = f"127.0.0.1:{await server.start('127.0.0.1:0')}"
-    async with open_channel(address) as channel:
+    async with listening(server) as address, open_channel(address) as channel:
         yield RemoteNode(channel, address)
-    await server.drain(0)
 
 
 async def test_calls_are_unavailable_while_the_shard_is_loading(node: RemoteSearcher) -> None:

@@ -12,14 +12,11 @@ from typing import Any
 import needs
 import pytest
 from in_process import InProcess
-from prometheus_client import CollectorRegistry
+from listening import new_server
 
 from winnow.client.channels import SERVICE
 from winnow.errors import InvalidRequestError, OverloadedError, Violation
-from winnow.rpc.interceptor import CallInterceptor
-from winnow.rpc.server import Server
 from winnow.stateless.answer.validation import MAX_CHARACTERS
-from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import answer_pb2, answer_pb2_grpc
 
 pytestmark = pytest.mark.timeout(120)
@@ -29,9 +26,7 @@ class Front(answer_pb2_grpc.AnswerServiceServicer):
     """Answers "Ada" to every question within the length limit, unless it is full."""
 
     def __init__(self) -> None:
-        self.server = Server(
-            services=[SERVICE], interceptor=CallInterceptor(RpcMetrics(CollectorRegistry()))
-        )
+        self.server = new_server(SERVICE)
         answer_pb2_grpc.add_AnswerServiceServicer_to_server(self, self.server.grpc)
         self.address = "127.0.0.1:1"
         self.asked = 0

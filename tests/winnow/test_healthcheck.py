@@ -6,11 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from prometheus_client import CollectorRegistry
-
-from winnow.rpc.interceptor import CallInterceptor
-from winnow.rpc.server import Server
-from winnow.telemetry.metrics import RpcMetrics
+from listening import new_server
 
 SCRIPT = Path(__file__).parent.parent.parent / "deploy" / "healthcheck.py"
 SERVICE = "winnow.v1.AnswerService"
@@ -26,9 +22,7 @@ def check() -> Callable[[], int]:
 async def test_the_address_that_the_node_listens_on_is_asked(
     host: str, check: Callable[[], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server = Server(
-        services=[SERVICE], interceptor=CallInterceptor(RpcMetrics(CollectorRegistry()))
-    )
+    server = new_server(SERVICE)
     port = await server.start(f"{host}:0")
     monkeypatch.setenv("WINNOW_FRONT_LISTEN", f"{host}:{port}")
     assert await asyncio.to_thread(check) == 1

@@ -10,7 +10,7 @@ import pytest
 from awaited import AwaitedCount
 from fakes import FakeShardWriter
 from heap_in_use import counted, kept
-from prometheus_client import CollectorRegistry
+from listening import listening, new_server
 
 from winnow.convert import shard_feed as convert
 from winnow.deadline import Deadline
@@ -27,11 +27,9 @@ from winnow.passages.canonical import PassageDigest, digest
 from winnow.passages.encoding import pack
 from winnow.passages.validation import MAX_METADATA, MAX_TEXT, MAX_TITLE
 from winnow.rpc.channel import open_unshared
-from winnow.rpc.interceptor import CallInterceptor
-from winnow.rpc.server import KIB, Server
+from winnow.rpc.server import KIB
 from winnow.stateless.feed.remote import MAX_BATCH_BYTES, RemoteShardWriter
 from winnow.stateless.feed.validation import MAX_TOKENS
-from winnow.telemetry.metrics import RpcMetrics
 from winnow.text.tokenizer import Tokens
 from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc
 
@@ -72,24 +70,24 @@ class Servicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
 @contextlib.asynccontextmanager
 async def reached(serves: bool = True) -> AsyncIterator[tuple[Servicer, RemoteShardWriter]]:
     servicer = Servicer(FakeShardWriter())
-    server = Server(
-        services=[SERVICE],
-        interceptor=CallInterceptor(RpcMetrics(CollectorRegistry())),
+    server = new_server(
+        SERVICE,
         max_message_bytes=NODE,
         max_pending_bytes=2 * AT_ONCE * NODE,  # a busy machine receives all calls in parts
     )
     if serves:
         shard_feed_pb2_grpc.add_ShardFeedServiceServicer_to_server(servicer, server.grpc)
-    address = f"127.0.0.1:{await server.start('127.0.0.1:0')}"
-    channel = open_unshared(address)
-    yield (
-        servicer,
-        RemoteShardWriter(
-            channel=channel, address=address, index_id="an-index", shard=3, fingerprint="an-encoder"
-        ),
-    )
-    await channel.close()
-    await server.drain(0)
+    async with listening(server) as address, open_unshared(address) as channel:
+        yield (
+            servicer,
+            RemoteShardWriter(
+                channel=channel,
+                address=address,
+                index_id="an-index",
+                shard=3,
+                fingerprint="an-encoder",
+            ),
+        )
 
 
 def encoded(

@@ -8,14 +8,12 @@ from typing import Any
 import grpc
 import pytest
 from fake_text_reader import FakeTextReader
-from prometheus_client import CollectorRegistry
+from listening import listening, new_server
 
 from winnow.client import AsyncClient, Client
 from winnow.domain.text_reading import HighlightTextRequest, ReadTextsRequest, TextToRead
 from winnow.errors import InvalidRequestError, OverloadedError
 from winnow.inference.fair_threads import FairThreads
-from winnow.rpc.interceptor import CallInterceptor
-from winnow.rpc.server import Server
 from winnow.stateless.reading.servicer import (
     MAX_MESSAGE_BYTES,
     MAX_PENDING_BYTES,
@@ -23,7 +21,6 @@ from winnow.stateless.reading.servicer import (
     ReadMessages,
     ReadServicer,
 )
-from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import read_pb2, read_pb2_grpc
 
 TEXTS = ["nobody is here", "Ada met Ada", "Ada was here"]
@@ -38,19 +35,14 @@ def reader() -> FakeTextReader:
 @pytest.fixture
 async def address(reader: FakeTextReader) -> AsyncIterator[str]:
     threads = FairThreads(1, "texts")
-    server = Server(
-        services=[SERVICE],
-        interceptor=CallInterceptor(RpcMetrics(CollectorRegistry())),
-        max_message_bytes=MAX_MESSAGE_BYTES,
-        max_pending_bytes=MAX_PENDING_BYTES,
+    server = new_server(
+        SERVICE, max_message_bytes=MAX_MESSAGE_BYTES, max_pending_bytes=MAX_PENDING_BYTES
     )
     servicer = ReadServicer(ReadMessages(reader, threads), 30.0)
     read_pb2_grpc.add_ReadServiceServicer_to_server(servicer, server.grpc)
-    try:
-        yield f"127.0.0.1:{await server.start('127.0.0.1:0')}"
-    finally:
-        await server.drain(0)
-        threads.close()
+    with contextlib.closing(threads):
+        async with listening(server) as address:
+            yield address
 
 
 @pytest.fixture

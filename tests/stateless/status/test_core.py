@@ -3,19 +3,16 @@
 from dataclasses import dataclass
 
 import grpc
+from listening import listening, new_server
 from manual_clock import ManualClock
-from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
 from winnow.convert import cluster as convert
 from winnow.domain.cluster_state import ClusterState, NodeState, ReplicaState, ShardState
 from winnow.domain.prediction import EncoderGroupInfo, HeadInMemory
-from winnow.rpc.interceptor import CallInterceptor
-from winnow.rpc.server import Server
 from winnow.stateless.status.core import FrontVersion, StatusCore
 from winnow.stateless.status.servicer import SERVICE, ClusterServicer
 from winnow.stateless.status.work import FrontWork
-from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import cluster_pb2, cluster_pb2_grpc
 
 NAMES = FrontVersion("1.2.3", "default", "print")
@@ -40,16 +37,11 @@ def core(
 
 
 async def shown(made: StatusCore) -> cluster_pb2.GetClusterResponse:
-    server = Server(
-        services=[SERVICE], interceptor=CallInterceptor(RpcMetrics(CollectorRegistry()))
-    )
+    server = new_server(SERVICE)
     cluster_pb2_grpc.add_ClusterServiceServicer_to_server(ClusterServicer(made), server.grpc)
-    port = await server.start("127.0.0.1:0")
-    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+    async with listening(server) as address, grpc.aio.insecure_channel(address) as channel:
         stub = cluster_pb2_grpc.ClusterServiceStub(channel)
-        reply = await stub.GetCluster(cluster_pb2.GetClusterRequest(), timeout=30)
-    await server.drain(0)
-    return reply
+        return await stub.GetCluster(cluster_pb2.GetClusterRequest(), timeout=30)
 
 
 async def test_everything_that_is_known_arrives() -> None:

@@ -4,16 +4,13 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from prometheus_client import CollectorRegistry
+from listening import new_server
 from scripted_front import scripted_front
 
 from winnow.client.channels import SERVICE
 from winnow.client.messages import AnswerClient
 from winnow.errors import UnavailableError
 from winnow.rpc import client_key
-from winnow.rpc.interceptor import CallInterceptor
-from winnow.rpc.server import Server
-from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import answer_pb2, answer_pb2_grpc
 
 ENOUGH = 20
@@ -23,9 +20,7 @@ class Front(answer_pb2_grpc.AnswerServiceServicer):
     """Counts what it is asked."""
 
     def __init__(self) -> None:
-        self.server = Server(
-            services=[SERVICE], interceptor=CallInterceptor(RpcMetrics(CollectorRegistry()))
-        )
+        self.server = new_server(SERVICE)
         answer_pb2_grpc.add_AnswerServiceServicer_to_server(self, self.server.grpc)
         self.asked = 0
 
