@@ -15,6 +15,8 @@ cores; --index reuses an index of the same files. Exits with 1 if a figure misse
 import argparse
 import asyncio
 import json
+import subprocess
+import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -24,9 +26,10 @@ from bench.documents.asking import ask_all
 from bench.documents.collection import Collection, Question, read_collection
 from bench.documents.figures import JudgedReply, figures_of
 from bench.documents.first_answer import measure_first_answer
-from bench.documents.indexing import build, convert_folder
 from bench.documents.judging import contains_any
 from bench.figures import Figure, print_figures
+from winnow.documents.conversion.converter import DocumentConverter
+from winnow.documents.document import Document
 from winnow.standalone.index import AsyncIndex
 from winnow.telemetry.progress import StageProgress
 
@@ -64,13 +67,20 @@ def run(options: argparse.Namespace) -> int:
     with ExitStack() as stack:
         index = options.index or Path(stack.enter_context(tempfile.TemporaryDirectory())) / "index"
         if not index.exists():
-            build(collection.files, index, options.bundle)
+            _build(collection.files, index, options.bundle)
         replies, false_premises = asyncio.run(
             _ask(collection, index, options.bundle, options.every)
         )
     if options.replies is not None:
         _write_replies([*replies, *false_premises], options.replies)
     return print_figures(figures_of(replies, false_premises), as_json=options.json)
+
+
+def _build(folder: Path, out: Path, bundle: Path | None) -> None:
+    """Builds an index in `out`, which must not exist; raises CalledProcessError if it fails."""
+    chosen = ["--bundle", str(bundle)] if bundle is not None else []
+    command = [sys.executable, "-m", "winnow", "index", "build", "--out", str(out)]
+    subprocess.run([*command, "--documents", str(folder), *chosen], check=True, stdout=sys.stderr)
 
 
 async def _ask(
@@ -93,7 +103,7 @@ async def _ask(
 
 def _check(collection: Collection) -> list[Figure]:
     """Counts the answers that the converted files contain, for each kind of file."""
-    texts = {name: each.text for name, each in convert_folder(collection.files).items()}
+    texts = {name: each.text for name, each in _convert_folder(collection.files).items()}
     answerable = [each for each in collection.questions if each.answers]
     figures = [Figure("all", "converted files", len(texts))]
     for kind in sorted({each.kind for each in answerable}):
@@ -104,6 +114,17 @@ def _check(collection: Collection) -> list[Figure]:
         )
         figures += [Figure(kind, f"lost: {q.id} {q.document}: {q.answers[0]}", 0) for q in lost]
     return figures
+
+
+def _convert_folder(folder: Path) -> dict[str, Document]:
+    """Converts all files of a folder; returns the converted ones by their path in it."""
+    paths = sorted(each for each in folder.rglob("*") if each.is_file())
+    with DocumentConverter() as converter:
+        return {
+            path.relative_to(folder).as_posix(): document
+            for path, document in converter.convert(paths)
+            if isinstance(document, Document)
+        }
 
 
 def _write_replies(replies: Sequence[JudgedReply], path: Path) -> None:
