@@ -18,8 +18,12 @@ _WIKIPEDIA_STRIDE, _MAX_WIKIPEDIA_PASSAGES = 11, 60_000
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the flags of `python -m bench corpus`."""
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--out", type=Path, default=Path("var/real.jsonl"))
+    parser.add_argument(
+        "--data", type=Path, default=Path("../shared/data"), help="directory of the data sets"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("var/real.jsonl"), help="file to write the passages to"
+    )
     parser.add_argument("--every", type=int, default=1, help="keep every n-th Wikipedia passage")
     parser.add_argument("--all", action="store_true", help="keep all Wikipedia passages")
     parser.add_argument(

@@ -20,7 +20,7 @@ from bench.hostile.criteria import outcome_values
 from bench.hostile.procedures import build_attack_target
 from bench.scenarios import runner
 from bench.scenarios.criteria import Criterion, Finding, criterion
-from bench.scenarios.rows import OK, Measurements, availability, latency_quantile
+from bench.scenarios.measurements import OK, Measurements, availability, latency_quantile
 from bench.scenarios.runner import Scenario
 from bench.scenarios.stage import Setup, Stage
 
@@ -49,8 +49,8 @@ async def ask_beside_load(stage: Stage, name: str) -> None:
     stage.begin_phase("calming")
 
     async def answered_in_full() -> bool:
-        row = await stage.load.ask()
-        return row.status == OK and stage.asker.reply.passages_read == _PASSAGES
+        outcome = await stage.load.ask()
+        return outcome.status == OK and stage.asker.reply.passages_read == _PASSAGES
 
     with contextlib.suppress(TimeoutError):
         await stage.wait_until(answered_in_full, _CALM_TIMEOUT)
@@ -69,7 +69,7 @@ async def ask_beside_load(stage: Stage, name: str) -> None:
 
 def count_answers(measurements: Measurements, phase: str) -> float:
     """Returns the number of answers to all clients in a phase."""
-    polite = sum(row.status == OK for row in measurements.phases[phase])
+    polite = sum(outcome.status == OK for outcome in measurements.phases[phase])
     return polite + measurements.values.get(f"{phase}, outcome {OK}", 0.0)
 
 
@@ -84,22 +84,22 @@ def max_median_ratio(measurements: Measurements, factor: float) -> Finding:
 @criterion
 def min_answered(measurements: Measurements, min_share: float) -> Finding:
     """At least `min_share` of the polite client's questions are answered."""
-    rows = measurements.phases[BESIDE]
-    share_answered = availability(rows)
-    summary = f"{share_answered:.0%} of {len(rows)} polite questions answered"
+    outcomes = measurements.phases[BESIDE]
+    share_answered = availability(outcomes)
+    summary = f"{share_answered:.0%} of {len(outcomes)} polite questions answered"
     return Finding(share_answered >= min_share, summary)
 
 
 @criterion
 def fair_share(measurements: Measurements, names: int) -> Finding:
     """The polite client gets an equal share of the answers beside `names` greedy client names."""
-    rows = measurements.phases[BESIDE]
+    outcomes = measurements.phases[BESIDE]
     # minus one, because the polite client's last question may still be waiting
     due_answers = max(int(count_answers(measurements, BESIDE)) // (names + 1) - 1, 0)
-    polite_answers = sum(row.status == OK for row in rows)
-    summary = f"{polite_answers} of {len(rows)} polite questions answered"
+    polite_answers = sum(outcome.status == OK for outcome in outcomes)
+    summary = f"{polite_answers} of {len(outcomes)} polite questions answered"
     summary += f", the fair share is {due_answers}"
-    return Finding(polite_answers >= min(due_answers, len(rows)), summary)
+    return Finding(polite_answers >= min(due_answers, len(outcomes)), summary)
 
 
 @criterion

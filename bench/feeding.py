@@ -252,7 +252,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--passages", type=Path, required=True, help="JSON lines, as for `winnow index build`"
     )
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=5, help="number of rounds")
     parser.add_argument("--block", type=int, default=1_000, help="passages fed in a round")
     parser.add_argument(
         "--questions-each",

@@ -32,8 +32,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tokens", type=int, default=134, help="mean tokens of a passage")
     parser.add_argument("--question", type=int, default=12, help="tokens of a question")
     parser.add_argument("--values", type=int, default=32, help="values of a token vector")
-    parser.add_argument("--repetitions", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--repetitions", type=int, default=200, help="repetitions for each number of candidates"
+    )
+    parser.add_argument("--seed", type=int, default=1, help="seed of the random vectors")
 
 
 def run(options: argparse.Namespace) -> int:

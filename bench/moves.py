@@ -313,8 +313,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--kills", type=int, default=0, help="number of kills of a node during the changes"
     )
-    parser.add_argument("--nodes", type=int, default=3)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--nodes", type=int, default=3, help="number of content nodes")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the order of moves and kills")
     parser.add_argument("--pause", type=float, default=0.05, help="seconds between two writes")
     parser.add_argument("--scratch", type=Path, help="directory for the nodes' shards")
 

@@ -307,7 +307,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--merge-every", type=float, default=60.0, help="seconds between two merges of a node"
     )
-    parser.add_argument("--nodes", type=int, default=3)
+    parser.add_argument("--nodes", type=int, default=3, help="number of content nodes")
     parser.add_argument("--passages", type=int, default=19_000, help="passages of each node")
     parser.add_argument("--sample", type=float, default=5.0, help="seconds between two samples")
     parser.add_argument("--rest", type=float, default=15.0, help="seconds without load at the end")

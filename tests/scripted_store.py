@@ -63,12 +63,12 @@ class ScriptedStore(HeadStore):
     def versions(self, head: str) -> list[int]:
         return self.inner.versions(head)
 
-    def record(self, head: str) -> HeadRecord:
+    def read_record(self, head: str) -> HeadRecord:
         self.asked.append(head)
         self._behave()
         if self.fails is not None:
             raise self.fails
-        return self.inner.record(head)
+        return self.inner.read_record(head)
 
     def manifest(self, head: str, version: int) -> HeadManifest:
         return self.inner.manifest(head, version)

@@ -1,6 +1,6 @@
 """Procedures that cause faults in a cluster.
 
-Each procedure asks questions with `stage.load`, which keeps a row for each question. The other
+Each procedure asks questions with `stage.load`, which keeps an outcome for each question. The other
 measured values go to `stage.values`.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import processes
-from bench.scenarios.rows import HEALTH, Row
+from bench.scenarios.measurements import HEALTH, QuestionOutcome
 from bench.scenarios.stage import POLL, Stage
 from winnow.bundle.manifest import FILE
 from winnow.cli.local.processes import Processes
@@ -64,8 +64,8 @@ async def _without_node(stage: Stage, number: signal.Signals) -> AsyncIterator[N
         # this phase ends when the first question that was due after the signal ends
         stage.begin_phase("going")
         signal_time = stage.load.now
-        rows = stage.load.rows["going"]
-        await stage.wait_until(lambda: any(row.due > signal_time for row in rows))
+        outcomes = stage.load.outcomes["going"]
+        await stage.wait_until(lambda: any(outcome.due > signal_time for outcome in outcomes))
         await stage.run_until_enough_answers("without")
         yield
         stage.values["returned"] = stage.load.now
@@ -153,7 +153,7 @@ async def restart_all(stage: Stage) -> None:
         for number in range(len(stage.cluster.fronts)):
             stage.show_progress(f"restarting front {number}")
             await stage.restart_front(number)
-        remaining = MIN_RESTART_QUESTIONS - len(stage.load.rows["restarting"])
+        remaining = MIN_RESTART_QUESTIONS - len(stage.load.outcomes["restarting"])
         if stage.seconds >= 10:  # a shorter run only tests the procedure
             await asyncio.sleep(max(remaining, 0) / stage.rate)
 
@@ -216,5 +216,5 @@ async def _check_health(stage: Stage, client: AnswerClient) -> None:
     while True:
         at = stage.load.now
         if await client.available():
-            stage.load.rows[HEALTH].append(Row(at, stage.load.now - at))
+            stage.load.outcomes[HEALTH].append(QuestionOutcome(at, stage.load.now - at))
         await asyncio.sleep(_CHECK_INTERVAL)

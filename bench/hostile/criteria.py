@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from bench.scenarios.criteria import Finding, criterion
-from bench.scenarios.rows import Measurements
+from bench.scenarios.measurements import Measurements
 
 OUTCOME = "outcome "
 """Name prefix of a value that counts an outcome of an attack."""

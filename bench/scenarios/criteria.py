@@ -7,7 +7,7 @@ from functools import wraps
 from typing import Concatenate, ParamSpec
 
 from bench.quantiles import Estimate, is_at_most, quantile, ratio
-from bench.scenarios.rows import (
+from bench.scenarios.measurements import (
     HEALTH,
     OK,
     REFUSED,
@@ -63,22 +63,22 @@ def exit_code(findings: Iterable[Finding]) -> int:
 @criterion
 def all_answered_by(measurements: Measurements, phase: str, deadline: float) -> Finding:
     """Every question was answered within `deadline` seconds."""
-    rows = measurements.phases[phase]
-    longest = latency_quantile(rows, 1.0)
-    holds = availability(rows) == 1.0 and longest <= deadline
+    outcomes = measurements.phases[phase]
+    longest = latency_quantile(outcomes, 1.0)
+    holds = availability(outcomes) == 1.0 and longest <= deadline
     return Finding(
-        holds, f"{availability(rows):.2%} of {len(rows)} answered, longest {longest:.2f} s"
+        holds, f"{availability(outcomes):.2%} of {len(outcomes)} answered, longest {longest:.2f} s"
     )
 
 
 @criterion
 def partial_answers(measurements: Measurements, phase: str) -> Finding:
     """Answers cover all remaining shards (value `left`), and give a reason for each lost shard."""
-    rows = [row for row in measurements.phases[phase] if row.status == OK]
+    outcomes = [outcome for outcome in measurements.phases[phase] if outcome.status == OK]
     left = measurements.values["left"]
-    near = bool(rows) and abs(mean_coverage(rows) - left) <= _COVERAGE_TOLERANCE
-    reasons = all(row.has_reasons for row in rows)
-    summary = f"coverage {mean_coverage(rows):.3f} of {left:.3f} available"
+    near = bool(outcomes) and abs(mean_coverage(outcomes) - left) <= _COVERAGE_TOLERANCE
+    reasons = all(outcome.has_reasons for outcome in outcomes)
+    summary = f"coverage {mean_coverage(outcomes):.3f} of {left:.3f} available"
     return Finding(near and reasons, summary + ("" if reasons else ", a reason is missing"))
 
 
@@ -86,32 +86,36 @@ def partial_answers(measurements: Measurements, phase: str) -> Finding:
 def complete_after_return(measurements: Measurements, phase: str, seconds: float = 2.0) -> Finding:
     """Answers are complete from `seconds` after the shard's return (value `returned`)."""
     returned = measurements.values["returned"]
-    rows = [row for row in measurements.phases[phase] if row.due >= returned]
-    took = max((row.due - returned for row in rows if not row.complete), default=0.0)
-    has_later_rows = any(row.due >= returned + seconds for row in rows)
+    outcomes = [outcome for outcome in measurements.phases[phase] if outcome.due >= returned]
+    took = max(
+        (outcome.due - returned for outcome in outcomes if not outcome.complete), default=0.0
+    )
+    has_later_outcomes = any(outcome.due >= returned + seconds for outcome in outcomes)
     summary = f"complete {took:.1f} s after the shard's return"
-    return Finding(has_later_rows and took < seconds, summary)
+    return Finding(has_later_outcomes and took < seconds, summary)
 
 
 @criterion
 def all_complete(measurements: Measurements, phase: str, min_questions: int = 1) -> Finding:
     """At least `min_questions` questions were asked, and all were answered from the whole index."""
-    rows = measurements.phases[phase]
-    lost = Counter("partial" if r.status == OK else r.status for r in rows if not r.complete)
-    summary = f"{len(rows)} of at least {min_questions} questions: "
+    outcomes = measurements.phases[phase]
+    lost = Counter("partial" if r.status == OK else r.status for r in outcomes if not r.complete)
+    summary = f"{len(outcomes)} of at least {min_questions} questions: "
     summary += _format_counts(lost) or "all complete"
-    return Finding(not lost and len(rows) >= min_questions, summary)
+    return Finding(not lost and len(outcomes) >= min_questions, summary)
 
 
 @criterion
 def none_failed(measurements: Measurements, phase: str, min_questions: int) -> Finding:
     """At least `min_questions` questions were asked, and all were answered."""
-    rows = measurements.phases[phase]
-    errors = Counter(row.status for row in rows if row.status != OK)
-    summary = f"{len(rows)} of {min_questions}: {_format_counts(errors) or 'none failed'}"
-    if partly := [row.reason for row in rows if row.status == OK and not row.complete]:
+    outcomes = measurements.phases[phase]
+    errors = Counter(outcome.status for outcome in outcomes if outcome.status != OK)
+    summary = f"{len(outcomes)} of {min_questions}: {_format_counts(errors) or 'none failed'}"
+    if partly := [
+        outcome.reason for outcome in outcomes if outcome.status == OK and not outcome.complete
+    ]:
         summary += f", {len(partly)} answered in part ({partly[0]})"
-    return Finding(not errors and len(rows) >= min_questions, summary)
+    return Finding(not errors and len(outcomes) >= min_questions, summary)
 
 
 @criterion
@@ -157,8 +161,10 @@ def value_at_most_value(
 @criterion
 def min_goodput(measurements: Measurements, phase: str, share: float) -> Finding:
     """Complete answers per second are at least `share` of the peak rate (value `peak`)."""
-    rows, peak = measurements.phases[phase], measurements.values["peak"]
-    reached = sum(row.complete for row in rows) / measurements.values[f"{phase} seconds"]
+    outcomes, peak = measurements.phases[phase], measurements.values["peak"]
+    reached = (
+        sum(outcome.complete for outcome in outcomes) / measurements.values[f"{phase} seconds"]
+    )
     return Finding(reached >= share * peak, f"{reached:.1f}/s, {reached / peak:.0%} of peak")
 
 
@@ -168,10 +174,10 @@ def refused_within(measurements: Measurements, phase: str, limit: float) -> Find
 
     The summary adds the latency of health checks, which are the cheapest calls, for comparison.
     """
-    rows = measurements.phases[phase]
-    other = Counter(row.status for row in rows if row.status not in (OK, REFUSED))
-    p50, p99 = (latency_quantile(rows, level, REFUSED) for level in (0.5, 0.99))
-    count = len(latencies(rows, REFUSED))
+    outcomes = measurements.phases[phase]
+    other = Counter(outcome.status for outcome in outcomes if outcome.status not in (OK, REFUSED))
+    p50, p99 = (latency_quantile(outcomes, level, REFUSED) for level in (0.5, 0.99))
+    count = len(latencies(outcomes, REFUSED))
     summary = f"p99 of {count} refusals {p99 * 1e3:.1f} ms, median {p50 * 1e3:.1f} ms"
     summary += "".join(f", {count} {status}" for status, count in sorted(other.items()))
     if checks := measurements.phases.get(HEALTH):

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
 
-from bench.scenarios.rows import OK, Row, answered_row, failed_row
+from bench.scenarios.measurements import OK, QuestionOutcome, answered_outcome, failed_outcome
 from winnow.client.messages import AnswerClient
 from winnow.errors import WinnowError
 from winnow.v1 import answer_pb2
@@ -17,29 +17,31 @@ _PAUSE = 0.1
 
 
 class Load:
-    """Asks questions, and records each as a row of the phase in which it ended."""
+    """Asks questions, and records the outcome of each in the phase in which it ended."""
 
-    def __init__(self, ask: Callable[[str], Awaitable[Row]], questions: Sequence[str]) -> None:
-        """`ask` sends a question and returns its row. `Load` sets the two times of the row."""
+    def __init__(
+        self, ask: Callable[[str], Awaitable[QuestionOutcome]], questions: Sequence[str]
+    ) -> None:
+        """`ask` sends a question and returns its outcome; `Load` sets the two times of it."""
         self._ask = ask
         self._questions = itertools.cycle(questions)
         self._clock = asyncio.get_running_loop().time
         self._began = self._clock()
         self.phase = ""
-        self.rows: dict[str, list[Row]] = defaultdict(list)
+        self.outcomes: dict[str, list[QuestionOutcome]] = defaultdict(list)
 
     @property
     def now(self) -> float:
-        """Seconds since the start of the load, as in `Row.due`."""
+        """Seconds since the start of the load, as in `QuestionOutcome.due`."""
         return self._clock() - self._began
 
-    async def ask(self, due: float | None = None) -> Row:
+    async def ask(self, due: float | None = None) -> QuestionOutcome:
         """Asks the next question, which was due at `due`; None means now."""
         due = self.now if due is None else due
         reply = await self._ask(next(self._questions))
-        row = replace(reply, due=due, seconds=self.now - due)
-        self.rows[self.phase].append(row)
-        return row
+        outcome = replace(reply, due=due, seconds=self.now - due)
+        self.outcomes[self.phase].append(outcome)
+        return outcome
 
     async def run_closed_loop(self, clients: int, seconds: float) -> float:
         """Runs `clients` clients, each of which asks one question after the other.
@@ -48,8 +50,8 @@ class Load:
             complete answers per second
 
         """
-        started, rows = self.now, self.rows[self.phase]
-        earlier_rows = len(rows)
+        started, outcomes = self.now, self.outcomes[self.phase]
+        earlier_outcomes = len(outcomes)
 
         async def client() -> None:
             while self.now < started + seconds:
@@ -57,7 +59,9 @@ class Load:
                     await asyncio.sleep(_PAUSE)
 
         await asyncio.gather(*(client() for _ in range(clients)))
-        return sum(row.complete for row in rows[earlier_rows:]) / (self.now - started)
+        return sum(outcome.complete for outcome in outcomes[earlier_outcomes:]) / (
+            self.now - started
+        )
 
     @contextlib.asynccontextmanager
     async def ask_at_rate(self, rate: float) -> AsyncIterator[None]:
@@ -65,7 +69,7 @@ class Load:
 
         The exit of the context waits for questions in flight.
         """
-        running: set[asyncio.Task[Row]] = set()
+        running: set[asyncio.Task[QuestionOutcome]] = set()
 
         async def send_on_schedule() -> None:
             started = self.now
@@ -85,20 +89,20 @@ class Load:
 
 
 class FrontAsker:
-    """Asks a front node a question, returns its row, and keeps the last reply."""
+    """Asks a front node a question, returns its outcome, and keeps the last reply."""
 
     def __init__(self, client: AnswerClient, deadline: float, passages: int | None = None) -> None:
         """`deadline` is in seconds. `passages` is the number to read; None for the default."""
         self._client, self._deadline, self._passages = client, deadline, passages
         self.reply = answer_pb2.AnswerResponse()
 
-    async def __call__(self, question: str) -> Row:
-        """Asks a question and returns its row, whose two times are 0."""
+    async def __call__(self, question: str) -> QuestionOutcome:
+        """Asks a question and returns its outcome, whose two times are 0."""
         request = answer_pb2.AnswerRequest(
             question=question, passages_to_read=self._passages, max_loss=0, fresh=True
         )
         try:
             self.reply = await self._client.ask(request, self._deadline)
         except WinnowError as error:
-            return failed_row(str(error).split(":", 1)[0])
-        return answered_row(self.reply)
+            return failed_outcome(str(error).split(":", 1)[0])
+        return answered_outcome(self.reply)

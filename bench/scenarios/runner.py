@@ -15,10 +15,10 @@ from rich.table import Table
 from bench.inputs import add_index_and_questions, read_question_texts
 from bench.quantiles import quantile
 from bench.scenarios.criteria import Criterion, Finding, exit_code
-from bench.scenarios.rows import (
+from bench.scenarios.measurements import (
     OK,
     Measurements,
-    Row,
+    QuestionOutcome,
     availability,
     completeness,
     latencies,
@@ -39,7 +39,7 @@ class Scenario:
 
     description: str
     procedure: Callable[[Stage], Awaitable[None]]
-    """Causes the fault or attack, and records rows in the load and values in the stage."""
+    """Causes the fault or attack, and records outcomes in the load and values in the stage."""
     criteria: tuple[Criterion, ...]
     setup: Setup = field(default_factory=Setup)
 
@@ -92,12 +92,14 @@ async def _run_on_one_cluster(
             for name, scenario in scenarios.items():
                 stage.show_progress = _progress_reporter(status, f"{name} ({scenario.description})")
                 await scenario.procedure(stage)
-                measurements = Measurements(defaultdict(list, stage.load.rows), dict(stage.values))
+                measurements = Measurements(
+                    defaultdict(list, stage.load.outcomes), dict(stage.values)
+                )
                 findings = [judge(measurements) for judge in scenario.criteria]
                 results[name] = (measurements, findings)
                 for finding in findings:
                     console.print(f"{_SYMBOLS[finding.holds]} {name}: {finding.summary}")
-                stage.load.rows.clear()
+                stage.load.outcomes.clear()
                 stage.values.clear()
 
 
@@ -118,22 +120,22 @@ def _as_json(measurements: Measurements, findings: Sequence[Finding]) -> dict[st
     """Returns the JSON object of a result: statistics of every phase, values and findings."""
     phases = {
         phase: {
-            "questions": len(rows),
-            "availability": availability(rows),
-            "complete": completeness(rows),
-            "coverage": mean_coverage(rows),
-            "p50_ms": latency_quantile(rows, 0.5) * 1e3,
-            "p99_ms": latency_quantile(rows, 0.99) * 1e3,
-            "p99_interval_ms": _p99_interval_ms(rows),
+            "questions": len(outcomes),
+            "availability": availability(outcomes),
+            "complete": completeness(outcomes),
+            "coverage": mean_coverage(outcomes),
+            "p50_ms": latency_quantile(outcomes, 0.5) * 1e3,
+            "p99_ms": latency_quantile(outcomes, 0.99) * 1e3,
+            "p99_interval_ms": _p99_interval_ms(outcomes),
         }
-        for phase, rows in measurements.phases.items()
-        if any(row.status == OK for row in rows)
+        for phase, outcomes in measurements.phases.items()
+        if any(outcome.status == OK for outcome in outcomes)
     }
     verdicts = [{"holds": each.holds, "said": each.summary} for each in findings]
     return {"phases": phases, "marks": dict(measurements.values), "findings": verdicts}
 
 
-def _p99_interval_ms(rows: Sequence[Row]) -> list[float | None]:
+def _p99_interval_ms(outcomes: Sequence[QuestionOutcome]) -> list[float | None]:
     """Returns the confidence interval of the p99 in ms. An infinite upper bound becomes None."""
-    p99 = quantile(latencies(rows), 0.99)
+    p99 = quantile(latencies(outcomes), 0.99)
     return [p99.low * 1e3, None if math.isinf(p99.high) else p99.high * 1e3]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from bench import processes
 from bench.scenarios.load import FrontAsker, Load
+from bench.scenarios.measurements import latencies
 from bench.scenarios.proxy import Proxy
-from bench.scenarios.rows import latencies
 from winnow.cli.local.cluster import LocalCluster, LocalPlan
 from winnow.cli.local.ports import free_ports
 from winnow.client.messages import AnswerClient
@@ -75,7 +75,7 @@ class Stage:
     rate: float = 0.0
     """Rate of the load, in questions per second."""
     values: dict[str, float] = field(default_factory=dict)
-    """Measured values by name, besides the rows of `load`."""
+    """Measured values by name, besides the outcomes of `load`."""
 
     async def measure_peak(self) -> None:
         """Measures the peak rate (value `peak`), and sets the rate of the load."""
@@ -107,10 +107,10 @@ class Stage:
         The phase takes at least its usual duration, and at most `MAX_PHASE_FACTOR` times as long.
         """
         await self.run_phase(phase)
-        rows, started = self.load.rows[phase], self.load.now
+        outcomes, started = self.load.outcomes[phase], self.load.now
         with contextlib.suppress(TimeoutError):
             more = (MAX_PHASE_FACTOR - 1) * self.seconds
-            await self.wait_until(lambda: len(latencies(rows)) >= self.setup.min_answers, more)
+            await self.wait_until(lambda: len(latencies(outcomes)) >= self.setup.min_answers, more)
         self.values[f"{phase} seconds"] += self.load.now - started
 
     def send_signal(self, node: int, number: signal.Signals) -> None:

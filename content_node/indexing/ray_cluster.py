@@ -75,7 +75,9 @@ def _check_reachable(address: str) -> None:
     try:
         parsed = Address.parse(address)
     except ValueError as error:
-        raise WinnowError(f"--ray-address: {error}, or give {AUTO}") from error
+        raise WinnowError(
+            f"--ray-address: {error}; or give {AUTO} for the cluster of this machine"
+        ) from error
     try:
         socket.create_connection((parsed.host, parsed.port), _CONNECT_TIMEOUT).close()
     except OSError as error:

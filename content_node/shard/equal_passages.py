@@ -31,10 +31,14 @@ class EqualPassages:
         rows: int = 0,
         vector_groups: Sequence[RowNumbers] | None = None,
     ) -> None:
-        """Takes groups of equal rows, each ordered by id, of a segment with `rows` rows.
+        """Takes the groups of a segment.
 
-        `vector_groups` are groups of rows with equal vectors and any tokens. Each of `groups` is a
-        subset of one of them. None means that both are the same.
+        Args:
+            groups: rows with equal vectors and equal tokens. Each group is ordered by id.
+            rows: number of rows of the segment.
+            vector_groups: rows with equal vectors; their tokens may differ. Each of `groups` is a
+                part of one of them. None if they are the same as `groups`.
+
         """
         self._groups = tuple(groups)
         self._vector_groups = self._groups if vector_groups is None else tuple(vector_groups)

@@ -35,9 +35,9 @@ class SequenceNetwork(nn.Module):
     def __init__(
         self, *, width: int, labels: int, queries: int, hidden: int, dropout: float, spread: bool
     ) -> None:
-        """`spread` adds a logit for out-of-scope texts.
+        """`spread`: whether there is another logit, that of out-of-scope texts.
 
-        The probability of this logit is spread over all labels, so that no label is probable.
+        Its probability is divided among all labels. So if it is high, no label is probable.
         """
         super().__init__()
         self._spread = spread

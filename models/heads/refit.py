@@ -60,7 +60,7 @@ def refit(plan: RefitPlan, head_ids: Sequence[str]) -> list[str]:
 
 
 def _refit_head(plan: RefitPlan, head_id: str) -> None:
-    current = plan.old.record(head_id)
+    current = plan.old.read_record(head_id)
     if current.moved_to:
         plan.maker.report(f"{head_id}: already moved to {current.moved_to}")
         return
@@ -74,7 +74,7 @@ def _refit_head(plan: RefitPlan, head_id: str) -> None:
 def _is_published(plan: RefitPlan, before: HeadManifest) -> bool:
     """Returns whether an interrupted refit has published the new version of this head."""
     try:
-        published = plan.new.manifest(before.id, plan.new.record(before.id).version)
+        published = plan.new.manifest(before.id, plan.new.read_record(before.id).version)
     except NotFoundError:
         return False
     return published.provenance.get(REFIT_OF) == before.checksum

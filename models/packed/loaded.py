@@ -60,7 +60,7 @@ class LoadedPack:
         )
 
     @property
-    def batch_scale(self) -> int:
+    def batch_divisor(self) -> int:
         """Divisor of training batch sizes: 1 on a GPU, 16 on a CPU, where large batches need too
         much memory.
         """

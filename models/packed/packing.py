@@ -61,14 +61,14 @@ _ARTICLES = ("a", "an", "the")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackPlan:
-    """What a pack contains."""
+    """Which questions and passages are packed for training on a GPU."""
 
     clozes: int
-    """Number of cloze questions to make of Wikipedia."""
+    """Number of cloze questions to make of sentences of Wikipedia."""
     keep_every: int = 1
-    """Only every such Wikipedia passage and question is packed."""
+    """With n, only every n-th passage and question of Wikipedia is packed."""
     wikipedia: float = 1.0
-    """Share of Wikipedia to pack, beside the passages of the smaller index."""
+    """Share of Wikipedia to pack, in addition to the passages of the small index: 0 to 1."""
     documents: Path | None = None
     """Directory of questions about documents (`winnow models ask-documents`)."""
     changed: int = 0

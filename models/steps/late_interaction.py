@@ -68,6 +68,9 @@ def add_late_interaction(
 
 def _check(bundle: Bundle, target: Path) -> None:
     if bundle.question_encoder != bundle.passage_encoder:
-        raise DataError(f"{bundle.directory} has separate encoders of questions and passages")
+        raise DataError(
+            f"{bundle.directory} has separate encoders of questions and passages: late interaction "
+            "needs a bundle with one encoder for both"
+        )
     if target.exists():
         raise DataError(f"{target} exists: choose another directory")

@@ -130,7 +130,7 @@ class RetrievalTraining:
             passages=self._pack.passages,
             questions=self._pack.questions[TRAINING],
             mined=mining.without_weak_sources(self._pack, mined, cloze=0.25),
-            batch=_LATE_QUESTIONS // self._pack.batch_scale,
+            batch=_LATE_QUESTIONS // self._pack.batch_divisor,
         )
         schedule, deadline = Schedule(_LATE_RATE, quantised=0.0), time.monotonic() + seconds
         train_until(network, task.steps(), schedule, deadline, report=self._report)
@@ -146,7 +146,7 @@ class RetrievalTraining:
             passages=self._pack.passages,
             questions=self._pack.questions[TRAINING],
             mined=mining.without_weak_sources(self._pack, mined, cloze=0.5),
-            batch=_ENCODER_QUESTIONS // self._pack.batch_scale,
+            batch=_ENCODER_QUESTIONS // self._pack.batch_divisor,
         )
         schedule = Schedule(rate, warmup=0.1, quantised=0.2)
         train_until(

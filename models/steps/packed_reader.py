@@ -104,7 +104,7 @@ class ReaderTraining:
         training = self._mine(budget.mining)
         before = load_split_reader(self._networks, self._pack.device, self._split_layers)
         after = copy.deepcopy(before)
-        plan = PackedReadingPlan(questions=64 // self._pack.batch_scale)
+        plan = PackedReadingPlan(questions=64 // self._pack.batch_divisor)
         self._train(after, training, plan, schedule, budget.training)
         mean = copy.deepcopy(before)
         state = interpolate_weights(before.state_dict(), after.state_dict(), budget.share)

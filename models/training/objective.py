@@ -53,9 +53,9 @@ def refusing_losses(
 
     """
     start, end, relevance = logits
-    span = _refusing_position_loss(start, in_passage, first, is_answered)
-    span = span + _refusing_position_loss(end, in_passage, last, is_answered)
-    return span / 2, _refusing_choice(relevance, torch.zeros_like(first), is_answered)
+    span = _position_or_no_answer_loss(start, in_passage, first, is_answered)
+    span = span + _position_or_no_answer_loss(end, in_passage, last, is_answered)
+    return span / 2, _choice_or_no_answer_loss(relevance, torch.zeros_like(first), is_answered)
 
 
 def absolute_relevance_loss(relevance: Tensor, is_answered: Tensor | None = None) -> Tensor:
@@ -134,17 +134,17 @@ def _position_loss(logits: Tensor, in_passage: Tensor, target: Tensor) -> Tensor
     return (in_positive + cross_entropy(masked.flatten(1), target)) / 2
 
 
-def _refusing_position_loss(
+def _position_or_no_answer_loss(
     logits: Tensor, in_passage: Tensor, target: Tensor, is_answered: Tensor
 ) -> Tensor:
     """Returns the mean of two losses: within passage 0, and over all passages and "no answer"."""
     masked = logits.masked_fill(~in_passage, _MASKED)
     in_positive = cross_entropy(masked[:, 0], target, reduction="none") * is_answered
     in_positive = in_positive.sum() / is_answered.sum().clamp(min=1)
-    return (in_positive + _refusing_choice(masked.flatten(1), target, is_answered)) / 2
+    return (in_positive + _choice_or_no_answer_loss(masked.flatten(1), target, is_answered)) / 2
 
 
-def _refusing_choice(logits: Tensor, target: Tensor, is_answered: Tensor) -> Tensor:
+def _choice_or_no_answer_loss(logits: Tensor, target: Tensor, is_answered: Tensor) -> Tensor:
     """Returns the cross entropy of choices [questions, choices] and "no answer" with logit 0."""
     choices = torch.cat([logits, torch.zeros_like(logits[:, :1])], 1)
     return cross_entropy(choices, torch.where(is_answered, target, logits.shape[1]))

@@ -88,7 +88,7 @@ class Admission:
         return self._slots.total
 
     @property
-    def reads(self) -> int:
+    def reads_in_flight(self) -> int:
         """Number of passages that the questions in flight may read."""
         return self._load.reads_in_flight
 

@@ -57,7 +57,7 @@ class HttpConnection(H11Protocol):
         self._handshake: asyncio.Task[Any]
         self.conn = self._events = RationedConnection()
         self._continuation: asyncio.Handle | None = None
-        """The scheduled call of `_continue`, if events are left."""
+        """The scheduled call of `_handle_further_events`, if events are left."""
 
     def open(self, opened: socket.socket, tls: ssl.SSLContext | None) -> None:
         """Opens the connection. It counts before the TLS handshake, which may never end."""
@@ -97,10 +97,10 @@ class HttpConnection(H11Protocol):
             and self._continuation is None
             and not self.transport.is_closing()
         ):
-            self._continuation = self.loop.call_soon(self._continue)
+            self._continuation = self.loop.call_soon(self._handle_further_events)
             self.transport.pause_reading()
 
-    def _continue(self) -> None:
+    def _handle_further_events(self) -> None:
         self._continuation = None
         if self.transport.is_closing():
             return

@@ -64,6 +64,6 @@ class StatusCore:
             questions_answered=work.answering.answered_questions,
             questions_refused=work.questions.refused_questions,
             questions_in_hand=work.questions.in_flight,
-            reads_in_hand=work.questions.reads,
+            reads_in_hand=work.questions.reads_in_flight,
             seconds_per_read=work.seconds_per_read() or 0.0,
         )

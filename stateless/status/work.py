@@ -34,7 +34,7 @@ class QuestionsInFlight(WorkInFlight, Protocol):
     """Number of questions refused since the start."""
 
     @property
-    def reads(self) -> int:
+    def reads_in_flight(self) -> int:
         """Number of passages that the questions in flight may read."""
 
 

@@ -1,52 +1,67 @@
-"""Promises of scenarios, as judged from rows."""
+"""Promises of scenarios, as judged from the outcomes of questions."""
 
 import math
 from dataclasses import replace
 
 import pytest
 
-from bench.scenarios import criteria, rows
+from bench.scenarios import criteria
 from bench.scenarios.criteria import Criterion
-from bench.scenarios.rows import HEALTH, REFUSED, Measurements, Row, answered_row, failed_row
+from bench.scenarios.measurements import (
+    HEALTH,
+    REFUSED,
+    Measurements,
+    QuestionOutcome,
+    answered_outcome,
+    availability,
+    completeness,
+    failed_outcome,
+    latency_quantile,
+    mean_coverage,
+)
 from winnow.v1 import answer_pb2
 
-WHOLE = Row(0.0, 0.1)
-PART = Row(0.0, 0.1, coverage=0.66, complete=False, reason="it hangs")
-LOST = replace(failed_row("DEADLINE_EXCEEDED"), seconds=2.0)
-REFUSAL = replace(failed_row(REFUSED), seconds=0.002)
-UNEXPLAINED = Row(0.0, 0.1, coverage=0.66, complete=False, has_reasons=False)
+WHOLE = QuestionOutcome(0.0, 0.1)
+PART = QuestionOutcome(0.0, 0.1, coverage=0.66, complete=False, reason="it hangs")
+LOST = replace(failed_outcome("DEADLINE_EXCEEDED"), seconds=2.0)
+REFUSAL = replace(failed_outcome(REFUSED), seconds=0.002)
+UNEXPLAINED = QuestionOutcome(0.0, 0.1, coverage=0.66, complete=False, has_reasons=False)
 
 
-def at(seconds: float, complete: bool) -> Row:
-    return Row(seconds, 0.1, coverage=1.0 if complete else 0.66, complete=complete)
+def at(seconds: float, complete: bool) -> QuestionOutcome:
+    return QuestionOutcome(seconds, 0.1, coverage=1.0 if complete else 0.66, complete=complete)
 
 
-def took(*milliseconds: float) -> list[Row]:
-    return [Row(0.0, each / 1e3) for each in milliseconds]
+def took(*milliseconds: float) -> list[QuestionOutcome]:
+    return [QuestionOutcome(0.0, each / 1e3) for each in milliseconds]
 
 
-def holds(criterion: Criterion, ended: list[Row], **marks: float) -> bool | None:
+def holds(criterion: Criterion, ended: list[QuestionOutcome], **marks: float) -> bool | None:
     return criterion(Measurements({"phase": ended}, marks)).holds
 
 
 def test_figures_of_a_phase() -> None:
     some = [WHOLE, PART, LOST, REFUSAL]
-    assert rows.availability(some) == 0.5
-    assert rows.completeness(some) == 0.25
-    assert rows.mean_coverage(some) == pytest.approx(0.83)
-    assert rows.latency_quantile(some, 0.99, REFUSED) == 0.002
+    assert availability(some) == 0.5
+    assert completeness(some) == 0.25
+    assert mean_coverage(some) == pytest.approx(0.83)
+    assert latency_quantile(some, 0.99, REFUSED) == 0.002
 
 
 def test_a_phase_without_questions_is_no_success() -> None:
-    assert (rows.availability([]), rows.completeness([]), rows.mean_coverage([])) == (0, 0, 0)
-    assert math.isnan(rows.latency_quantile([LOST], 0.5))
+    assert (availability([]), completeness([]), mean_coverage([])) == (
+        0,
+        0,
+        0,
+    )
+    assert math.isnan(latency_quantile([LOST], 0.5))
 
 
 def test_quantiles_are_by_nearest_rank() -> None:
     some = took(*range(1, 101))
-    assert rows.latency_quantile(some, 0.5) == 0.050
-    assert rows.latency_quantile(some, 0.99) == 0.099
-    assert rows.latency_quantile(some, 1.0) == 0.100
+    assert latency_quantile(some, 0.5) == 0.050
+    assert latency_quantile(some, 0.99) == 0.099
+    assert latency_quantile(some, 1.0) == 0.100
 
 
 @pytest.mark.parametrize(
@@ -55,11 +70,11 @@ def test_quantiles_are_by_nearest_rank() -> None:
         ([WHOLE, PART], True),
         ([WHOLE, LOST], False),
         ([WHOLE, REFUSAL], False),
-        ([Row(0.0, 2.2)], False),
+        ([QuestionOutcome(0.0, 2.2)], False),
         ([], False),
     ],
 )
-def test_all_in_time(ended: list[Row], expected: bool) -> None:
+def test_all_in_time(ended: list[QuestionOutcome], expected: bool) -> None:
     assert holds(criteria.all_answered_by("phase", 2.0), ended) is expected
 
 
@@ -74,7 +89,7 @@ def test_all_in_time(ended: list[Row], expected: bool) -> None:
     ],
 )
 def test_partial_answers_cover_the_remaining_shards_and_give_a_reason_for_each_lost_one(
-    ended: list[Row], expected: bool
+    ended: list[QuestionOutcome], expected: bool
 ) -> None:
     assert holds(criteria.partial_answers("phase"), ended, left=0.665) is expected
 
@@ -89,7 +104,7 @@ def test_partial_answers_cover_the_remaining_shards_and_give_a_reason_for_each_l
     ],
 )
 def test_answers_are_complete_soon_after_the_shard_returned(
-    ended: list[Row], expected: bool
+    ended: list[QuestionOutcome], expected: bool
 ) -> None:
     assert holds(criteria.complete_after_return("phase", 2.0), ended, returned=10.0) is expected
 
@@ -98,7 +113,7 @@ def test_answers_are_complete_soon_after_the_shard_returned(
     ("ended", "expected"),
     [([WHOLE] * 3, True), ([WHOLE] * 2, False), ([WHOLE] * 3 + [PART], False), ([LOST] * 3, False)],
 )
-def test_all_complete(ended: list[Row], expected: bool) -> None:
+def test_all_complete(ended: list[QuestionOutcome], expected: bool) -> None:
     assert holds(criteria.all_complete("phase", 3), ended) is expected
 
 
@@ -174,11 +189,11 @@ def test_goodput_is_complete_answers_as_a_share_of_the_peak() -> None:
     [
         ([WHOLE, REFUSAL], True),
         ([WHOLE, REFUSAL, LOST], False),
-        ([replace(failed_row(REFUSED), seconds=0.02)], False),
+        ([replace(failed_outcome(REFUSED), seconds=0.02)], False),
         ([WHOLE], False),  # without refusals, their latency is unknown
     ],
 )
-def test_refused_within(ended: list[Row], expected: bool) -> None:
+def test_refused_within(ended: list[QuestionOutcome], expected: bool) -> None:
     assert holds(criteria.refused_within("phase", 0.01), ended) is expected
 
 
@@ -200,6 +215,8 @@ def test_a_reply_becomes_a_row() -> None:
         ],
     )
     reply = answer_pb2.AnswerResponse(coverage=coverage)
-    assert answered_row(reply) == Row(0.0, 0.0, coverage=0.6, complete=False, reason="late")
+    assert answered_outcome(reply) == QuestionOutcome(
+        0.0, 0.0, coverage=0.6, complete=False, reason="late"
+    )
     coverage.shards[1].reason = ""
-    assert not answered_row(answer_pb2.AnswerResponse(coverage=coverage)).has_reasons
+    assert not answered_outcome(answer_pb2.AnswerResponse(coverage=coverage)).has_reasons

@@ -19,7 +19,7 @@ from bench.hostile.criteria import (
     shuts_down_in_time,
 )
 from bench.hostile.labels import ALLOWED_VALUES, unexpected_labels
-from bench.scenarios.rows import Measurements
+from bench.scenarios.measurements import Measurements
 from winnow.content_node.metrics import NodeMetrics
 from winnow.stateless.http.connection_limiter import HttpMetrics
 from winnow.stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics

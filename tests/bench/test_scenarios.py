@@ -16,8 +16,8 @@ from bench.faults.scenarios import SCENARIOS
 from bench.hostile.attacker import ATTACKS
 from bench.hostile.scenarios import scenarios as attacks
 from bench.scenarios.load import FrontAsker, Load
+from bench.scenarios.measurements import Measurements, QuestionOutcome, failed_outcome
 from bench.scenarios.proxy import Proxy
-from bench.scenarios.rows import Measurements, Row, failed_row
 from bench.scenarios.runner import Scenario
 from bench.scenarios.stage import Setup, Stage
 from winnow.cli.local.cluster import LocalCluster
@@ -145,9 +145,9 @@ async def test_a_question_belongs_to_the_phase_in_which_it_ends() -> None:
     load.phase = "second"
     async with load.ask_at_rate(rate=1000.0):
         await client.reached(3 + 4)
-    statuses = [row.status for row in load.rows["first"]]
+    statuses = [outcome.status for outcome in load.outcomes["first"]]
     assert statuses == ["OK", "RESOURCE_EXHAUSTED", "OK"]
-    assert [row.complete for row in load.rows["first"]] == [True, False, True]
+    assert [outcome.complete for outcome in load.outcomes["first"]] == [True, False, True]
 
 
 def test_a_phase_lasts_until_it_has_enough_answers() -> None:
@@ -158,7 +158,7 @@ def test_a_phase_lasts_until_it_has_enough_answers() -> None:
         return load
 
     load = in_virtual_time(collected())
-    assert sum(row.status == "OK" for row in load.rows["healthy"]) >= 20
+    assert sum(outcome.status == "OK" for outcome in load.outcomes["healthy"]) >= 20
 
 
 def test_a_phase_ends_even_if_it_never_has_enough_answers() -> None:
@@ -168,9 +168,9 @@ def test_a_phase_ends_even_if_it_never_has_enough_answers() -> None:
             await stage_of(load, seconds=1.0, min_answers=20).run_until_enough_answers("healthy")
         return load
 
-    rows = in_virtual_time(collected()).rows["healthy"]
-    assert len(rows) >= 100
-    assert all(row.status == "RESOURCE_EXHAUSTED" for row in rows)
+    outcomes = in_virtual_time(collected()).outcomes["healthy"]
+    assert len(outcomes) >= 100
+    assert all(outcome.status == "RESOURCE_EXHAUSTED" for outcome in outcomes)
 
 
 def in_virtual_time(collecting: Coroutine[Any, Any, Load]) -> Load:
@@ -207,8 +207,8 @@ def test_every_scenario_of_attacks_has_its_attack() -> None:
 
 
 def test_fairness_is_judged_by_fair_share_and_goodput() -> None:
-    polite = [Row(0.0, 0.3)] * 9 + [failed_row("RESOURCE_EXHAUSTED")]
-    phases = {fairness.ALONE: [Row(0.0, 0.1)], fairness.BESIDE: polite}
+    polite = [QuestionOutcome(0.0, 0.3)] * 9 + [failed_outcome("RESOURCE_EXHAUSTED")]
+    phases = {fairness.ALONE: [QuestionOutcome(0.0, 0.1)], fairness.BESIDE: polite}
     marks = {"beside, outcome OK": 91.0, "beside no names, outcome OK": 100.0}
     measurements = Measurements({**phases, fairness.BESIDE_UNNAMED: []}, marks)
     assert fairness.max_median_ratio(3.1)(measurements).holds

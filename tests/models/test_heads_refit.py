@@ -64,8 +64,8 @@ def test_every_head_is_trained_again_published_and_moved(
     assert run_refit(tmp_path, bundles[1], worse=100) == 0
     new = open_store(tmp_path / "new")
     for head in ("topic", "people"):
-        assert old.record(head).moved_to == "new"
-        manifest = new.fetch(head, new.record(head).version).manifest
+        assert old.read_record(head).moved_to == "new"
+        manifest = new.fetch(head, new.read_record(head).version).manifest
         before = old.manifest(head, 1)
         assert manifest.encoder.fingerprint == bundles[1].manifest.states_fingerprint
         assert (manifest.labels, manifest.tenant) == (before.labels, before.tenant)
@@ -80,8 +80,8 @@ def test_a_head_that_loses_accuracy_stays_and_the_others_move(
         lambda before, _: ("accuracy", 90.0, 80.0 if before.id == "topic" else 90.0),
     )
     assert run_refit(tmp_path, bundles[1]) == 1
-    assert old.record("topic").moved_to == ""
-    assert old.record("people").moved_to == "new"
+    assert old.read_record("topic").moved_to == ""
+    assert old.read_record("people").moved_to == "new"
     assert open_store(tmp_path / "new").ids() == ["people"]
 
 
@@ -90,7 +90,7 @@ def test_a_head_whose_data_changed_stays(
 ) -> None:
     texts(tmp_path / "texts.jsonl", 100)
     assert run_refit(tmp_path, bundles[1], only="topic") == 1
-    assert old.record("topic").moved_to == ""
+    assert old.read_record("topic").moved_to == ""
     assert open_store(tmp_path / "new").ids() == []
 
 
@@ -113,7 +113,7 @@ def test_an_interrupted_refit_resumes_without_training_again(
     with monkeypatch.context() as patch:
         patch.setattr("winnow.heads.store.file_store.HeadStore.move", unreachable)
         assert run_refit(tmp_path, bundles[1], only="topic", worse=50) == 1
-    assert old.record("topic").moved_to == ""
+    assert old.read_record("topic").moved_to == ""
 
     def never(*_: object) -> None:
         raise AssertionError("it is trained already")
@@ -121,7 +121,7 @@ def test_an_interrupted_refit_resumes_without_training_again(
     monkeypatch.setattr("models.heads.refit.make_head", never)
     assert run_refit(tmp_path, bundles[1], only="topic") == 0
     assert run_refit(tmp_path, bundles[1], only="topic") == 0
-    assert old.record("topic").moved_to == "new"
+    assert old.read_record("topic").moved_to == "new"
 
 
 def test_an_unknown_head_is_named(
@@ -135,7 +135,7 @@ def test_a_refit_for_the_same_encoder_is_refused(
 ) -> None:
     (tmp_path / "new").mkdir()
     assert run_refit(tmp_path, bundles[0], worse=100) == 1
-    assert [old.record(head).moved_to for head in old.ids()] == ["", ""]
+    assert [old.read_record(head).moved_to for head in old.ids()] == ["", ""]
     assert open_store(tmp_path / "new").ids() == []
 
 
@@ -144,4 +144,4 @@ def test_an_invalid_name_of_an_encoder_group_is_refused_first(
 ) -> None:
     assert run_refit(tmp_path, bundles[1], ring="No Ring") == 2
     assert not (tmp_path / "new").exists()
-    assert all(not old.record(head).moved_to for head in old.ids())
+    assert all(not old.read_record(head).moved_to for head in old.ids())

@@ -33,7 +33,10 @@ Arguments = ParamSpec("Arguments")
 
 
 class _BlockingCalls(AsyncClientApi):
-    """Runs each call before it returns, so that a method of this class never waits."""
+    """The asyncio methods over a blocking client: their calls are over before they await them.
+
+    So a coroutine of this class ends at its first step, and needs no event loop.
+    """
 
     def __init__(self, api: "ClientApi") -> None:
         self._api = api

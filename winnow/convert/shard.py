@@ -181,7 +181,7 @@ def result_to_message(result: Retrieved | WinnowError) -> shard_pb2.ShardResult:
 
 
 def result_of_message(message: shard_pb2.ShardResult, address: str) -> Retrieved | WinnowError:
-    """Converts a result of the node at an address."""
+    """Converts the result of one shard; `address` is that of its node, for errors."""
     if message.HasField("retrieved"):
         return retrieved_of_message(message.retrieved)
     if not message.error:

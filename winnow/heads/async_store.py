@@ -45,9 +45,9 @@ class AsyncHeadStore:
         self._hung_threads: set[threading.Thread] = set()
         self._reachable = True
 
-    async def record(self, head: str, client: str = "") -> HeadRecord:
+    async def read_record(self, head: str, client: str = "") -> HeadRecord:
         """Reads the record of a head; raises the same errors as `HeadStore.record`."""
-        record = await self._run(client, partial(self._store.record, head), head)
+        record = await self._run(client, partial(self._store.read_record, head), head)
         if not self._reachable:
             _log.info("head store reachable again")
         self._reachable = True

@@ -173,15 +173,15 @@ class HeadCalls:
         running = {first.sent.task: first}
         has_others = len(self._pool.replicas.by_address) > 1
         seconds = max(self._deadline.left(), 0.0) * _FIRST_CALL_SHARE
-        await self._collect(running, seconds if has_others else None)
+        await self._await_call(running, seconds if has_others else None)
         unsettled = self._unsettled(first.heads)
         if unsettled and has_others and not self._deadline.expired():
             tried = dict.fromkeys(unsettled, first.sent.attempt.replica.address)
             running |= {call.sent.task: call for call in self._send_calls(unsettled, tried)}
         while running and self._unsettled(first.heads):
-            await self._collect(running, None)
+            await self._await_call(running, None)
 
-    async def _collect(
+    async def _await_call(
         self, running: dict[asyncio.Task[list[Applied]], HeadCall], timeout: float | None
     ) -> None:
         """Waits until a running call ends, and records its results."""

@@ -123,7 +123,7 @@ class HeadLoader:
 
     async def _read_record(self, slot: HeadSlot, client: str) -> HeadRecord:
         try:
-            record = await self._store.record(slot.id, client)
+            record = await self._store.read_record(slot.id, client)
         except NotFoundError as error:
             self._metrics.count_load("unknown")
             raise NotFoundError(f"there is no head {quoted(slot.id)}") from error

@@ -101,7 +101,7 @@ class VersionWatcher:
         """Reads the record and swaps the version if needed. Logs errors instead of raising."""
         result = "failed"
         try:
-            record = await self._store.record(slot.id)
+            record = await self._store.read_record(slot.id)
             self._cache.set_record(slot, record)
             await self._swap_if_new(slot, record.version)
             result, slot.last_error = "ok", ""

@@ -79,7 +79,7 @@ class ReadJob(Generic[Item, Result]):
             return self._next - 1
 
     def _process(self, index: int) -> bool:
-        """Processes an item; returns whether it is done."""
+        """Processes an item; returns False if the job has ended: by `close` or an error."""
         try:
             with self._item_context():
                 result = self._work(self._items[index], self._stop)

@@ -35,7 +35,7 @@ class StatesKind:
 
     @property
     def manifest(self) -> str:
-        """File name of the manifest, which makes the data valid."""
+        """Name of the manifest. Without it the data is incomplete."""
         return f"{self.stem}.json"
 
     @property
@@ -68,7 +68,7 @@ class StatesKind:
 
     @property
     def partial_starts(self) -> str:
-        """Pattern of the names of the offsets of unfinished data."""
+        """Pattern of the names of files with byte offsets of unfinished data, as `starts`."""
         return f"{self.stem}-*.partial.npy"
 
     def token_bytes(self, width: int) -> int:
@@ -114,5 +114,5 @@ KINDS: Final = (READER_STATES, TOKEN_VECTORS)
 
 
 def with_checksum(data: bytes) -> bytes:
-    """Returns the data of a passage in the format on disk."""
+    """Returns the data of a passage with its checksum, as on disk."""
     return data + crc32(data).to_bytes(CHECKSUM_BYTES, "little")

@@ -1,4 +1,4 @@
-"""Exports metrics with equal names from several parts of a process, with a label for the part."""
+"""Exports the metrics of several parts of a process, such as shards, with a label for the part."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,7 @@ class LabelledRegistries(Collector):
         return self._parts.setdefault(part, CollectorRegistry())
 
     def drop(self, part: str) -> None:
-        """Removes the metrics of a part."""
+        """Stops exporting the metrics of a part, such as a shard that was closed."""
         self._parts.pop(part, None)
 
     def collect(self) -> Iterator[Metric]:

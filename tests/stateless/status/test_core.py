@@ -26,7 +26,7 @@ class Busy:
     ready: bool = True
     refused_questions: int = 2
     in_flight: int = 3
-    reads: int = 30
+    reads_in_flight: int = 30
 
 
 def core(

@@ -21,7 +21,7 @@ async def test_a_store_that_hangs_takes_no_thread_for_ever(tmp_path: Path) -> No
     loader = AsyncHeadStore(store, FINGERPRINT, WIDTH, timeout=0.01)
     store.go_on.clear()
     try:
-        looks = [loader.record("intent") for _ in range(2 * AT_ONCE)]
+        looks = [loader.read_record("intent") for _ in range(2 * AT_ONCE)]
         found = await asyncio.gather(*looks, return_exceptions=True)
         assert {type(each) for each in found} == {UnavailableError}
         assert "did not answer within 0.01 seconds" in str(found[0])
@@ -38,9 +38,9 @@ async def test_after_a_store_hung_heads_are_loaded_again(tmp_path: Path) -> None
     store.go_on.clear()
     for _ in range(AT_ONCE):
         with pytest.raises(UnavailableError):
-            await loader.record("intent")
+            await loader.read_record("intent")
     asked = len(store.asked)
-    looking = asyncio.create_task(loader.record("intent"))
+    looking = asyncio.create_task(loader.read_record("intent"))
     await happens(lambda: len(store.asked) > asked)
     store.go_on.set()
     await asyncio.gather(looking, return_exceptions=True)  # in time or not: a thread took it up
@@ -50,5 +50,5 @@ async def test_after_a_store_hung_heads_are_loaded_again(tmp_path: Path) -> None
 async def test_an_error_in_time_is_raised_as_it_is(tmp_path: Path) -> None:
     loader = AsyncHeadStore(ScriptedStore(tmp_path), FINGERPRINT, WIDTH)
     with pytest.raises((NotFoundError, UnavailableError)):
-        await loader.record("intent")
+        await loader.read_record("intent")
     loader.close()

@@ -23,7 +23,7 @@ LARGEST = 350_000
 
 def head(name: str) -> Head:
     store = open_store(default_heads())
-    return open_head(store.fetch(name, store.record(name).version))
+    return open_head(store.fetch(name, store.read_record(name).version))
 
 
 def states(text: str) -> NDArray[np.float32]:

@@ -22,8 +22,8 @@ def test_a_golden_store_is_served(number: int) -> None:
     assert encoder is not None
     assert (encoder.fingerprint, encoder.width) == (FINGERPRINT, WIDTH)
     assert store.ids() == ["intent", "names"]
-    assert store.record("intent") == HeadRecord(version=2, previous=1)
-    assert store.record("names") == HeadRecord(version=1, pinned=True, moved_to="german")
+    assert store.read_record("intent") == HeadRecord(version=2, previous=1)
+    assert store.read_record("names") == HeadRecord(version=1, pinned=True, moved_to="german")
     intent, names = (open_head(store.fetch(head, 1)).predict(STATES) for head in store.ids())
     assert isinstance(intent, SequencePrediction)
     assert (intent.labels[0].label, intent.out_of_scope) == ("weather", False)

@@ -145,7 +145,7 @@ class Sequences(RuleBasedStateMachine):
     @rule(head=ids)
     def catches_up(self, head: str) -> None:
         """Once all is well, the version to serve is served."""
-        current = self.record(head)
+        current = self.read_record(head)
         if current is None or (head, current.version) in self.damaged:
             return
         with capture_logs():
@@ -195,14 +195,14 @@ class Sequences(RuleBasedStateMachine):
         if isinstance(failure, NotFoundError):
             return not self.published[head]
         assert isinstance(failure, UnavailableError)
-        current = self.record(head)
+        current = self.read_record(head)
         if self.store.away or current is None:
             return True
         versions = [each for each in (current.version, current.previous) if each]
         return all((head, version) in self.damaged for version in versions)
 
-    def record(self, head: str) -> Any:
-        return self.store.inner.record(head) if self.published[head] else None
+    def read_record(self, head: str) -> Any:
+        return self.store.inner.read_record(head) if self.published[head] else None
 
     def damage(self, head: str, version: int) -> None:
         self.store.damage(head, version)

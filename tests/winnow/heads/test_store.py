@@ -65,7 +65,7 @@ def test_a_published_head_is_served(store: HeadStore, tmp_path: Path) -> None:
     assert store.publish(small_head(tmp_path / "a")) == HeadRecord(version=1)
     assert store.ids() == ["intent"]
     assert store.versions("intent") == [1]
-    assert store.record("intent") == HeadRecord(version=1)
+    assert store.read_record("intent") == HeadRecord(version=1)
     assert store.manifest("intent", 1).labels == ("greeting", "weather", "music")
     assert open_head(store.fetch("intent", 1)).manifest.id == "intent"
     encoder = store.encoder()
@@ -112,7 +112,7 @@ def test_pins_and_moves_outlive_a_new_version(store: HeadStore, tmp_path: Path) 
 def test_a_version_can_be_published_to_be_served_later(store: HeadStore, tmp_path: Path) -> None:
     assert store.publish(small_head(tmp_path / "a"), activate=False).version == 0
     with pytest.raises(NotFoundError):
-        store.record("intent")
+        store.read_record("intent")
     assert store.ids() == ["intent"]
     assert store.rollback("intent", 1) == HeadRecord(version=1)
     assert store.publish(small_head(tmp_path / "a")).version == 1
@@ -143,7 +143,7 @@ def test_a_head_that_does_not_work_is_not_published(
     store.publish(small_head(tmp_path / "b"))
     with pytest.raises(ArtefactError):
         store.publish(small_head(tmp_path / "c", version=2, model=model))
-    assert store.record("intent") == HeadRecord(version=1)
+    assert store.read_record("intent") == HeadRecord(version=1)
     assert store.versions("intent") == [1]
 
 
@@ -156,7 +156,7 @@ def test_a_version_that_does_not_work_is_not_rolled_back_to(
     reopened = opened(place, tmp_path / "other cache")
     with pytest.raises(ArtefactError, match="damaged"):
         reopened.rollback("intent")
-    assert store.record("intent").version == 2
+    assert store.read_record("intent").version == 2
 
 
 def test_publishing_again_mends_a_damaged_model(
@@ -193,7 +193,7 @@ def test_an_unknown_head_of_any_name_is_not_found(
 ) -> None:
     store.publish(small_head(tmp_path / "a"))
     with pytest.raises(NotFoundError):
-        store.record(name)
+        store.read_record(name)
     with pytest.raises(NotFoundError):
         store.fetch(name, 1)
     with pytest.raises(NotFoundError):
@@ -219,7 +219,7 @@ def test_a_damaged_record_is_named(
     store.publish(small_head(tmp_path / "a"))
     write(place, "intent/current.json", content)
     with pytest.raises(ArtefactError, match=r"intent/current\.json"):
-        store.record("intent")
+        store.read_record("intent")
     write(place, "store.json", content)
     with pytest.raises(ArtefactError, match=r"store\.json"):
         store.encoder()
@@ -241,7 +241,11 @@ def test_a_head_in_the_place_of_another_is_refused(
 def test_a_store_that_is_not_there_is_not_an_empty_one(tmp_path: Path) -> None:
     """A disk that is not mounted must not look like heads that were removed."""
     store = open_store(tmp_path / "nowhere")
-    for attempt in (store.ids, lambda: store.record("intent"), lambda: store.fetch("intent", 1)):
+    for attempt in (
+        store.ids,
+        lambda: store.read_record("intent"),
+        lambda: store.fetch("intent", 1),
+    ):
         with pytest.raises(UnavailableError, match="nowhere") as caught:
             attempt()
         assert message_of(caught.value) == "the store of heads cannot be used"
@@ -331,7 +335,7 @@ def test_several_may_publish_at_once(tmp_path: Path) -> None:
         thread.join()
     store = open_store(tmp_path / "store")
     assert store.versions("intent") == list(versions)
-    current = store.record("intent")
+    current = store.read_record("intent")
     assert current.version != current.previous
     assert current.previous
 

@@ -61,7 +61,7 @@ def _describe(store: HeadStore, head: str) -> ListedHead:
 
 def _current(store: HeadStore, head: str) -> HeadRecord:
     try:
-        return store.record(head)
+        return store.read_record(head)
     except NotFoundError:
         return HeadRecord(version=0)
 
@@ -83,7 +83,7 @@ def verify_heads(store: HeadStore, heads: Sequence[str]) -> Iterator[VerifiedHea
     for head in heads:
         served = 0
         try:
-            served = store.record(head).version
+            served = store.read_record(head).version
         except NotFoundError as error:
             if not store.versions(head):
                 yield VerifiedHead(head, 0, False, str(error))

@@ -34,7 +34,7 @@ class QuestionCosts:
 
 
 def p50_ms(units: UnitCosts, costs: QuestionCosts) -> float:
-    """The median latency without load."""
+    """Returns the median latency of a question without load, in milliseconds."""
     rounds = math.ceil(
         formulae.max_reads_per_shard(costs.passages, costs.shards, 0.5) / costs.cores
     )
@@ -42,7 +42,7 @@ def p50_ms(units: UnitCosts, costs: QuestionCosts) -> float:
 
 
 def p99_ms(units: UnitCosts, costs: QuestionCosts, nodes_busy: float, front_busy: float) -> float:
-    """The 99th percentile of latency.
+    """Returns the 99th percentile of the latency of a question, in milliseconds.
 
     `nodes_busy` is the utilisation of the cores of content nodes, `front_busy` that of the event
     loops of front nodes.

@@ -99,7 +99,7 @@ class FolderSync:
             skipped = list(folder.skipped)
             if not self._options.dry_run:
                 lengths = dict.fromkeys(plan.removed, 0)
-                batches = batch_rows(self._rows(folder, plan, skipped, lengths), _MAX_ROWS)
+                batches = batch_rows(self._passage_rows(folder, plan, skipped, lengths), _MAX_ROWS)
                 await sender.run(
                     lambda: threads.run("", partial(next, batches, None)), _CONCURRENCY
                 )
@@ -139,7 +139,7 @@ class FolderSync:
             )
         return plan
 
-    def _rows(
+    def _passage_rows(
         self,
         folder: ScannedFolder,
         plan: SyncPlan,

@@ -37,7 +37,7 @@ def main() -> None:
         # libraries may print, which must not damage replies
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         for line in sys.stdin.buffer:
-            if not _reply(replies, _converted(requested_path(line), limits)):
+            if not _reply(replies, _convert_file(requested_path(line), limits)):
                 return
 
 
@@ -51,7 +51,7 @@ def _reply(replies: IO[bytes], converted: Converted) -> bool:
     return not (isinstance(converted, ConversionFailure) and converted.reason is exhausted)
 
 
-def _converted(path: Path, limits: ConversionLimits) -> Converted:
+def _convert_file(path: Path, limits: ConversionLimits) -> Converted:
     try:
         content = _content(path, limits.file_bytes)
         document = _cut(convert(path.name, content), limits)

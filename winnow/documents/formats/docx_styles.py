@@ -62,7 +62,7 @@ class ParagraphStyles:
         chain = list(self._chain(chosen))
         sources = [each for each in (properties, *(s.find(f"{_W}pPr") for s in chain)) if each]
         names = [_value(each, "name") for each in chain]
-        list_id, level = self._list(sources)
+        list_id, level = self._list_and_level(sources)
         list_level = level + 1 if list_id else 0
         if not list_id and (named := next(filter(None, map(_LIST.fullmatch, names)), None)):
             list_level = int(named[1] or 1)
@@ -109,7 +109,7 @@ class ParagraphStyles:
             yield style
             name = _value(style, "basedOn")
 
-    def _list(self, sources: Sequence[Element]) -> tuple[str, int]:
+    def _list_and_level(self, sources: Sequence[Element]) -> tuple[str, int]:
         """Returns the id of the list and the level from 0; an empty id without a list."""
         for source in sources:
             numbering = source.find(f"{_W}numPr")

@@ -195,7 +195,7 @@ def _root(tree: "LexborHTMLParser") -> "LexborNode | None":
     return body
 
 
-def events(root: "LexborNode") -> Iterator[tuple["LexborNode", bool]]:
+def walk_nodes(root: "LexborNode") -> Iterator[tuple["LexborNode", bool]]:
     """Yields each node on entering it (True) and leaving it (False), without hidden elements.
 
     Does not recurse, since pages may be nested to any depth.
@@ -223,7 +223,7 @@ def events(root: "LexborNode") -> Iterator[tuple["LexborNode", bool]]:
 def inner_text(root: "LexborNode") -> str:
     """Returns the visible text of an element, with a space where a block begins or ends."""
     parts: list[str] = []
-    for node, entering in events(root):
+    for node, entering in walk_nodes(root):
         if node.tag == TEXT and entering:
             parts.append(node.text_content or "")
         elif node.tag in _BLOCKS or node.tag == "br":
@@ -286,11 +286,11 @@ class _Walk:
         self._leads = False  # whether the collected text is a term, title or number of what follows
         self._heading = 0
         self._code = 0
-        self._skipped: LexborNode | None = None  # the element whose inner events are ignored
+        self._skipped: LexborNode | None = None  # the element whose inner walk_nodes are ignored
         self.first_heading = ""
 
     def run(self, root: "LexborNode") -> None:
-        for node, entering in events(root):
+        for node, entering in walk_nodes(root):
             if self._skipped is not None:
                 if not entering and node.mem_id == self._skipped.mem_id:
                     self._skipped = None

@@ -31,9 +31,9 @@ class LineJoiner:
                 # a web address continues in the next line, without a space
                 joins = not text or _URL_END.search(text)
                 text += line if joins else f" {line}"
-        return re.sub(rf"([^\W\d_]*){HYPHEN}\s*([^\W\d_]*)", self._word, text)
+        return re.sub(rf"([^\W\d_]*){HYPHEN}\s*([^\W\d_]*)", self._join_word, text)
 
-    def _word(self, divided: re.Match[str]) -> str:
+    def _join_word(self, divided: re.Match[str]) -> str:
         """Returns a divided word as the file has it more often: with or without the hyphen."""
         begin, end = divided[1], divided[2]
         hyphenated, whole = f"{begin}-{end}", f"{begin}{end}"

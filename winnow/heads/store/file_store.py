@@ -65,7 +65,7 @@ class HeadStore:
         """Returns all versions of a head in ascending order; empty if there is no such head."""
         return sorted(int(name) for name in self._storage.folders(head) if _is_version(name))
 
-    def record(self, head: str) -> HeadRecord:
+    def read_record(self, head: str) -> HeadRecord:
         """Returns the record of a head; raises NotFoundError if no version is served."""
         path = f"{_checked_id(head)}/{CURRENT}"
         data = self._storage.read(path)
@@ -199,13 +199,13 @@ class HeadStore:
 
     def _record_or_empty(self, head: str) -> HeadRecord:
         try:
-            return self.record(head)
+            return self.read_record(head)
         except NotFoundError:
             return HeadRecord(version=0)
 
     def _update_record(self, head: str, changes: dict[str, object]) -> HeadRecord:
         with self._storage.locked():
-            fields = {**self.record(head).model_dump(), **changes}
+            fields = {**self.read_record(head).model_dump(), **changes}
             return self._write_record(head, HeadRecord.model_validate(fields))
 
     def _write_record(self, head: str, record: HeadRecord) -> HeadRecord:
@@ -213,7 +213,7 @@ class HeadStore:
         return record
 
     def _previous_version(self, head: str) -> int:
-        record = self.record(head)
+        record = self.read_record(head)
         if not record.previous:
             raise NotFoundError(
                 f"head {head} has served no version before {record.version}: name one with "

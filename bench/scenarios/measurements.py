@@ -1,4 +1,4 @@
-"""Rows, which are outcomes of single questions, and statistics of many rows."""
+"""The outcomes of the questions of a scenario, and statistics of them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -9,11 +9,11 @@ from winnow.v1 import answer_pb2
 OK = "OK"
 REFUSED = "RESOURCE_EXHAUSTED"
 HEALTH = "health checks"
-"""Phase name for the rows of health checks."""
+"""Phase name for the outcomes of health checks."""
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class QuestionOutcome:
     """The outcome of one question."""
 
     due: float
@@ -37,23 +37,23 @@ class Row:
 class Measurements:
     """The measurements of one scenario."""
 
-    phases: Mapping[str, Sequence[Row]]
-    """Rows of the questions that ended in each phase."""
+    phases: Mapping[str, Sequence[QuestionOutcome]]
+    """Outcomes of the questions that ended in each phase."""
     values: Mapping[str, float] = field(default_factory=dict)
     """Other measured values, by name."""
 
 
-def failed_row(status: str) -> Row:
-    """Returns the row of a failed question, whose two times are 0."""
-    return Row(0.0, 0.0, status, coverage=0.0, complete=False)
+def failed_outcome(status: str) -> QuestionOutcome:
+    """Returns the outcome of a failed question, whose two times are 0."""
+    return QuestionOutcome(0.0, 0.0, status, coverage=0.0, complete=False)
 
 
-def answered_row(reply: answer_pb2.AnswerResponse) -> Row:
-    """Returns the row of an answered question, whose two times are 0."""
+def answered_outcome(reply: answer_pb2.AnswerResponse) -> QuestionOutcome:
+    """Returns the outcome of an answered question, whose two times are 0."""
     coverage = reply.coverage
     searched = answer_pb2.ShardCoverage.STATUS_SEARCHED
     reasons = [shard.reason for shard in coverage.shards if shard.status != searched]
-    return Row(
+    return QuestionOutcome(
         0.0,
         0.0,
         coverage=coverage.passages_searched / max(coverage.passages_known, 1),
@@ -63,27 +63,27 @@ def answered_row(reply: answer_pb2.AnswerResponse) -> Row:
     )
 
 
-def availability(rows: Sequence[Row]) -> float:
+def availability(outcomes: Sequence[QuestionOutcome]) -> float:
     """Returns the share of questions that were answered, completely or in part."""
-    return sum(row.status == OK for row in rows) / len(rows) if rows else 0.0
+    return sum(outcome.status == OK for outcome in outcomes) / len(outcomes) if outcomes else 0.0
 
 
-def completeness(rows: Sequence[Row]) -> float:
+def completeness(outcomes: Sequence[QuestionOutcome]) -> float:
     """Returns the share of questions that were answered from the whole index."""
-    return sum(row.complete for row in rows) / len(rows) if rows else 0.0
+    return sum(outcome.complete for outcome in outcomes) / len(outcomes) if outcomes else 0.0
 
 
-def mean_coverage(rows: Sequence[Row]) -> float:
+def mean_coverage(outcomes: Sequence[QuestionOutcome]) -> float:
     """Returns the mean coverage of the answers; 0 without answers."""
-    covered = [row.coverage for row in rows if row.status == OK]
+    covered = [outcome.coverage for outcome in outcomes if outcome.status == OK]
     return sum(covered) / len(covered) if covered else 0.0
 
 
-def latencies(rows: Sequence[Row], status: str = OK) -> list[float]:
+def latencies(outcomes: Sequence[QuestionOutcome], status: str = OK) -> list[float]:
     """Returns the latencies of the questions with `status`."""
-    return [row.seconds for row in rows if row.status == status]
+    return [outcome.seconds for outcome in outcomes if outcome.status == status]
 
 
-def latency_quantile(rows: Sequence[Row], level: float, status: str = OK) -> float:
+def latency_quantile(outcomes: Sequence[QuestionOutcome], level: float, status: str = OK) -> float:
     """Returns a quantile of the latencies of the questions with `status`; NaN without questions."""
-    return nearest_rank(latencies(rows, status), level)
+    return nearest_rank(latencies(outcomes, status), level)
