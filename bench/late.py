@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory() as directory:
         file = _write(Path(directory) / "token-vectors.bin", options, chance)
         rows = [
-            {"candidates": count, **_quantiles(list(_times(file, count, options, chance)))}
+            {"candidates": count, **_quantiles(list(_measure(file, count, options, chance)))}
             for count in _CANDIDATES
         ]
     if options.json:
@@ -67,7 +67,7 @@ def _write(path: Path, options: argparse.Namespace, chance: np.random.Generator)
     return StateFile(OpenFile(path), starts, options.values, TOKEN_VECTORS)
 
 
-def _times(
+def _measure(
     file: StateFile, count: int, options: argparse.Namespace, chance: np.random.Generator
 ) -> Iterator[tuple[float, float]]:
     """Yields the milliseconds of reading and of scoring `count` passages."""

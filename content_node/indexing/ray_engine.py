@@ -139,10 +139,10 @@ def encode_batches(
         if not in_flight:
             return
         (done, *_), _ = ray.wait(list(in_flight), num_returns=1)
-        yield in_flight.pop(done), _result(ray, done)
+        yield in_flight.pop(done), _vectors_of(ray, done)
 
 
-def _result(ray: Any, task: Any) -> Vectors:
+def _vectors_of(ray: Any, task: Any) -> Vectors:
     """Returns the vectors of a finished task; raises its error."""
     try:
         vectors: Vectors = ray.get(task)

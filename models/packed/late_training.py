@@ -82,7 +82,7 @@ class LateTask:
         question_sequences = self._questions.sequences(part.numbers)
         with torch.no_grad(), autocast(rows.device.type):
             target = self._teacher_scores(question_sequences, rows).masked_fill(missing, _MASKED)
-            sequences = self._passages.for_encoder(rows.flatten())
+            sequences = self._passages.encoder_sequences(rows.flatten())
             passage_states = body_states(self._body, sequences.ids, sequences.mask)
             question_states = body_states(
                 self._body, question_sequences.ids, question_sequences.mask
@@ -133,7 +133,7 @@ class LateTask:
             )
         )
         offsets = torch.zeros_like(rows.flatten())
-        passages = self._passages.for_reader(rows.flatten(), _READER_TOKENS, offsets)
+        passages = self._passages.reader_sequences(rows.flatten(), _READER_TOKENS, offsets)
         start, end, relevance = reader_logits(self._teacher, questions, passages)
         span = best_spans(start, end, passages.text_mask)[2]
         verdict = TEACHER_WEIGHTS[0] * relevance + TEACHER_WEIGHTS[1] * span

@@ -90,7 +90,7 @@ class PackedReadingTask:
         negatives = part.draw_negatives(plan.negatives, plan.among)
         rows = torch.cat([part.gold[:, None], negatives], 1)
         offsets, limit = self._windows(rows, part.spans)
-        sequences = self._passages.for_reader(rows.flatten(), limit, offsets.flatten())
+        sequences = self._passages.reader_sequences(rows.flatten(), limit, offsets.flatten())
         question_sequences = self._questions.sequences(part.numbers)
         first, last = (
             part.spans[:, side].clamp(min=0) - offsets[:, 0] + sequences.text[::passages]

@@ -106,7 +106,7 @@ def read_pairs(
         torch.arange(len(owners), device=rows.device), _GPU_PAIRS if rows.is_cuda else _CPU_PAIRS
     ):
         pairs = owners[part]
-        sequences = pack.passages.for_reader(rows[pairs], _WINDOW, offsets[part])
+        sequences = pack.passages.reader_sequences(rows[pairs], _WINDOW, offsets[part])
         with autocast(rows.device.type):
             start, end, relevance = split_logits(
                 reader, questions.sequences(numbers[pairs]), sequences

@@ -120,7 +120,7 @@ def confirm_passages(
     spans = torch.full((*chosen.shape, 2), -1, device=rows.device)
     for part in torch.split(torch.arange(len(read), device=rows.device), _READ_TOGETHER):
         pairs = numbers[owners[part]]
-        sequences = passages.for_reader(read[part], _READER_TOKENS, torch.zeros_like(part))
+        sequences = passages.reader_sequences(read[part], _READER_TOKENS, torch.zeros_like(part))
         with autocast(rows.device.type):
             start, end, relevance = reader_logits(reader, questions.sequences(pairs), sequences)
         first, last, span_score = best_spans(start, end, sequences.text_mask)

@@ -52,12 +52,12 @@ class PassageTokens:
     def device(self) -> torch.device:
         return self.tokens.device
 
-    def for_encoder(self, rows: Tensor, limit: int = ENCODER_TOKENS) -> Sequences:
+    def encoder_sequences(self, rows: Tensor, limit: int = ENCODER_TOKENS) -> Sequences:
         """Returns `[CLS] title [SEP] text [SEP]`, truncated as by `PassageEncoder`."""
         offsets = torch.zeros_like(rows)
         return self._sequences(rows, True, _ENCODER_TITLE_TOKENS, limit, offsets)
 
-    def for_reader(self, rows: Tensor, limit: int, offsets: Tensor) -> Sequences:
+    def reader_sequences(self, rows: Tensor, limit: int, offsets: Tensor) -> Sequences:
         """Returns `title [SEP] text [SEP]` of at most `limit` tokens.
 
         `offsets` are the numbers of tokens to skip at the beginning of each text.

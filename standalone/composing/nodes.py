@@ -39,7 +39,7 @@ class LocalNode:
             self._shards,
             _close,
             reads=lambda: self._load.reads_in_flight,
-            words=self._words,
+            words=self._word_source,
         )
 
     def open_writer(self, address: str, index: IndexIdentity, shard: int) -> OpenWriter:
@@ -51,7 +51,7 @@ class LocalNode:
             raise
         return OpenWriter(writing.writer, lambda: False, _close)
 
-    def _words(self, shard: int) -> WordSource:
+    def _word_source(self, shard: int) -> WordSource:
         return self._shards.searcher(shard).writing.writer
 
 

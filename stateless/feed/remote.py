@@ -64,7 +64,7 @@ class RemoteShardWriter:
         If a message fails, the writes of earlier messages stay stored.
         """
         written: list[Written] = []
-        with self._counted():
+        with self._count_call():
             async for batch in _batches(writes):
                 request = shard_feed_pb2.WriteRequest(**self._target_fields, writes=batch)
                 reply = await self._call(self._stub.Write, request, deadline)
@@ -79,7 +79,7 @@ class RemoteShardWriter:
         """
         passages = convert.digests_to_messages(puts)
         request = shard_feed_pb2.FindUnchangedRequest(**self._target_fields, passages=passages)
-        with self._counted():
+        with self._count_call():
             try:
                 reply = await self._call(self._stub.FindUnchanged, request, deadline)
             except NotWritableError:
@@ -87,7 +87,7 @@ class RemoteShardWriter:
         return convert.unchanged_of_message(reply, len(puts))
 
     @contextmanager
-    def _counted(self) -> Iterator[None]:
+    def _count_call(self) -> Iterator[None]:
         self.calls += 1
         try:
             yield

@@ -148,7 +148,7 @@ class ReadCore:
             work = partial(_read, job, options.max_answer_tokens)
             found = await self._run(job, work)
             merge = partial(self._merge, job, found)
-            readings = await self._briefly(job, len(job.windows), merge)
+            readings = await self._run_briefly(job, len(job.windows), merge)
             best = best_readings(readings, options.answers)
             return TextReadings(
                 readings=tuple(readings),
@@ -194,7 +194,7 @@ class ReadCore:
                     report=self._report(job, remembered),
                 )
 
-            return await self._briefly(job, len(job.windows), merge)
+            return await self._run_briefly(job, len(job.windows), merge)
 
     async def highlight(
         self, request: HighlightTextRequest, deadline: Deadline, client: str = ""
@@ -203,7 +203,7 @@ class ReadCore:
         options = checked_highlight(request, self._bundle.defaults)
         text = request.text.text
         async with self._admitted(request.question, [request.text], deadline, client) as job:
-            sentences = await self._briefly(
+            sentences = await self._run_briefly(
                 job, len(job.windows) + _BRIEF_TEXTS, partial(all_sentences, text)
             )
 
@@ -236,7 +236,7 @@ class ReadCore:
                     report=self._report(job, remembered),
                 )
 
-            return await self._briefly(job, len(job.windows) + _BRIEF_TEXTS, merge)
+            return await self._run_briefly(job, len(job.windows) + _BRIEF_TEXTS, merge)
 
     @asynccontextmanager
     async def _admitted(
@@ -266,7 +266,7 @@ class ReadCore:
                 release=admission.close,
             )
             cut = partial(windows_of, asked.ids, tokenised, loaded.reader.model)
-            job.windows = await self._briefly(job, len(texts), cut)
+            job.windows = await self._run_briefly(job, len(texts), cut)
             job.timings.tokenise = time.perf_counter() - started
             self._metrics.texts.observe(len(texts))
             yield job
@@ -337,8 +337,8 @@ class ReadCore:
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
 
-    async def _briefly(self, job: _Job, items: int, work: Callable[[], Result]) -> Result:
-        """Runs brief work, in a thread if it is for many items."""
+    async def _run_briefly(self, job: _Job, items: int, work: Callable[[], Result]) -> Result:
+        """Runs work for a number of items: on the event loop, or in a thread if there are many."""
         if items <= _BRIEF_TEXTS:
             return work()
         done = await self._pool.call_each(

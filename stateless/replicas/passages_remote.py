@@ -43,7 +43,7 @@ class CountedNode(Protocol):
     def passages_stub(self) -> "shard_passage_pb2_grpc.ShardPassageServiceAsyncStub":
         """The stub of the service."""
 
-    def counted(self) -> Any:
+    def count_call(self) -> Any:
         """Counts a call within the context."""
 
 
@@ -63,7 +63,7 @@ class RemotePassages:
         message = convert.request_to_message(request, self._shard)
         metadata = call_metadata.build(request.client)
         try:
-            with self._node.counted():
+            with self._node.count_call():
                 reply = await reply_of(
                     method(message, timeout=timeout(deadline), metadata=metadata)
                 )

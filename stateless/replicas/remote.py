@@ -67,7 +67,7 @@ class RemoteNode:
         if depth.after > self._served.get(shard, 0):
             retrieved = await self.searcher(shard).retrieve_alone(question, depth, deadline)
         else:
-            with self.counted():  # the channel must not close before the call is sent
+            with self.count_call():  # the channel must not close before the call is sent
                 retrieved = await self._shared.retrieve(shard, question, depth, deadline)
         # a poll may have replied meanwhile
         self._served[shard] = max(self._served.get(shard, 0), retrieved.sequence)
@@ -89,7 +89,7 @@ class RemoteNode:
             request=_retrieve_request(question, depth),
             shards=(shard_pb2.RequestedShard(**each._asdict()) for each in shards),
         )
-        with self.counted():
+        with self.count_call():
             reply = await self.call(
                 self.stub.RetrieveFromShards(
                     request, timeout=timeout(deadline), metadata=_metadata(question)
@@ -109,7 +109,7 @@ class RemoteNode:
             raise error_of_node(error, self.address) from error
 
     @contextmanager
-    def counted(self, reads: int = 0) -> Iterator[None]:
+    def count_call(self, reads: int = 0) -> Iterator[None]:
         """Counts a call, and the passages that it reads, within the context."""
         self.calls += 1
         self.reads += reads
@@ -152,7 +152,7 @@ class RemoteSearcher:
         request = _retrieve_request(question, depth)
         if self._shard is not None:
             request.shard = self._shard
-        with self._node.counted():
+        with self._node.count_call():
             reply = await self._node.call(
                 self._stub.Retrieve(
                     request, timeout=timeout(deadline), metadata=_metadata(question)
@@ -171,7 +171,7 @@ class RemoteSearcher:
             generation=convert.generation_of(hits),
             shard=self._shard,
         )
-        with self._node.counted(len(hits)):
+        with self._node.count_call(len(hits)):
             reply = await self._node.call(
                 self._stub.Read(request, timeout=timeout(deadline), metadata=_metadata(question))
             )
@@ -191,7 +191,7 @@ class RemoteSearcher:
             after=depth.after,
             shard=self._shard,
         )
-        with self._node.counted(depth.passages):
+        with self._node.count_call(depth.passages):
             reply = await self._node.call(
                 self._stub.Search(request, timeout=timeout(deadline), metadata=_metadata(question))
             )

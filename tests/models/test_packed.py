@@ -123,7 +123,7 @@ def test_sequences_are_those_of_the_tokenizer(
 ) -> None:
     tokenizer = Tokenizer.from_file(str(tiny_weights / "tokenizer.json"))
     first = SyntheticData(tiny_weights).wikipedia()[0]
-    sequences = passages.for_encoder(torch.tensor([0, 1]))
+    sequences = passages.encoder_sequences(torch.tensor([0, 1]))
     wanted = tokenizer.encode(first.title, first.text).ids
     assert sequences.ids[0, sequences.mask[0]].tolist() == wanted
     text = sequences.ids[0, sequences.text_mask[0]].tolist()
@@ -133,8 +133,8 @@ def test_sequences_are_those_of_the_tokenizer(
 
 
 def test_a_window_leaves_out_tokens_at_both_ends(passages: PassageTokens) -> None:
-    whole = passages.for_reader(torch.tensor([0]), 100, torch.tensor([0]))
-    part = passages.for_reader(torch.tensor([0]), 10, torch.tensor([2]))
+    whole = passages.reader_sequences(torch.tensor([0]), 100, torch.tensor([0]))
+    part = passages.reader_sequences(torch.tensor([0]), 10, torch.tensor([2]))
     text = whole.ids[0, whole.text_mask[0]].tolist()
     window = part.ids[0, part.text_mask[0]].tolist()
     assert window == text[2 : 2 + len(window)]
@@ -180,7 +180,7 @@ def test_padding_between_question_and_passage_does_not_change_a_reader(
     directory: Path, passages: PassageTokens, questions: QuestionTokens
 ) -> None:
     rows, numbers = torch.tensor([3, 0]), torch.tensor([0, 5])
-    found = passages.for_reader(rows, 100, torch.zeros_like(rows))
+    found = passages.reader_sequences(rows, 100, torch.zeros_like(rows))
     asked = questions.sequences(numbers)
     full = load_reader(directory / packed.NETWORKS, CPU)
     split = load_split_reader(directory / packed.NETWORKS, CPU, _SPLIT_LAYERS)
@@ -203,7 +203,7 @@ def test_padding_between_question_and_passage_does_not_change_a_reader(
 
 def test_vectors_are_those_of_the_encoder(directory: Path, passages: PassageTokens) -> None:
     encoder = load_encoder(directory / packed.NETWORKS, CPU)
-    sequences = passages.for_encoder(torch.tensor([2]))
+    sequences = passages.encoder_sequences(torch.tensor([2]))
     ids = sequences.ids[:, sequences.mask[0]]
     with torch.no_grad():
         wanted = encoder(ids, torch.ones_like(ids), torch.zeros_like(ids))

@@ -116,7 +116,7 @@ def _ranked_to_message(ranked: RankedText) -> read_pb2.RankedText:
 
 
 def _finite(value: float) -> float | None:
-    """Returns None for the minus infinity of a text without words."""
+    """Returns the value, or None if it is the minus infinity of a text without words."""
     return value if math.isfinite(value) else None
 
 

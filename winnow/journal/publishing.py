@@ -1,6 +1,6 @@
 """Publishes an entry to a JetStream stream, and retries until it is acknowledged or expired.
 
-Distinguishes failures after which the entry may have been stored from those after which it cannot.
+The error of a failure says whether the journal may have stored the entry.
 """
 
 import asyncio

@@ -72,7 +72,9 @@ class TextSource:
             raise _not_found(resource)
         text, start = join_passages(passages), resource.start
         if start and start >= len(text):
-            raise NotFoundError(f"the document has only {len(text)} characters: see its next part")
+            raise NotFoundError(
+                f"the document has only {len(text)} characters: it has no part from {start} on"
+            )
         end = start + PART_CHARACTERS
         first = ResourceName(resource.kind, resource.name)
         source = source_of(passages[0].metadata)

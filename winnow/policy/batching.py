@@ -20,7 +20,10 @@ class BatchLimits:
 
 
 class EncoderBatch:
-    """The size of the next run, to which texts are added until it starts."""
+    """The texts of the next run of an encoder, as their number and their longest length.
+
+    Texts are added until the run starts.
+    """
 
     def __init__(self, limits: BatchLimits) -> None:
         self._limits = limits

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from mcp.server.stdio import stdio_server
 
-from winnow.cli.mcp.sources import AgentSource, OpeningApi
+from winnow.cli.mcp.sources import AgentSource, ApiOfOpeningIndex
 from winnow.mcp.server import AgentIndex, open_server
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ async def serve_stdio(source: AgentSource, timeout: float, descriptor: int = 0) 
     # the package only iterates over the lines. Its own reader would end only with the input, and
     # not when a signal ends this command
     lines = cast("AsyncFile[str]", lines_of(descriptor))
-    async with stdio_server(stdin=lines) as (reading, writing), OpeningApi(source) as api:
+    async with stdio_server(stdin=lines) as (reading, writing), ApiOfOpeningIndex(source) as api:
         server = open_server(AgentIndex(api=api, timeout=timeout))
         await server.run(reading, writing, server.create_initialization_options())
 

@@ -90,7 +90,7 @@ class DocumentsSource:
                 yield client
 
 
-class OpeningApi(AsyncClientApi):
+class ApiOfOpeningIndex(AsyncClientApi):
     """Runs calls on an index that is being opened. `async with` opens it in the background."""
 
     def __init__(self, source: AgentSource) -> None:

@@ -18,7 +18,7 @@ from mcp_clients import LONG, stdio_agent
 from scripted_front import full_reply, scripted_front
 
 from winnow.cli.mcp.serving import lines_of
-from winnow.cli.mcp.sources import OpeningApi
+from winnow.cli.mcp.sources import ApiOfOpeningIndex
 from winnow.client.aio import AsyncClientApi
 from winnow.errors import ArtefactError, UnavailableError
 
@@ -102,7 +102,7 @@ class FakeSource:
 
 async def test_calls_wait_until_the_index_is_open() -> None:
     source = FakeSource()
-    async with OpeningApi(source) as api:
+    async with ApiOfOpeningIndex(source) as api:
         with pytest.raises(UnavailableError, match="still being opened or built: try again"):
             await api.ask("Who?", timeout=0.01)
         asking = asyncio.create_task(api.ask("Who?", timeout=LONG))
@@ -116,7 +116,7 @@ async def test_an_index_that_cannot_be_opened_fails_every_call(
 ) -> None:
     source = FakeSource(ArtefactError("there is no index"))
     source.may_open.set()
-    async with OpeningApi(source) as api:
+    async with ApiOfOpeningIndex(source) as api:
         for _ in range(2):
             with pytest.raises(ArtefactError, match="there is no index"):
                 await api.ask("Who?", timeout=LONG)
@@ -125,7 +125,7 @@ async def test_an_index_that_cannot_be_opened_fails_every_call(
 
 async def test_an_agent_that_leaves_ends_the_opening() -> None:
     source = FakeSource()
-    async with OpeningApi(source):
+    async with ApiOfOpeningIndex(source):
         await asyncio.sleep(0)
     assert not source.closed
 
