@@ -23,6 +23,7 @@ from winnow.documents.folder import SkippedFile
 from winnow.packaged import default_bundle
 from winnow.passages.rows import BadRow
 from winnow.reading import warmup
+from winnow.settings.common import cores
 
 property_profiles.register()
 
@@ -41,17 +42,32 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     skipped.tell(terminalreporter, config.getoption("--skipped-to"))
 
 
-_SLOW = ("system", "standalone", "content_node", "models")
-"""Folders of the slowest tests, the slowest first."""
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Returns one process more than cores, because many tests wait for other processes."""
+    return cores() + 1
+
+
+_SLOW = (
+    "system/test_scaling.py",
+    "system/test_command_line.py",
+    "standalone/test_index.py",
+    "content_node/merging/test_crashes.py",
+    "system",
+    "standalone",
+    "content_node",
+    "models",
+)
+"""The slowest files and folders of tests, the slowest first."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Moves slow files to the front, so that no process is left with one at the end of a run."""
-    folders = [str(Path(__file__).parent / each) for each in _SLOW]
+    slow = [str(Path(__file__).parent / each) for each in _SLOW]
 
     def place(item: pytest.Item) -> int:
-        own = str(item.path.parent)
-        return next((n for n, folder in enumerate(folders) if own.startswith(folder)), len(folders))
+        own = str(item.path)
+        return next((n for n, path in enumerate(slow) if own.startswith(path)), len(slow))
 
     items.sort(key=place)
 
