@@ -36,6 +36,12 @@ LARGE: Manifest = {
         "tolerations": [{"key": "readers", "operator": "Exists"}],
     },
     "front": {"autoscaling": {"enabled": True}, "env": {"WINNOW_FRONT_MAX_LOSS": 1}},
+    "reader": {
+        "replicas": 2,
+        "autoscaling": {"enabled": True},
+        "env": {"WINNOW_READER_READER_QUEUE": 1000},
+        "nodeSelector": {"pool": "readers"},
+    },
     "feed": {"enabled": True},
     "nats": {"enabled": True},
     "networkPolicy": {

@@ -29,18 +29,27 @@ _MERGED = 8
 
 @dataclass
 class WatchedCluster:
-    """A cluster with two shards that take writes, an encoder server and a head server."""
+    """A cluster with two shards that take writes, and a server each for encoding, heads and texts."""
 
     cluster: LocalCluster
     metrics: dict[str, list[str]]
     """Addresses of metrics by Prometheus job."""
     index: Path
+    reader: str
+    """Address of the server that reads texts."""
     _rounds: Iterator[int] = field(default_factory=itertools.count)
 
     def use(self) -> None:
-        """Asks two questions, predicts, feeds a passage; in the second round, takes a snapshot."""
+        """Asks two questions, predicts, reads a text, feeds a passage; in the second round, takes a
+        snapshot.
+        """
         number = next(self._rounds)
-        with Client(self.cluster.address) as client, Client(self.cluster.feed) as fed:
+        with (
+            Client(self.cluster.address) as client,
+            Client(self.cluster.feed) as fed,
+            Client(self.reader) as reader,
+        ):
+            reader.read("Who built the bridge?", ["Ada Lind built the bridge."], timeout=LONG)
             for question, _ in QUESTIONS[:2]:
                 client.ask(f"{question} {number}", timeout=LONG)  # none is remembered
             client.predict("book me a flight to Oslo", ["intent", "entities"], timeout=LONG)
@@ -56,13 +65,13 @@ class WatchedCluster:
 def watched(
     built: Path, directory: Path, journal: str = "", traces: str = ""
 ) -> Iterator[WatchedCluster]:
-    """Serves a copy of an index with separate encoder and head servers.
+    """Serves a copy of an index with separate encoder and head servers, and reads texts.
 
     `traces` is the URL to which the front sends traces; empty for none.
     """
     index = shutil.copytree(built, directory / "index")
-    ports = iter(free_ports(5))
-    encoder, heads, *measured = (f"127.0.0.1:{port}" for port in ports)
+    ports = iter(free_ports(7))
+    encoder, heads, reader, *measured = (f"127.0.0.1:{port}" for port in ports)
     plan = LocalPlan(
         index,
         default_bundle(),
@@ -85,17 +94,19 @@ def watched(
         servers.start("encoder", ["encoder", *_listening(encoder, measured[1]), *quiet])
         store = ["--store", str(default_heads())]
         servers.start("heads", ["heads", "serve", *store, *_listening(heads, measured[2]), *quiet])
+        servers.start("reader", ["reader", *_listening(reader, measured[3]), *quiet])
         cluster.start()
         asyncio.run(cluster.wait_ready())
-        for address in (encoder, heads):
+        for address in (encoder, heads, reader):
             until(partial(_serves, address), 2 * LONG)
         jobs = {
             "winnow-front": [measured[0]],
             "winnow-node": cluster.node_metrics,
             "winnow-encoder": [measured[1]],
             "winnow-heads": [measured[2]],
+            "winnow-reader": [measured[3]],
         }
-        yield WatchedCluster(cluster, jobs, index)
+        yield WatchedCluster(cluster, jobs, index, reader)
 
 
 def _serves(address: str) -> bool:

@@ -31,6 +31,7 @@ from winnow.cli.help_texts import with_wrapped_help
 from winnow.content_node.settings import NodeSettings
 from winnow.rpc.health import LIVE
 from winnow.settings.common import ServiceSettings
+from winnow.stateless.reading.server_settings import ReaderSettings
 from winnow.stateless.settings import FrontSettings
 
 ROOT = Path(__file__).parents[2]
@@ -43,7 +44,11 @@ SERVICE_NAMES = [
     "demo-winnow.prod.svc.cluster.local",
 ]
 """Names of the fronts' Service, for the release `demo` in the namespace `prod`."""
-SERVING: dict[str, type[ServiceSettings]] = {"node": NodeSettings, "front": FrontSettings}
+SERVING: dict[str, type[ServiceSettings]] = {
+    "node": NodeSettings,
+    "front": FrontSettings,
+    "reader": ReaderSettings,
+}
 
 
 @pytest.fixture(params=ALL)
@@ -128,6 +133,16 @@ def test_fronts_accept_the_host_names_of_their_service(values: Manifest, named: 
     assert FrontSettings.load({}, None, given).http_hosts == named
 
 
+def test_readers_accept_the_host_names_of_their_service() -> None:
+    """There are readers only if they are wanted."""
+    assert not [each for each in containers(rendered(SMALL)) if each["name"] == "reader"]
+    wanted = {**SMALL, "reader": {"replicas": 1, "http": {"hosts": ["read.example"]}}}
+    (reader,) = (each for each in containers(rendered(wanted)) if each["name"] == "reader")
+    given = {each["name"]: each.get("value", "") for each in reader["env"]}
+    named = [each.replace("demo-winnow", "demo-winnow-reader") for each in SERVICE_NAMES]
+    assert ReaderSettings.load({}, None, given).http_hosts == [*named, "read.example"]
+
+
 def test_every_step_is_a_command_of_the_image(manifests: list[Manifest]) -> None:
     for container in containers(manifests):
         words = list(container["args"])
@@ -174,7 +189,7 @@ def test_the_pod_monitor_uses_the_job_names_of_the_rules() -> None:
     (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
     assert endpoint.keys() == {"port", "interval", "relabelings"}
     watched = selected_pods(monitor["spec"]["selector"]["matchLabels"], manifests)
-    assert len(watched) == 4
+    assert len(watched) == 5
     for pod in watched:
         (serving,) = pod["spec"]["containers"]
         assert endpoint["port"] in {port["name"] for port in serving["ports"]}
@@ -184,7 +199,7 @@ def test_the_pod_monitor_uses_the_job_names_of_the_rules() -> None:
     assert component == "__meta_kubernetes_pod_label_app_kubernetes_io_component"
     label = "app.kubernetes.io/component"
     found = {job["replacement"].replace("$1", pod["metadata"]["labels"][label]) for pod in watched}
-    assert found == {"winnow-front", "winnow-node"}
+    assert found == {"winnow-front", "winnow-node", "winnow-reader"}
 
 
 def test_the_prometheus_rule_has_the_rules_of_compose_with_runbooks(
@@ -223,7 +238,7 @@ def test_an_upgrade_does_not_reset_autoscaled_replicas() -> None:
     manifests = rendered(LARGE)
     there = {(each["kind"], each["metadata"]["name"]): each for each in manifests}
     scaled = [each for each in manifests if each["kind"] == "HorizontalPodAutoscaler"]
-    assert len(scaled) == 4
+    assert len(scaled) == 5
     for each in scaled:
         target = each["spec"]["scaleTargetRef"]
         assert "replicas" not in there[target["kind"], target["name"]]["spec"]

@@ -11,11 +11,16 @@ from winnow.address import Address
 from winnow.content_node.settings import NodeSettings
 from winnow.settings.common import ServiceSettings
 from winnow.stateless.http.hosts import host_check
+from winnow.stateless.reading.server_settings import ReaderSettings
 from winnow.stateless.settings import FrontSettings
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
-SERVING: dict[str, type[ServiceSettings]] = {"node": NodeSettings, "front": FrontSettings}
+SERVING: dict[str, type[ServiceSettings]] = {
+    "node": NodeSettings,
+    "front": FrontSettings,
+    "reader": ReaderSettings,
+}
 OURS = {name: each for name, each in COMPOSE["services"].items() if each["image"] == "winnow"}
 OTHERS = {name: each for name, each in COMPOSE["services"].items() if name not in OURS}
 TRACING: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.tracing.yaml").read_text())["services"]
@@ -25,7 +30,7 @@ PROVISIONING = "/etc/grafana/provisioning"
 def test_compose_sets_valid_settings() -> None:
     """A process with an unknown setting does not start."""
     served = [each for each in OURS.values() if each["command"][0] in SERVING]
-    assert len(served) == 4
+    assert len(served) == 5
     for each in served:
         settings = SERVING[each["command"][0]]
         known = {settings.variable(field) for field in settings.model_fields}
@@ -33,10 +38,25 @@ def test_compose_sets_valid_settings() -> None:
         settings.load({}, None, each["environment"])
 
 
-def test_other_containers_may_call_the_front_by_its_name() -> None:
-    """A front that listens on every interface refuses unknown host names."""
-    settings = FrontSettings.load({}, None, OURS["front"]["environment"])
-    assert host_check(Address.parse(settings.http_listen).host, settings.http_hosts)("front:8088")
+@pytest.mark.parametrize(("name", "kind"), [("front", FrontSettings), ("reader", ReaderSettings)])
+def test_other_containers_may_call_a_server_by_its_name(
+    name: str, kind: type[FrontSettings] | type[ReaderSettings]
+) -> None:
+    """A server that listens on every interface refuses unknown host names."""
+    settings = kind.load({}, None, OURS[name]["environment"])
+    check = host_check(Address.parse(settings.http_listen).host, settings.http_hosts)
+    assert check(f"{name}:8088")
+
+
+def test_only_parts_that_an_index_needs_start_without_a_profile() -> None:
+    assert [name for name, each in OURS.items() if "profiles" in each] == ["reader"]
+
+
+@pytest.mark.parametrize("name", [name for name, each in OURS.items() if "environment" in each])
+def test_the_health_check_of_the_image_finds_the_address(name: str) -> None:
+    text = (DEPLOY / "healthcheck.py").read_text(encoding="utf-8")
+    listens = {each for each in OURS[name]["environment"] if f'"{each}"' in text}
+    assert listens
 
 
 def test_with_traces_processes_have_valid_settings_and_send_to_jaeger() -> None:
@@ -87,6 +107,11 @@ def test_every_process_is_scraped() -> None:
         for job in config["scrape_configs"]
         for static in job.get("static_configs", [])
         for target in static["targets"]
+    } | {
+        f"{name}:{found['port']}"
+        for job in config["scrape_configs"]
+        for found in job.get("dns_sd_configs", [])
+        for name in found["names"]
     }
     serving = {f"{name}:9100" for name, each in OURS.items() if each["command"][0] in SERVING}
     assert serving <= scraped

@@ -20,14 +20,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 {{- end -}}
 
-{{/* Host names that fronts accept over HTTP: those of the Service, and front.http.hosts. Empty, which
-     allows any name, if there are keys and front.http.hosts is empty. */}}
+{{/* Host names that fronts or readers accept over HTTP: those of their Service, and the given ones.
+     Empty, which allows any name, if there are keys and no given names. */}}
 {{- define "winnow.hosts" -}}
-{{- if or .Values.front.http.hosts (not .Values.keys.secretName) -}}
-{{- $name := include "winnow.name" . -}}
-{{- $apart := printf "%s.%s" $name .Release.Namespace -}}
-{{- $hosts := list $name $apart (printf "%s.svc" $apart) (printf "%s.svc.cluster.local" $apart) -}}
-{{- join "," (concat $hosts .Values.front.http.hosts) -}}
+{{- if or .hosts (not .root.Values.keys.secretName) -}}
+{{- $apart := printf "%s.%s" .service .root.Release.Namespace -}}
+{{- $own := list .service $apart (printf "%s.svc" $apart) (printf "%s.svc.cluster.local" $apart) -}}
+{{- join "," (concat $own .hosts) -}}
 {{- end -}}
 {{- end -}}
 
