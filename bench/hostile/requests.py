@@ -13,6 +13,7 @@ _PATHS = (
     *("/v1/predict", "/v1/cluster", "/metrics", "/livez", "/docs", "/openapi.json", "/"),
     *(f"/{MARK}", "//", "/livez/", "/%00", "/v1/answer?a=%ff", "http://evil.example/livez", "*"),
 )
+_TEXT_PATHS = ("/v1/read", "/v1/rerank", "/v2/rerank", "/v1/highlight", "/mcp")
 _METHODS = ("POST",) * 12 + ("GET",) * 3 + ("HEAD", "OPTIONS", "DELETE", "FOO")
 _HOSTS = ("localhost",) * 12 + ("127.0.0.1", "evil.example", "[", "", "a b")
 _TYPES = ("application/json",) * 8 + ("text/plain", "application/json; charset=utf-16", MARK)
@@ -25,6 +26,20 @@ _FIELDS = (
     *("passagesToRead", "answers", "readScope", "retriever", "maxAnswerTokens", "maxLoss"),
     *("partialResults", "minCoverage", "fresh", "filter", "heads", "after", "requests", MARK),
 )
+_TEXT_FIELDS = (
+    *("question", "query", "texts", "passages", "documents", "text", "title", "answers", "top_n"),
+    *("maxAnswerTokens", "minConfidence", "sentences", "return_documents", "model", MARK),
+)
+_TEXTS: tuple[Any, ...] = (
+    *("", " ", "\0\x1b[2J\x7f", "\u202e\u0301\U0001f3bb", MARK, f"{MARK} " * 300, "x" * 5_000),
+    *({"text": MARK}, {"text": 1}, {"title": MARK, "text": ""}, {}, None, 7, [MARK], math.nan),
+)
+_MCP_METHODS = (
+    *("tools/call",) * 6,
+    *("initialize", "tools/list", "resources/list", "resources/read", "ping", "prompts/list"),
+    *("notifications/initialized", "completion/complete", MARK, ""),
+)
+_TOOLS = ("read",) * 6 + ("ask", "search", "fetch", MARK, "", None)
 _EXTRAS = (
     ("x-winnow-timeout", ("0.5", "0", "nan", "1e9", "-1", "9" * 99)),
     ("x-winnow-client", (MARK, "é", "a" * 99)),
@@ -35,18 +50,25 @@ _EXTRAS = (
     ("expect", ("100-continue",)),
     ("upgrade", ("websocket", "h2c")),
     ("connection", ("keep-alive, upgrade",)),
+    ("accept", ("application/json, text/event-stream", "text/event-stream", MARK)),
+    ("origin", ("http://localhost", "http://evil.example", "null")),
+    ("mcp-protocol-version", ("2025-06-18", "1999-01-01", MARK)),
+    ("mcp-session-id", (MARK,)),
 )
 
 
-def random_request(rng: Random) -> bytes:
-    """Returns a request, sometimes truncated, with a flipped bit, or followed by a second one."""
-    data = _well_framed(rng)
+def random_request(rng: Random, *, texts: bool = False) -> bytes:
+    """Returns a request, sometimes truncated, with a flipped bit, or followed by a second one.
+
+    With `texts`, it has texts to read, or is a message of an agent; otherwise it has questions.
+    """
+    data = _well_framed(rng, texts)
     choice = rng.randrange(12)
     if choice == 0:
         return data[: rng.randrange(len(data) + 1)]
     if choice == 1:
         return with_flipped_bit(data, rng)
-    return data + _well_framed(rng) if choice == 2 else data
+    return data + _well_framed(rng, texts) if choice == 2 else data
 
 
 def long_body(kind: int) -> Iterator[bytes]:
@@ -75,10 +97,11 @@ def _request_head(path: str, more_headers: str) -> bytes:
     ).encode()
 
 
-def _well_framed(rng: Random) -> bytes:
-    body = _random_body(rng)
+def _well_framed(rng: Random, texts: bool) -> bytes:
+    path = rng.choice(_TEXT_PATHS if texts else _PATHS)
+    body = _random_body(rng, path if texts else "")
     lines = [
-        f"{rng.choice(_METHODS)} {rng.choice(_PATHS)} HTTP/1.1",
+        f"{rng.choice(_METHODS)} {path} HTTP/1.1",
         f"host: {rng.choice(_HOSTS)}",
         f"content-type: {rng.choice(_TYPES)}",
     ]
@@ -94,7 +117,7 @@ def _well_framed(rng: Random) -> bytes:
     return "\r\n".join((*lines, "", "")).encode() + body
 
 
-def _random_body(rng: Random) -> bytes:
+def _random_body(rng: Random, text_path: str) -> bytes:
     choice = rng.randrange(10)
     if choice == 0:
         return rng.randbytes(50)
@@ -102,9 +125,46 @@ def _random_body(rng: Random) -> bytes:
         return b'{"question":' + b'{"a":' * 900 + b"1" + b"}" * 901
     if choice == 3:
         return b'{"answers":' + b"9" * 5_000 + b"}"
+    if text_path:
+        message: Any = (
+            _agent_message(rng) if text_path == "/mcp" else _texts_message(rng, text_path)
+        )
+        return json.dumps([message] * 3 if choice == 2 else message).encode()
     question: dict[str, Any] = {"question": rng.choice(("who wrote it?", "", MARK)), "fresh": True}
     question["passagesToRead"] = 1
     for name in rng.sample(_FIELDS, rng.randrange(3)):
         question[name] = rng.choice(_VALUES)
     batch = {"requests": [question] * rng.choice((1, 2, 101))}
     return json.dumps(batch if choice == 2 else question).encode()
+
+
+def _texts_message(rng: Random, path: str) -> dict[str, Any]:
+    """Returns the fields of a call to a path that reads texts; a part of them is changed."""
+    valid = [each for each in _TEXTS if isinstance(each, str)]
+    several = rng.choices(valid, k=rng.choice((1, 2, 10)))
+    message: dict[str, Any] = {"question": "who wrote it?", "texts": several}
+    if path.endswith("rerank"):
+        message = {"query": "who wrote it?", "documents": several}
+    elif path.endswith("highlight"):
+        message = {"question": "who wrote it?", "text": rng.choice(valid)}
+    for name in rng.sample(_TEXT_FIELDS, rng.choice((0, 0, 1, 2))):
+        message[name] = rng.choice((*_VALUES, *_TEXTS, rng.choices(_TEXTS, k=5), several * 101))
+    for name in rng.sample(sorted(message), rng.choice((0, 0, 0, 1))):
+        del message[name]
+    return message
+
+
+def _agent_message(rng: Random) -> dict[str, Any]:
+    """Returns a message of the Model Context Protocol, with arguments of any kind."""
+    arguments: Any = rng.choice((*[_texts_message(rng, "")] * 4, [], None))
+    tool = {"name": rng.choice(_TOOLS), "arguments": arguments}
+    uri = {"uri": rng.choice((f"winnow://documents/{MARK}", "winnow://", "file:///etc/passwd", ""))}
+    message = {
+        "jsonrpc": "2.0",
+        "id": rng.choice((1, 2, 3, MARK, None, 1.5, [])),
+        "method": rng.choice(_MCP_METHODS),
+        "params": rng.choice((*[tool] * 6, uri, {}, rng.choice(_VALUES))),
+    }
+    for name in rng.sample(sorted(message), rng.choice((0, 0, 0, 1))):
+        del message[name]
+    return message
