@@ -71,7 +71,7 @@ async def _run(
     finally:
         await copies.close()
         await shards.close()
-        parts.pool.close()
+        parts.close()
     return [shard.loading for shard in shards.all]
 
 

@@ -75,7 +75,7 @@ async def _run(settings: EncoderSettings, registry: CollectorRegistry, tracer: T
 
 def _open(bundle: Bundle, tokenizer: Tokenizer, options: InferenceOptions) -> Encoder:
     states = bool(bundle.manifest.encoder.states)
-    return open_question_encoder(bundle, tokenizer.special, options, states)
+    return open_question_encoder(bundle, tokenizer.special, options, states, token_vectors=True)
 
 
 def _info(bundle: Bundle, model: Encoder) -> EncoderInfo:
@@ -88,6 +88,7 @@ def _info(bundle: Bundle, model: Encoder) -> EncoderInfo:
         width=0 if states is None else states.shape[1],
         # texts for heads may be longer than questions: as long as passages
         max_tokens=max(entry.max_question_tokens, entry.max_passage_tokens) - SPECIAL_TOKENS,
+        token_vectors=manifest.token_vectors_fingerprint,
     )
 
 

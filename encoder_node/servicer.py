@@ -1,6 +1,7 @@
 """Implements `winnow.v1.EncoderService`."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 from winnow.convert import encoder as convert
@@ -46,6 +47,8 @@ class EncoderServicer(encoder_pb2_grpc.EncoderServiceServicer):
         deadline = deadline_of(context, self._default_deadline)
         client = client_of(context)
         encoding = await self._encoder.encode(tuple(request.token_ids), deadline, client)
+        if not request.token_vectors or request.token_vectors != self._info.token_vectors:
+            encoding = replace(encoding, tokens=None)
         if convert.is_cheap_to_convert(encoding.states, states_format):
             return convert.encoding_to_message(encoding, states_format)
         return await asyncio.to_thread(convert.encoding_to_message, encoding, states_format)

@@ -29,6 +29,8 @@ class ScoreWeights:
     distance: float = -10.0
     no_answer_below: float = -1e9
     words: float = field(default=0.0, kw_only=True)
+    hybrid: float = field(default=0.0, kw_only=True)
+    """Weight of the hybrid distance; 0 for passages that are ranked without late interaction."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -118,7 +118,7 @@ async def assigned_node(
         await server.drain(0)
         await copies.close()
         await shards.close()
-        parts.pool.close()
+        parts.close()
 
 
 class Nodes:

@@ -40,7 +40,7 @@ async def find(
     """Searches the shards; fails after ten seconds."""
     until = deadline or Deadline.after(60)
     calls = ShardCalls(dict(enumerate(shards)), asked, ENCODED, until, limits=limits)
-    return await asyncio.wait_for(search(calls, rule, timings or Timings()), 10)
+    return await asyncio.wait_for(search(calls, lambda _: rule, timings or Timings()), 10)
 
 
 def passages(found: SearchResult) -> set[str]:

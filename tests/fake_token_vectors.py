@@ -1,12 +1,15 @@
 """Token vectors as plain arithmetic: each token has a vector that depends on its id alone."""
 
+import time
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.content_node.late_interaction.scoring import ComputedTokens, LateRanking, LateScorer
+from winnow.content_node.late_interaction.computed_tokens import ComputedTokens
+from winnow.content_node.late_interaction.scoring import LateRanking, LateScorer
 from winnow.content_node.states.writing import StatesWriter
+from winnow.deadline import Clock
 from winnow.domain.question import QuestionTokens
 from winnow.late_interaction.levels import quantise_passage, quantise_question
 from winnow.reading.states_kind import TOKEN_VECTORS, StatesKind, with_checksum
@@ -55,13 +58,14 @@ def write_token_vectors(shard: Path) -> None:
     StatesWriter(shard, FakePassageTokens()).write(1, lambda *_: None, lambda _: None)
 
 
-def ranking(model: FakePassageTokens | None = None, max_computed: int = 1_000) -> LateRanking:
+def ranking(
+    model: FakePassageTokens | None = None, max_computed: int = 1_000, clock: Clock = time.monotonic
+) -> LateRanking:
     """A ranking in which late interaction weighs as much as distance and words together."""
     own = model or FakePassageTokens()
     scorer = LateScorer(
         lambda: own,  # type: ignore[arg-type,return-value]
-        ComputedTokens(),
+        ComputedTokens(max_computed=max_computed, clock=clock),
         Path("shard"),
-        max_computed=max_computed,
     )
     return LateRanking(words=0.05, tokens=0.2, scorer=scorer)

@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry
 from winnow.bundle import Bundle, load_bundle
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered
+from winnow.domain.calibration import AnswerCalibration
 from winnow.domain.question import AnswerRequest, ReadScope, Retriever
 from winnow.domain.shard import NodeReport
 from winnow.domain.threshold import AnswerThreshold
@@ -162,7 +163,7 @@ class LiveFront:
             Answerer(
                 encoder,
                 cluster,
-                threshold=AnswerThreshold(-9.0),
+                calibration_for=lambda _: AnswerCalibration(threshold=AnswerThreshold(-9.0)),
                 rule_for=lambda *_: None,
                 limits=limits,
                 metrics=metrics,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry
 
 from winnow.bundle.manifest import ScoreEntry
+from winnow.domain.calibration import AnswerCalibration
 from winnow.domain.confidence import Confidence
 from winnow.domain.text_reading import TextToRead
 from winnow.domain.threshold import AnswerThreshold
@@ -28,7 +29,6 @@ from winnow.stateless.reading.admission import ReadingAdmission
 from winnow.stateless.reading.core import LoadedReader, ReadCore, ReadingBundle
 from winnow.stateless.reading.metrics import TextPoolMetrics, TextReadingMetrics
 from winnow.stateless.reading.question import QuestionTokeniser
-from winnow.stateless.reading.scoring import ReadingScores
 from winnow.stateless.reading.validation import ReadingDefaults
 from winnow.text.tokenizer import Tokenizer
 
@@ -83,7 +83,7 @@ class TextReadingCore:
         self.core = ReadCore(
             ReadingBundle(
                 model="fake-1",
-                scores=ReadingScores(
+                scores=AnswerCalibration(
                     threshold=AnswerThreshold(WEIGHTS.no_answer_below),
                     confidence=Confidence(relevance=0.0, span=1.0, distance=0.0, bias=-2.0),
                 ),

@@ -230,7 +230,7 @@ async def _front(
             Answerer(
                 encoder,
                 cluster,
-                threshold=manifest.answer_threshold,
+                calibration_for=manifest.answer_calibration,
                 rule_for=rule,
                 limits=limits,
                 metrics=metrics,

@@ -4,22 +4,25 @@ import asyncio
 import threading
 import time
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from prometheus_client import CollectorRegistry
 
-from winnow.bundle import Bundle
+from winnow.bundle import Bundle, load_bundle
 from winnow.content_node.admission import NodeLoad
 from winnow.content_node.joint_retrieval import JointRetrieval
+from winnow.content_node.late_interaction.background import BackgroundTokens
+from winnow.content_node.late_interaction.computed_tokens import ComputedTokens
 from winnow.content_node.late_interaction.passage_tokens import (
     PassageTokens,
     open_passage_tokens,
 )
-from winnow.content_node.late_interaction.scoring import ComputedTokens
 from winnow.content_node.metrics import NodeMetrics
 from winnow.content_node.settings import NodeSettings
 from winnow.content_node.transfer.remote import PeerNodes
+from winnow.errors import ArtefactError
 from winnow.heap import HeapTrimmer, trim_function
+from winnow.inference.niceness import lower_priority
 from winnow.inference.options import InferenceOptions
 from winnow.policy.pace import Pace
 from winnow.reading import Reader, open_reader
@@ -29,6 +32,8 @@ from winnow.settings.common import cores
 from winnow.telemetry.runtimes import RuntimeMetrics
 from winnow.text.tokenizer import Tokenizer
 
+_BACKGROUND_NICE = 10
+"""Niceness of the thread that computes token vectors, so that questions have priority."""
 _HALF_LIFE = 2.0
 """Seconds after which a measured reading speed counts half. A call is shorter, and changes of the
 machine's load take longer.
@@ -74,15 +79,26 @@ class SharedPassageTokens:
         self._bundle = bundle
         self.computed = ComputedTokens()
         """Token vectors that the model computed."""
+        self.background = BackgroundTokens(partial(lower_priority, _BACKGROUND_NICE))
+        """Computes the token vectors of new passages."""
         self._lock = threading.Lock()
         self._model: PassageTokens | None = None
 
     def open(self) -> PassageTokens:
-        """Returns the model. Safe to use from several threads. Raises as `open_passage_tokens`."""
+        """Returns the model. Safe to use from several threads.
+
+        Raises:
+            ArtefactError: the model cannot be opened, or the bundle was changed since the start.
+
+        """
         with self._lock:
             if self._model is None:
-                special = Tokenizer(self._bundle.tokenizer).special
-                self._model = open_passage_tokens(self._bundle, special)
+                # the bundle was verified at the start, which may be long ago
+                bundle = load_bundle(self._bundle.directory)
+                if bundle.manifest.fingerprint != self._bundle.manifest.fingerprint:
+                    raise ArtefactError(f"{bundle.directory} was replaced: restart the node")
+                special = Tokenizer(bundle.tokenizer).special
+                self._model = open_passage_tokens(bundle, special)
             return self._model
 
 
@@ -107,6 +123,11 @@ class NodeParts:
     peer_nodes: PeerNodes | None = None
     """Calls the nodes that shards move to and from; None if shards do not move."""
 
+    def close(self) -> None:
+        """Ends the threads."""
+        self.passage_tokens.background.close()
+        self.pool.close()
+
 
 def open_node_parts(
     settings: NodeSettings,
@@ -116,7 +137,7 @@ def open_node_parts(
     shards: int,
     peer_nodes: PeerNodes | None = None,
 ) -> NodeParts:
-    """Opens the objects that `shards` shards share; the caller closes the pool.
+    """Opens the objects that `shards` shards share; the caller closes them.
 
     Each shard gets an equal part of the limit of unmerged writes. `peer_nodes` calls the nodes that
     shards move to and from; None if shards do not move.

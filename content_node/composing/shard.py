@@ -33,6 +33,7 @@ from winnow.content_node.served_shard import ServedShard
 from winnow.content_node.shard import StoredSegment, open_shard
 from winnow.content_node.shard.changes import FileChange
 from winnow.content_node.shard.manifest import ShardManifest
+from winnow.content_node.shard.view import ShardView
 from winnow.content_node.snapshots.last_snapshot import SnapshotMetrics
 from winnow.content_node.splitting.make_half import make_half
 from winnow.content_node.splitting.parent import follow_parent
@@ -100,6 +101,7 @@ class RunningShard:
         self._tasks: list[asyncio.Task[None]] = []
         self._merger: Merger[StoredSegment] | None = None
         self._write_path: ShardWritePath | None = None
+        self._late = self._late_ranking()
         self._live: LiveShard | None = None
         self._follower: LogFollower | None = None
         self._cannot_follow = False
@@ -319,9 +321,9 @@ class RunningShard:
             custody=lambda: live.custody,
             on_drop=parts.trimmer.schedule_trim,
             admit=parts.load.admit_retrieval,
-            late=self._late_ranking(),
+            late=self._late,
         )
-        live.on_new_view(searcher.set_view)
+        self._serve_views(live, searcher)
         for advice in shard_advice(shard, self.directory, parts.bundle):
             _log.warning(advice, shard=shard.manifest.shard)
         _log.info(
@@ -334,6 +336,19 @@ class RunningShard:
         )
         trim_heap()  # memory freed by loading
         return AdmittedSearcher(searcher, parts.load)
+
+    def _serve_views(self, live: LiveShard, searcher: LocalSearcher) -> None:
+        """Serves every new view, and computes the token vectors of its new passages."""
+        late, background = self._late, self._parts.passage_tokens.background
+
+        def serve(view: ShardView) -> None:
+            searcher.set_view(view)
+            if late is not None:
+                background.update(late.scorer, view)
+
+        live.on_new_view(serve)
+        if late is not None:
+            background.update(late.scorer, live.view)
 
     def _late_ranking(self) -> LateRanking | None:
         """Returns the ranking by late interaction; None if the bundle has none."""

@@ -22,6 +22,7 @@ from winnow.content_node.indexing.stage_source import (
     report_skipped_files,
     stage_passages,
 )
+from winnow.content_node.indexing.staged_tokens import write_token_vectors
 from winnow.content_node.indexing.staging import Staging
 from winnow.content_node.indexing.workspace import (
     OnFailure,
@@ -93,6 +94,9 @@ def _build(
     partial = workspace.index
     partial.mkdir(exist_ok=True)
     checksums = _write_shards(staging.path, partial, manifest, words, plan, progress)
+    if bundle.manifest.late_interaction is not None:
+        shards = manifest.shards
+        write_token_vectors(staging.path, partial, shards, bundle, progress, plan.threads)
     manifest = write_manifest(
         partial / INDEX_FILE, manifest.model_copy(update={"manifests": checksums})
     )

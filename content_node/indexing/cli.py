@@ -1,7 +1,7 @@
 """`winnow index`: build, states, token-vectors, inspect, verify."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
@@ -206,8 +206,8 @@ def build(
         except ArtefactError:
             _print_skipped(progress.skipped_files, err=True)  # perhaps all files
             raise
-        for kind in _kinds_to_compute(states, loaded):
-            compute_states(out, loaded, threads, progress, kind)
+        if states:
+            compute_states(out, loaded, threads, progress)
     if as_json:
         skipped = {} if documents is None else {"skipped_files": progress.skipped_files}
         print_json({**manifest.model_dump(mode="json"), **skipped})
@@ -250,27 +250,13 @@ def _scan(
     return scanned
 
 
-def _kinds_to_compute(states: bool, bundle: Bundle) -> Iterator[StatesKind]:
-    """Yields the kinds of data that a build computes after the index."""
-    if states:
-        yield READER_STATES
-    if bundle.manifest.late_interaction is not None:
-        yield TOKEN_VECTORS
-
-
-def compute_states(
-    out: Path,
-    bundle: Bundle,
-    threads: int,
-    progress: BuildProgress,
-    kind: StatesKind = READER_STATES,
-) -> None:
-    """Computes data of a kind for a new index; prints how to resume if that fails."""
+def compute_states(out: Path, bundle: Bundle, threads: int, progress: BuildProgress) -> None:
+    """Computes the states of a new index; prints how to resume if that fails."""
     try:
-        write_states(out, bundle, threads, progress, kind)
+        write_states(out, bundle, threads, progress)
     except BaseException:  # including Ctrl-C
-        resume = states_command(out, bundle.directory, kind)
-        progress.say(f"{out} is complete except for its {kind.noun}: resume with {resume}")
+        resume = states_command(out, bundle.directory)
+        progress.say(f"{out} is complete except for its states: resume with {resume}")
         raise
 
 

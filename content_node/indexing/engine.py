@@ -28,8 +28,8 @@ COMMIT_SECONDS = 2.0
 """Maximum seconds between two commits. A kill loses the work since the last one; an exception loses
 nothing.
 """
-Vector = tuple[int, NDArray[np.float32]]
-"""The sequence number of a passage, and its vector."""
+Encoded = tuple[int, NDArray[np.float32], NDArray[np.int8] | None]
+"""The sequence number of a passage, its vector, and the levels of its token vectors, if any."""
 
 
 class Engine(Protocol):
@@ -48,14 +48,19 @@ class LocalEngine:
     def encode(self, staging: Staging, bundle: Bundle, progress: BuildListener) -> None:
         """Stores a vector for every passage that has none yet."""
         progress.start(ENCODING, *staging.counts())
-        encoder = open_encoder(bundle, self._threads)
+        staging.expect_token_vectors(bundle.manifest.token_vectors_fingerprint)
+        encoder = open_encoder(bundle, self._threads, token_vectors=True)
         encode_pending(staging, encoder, self._threads, progress.advance)
 
 
-def open_encoder(bundle: Bundle, runs: int = 1) -> PassageEncoder:
-    """Opens the passage encoder of a bundle for `runs` concurrent runs."""
+def open_encoder(bundle: Bundle, runs: int = 1, *, token_vectors: bool = False) -> PassageEncoder:
+    """Opens the passage encoder of a bundle for `runs` concurrent runs.
+
+    `token_vectors`: whether it returns token vectors, too, if the bundle has late interaction.
+    """
     special = Tokenizer(bundle.tokenizer).special
-    model = open_passage_encoder(bundle, special, InferenceOptions(runs=runs))
+    options = InferenceOptions(runs=runs)
+    model = open_passage_encoder(bundle, special, options, token_vectors=token_vectors)
     return PassageEncoder(model, bundle.manifest.encoder)
 
 
@@ -69,9 +74,10 @@ def encode_pending(
     """Encodes passages without a vector; calls `advance` with the number of each stored batch."""
     with ThreadPoolExecutor(threads, thread_name_prefix="encode") as pool:
         for chunk in staging.pending(COMMIT_CHUNK):
-            futures = [pool.submit(encoder.encode, title, text) for _, title, text in chunk]
+            encode = encoder.encode_with_tokens
+            futures = [pool.submit(encode, title, text) for _, title, text in chunk]
             vectors = (
-                (row[0], future.result()) for row, future in zip(chunk, futures, strict=True)
+                (row[0], *future.result()) for row, future in zip(chunk, futures, strict=True)
             )
             try:
                 _store(staging, vectors, advance, clock)
@@ -82,20 +88,28 @@ def encode_pending(
 
 
 def _store(
-    staging: Staging, vectors: Iterable[Vector], advance: Callable[[int], None], clock: Clock
+    staging: Staging, vectors: Iterable[Encoded], advance: Callable[[int], None], clock: Clock
 ) -> None:
     """Stores vectors every few seconds, and the rest even after an exception."""
-    unstored: list[Vector] = []
+    unstored: list[Encoded] = []
     committed_at = clock()
     try:
         for vector in vectors:
             unstored.append(vector)
             if clock() - committed_at >= COMMIT_SECONDS:
                 batch, unstored = unstored, []
-                staging.store_vectors(batch)
+                _store_batch(staging, batch)
                 advance(len(batch))
                 committed_at = clock()
     finally:
         if unstored:
-            staging.store_vectors(unstored)
+            _store_batch(staging, unstored)
             advance(len(unstored))
+
+
+def _store_batch(staging: Staging, encoded: Iterable[Encoded]) -> None:
+    batch = list(encoded)
+    staging.store_vectors(
+        [(number, vector) for number, vector, _ in batch],
+        [(number, levels.tobytes()) for number, _, levels in batch if levels is not None],
+    )

@@ -32,6 +32,10 @@ CREATE TABLE IF NOT EXISTS passages (
     vector BLOB,
     version INTEGER
 );
+CREATE TABLE IF NOT EXISTS token_vectors (
+    seq INTEGER PRIMARY KEY,
+    levels BLOB NOT NULL
+);
 CREATE TABLE IF NOT EXISTS tombstones (
     id TEXT PRIMARY KEY,
     version INTEGER NOT NULL,
@@ -180,7 +184,7 @@ class Staging:
 
     def clear(self) -> None:
         """Removes all passages and tombstones."""
-        for table in ("passages", "tombstones", "shards"):
+        for table in ("passages", "token_vectors", "tombstones", "shards"):
             self._connection.execute(f"DROP TABLE {table}")
         self._connection.executescript(_SCHEMA)
 
@@ -212,8 +216,21 @@ class Staging:
         for title, text in self._connection.execute(query):
             yield np.frombuffer(title + text, "<u4")
 
-    def store_vectors(self, vectors: Sequence[tuple[int, NDArray[np.float32]]]) -> None:
-        """Stores vectors by sequence number, durably."""
+    def expect_token_vectors(self, fingerprint: str) -> None:
+        """Removes token vectors of other models than the one with this fingerprint."""
+        if self.get("token_vectors") != fingerprint:
+            self._connection.execute("DELETE FROM token_vectors")
+            self.record(token_vectors=fingerprint)
+
+    def store_vectors(
+        self,
+        vectors: Sequence[tuple[int, NDArray[np.float32]]],
+        token_vectors: Sequence[tuple[int, bytes]] = (),
+    ) -> None:
+        """Stores vectors, and levels of token vectors, by sequence number, durably."""
+        self._connection.executemany(
+            "INSERT OR REPLACE INTO token_vectors VALUES (?, ?)", token_vectors
+        )
         self._connection.executemany(
             "UPDATE passages SET vector = ? WHERE seq = ?",
             [(vector.astype("<f4").tobytes(), seq) for seq, vector in vectors],

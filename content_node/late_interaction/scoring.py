@@ -1,19 +1,21 @@
 """Scores rows of a view by late interaction: with stored token vectors, or computed ones.
 
-Passages that were written since the last merge have no stored token vectors. Theirs are computed
-when they are first needed, and cached. Both are equal, so they give the same scores. A question
-computes only a few: if more are missing, its passages are ranked without late interaction.
+Passages that were written since the last merge have no stored token vectors. Theirs are computed in
+the background (`content_node.late_interaction.background`). Both are equal, so they give the same
+scores. A question computes only a few: if more are missing, its passages are ranked without late
+interaction.
 """
 
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+import structlog
 from numpy.typing import NDArray
 
+from winnow.content_node.late_interaction.computed_tokens import ComputedTokens, TokensKey
 from winnow.content_node.late_interaction.passage_tokens import PassageTokens
 from winnow.content_node.late_interaction.similarity import PassageVectors, late_scores
 from winnow.content_node.shard.row_filter import check_stop
@@ -22,38 +24,10 @@ from winnow.content_node.shard.segment import Segment
 from winnow.content_node.shard.view import ShardView
 from winnow.content_node.states.file import StateFile
 from winnow.domain.question import QuestionTokens
+from winnow.errors import WinnowError
 from winnow.inference.stop_signal import StopSignal
-from winnow.policy.byte_bounded_lru import MIB, ByteBoundedLru
 
-_CACHE_BYTES = 64 * MIB
-"""Limit of computed token vectors: those of some 15,000 passages."""
-_OVERHEAD = 300
-"""Memory of a cached entry besides its vectors, in bytes."""
-_Key = tuple[Path, str, int]
-"""A shard's directory, a passage id, and the sequence number of the write that put the passage."""
-MAX_COMPUTED = 8
-"""Passages of a shard whose token vectors a question may compute, which takes some 0.1 s."""
-
-
-class ComputedTokens:
-    """Cache of computed token vectors, for all shards of a process. Safe to use from several
-    threads.
-    """
-
-    def __init__(self, budget: int = _CACHE_BYTES) -> None:
-        """`budget`: maximum bytes of all entries."""
-        self._levels = ByteBoundedLru[_Key, NDArray[np.int8]](budget)
-        self._lock = threading.Lock()
-
-    def get(self, key: _Key) -> NDArray[np.int8] | None:
-        """Returns the levels of a passage; None if they are not cached."""
-        with self._lock:
-            return self._levels.get(key)
-
-    def put(self, key: _Key, levels: NDArray[np.int8]) -> None:
-        """Caches the levels of a passage."""
-        with self._lock:
-            self._levels.put(key, levels, levels.nbytes + _OVERHEAD)
+_log = structlog.get_logger("content_node")
 
 
 class LateScorer:
@@ -64,14 +38,12 @@ class LateScorer:
         open_model: Callable[[], PassageTokens],
         computed: ComputedTokens,
         shard: Path,
-        *,
-        max_computed: int = MAX_COMPUTED,
     ) -> None:
-        """`open_model` returns the model that computes missing token vectors, at most
-        `max_computed` a call. `computed` caches them; `shard` is the directory of the shard.
+        """`open_model` returns the model that computes missing token vectors. `computed` caches
+        them; `shard` is the directory of the shard.
         """
-        self._open_model, self._max_computed = open_model, max_computed
-        self._computed, self._shard = computed, shard
+        self._open_model = open_model
+        self._computed, self.shard = computed, shard
 
     def scores(
         self,
@@ -82,11 +54,11 @@ class LateScorer:
     ) -> NDArray[np.float64] | None:
         """Returns the score of each row, [rows]; None if too many token vectors are missing.
 
-        Then some of them are computed and cached, so that later calls need fewer.
+        They are also None if missing token vectors cannot be computed, which is logged.
 
         Raises:
             StoppedError: `stop` was set while token vectors were computed.
-            ArtefactError: a file was changed.
+            ArtefactError: a file of the shard was changed.
 
         """
         missing: list[tuple[Segment, int]] = []
@@ -96,12 +68,43 @@ class LateScorer:
             return [None] * len(own)
 
         view.map_rows(rows, find_missing)
-        for segment, row in missing[: self._max_computed]:
-            self._compute(segment, row, stop)
-        if len(missing) > self._max_computed:
+        if missing and not self._compute_all(missing, stop):
             return None
         score = partial(self._segment_scores, question, stop)
         return np.array(view.map_rows(rows, score), np.float64)
+
+    def compute_missing(
+        self, view: ShardView, first_row: int, may_continue: Callable[[], bool]
+    ) -> None:
+        """Computes the missing token vectors of the rows from `first_row` on.
+
+        Ends early once `may_continue` returns False.
+
+        Raises:
+            ArtefactError: the model cannot be opened, or a file was changed.
+
+        """
+        for placed in view.segments:
+            rows = np.arange(max(first_row - placed.first_row, 0), placed.segment.rows)
+            if placed.live_rows is not None:
+                rows = rows[placed.live_rows[rows]]
+            for row in self._missing(placed.segment, rows.tolist()):
+                if not may_continue():
+                    return
+                self._compute(placed.segment, row, None)
+
+    def _compute_all(self, missing: Sequence[tuple[Segment, int]], stop: StopSignal | None) -> bool:
+        """Computes the token vectors of rows; returns whether all of them are computed."""
+        if not self._computed.admit(len(missing)):
+            return False
+        try:
+            self._open_model()
+        except WinnowError as error:
+            _log.error("token vectors cannot be computed", reason=str(error))
+            return False
+        for segment, row in missing:
+            self._compute(segment, row, stop)
+        return True
 
     def _missing(self, segment: Segment, own: Sequence[int]) -> list[int]:
         """Returns the rows whose token vectors are neither stored nor cached."""
@@ -115,8 +118,8 @@ class LateScorer:
             if self._computed.get(key) is None
         ]
 
-    def _keys(self, segment: Segment, rows: Sequence[int]) -> list[_Key]:
-        return [(self._shard, *name) for name in segment.ids_and_sequences(rows)]
+    def _keys(self, segment: Segment, rows: Sequence[int]) -> list[TokensKey]:
+        return [(self.shard, *name) for name in segment.ids_and_sequences(rows)]
 
     def _segment_scores(
         self,

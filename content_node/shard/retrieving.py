@@ -117,6 +117,7 @@ def retrieve(
             generation=view.generation,
             words=float(words[first[number]]),
             sequence=names[number][1],
+            late_interaction=late_scores is not None,
         )
         for number in possible_top_k(keys, first_rules, depth.passages)
     ]

@@ -10,8 +10,7 @@ from winnow.content_node.indexing.plan import BuildListener
 from winnow.content_node.late_interaction.passage_tokens import open_passage_tokens
 from winnow.content_node.shard.manifest import SHARD_FILE, read_index_manifest, read_shard_manifest
 from winnow.content_node.states.manifest import StatesManifest
-from winnow.content_node.states.model import StatesModel
-from winnow.content_node.states.reusable_states import GenerationStates
+from winnow.content_node.states.model import ReusableStates, StatesModel
 from winnow.content_node.states.writing import OnAdvance, OnStart, StatesWriter
 from winnow.domain.shard import INDEX_FILE
 from winnow.errors import ArtefactError, UnavailableError
@@ -86,7 +85,7 @@ def write_shard_states(
     If a node merges the shard meanwhile, the computed data is copied to the new generation.
     """
     noun = model.kind.noun
-    reusable: Sequence[GenerationStates] = ()
+    reusable: Sequence[ReusableStates] = ()
     for _ in range(_MAX_ATTEMPTS):
         newest = read_current_shard(shard)
         stage = STAGE.format(noun=noun, shard=newest.manifest.shard)

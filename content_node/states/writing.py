@@ -23,7 +23,7 @@ from winnow.content_node.states.manifest import (
     read_states_manifest,
     write_states_manifest,
 )
-from winnow.content_node.states.model import StatesModel
+from winnow.content_node.states.model import ReusableStates, StatesModel
 from winnow.content_node.states.reusable_states import GenerationStates
 from winnow.errors import ArtefactError
 from winnow.files.durable import sync_directory, sync_file
@@ -44,7 +44,7 @@ class StatesWriter:
     """Writes the data of one model for one shard."""
 
     def __init__(
-        self, directory: Path, model: StatesModel, reusable: Sequence[GenerationStates] = ()
+        self, directory: Path, model: StatesModel, reusable: Sequence[ReusableStates] = ()
     ) -> None:
         """`reusable` has states that are copied instead of computed.
 
@@ -60,7 +60,7 @@ class StatesWriter:
         self._finished: StateFile | None = None
 
     @property
-    def reusable(self) -> Sequence[GenerationStates]:
+    def reusable(self) -> Sequence[ReusableStates]:
         """The states that another writer can reuse after `write`, even if a merge removed the
         directory.
         """

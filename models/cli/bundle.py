@@ -1,16 +1,19 @@
 """Commands of `winnow models` that make bundles."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from models.assemble import ScoreWeights
 from models.cli import options
 from models.cli.accuracy import verify
 from models.cli.mining import mine
 from models.cli.training import train_encoder, train_reader
+from models.mining.retrievers import CANDIDATES
 from models.network.weights import open_minilm
 from models.steps import calibration
 from models.steps.bundle import (
@@ -26,11 +29,14 @@ from models.steps.bundle import (
     make_ladder_bundle,
 )
 from models.steps.graphs import export_encoder, export_reader
+from models.steps.late_calibration import calibrate_late_interaction
 from models.steps.mining import is_mined
 from models.steps.split_reader import export_split_reader
 from models.steps.students import export_small_encoder, export_small_reader
 from models.workspace import Workspace
-from winnow.bundle import load_bundle
+from winnow.bundle import load_bundle, read_manifest
+
+Fit = Callable[[calibration.Calibration, int], ScoreWeights]
 
 
 def assemble(
@@ -106,17 +112,40 @@ def calibrate(
             show_default="Wikipedia only",
         ),
     ] = None,
+    share: Annotated[
+        float,
+        typer.Option(min=0.01, max=1, help="Share of the held-out questions of Wikipedia to use."),
+    ] = 1.0,
+    candidates: Annotated[
+        int,
+        typer.Option(
+            min=10,
+            max=CANDIDATES,
+            help="Nearest candidates, and best by words, that late interaction ranks.",
+        ),
+    ] = CANDIDATES,
 ) -> None:
     """Fit the final score on held-out questions and write it into the bundle.
 
-    Also fits the weight of matching words in retrieval, the confidence of spans and sentences, and
-    the rules of early stopping.
+    Also fits the weights of retrieval, the confidence of spans and sentences, and the rules of
+    early stopping. If the bundle has late interaction, all of these are fitted for the ranking by
+    late interaction. Those for indexes without token vectors do not change.
     """
-    fit = calibration.calibrate_on_retrieved if use_ranking_passages else calibration.calibrate
-    score = fit(calibration.Calibration(Workspace(work), bundle, typer.echo, documents), seed)
+    fit: Fit = calibration.calibrate_on_retrieved if use_ranking_passages else calibration.calibrate
+    if read_manifest(bundle).late_interaction is not None:
+        if use_ranking_passages:
+            raise typer.BadParameter(
+                f"--found does not support late interaction, which {bundle} has: leave it out"
+            )
+        fit = partial(calibrate_late_interaction, candidates=candidates)
+    chosen = calibration.Calibration(
+        Workspace(work), bundle, typer.echo, documents=documents, share=share
+    )
+    score = fit(chosen, seed)
     typer.echo(
         f"score = {score.relevance:.4f} relevance + {score.span:.4f} span "
-        f"+ {score.distance:.4f} distance + {score.words:.4f} words; "
+        f"+ {score.distance:.4f} distance + {score.words:.4f} words "
+        f"+ {score.hybrid:.4f} hybrid distance; "
         f"no answer below {score.no_answer_below:.3f}"
     )
 

@@ -128,14 +128,8 @@ def train_packed_reader(
 
 def add_late_interaction(
     projections: Annotated[
-        Path, typer.Option(help="File of projections from `winnow models train-retrieval`.")
-    ],
-    weights: Annotated[
-        tuple[float, float, float],
-        typer.Option(
-            help="Weights of nearness, words and late interaction, from figures.json.",
-            metavar="NEARNESS WORDS TOKENS",
-        ),
+        Path,
+        typer.Option(help="Projections of `train-retrieval`, or bundles/late-interaction.npz."),
     ],
     out: Annotated[Path, typer.Option(help="Directory of the new bundle; must not exist.")],
     bundle: options.BundleOption = options.BUNDLE,
@@ -146,13 +140,11 @@ def add_late_interaction(
 ) -> None:
     """Copy a bundle and add late interaction to it.
 
-    Indexes and heads of the bundle stay valid. `winnow index token-vectors` adds the token vectors
-    to an index.
+    Run `winnow models calibrate` next: it fits the weights of the ranking. Indexes and heads of the
+    bundle stay valid. `winnow index token-vectors` adds the token vectors to an index.
     """
     chosen = choose_projection(load_projections(projections), projection)
-    manifest = late_interaction.add_late_interaction(
-        bundle, out, chosen, late_interaction.LateWeights(*weights), version
-    )
+    manifest = late_interaction.add_late_interaction(bundle, out, chosen, version)
     typer.echo(f"{out}: {manifest.name} {manifest.version}, {chosen.name}")
 
 

@@ -30,8 +30,8 @@ PASSAGES = 20
 """Number of passages to read for each question."""
 _RIDGE = 1e-3
 _MIN_SPREAD = 1e-6
-SIGNS = (1.0, 1.0, -1.0, 1.0)
-"""Signs of the weights of relevance, span, distance and words.
+SIGNS = (1.0, 1.0, -1.0, 1.0, -1.0)
+"""Signs of the weights of relevance, span, distance, words and hybrid distance.
 
 The fixed signs ensure that a higher relevance, a higher span score, a smaller distance and more
 words of the question never lower the score.
@@ -58,7 +58,10 @@ class Candidates:
     """Reader outputs for the retrieved passages of each question, by rising hybrid distance."""
 
     features: NDArray[np.float64]
-    """Relevance, span, distance and words, [questions, passages, 4]."""
+    """Relevance, span, distance and words, [questions, passages, 4].
+
+    With late interaction also the hybrid distance, [questions, passages, 5].
+    """
     hybrid_distances: NDArray[np.float64]
     """Hybrid distances of the passages, [questions, passages]."""
     is_right: NDArray[np.bool_]
@@ -120,8 +123,13 @@ def read_candidates(
     questions: Sequence[JudgedQuestion],
     retrieved: Sequence[Sequence[RankedPassage]],
     reader: OfflineReader,
+    *,
+    late_interaction: bool = False,
 ) -> Candidates:
-    """Reads the retrieved passages of every question. All questions need equally many passages."""
+    """Reads the retrieved passages of every question. All questions need equally many passages.
+
+    `late_interaction`: whether they were ranked by it, so that the hybrid distance is a feature.
+    """
     pairs = [
         (question, ranked)
         for question, row in zip(questions, retrieved, strict=True)
@@ -141,14 +149,17 @@ def read_candidates(
     ]
     features = np.array(
         [
-            (reading.relevance, reading.span_score, ranked.distance, ranked.words)
+            (
+                *(reading.relevance, reading.span_score, ranked.distance, ranked.words),
+                *([ranked.hybrid_distance] if late_interaction else []),
+            )
             for reading, (_, ranked) in zip(readings, pairs, strict=True)
         ]
     )
     hybrid = np.array([[ranked.hybrid_distance for ranked in row] for row in retrieved])
     right, has_answer, right_sentence = np.array(judged).T.reshape(3, *hybrid.shape)
     return Candidates(
-        features=features.reshape(*hybrid.shape, len(SIGNS)),
+        features=features.reshape(*hybrid.shape, -1),
         hybrid_distances=hybrid,
         is_right=right,
         has_answer=has_answer,
@@ -162,9 +173,11 @@ def _sentence(reading: Reading) -> str:
     return text[slice(*sentence_around(text, reading.start, reading.end))]
 
 
-def score_weights(score: ScoreWeights) -> NDArray[np.float64]:
-    """Returns the weights of the features of `Candidates`."""
-    return np.array([score.relevance, score.span, score.distance, score.words])
+def scores_of(features: NDArray[np.float64], score: ScoreWeights) -> NDArray[np.float64]:
+    """Returns the scores of `Candidates.features`, [questions, passages]."""
+    weights = [score.relevance, score.span, score.distance, score.words, score.hybrid]
+    scores: NDArray[np.float64] = features @ np.array(weights)[: features.shape[-1]]
+    return scores
 
 
 def fit_score(kinds: Sequence[Candidates]) -> ScoreWeights:
@@ -179,15 +192,15 @@ def fit_score(kinds: Sequence[Candidates]) -> ScoreWeights:
     """
     weights = _fit_weights(kinds)
     thresholds = [_threshold(candidates, weights) for candidates in kinds]
-    relevance, span, distance, words = weights.tolist()
-    return ScoreWeights(relevance, span, distance, min(thresholds), words=words)
+    relevance, span, distance, words, *hybrid = weights.tolist()
+    return ScoreWeights(relevance, span, distance, min(thresholds), words=words, hybrid=sum(hybrid))
 
 
 def exact_match_by_passages(
     candidates: Candidates, score: ScoreWeights, counts: Sequence[int]
 ) -> list[float]:
     """Returns exact match in percent after reading each number of passages in `counts`."""
-    scores = candidates.features @ score_weights(score)
+    scores = scores_of(candidates.features, score)
     rows = np.arange(len(scores))
     return [
         100 * float(candidates.is_right[rows, scores[:, :count].argmax(1)].mean())
@@ -229,6 +242,7 @@ def _fit_weights(kinds: Sequence[Candidates]) -> NDArray[np.float64]:
         ]
         return torch.stack(losses).mean() + _RIDGE * (weights**2).sum()
 
-    fitted = fit_signed_weights(0.25 * torch.tensor(SIGNS, dtype=every.dtype), loss)
+    signs = torch.tensor(SIGNS[: every.shape[1]], dtype=every.dtype)
+    fitted = fit_signed_weights(0.25 * signs, loss)
     weights: NDArray[np.float64] = (fitted / spread).numpy()
     return weights

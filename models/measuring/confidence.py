@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from models.assemble import ScoreWeights
-from models.measuring.calibrate import SIGNS, Candidates, score_weights
+from models.measuring.calibrate import SIGNS, Candidates, scores_of
 from models.measuring.fitting import fit_logistic
 from winnow.domain.confidence import Confidence
 
@@ -71,7 +71,7 @@ class BestAnswers:
         wrong answer scores high more often, so a share simulates a smaller index.
         """
         has_answer = candidates.has_answer
-        scores = candidates.features @ score_weights(score)
+        scores = scores_of(candidates.features, score)
         is_right = candidates.is_right if part is AnswerPart.SPAN else candidates.is_right_sentence
         generator = np.random.default_rng(_SEED)
         draws = 1 if share == 1 else _SIMULATED_INDEXES
@@ -122,7 +122,7 @@ def fit_min_confidence(
     values, weights = [], []
     for candidates in kinds:
         features, is_right = candidates.features[:, :passages], candidates.is_right[:, :passages]
-        best = (features @ score_weights(score)).argmax(1)
+        best = scores_of(features, score).argmax(1)
         rows = np.arange(len(best))
         right = is_right[rows, best]
         odds = features[rows, best][right][:, :_FEATURES] @ np.array(slopes) + confidence.bias

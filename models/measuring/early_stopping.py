@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from models.assemble import ScoreWeights
-from models.measuring.calibrate import Candidates, score_weights
+from models.measuring.calibrate import Candidates, scores_of
 from models.measuring.fitting import fit_logistic
 from winnow.domain.stopping import StoppingRule, wave_ends
 
@@ -57,7 +57,7 @@ def fit_stopping_rules(
 ) -> list[FittedRule]:
     """Returns, for each promised loss, the rule that keeps it and reads the fewest passages."""
     readings = _Readings(
-        (candidates.features @ score_weights(score))[:, :passages],
+        scores_of(candidates.features, score)[:, :passages],
         candidates.hybrid_distances[:, :passages],
         candidates.is_right[:, :passages],
     )

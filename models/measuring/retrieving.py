@@ -17,8 +17,10 @@ from models.data import DataError, Passage
 from models.measuring.fitting import fit_signed_weights, ranking_loss
 from models.mining.embedding import Embedder
 from models.mining.mine import TrainingQuestion, nearest_rows
+from models.mining.retrievers import ScoredPassage
 from winnow.content_node.indexing.counting import count_words
 from winnow.content_node.shard.bm25 import BuiltRarities
+from winnow.content_node.shard.postings import Postings
 from winnow.content_node.shard.words import WordIndex
 
 CANDIDATES = 100
@@ -61,7 +63,8 @@ def retrieve(
             for vector, row in zip(question_vectors, indices, strict=True)
         ]
     )
-    words, rarities = _index_words(passages, tokenizer)
+    tokens, ends, rarities = _index_words(passages, tokenizer)
+    words = WordIndex(tokens, ends)
     terms = [
         rarities.terms_of_tokens(tokenizer.encode(question.question, add_special_tokens=False).ids)
         for question in questions
@@ -70,6 +73,37 @@ def retrieve(
         [words.bm25_scores(each, row.tolist()) for each, row in zip(terms, indices, strict=True)]
     )
     return NearestPassages(indices, distances.astype(np.float64), matches)
+
+
+def find_candidates(
+    questions: Sequence[str],
+    passages: Sequence[Passage],
+    embedder: Embedder,
+    tokenizer: Tokenizer,
+    count: int,
+) -> list[list[ScoredPassage]]:
+    """Returns the nearest `count` passages of every question and its best `count` by words.
+
+    The nearest come first.
+    """
+    vectors, question_vectors = embedder.passages(passages), embedder.questions(questions)
+    nearest = nearest_rows(question_vectors, vectors, min(count, len(passages) - 1))
+    tokens, ends, rarities = _index_words(passages, tokenizer)
+    postings = Postings.from_tokens(tokens, ends)
+    found = []
+    for question, vector, near in zip(questions, question_vectors, nearest.tolist(), strict=True):
+        terms = rarities.terms_of_tokens(tokenizer.encode(question, add_special_tokens=False).ids)
+        best, of_near = postings.best(terms, count, others=near)
+        words = {**dict(best), **dict(zip(near, of_near.tolist(), strict=True))}
+        rows = list(dict.fromkeys([*near, *(row for row, _ in best)]))
+        distances = ((vector - vectors[rows]) ** 2).sum(1).tolist()
+        found.append(
+            [
+                ScoredPassage(passages[row], distance, words[row])
+                for row, distance in zip(rows, distances, strict=True)
+            ]
+        )
+    return found
 
 
 def fit_word_weight(nearest_passages: NearestPassages, is_right: NDArray[np.bool_]) -> float:
@@ -117,7 +151,8 @@ def recall_by_passages(
 
 def _index_words(
     passages: Sequence[Passage], tokenizer: Tokenizer
-) -> tuple[WordIndex, BuiltRarities]:
+) -> tuple[NDArray[np.uint32], NDArray[np.int64], BuiltRarities]:
+    """Returns the tokens of all passages, the end of each passage's tokens, and the rarities."""
     texts = [f"{passage.title} {passage.text}" for passage in passages]
     encoded = tokenizer.encode_batch(texts, add_special_tokens=False)
     tokens = [np.array(encoding.ids, np.uint32) for encoding in encoded]
@@ -125,4 +160,4 @@ def _index_words(
     ends = np.cumsum([len(each) for each in tokens], dtype=np.int64)
     mean_length = counts.tokens / max(len(tokens), 1)
     rarities = BuiltRarities(counts.passages, len(tokens), mean_length)
-    return WordIndex(np.concatenate(tokens), ends), rarities
+    return np.concatenate(tokens), ends, rarities

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from transformers import BertConfig, BertModel
@@ -79,15 +80,30 @@ def save_projections(path: Path, projections: Sequence[LateInteraction]) -> None
 
 
 def load_projections(path: Path) -> list[LateInteraction]:
-    """Reads projections that `save_projections` wrote."""
-    projections = []
-    for saved in torch.load(path, weights_only=True):
-        layers = saved.pop("layers")
-        values, inputs = saved["project.weight"].shape
-        projection = LateInteraction(inputs // len(layers), values, layers)
-        projection.load_state_dict({name: weight.float() for name, weight in saved.items()})
-        projections.append(projection.eval())
-    return projections
+    """Reads projections that `save_projections` wrote, or one from a `.npz` file of arrays."""
+    if path.suffix == ".npz":
+        return [_load_arrays(path)]
+    return [_restore(saved) for saved in torch.load(path, weights_only=True)]
+
+
+def _load_arrays(path: Path) -> LateInteraction:
+    """Reads the arrays `layers`, `project`, `weigh`, `bias` and `scale` of a projection."""
+    with np.load(path) as arrays:
+        saved = {
+            "project.weight": torch.tensor(arrays["project"]),
+            "weigh.weight": torch.tensor(arrays["weigh"]).reshape(1, -1),
+            "weigh.bias": torch.tensor(arrays["bias"]),
+            "scale": torch.tensor(arrays["scale"]),
+        }
+        return _restore({"layers": arrays["layers"].tolist(), **saved})
+
+
+def _restore(saved: dict[str, Any]) -> LateInteraction:
+    layers = saved.pop("layers")
+    values, inputs = saved["project.weight"].shape
+    projection = LateInteraction(inputs // len(layers), values, layers)
+    projection.load_state_dict({name: weight.float() for name, weight in saved.items()})
+    return projection.eval()
 
 
 def _load_state(directory: Path, name: str) -> dict[str, Tensor]:

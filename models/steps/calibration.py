@@ -1,34 +1,24 @@
 """Fits the weights of retrieval, score and early stopping on held-out training questions."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from tokenizers import Tokenizer
 
 from models.assemble import ScoreWeights, amend_manifest
+from models.data import Passage
 from models.measuring.calibrate import (
     PASSAGES,
-    Candidates,
     RankedPassage,
     best_passages,
-    exact_match_by_passages,
-    fit_score,
-    join,
     read_candidates,
     sample_questions,
 )
 from models.measuring.collection import index_of, read_collection
-from models.measuring.confidence import (
-    SHARE,
-    AnswerPart,
-    BestAnswers,
-    fit_confidence,
-    fit_min_confidence,
-)
-from models.measuring.early_stopping import FittedRule, fit_stopping_rules
+from models.measuring.confidence import SHARE
 from models.measuring.judging import JudgedQuestion
 from models.measuring.reading import OfflineReader
 from models.measuring.retrieving import (
@@ -41,13 +31,12 @@ from models.mining.embedding import Embedder
 from models.mining.mine import TrainingQuestion
 from models.mining.retrievers import ScoredPassage, ServedRetriever, read_retrieved
 from models.steps.mining import load_held_out
+from models.steps.reading_fit import COUNTS, ReadingFit, Report, curve_text, fit_reading
 from models.workspace import Workspace
 from winnow.bundle import Bundle, load_bundle
 
-_COUNTS = (1, 2, 5, 10, 20)
-"""Numbers of passages at which accuracy is reported."""
-DEFAULT_PASSAGES = 10
-"""Number of passages to read without early stopping."""
+WIKIPEDIA, DOCUMENTS = "Wikipedia", "documents"
+"""Kinds of text."""
 _MAX_QUESTIONS = {
     "squad": 500,
     "squad-tokenised": 500,
@@ -60,8 +49,6 @@ _MAX_QUESTIONS = {
 Other sources, such as reviews, are left out, because their passages are unlike Wikipedia articles.
 """
 
-Report = Callable[[str], None]
-
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
@@ -72,8 +59,30 @@ class Calibration:
     """Directory of the bundle whose weights are fitted and replaced."""
     report: Report
     """Gets lines about the fit."""
+    _: KW_ONLY
     documents: Path | None = None
     """Collection of documents with questions (`models.measuring.collection`)."""
+    share: float = 1.0
+    """Share of the held-out questions of Wikipedia to fit on."""
+
+    def held_out(self, seed: int) -> tuple[list[Passage], list[TrainingQuestion]]:
+        """Returns all passages of Wikipedia, and a sample of the held-out questions."""
+        passages, questions = load_held_out(self.workspace.mined_questions)
+        drawn = sample_questions(questions, _MAX_QUESTIONS, seed)
+        chosen = random.Random(seed).sample(drawn, round(self.share * len(drawn)))
+        return passages, drawn if self.share == 1 else chosen
+
+    def embedder(self, bundle: Bundle) -> Embedder:
+        """Returns an encoder of passages and questions that caches vectors."""
+        return Embedder(bundle.passage_encoder, bundle.tokenizer, cache=self.workspace.vectors)
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievedPassages:
+    """Questions about a kind of text, with the passages that were retrieved for each."""
+
+    questions: Sequence[JudgedQuestion]
+    passages: Sequence[Sequence[RankedPassage]]
 
 
 def calibrate(calibration: Calibration, seed: int) -> ScoreWeights:
@@ -81,17 +90,14 @@ def calibrate(calibration: Calibration, seed: int) -> ScoreWeights:
 
     Returns the weights of the score.
     """
-    workspace, target, report = calibration.workspace, calibration.bundle, calibration.report
-    bundle = load_bundle(target)
-    passages, held_out = load_held_out(workspace.mined_questions)
-    questions = sample_questions(held_out, _MAX_QUESTIONS, seed)
-    embedder = Embedder(bundle.passage_encoder, bundle.tokenizer, cache=workspace.vectors)
+    bundle = load_bundle(calibration.bundle)
+    passages, questions = calibration.held_out(seed)
     tokenizer = Tokenizer.from_file(str(bundle.tokenizer))
-    nearest = retrieve(questions, passages, embedder, tokenizer)
-    word_weight = _fit_word_weight(nearest, questions, report)
-    amend_manifest(target, retrieval={"words": word_weight})
+    nearest = retrieve(questions, passages, calibration.embedder(bundle), tokenizer)
+    word_weight = _fit_word_weight(nearest, questions, calibration.report)
+    amend_manifest(calibration.bundle, retrieval={"words": word_weight})
     retrieved = best_passages(nearest, passages, word_weight)
-    return _fit_reading(calibration, questions, retrieved, share=1.0)
+    return _fit_and_write(calibration, questions, retrieved, share=1.0)
 
 
 def calibrate_on_retrieved(calibration: Calibration, seed: int) -> ScoreWeights:
@@ -110,71 +116,71 @@ def calibrate_on_retrieved(calibration: Calibration, seed: int) -> ScoreWeights:
         [_ranked_passage(each, word_weight) for each in passages[question.question][:PASSAGES]]
         for question in questions
     ]
-    return _fit_reading(calibration, questions, retrieved, SHARE)
+    return _fit_and_write(calibration, questions, retrieved, SHARE)
 
 
-def _fit_reading(
+def fit_retrieved(
+    calibration: Calibration,
+    kinds: Mapping[str, RetrievedPassages],
+    share: float = 1.0,
+    *,
+    late_interaction: bool = False,
+) -> ReadingFit:
+    """Reads the retrieved passages of each kind of text, and fits all weights to the results.
+
+    `share` is the share of Wikipedia's passages without an answer that confidences are fitted on.
+    `late_interaction`: whether the passages were ranked by it.
+    """
+    bundle = load_bundle(calibration.bundle)
+    reader = OfflineReader(
+        graph=bundle.reader, tokenizer=bundle.tokenizer, manifest=bundle.manifest
+    )
+    read = {
+        kind: read_candidates(
+            each.questions, each.passages, reader, late_interaction=late_interaction
+        )
+        for kind, each in kinds.items()
+    }
+    for kind, candidates in read.items():
+        path = calibration.workspace.scored_answer_candidates(kind)
+        np.savez_compressed(path, **candidates.arrays())
+    shares = [share if kind == WIKIPEDIA else 1.0 for kind in read]
+    return fit_reading(read, shares, calibration.report)
+
+
+def judged_questions(questions: Sequence[TrainingQuestion]) -> list[JudgedQuestion]:
+    """Returns training questions with their accepted answers."""
+    return [JudgedQuestion(text=each.question, answers=each.answers) for each in questions]
+
+
+def retrieve_documents(
+    collection: Path, bundle: Bundle, count: int
+) -> tuple[list[JudgedQuestion], list[Sequence[ScoredPassage]]]:
+    """Returns the questions of a collection, and the best `count` passages of each question."""
+    questions = read_collection(collection)
+    retriever = ServedRetriever(index_of(collection), bundle)
+    texts = [question.text for question in questions]
+    vectors = Embedder(bundle.question_encoder, bundle.tokenizer).questions(texts)
+    found = [retriever.find(*each, count) for each in zip(texts, vectors, strict=True)]
+    return questions, found
+
+
+def _fit_and_write(
     calibration: Calibration,
     questions: Sequence[TrainingQuestion],
     retrieved: Sequence[Sequence[RankedPassage]],
     share: float,
 ) -> ScoreWeights:
-    """Fits score, confidences and early stopping.
-
-    `share` is the share of the retrieved passages without an answer that confidences are fitted on.
-    """
-    bundle, report = load_bundle(calibration.bundle), calibration.report
-    reader = OfflineReader(
-        graph=bundle.reader, tokenizer=bundle.tokenizer, manifest=bundle.manifest
-    )
-    judged = [JudgedQuestion(text=each.question, answers=each.answers) for each in questions]
-    kinds = {"Wikipedia": read_candidates(judged, retrieved, reader)}
-    shares = [share]
+    kinds = {WIKIPEDIA: RetrievedPassages(judged_questions(questions), retrieved)}
     if calibration.documents is not None:
-        kinds["documents"] = _read_documents(calibration.documents, bundle, reader)
-        shares.append(1.0)
-    for name, candidates in kinds.items():
-        path = calibration.workspace.scored_answer_candidates(name)
-        np.savez_compressed(path, **candidates.arrays())
-    score = _fit_score(kinds, report)
-    confidences = {
-        part: fit_confidence(
-            [
-                BestAnswers.of(candidates, score, part, DEFAULT_PASSAGES, share)
-                for candidates, share in zip(kinds.values(), shares, strict=True)
-            ]
-        )
-        for part in AnswerPart
-    }
-    least = fit_min_confidence(
-        list(kinds.values()), score, confidences[AnswerPart.SPAN], DEFAULT_PASSAGES
-    )
-    rules = _fit_stopping(kinds, score, report)
-    amend_manifest(
-        calibration.bundle,
-        score={
-            **_rounded(asdict(score)),
-            "min_confidence": round(least, 5),
-            "confidence": _rounded(asdict(confidences[AnswerPart.SPAN])),
-            "sentence_confidence": _rounded(asdict(confidences[AnswerPart.SENTENCE])),
-        },
-        stopping=[{"max_loss": each.max_loss, **_rounded(asdict(each.rule))} for each in rules],
-    )
-    return score
-
-
-def _read_documents(collection: Path, bundle: Bundle, reader: OfflineReader) -> Candidates:
-    """Retrieves and reads the passages of a collection."""
-    questions = read_collection(collection)
-    retriever = ServedRetriever(index_of(collection), bundle)
-    texts = [question.text for question in questions]
-    vectors = Embedder(bundle.question_encoder, bundle.tokenizer).questions(texts)
-    word_weight = bundle.manifest.retrieval.words
-    retrieved = [
-        [_ranked_passage(each, word_weight) for each in retriever.find(text, vector, PASSAGES)]
-        for text, vector in zip(texts, vectors, strict=True)
-    ]
-    return read_candidates(questions, retrieved, reader)
+        bundle = load_bundle(calibration.bundle)
+        word_weight = bundle.manifest.retrieval.words
+        asked, found = retrieve_documents(calibration.documents, bundle, PASSAGES)
+        ranked = [[_ranked_passage(each, word_weight) for each in row] for row in found]
+        kinds[DOCUMENTS] = RetrievedPassages(asked, ranked)
+    fit = fit_retrieved(calibration, kinds, share)
+    amend_manifest(calibration.bundle, score=fit.score_entry(), stopping=fit.stopping_entries())
+    return fit.score
 
 
 def _ranked_passage(scored: ScoredPassage, word_weight: float) -> RankedPassage:
@@ -188,38 +194,6 @@ def _fit_word_weight(
     is_right = nearest.indices == np.array([each.positive for each in questions])[:, None]
     fitted = round(fit_word_weight(nearest, is_right), 5)
     for weight in (0.0, fitted):
-        curve = recall_by_passages(nearest, is_right, weight, _COUNTS)
-        report(f"word weight {weight:g}: recall in percent by passages {_curve(curve)}")
+        curve = recall_by_passages(nearest, is_right, weight, COUNTS)
+        report(f"word weight {weight:g}: recall in percent by passages {curve_text(curve)}")
     return fitted
-
-
-def _fit_score(kinds: Mapping[str, Candidates], report: Report) -> ScoreWeights:
-    score = fit_score(list(kinds.values()))
-    for kind, candidates in kinds.items():
-        for name, weights in (("relevance alone", ScoreWeights(1, 0, 0)), ("fitted", score)):
-            curve = exact_match_by_passages(candidates, weights, _COUNTS)
-            report(f"{kind}, {name}: exact match by passages {_curve(curve)}")
-    return score
-
-
-def _fit_stopping(
-    kinds: Mapping[str, Candidates], score: ScoreWeights, report: Report
-) -> list[FittedRule]:
-    """Fits the rules on the questions of all kinds whose answer was retrieved."""
-    answerable = join([each.answerable() for each in kinds.values()])
-    rules = fit_stopping_rules(answerable, score, DEFAULT_PASSAGES)
-    for each in rules:
-        report(
-            f"early stopping: reads {each.read:.1f} of {DEFAULT_PASSAGES} passages, "
-            f"loses {each.lost:.2f} points of exact match, at most {each.expected:.2f} expected "
-            f"(promised {each.max_loss:g})"
-        )
-    return rules
-
-
-def _curve(values: Sequence[float]) -> str:
-    return f"{_COUNTS}: {[round(value, 1) for value in values]}"
-
-
-def _rounded(values: dict[str, Any]) -> dict[str, float]:
-    return {name: round(value, 5) + 0.0 for name, value in values.items()}  # + 0.0: no minus zero

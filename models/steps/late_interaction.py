@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 
 from models.assemble import file_entries, write_manifest
@@ -15,18 +14,6 @@ from winnow.bundle.manifest import FILE, FORMAT_LATE
 LATE_INTERACTION = "late-interaction.onnx"
 
 
-@dataclass(frozen=True, slots=True)
-class LateWeights:
-    """Weights of the ranking, as `winnow models train-retrieval` reports them in figures.json."""
-
-    nearness: float
-    """Weight of the negative squared distance."""
-    words: float
-    """Weight of BM25."""
-    tokens: float
-    """Weight of the score of late interaction."""
-
-
 def choose_projection(projections: list[LateInteraction], name: str) -> LateInteraction:
     """Returns the projection with a name such as `layers 4+6, 32 values`; raises DataError."""
     for each in projections:
@@ -37,12 +24,12 @@ def choose_projection(projections: list[LateInteraction], name: str) -> LateInte
 
 
 def add_late_interaction(
-    source: Path, target: Path, projection: LateInteraction, weights: LateWeights, version: str
+    source: Path, target: Path, projection: LateInteraction, version: str
 ) -> Manifest:
     """Copies the bundle `source` to the new directory `target`, with late interaction.
 
-    Indexes and heads of `source` stay valid. Early stopping is not fitted for the new ranking, so
-    all passages are read where it applies.
+    Indexes and heads of `source` stay valid. Late interaction has no weight before
+    `models.steps.calibration` fits it.
 
     Raises:
         DataError: the encoders of the bundle are not one file, or `target` exists.
@@ -57,8 +44,8 @@ def add_late_interaction(
     entry = {
         "file": LATE_INTERACTION,
         "values": projection.project.out_features,
-        "words": round(weights.words / weights.nearness, 5),
-        "tokens": round(weights.tokens / weights.nearness, 5),
+        "words": bundle.manifest.retrieval.words,
+        "tokens": 0.0,
     }
     files = {**content["files"], **file_entries(target, [LATE_INTERACTION])}
     changed = {"format": FORMAT_LATE, "version": version, "late_interaction": entry, "files": files}

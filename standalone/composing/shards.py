@@ -28,7 +28,7 @@ class LocalShards:
         parts = open_node_parts(
             settings, front.bundle, front.registry, front.runtimes, shards=len(directories)
         )
-        front.stack.callback(parts.pool.close)
+        front.stack.callback(parts.close)
         self.reader = ReaderOfShards(parts.pool, parts.reader.open_warm)
         """The reader of the shards, which the front may use, too."""
         self._shards = RunningShards(

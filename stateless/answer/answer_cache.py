@@ -124,7 +124,8 @@ class AnswerCache:
         # if a shard changed meanwhile, it may have been searched before or after the change; and a
         # lagging replica may have been searched instead of another
         unchanged = now.is_confirmed and now.name == key[0] == self._version_name
-        complete = answered.coverage.complete and not answered.dimmed
+        as_usual = not answered.dimmed and not answered.lost_late_interaction
+        complete = answered.coverage.complete and as_usual
         if unchanged and now.matches(answered.coverage) and complete:
             self._answers.put(key, _as_cached(answered), memory_bytes(answered))
         return answered

@@ -2,15 +2,16 @@
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
+from functools import partial
 
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answer, Answered, Timings
-from winnow.domain.confidence import Confidence
+from winnow.domain.calibration import AnswerCalibration
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.partition import Partition
 from winnow.domain.question import Question
+from winnow.domain.reading import Reading
 from winnow.domain.stopping import StoppingRule
-from winnow.domain.threshold import AnswerThreshold
 from winnow.errors import WinnowError
 from winnow.stateless.answer.admission import AdmittedQuestion
 from winnow.stateless.answer.calls import SearchLimits, ShardCalls
@@ -34,35 +35,29 @@ class Answerer:
         encoder: QuestionEncoder,
         cluster: Cluster,
         *,
-        threshold: AnswerThreshold,
+        calibration_for: Callable[[bool], AnswerCalibration],
         rule_for: Callable[[float, bool], StoppingRule | None],
         limits: SearchLimits,
         metrics: FrontMetrics,
         weigh: Weigh = lambda question: question,
-        confidence: Confidence | None = None,
-        sentence_confidence: Confidence | None = None,
     ) -> None:
         """Creates an answerer; calls no shard yet.
 
         Args:
             encoder: encodes questions.
             cluster: the shards.
-            threshold: what the best answer must reach to be shown as an answer.
+            calibration_for: returns how answers are judged, with or without late interaction.
             rule_for: returns the rule of early stopping for a `max_loss`, with or without late
                 interaction, or None to read all passages.
             limits: limits of the time for shards and of the passages that they rank.
             metrics: metrics of questions.
             weigh: adds the rarity of the question's words, if the index took writes, and leaves out
                 its token vectors, if the index has none.
-            confidence: estimates the probability that a span is right; None for no estimate.
-            sentence_confidence: estimates the probability that the sentence of a span contains the
-                right answer; None for no estimate.
 
         """
         self._encoder, self._cluster, self._metrics = encoder, cluster, metrics
         self._weigh = weigh
-        self._confidence, self._sentence_confidence = confidence, sentence_confidence
-        self._threshold, self._rule_for, self._limits = threshold, rule_for, limits
+        self._calibration_for, self._rule_for, self._limits = calibration_for, rule_for, limits
 
     @property
     def shards(self) -> int:
@@ -119,8 +114,7 @@ class Answerer:
             joint=self._cluster.joint,
         )
         try:
-            rule = self._rule_for(question.max_loss, calls.uses_late_interaction)
-            result = await search(calls, rule, timings)
+            result = await search(calls, partial(self._rule_for, question.max_loss), timings)
             timings.merge_start = recorder.elapsed()
             for shard, sequence in result.sequences.items():
                 self._cluster.record_answer(shard, sequence, result.log_ids.get(shard, ""))
@@ -131,8 +125,8 @@ class Answerer:
             raise
         with span("merge"):
             answers = tuple(
-                with_size(answer, question, self._sentence_confidence)
-                for answer in merge(result.readings, question.answers, self._confidence)
+                with_size(answer, question, self._calibration_of(answer.reading))
+                for answer in merge(result.readings, question.answers, self._span_confidence)
             )
         timings.calls = recorder.calls()
         timings.total = recorder.elapsed()
@@ -149,13 +143,21 @@ class Answerer:
             read_scope=question.read_scope,
             question_truncated=tokens.truncated,
             unread_language=tokens.unread_language,
-            max_loss=question.max_loss if rule else 0.0,
+            max_loss=question.max_loss if result.rule else 0.0,
+            lost_late_interaction=result.lost_late_interaction,
         )
         self._observe(answered)
         return answered
 
     def _accepts(self, best: Answer) -> bool:
-        return self._threshold.accepts(best.reading.score, best.confidence)
+        threshold = self._calibration_of(best.reading).threshold
+        return threshold.accepts(best.reading.score, best.confidence)
+
+    def _span_confidence(self, reading: Reading) -> float | None:
+        return self._calibration_of(reading).span_confidence(reading)
+
+    def _calibration_of(self, reading: Reading) -> AnswerCalibration:
+        return self._calibration_for(reading.late_interaction)
 
     def _observe(self, answered: Answered) -> None:
         metrics, timings, coverage = self._metrics, answered.timings, answered.coverage

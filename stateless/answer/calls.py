@@ -135,9 +135,15 @@ class ShardCalls:
                 },
             )
 
-    def retrieve_from(self, shard: int) -> Coroutine[Any, Any, Retrieved]:
-        """Makes one shard retrieve, with the deadline of `retrieve_all`."""
-        return self._retrieve(shard, self._retrieval_deadline)
+    def retrieve_from(
+        self, shard: int, *, late_interaction: bool
+    ) -> Coroutine[Any, Any, Retrieved]:
+        """Makes one shard retrieve, with the deadline of `retrieve_all`.
+
+        `late_interaction`: whether the shard may rank by late interaction, as the others did.
+        """
+        encoded = self.encoded if late_interaction else self._encoded_without_tokens
+        return self._retrieve(shard, self._retrieval_deadline, encoded)
 
     def read(self, shard: int, hits: Sequence[Hit]) -> Coroutine[Any, Any, Read]:
         """Makes one shard read passages of hits that it returned."""
@@ -193,11 +199,14 @@ class ShardCalls:
             shard, CallKind.SEARCH, lambda: searcher.search(self.encoded, depth, until)
         )
 
-    def _retrieve(self, shard: int, deadline: Deadline) -> Coroutine[Any, Any, Retrieved]:
+    def _retrieve(
+        self, shard: int, deadline: Deadline, encoded: EncodedQuestion | None = None
+    ) -> Coroutine[Any, Any, Retrieved]:
         searcher, depth = self.searchers[shard], self._depth_of(shard)
+        asked = encoded or self.encoded
         until = self._deadline_of(shard, deadline)
         return self.recorder.call(
-            shard, CallKind.RETRIEVE, lambda: searcher.retrieve(self.encoded, depth, until)
+            shard, CallKind.RETRIEVE, lambda: searcher.retrieve(asked, depth, until)
         )
 
     def _depth_of(self, shard: int) -> RetrievalDepth:

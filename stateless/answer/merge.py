@@ -1,9 +1,8 @@
 """Merges the readings of all shards into one list of answers, and counts coverage. Pure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from winnow.domain.answered import Answer
-from winnow.domain.confidence import Confidence
 from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
 from winnow.domain.reading import Reading, rank
 from winnow.domain.shard import ShardInfo
@@ -15,16 +14,16 @@ from winnow.stateless.answer.search_result import SearchResult
 def merge(
     readings: Mapping[int, Iterable[Reading]],
     max_answers: int,
-    confidence: Confidence | None = None,
+    confidence_of: Callable[[Reading], float | None] = lambda _: None,
 ) -> tuple[Answer, ...]:
     """Returns the best answers, one per passage, best first.
 
-    Readings without a span are not answers. `confidence` estimates the probability that an answer
+    Readings without a span are not answers. `confidence_of` estimates the probability that a span
     is right. `winnow.domain.reading.rank` is a total order, so the result does not depend on which
     shard replied first.
     """
     answers = [
-        Answer(reading, shard, None if confidence is None else confidence.of(reading))
+        Answer(reading, shard, confidence_of(reading))
         for shard, own in readings.items()
         for reading in own
         if reading.end > reading.start

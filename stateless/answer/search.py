@@ -1,6 +1,6 @@
 """Searches by read scope: reads the best passages of the whole index, or of each shard."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from winnow.domain.answered import Timings
@@ -12,15 +12,18 @@ from winnow.stateless.answer.calls import ShardCalls
 from winnow.stateless.answer.choose import Ranked, best_overall, by_shard
 from winnow.stateless.answer.read_schedule import ReadSchedule
 from winnow.stateless.answer.search_result import SearchResult
-from winnow.stateless.answer.stale_hits import StaleHitRetry
+from winnow.stateless.answer.stale_hits import StaleHitRetry, same_versions
 from winnow.stateless.policy.reading import SpeculationLimit
 from winnow.telemetry.tracing.span import span
 
+RuleFor = Callable[[bool], StoppingRule | None]
+"""Returns the rule of early stopping, with or without late interaction; None reads all passages."""
 
-async def search(calls: ShardCalls, rule: StoppingRule | None, timings: Timings) -> SearchResult:
+
+async def search(calls: ShardCalls, rule_for: RuleFor, timings: Timings) -> SearchResult:
     """Retrieves and reads by the question's scope; records the time of each step in `timings`.
 
-    In the global scope `rule` may stop reading before all passages are read. Which readings count
+    In the global scope a rule may stop reading before all passages are read. Which readings count
     depends on the question alone, so the load of the shards changes no answer.
 
     Raises:
@@ -30,8 +33,9 @@ async def search(calls: ShardCalls, rule: StoppingRule | None, timings: Timings)
     result = SearchResult(allows_partial=calls.allows_partial, timings=timings.shards)
     if calls.question.read_scope is ReadScope.PER_SHARD:
         await _search_per_shard(calls, result, timings)
+        result.rule = rule_for(calls.uses_late_interaction)
     else:
-        await _search_globally(calls, result, rule, timings)
+        await _search_globally(calls, result, rule_for, timings)
     return result
 
 
@@ -43,11 +47,14 @@ async def _search_per_shard(calls: ShardCalls, result: SearchResult, timings: Ti
     for shard, read in gathered.results.items():
         result.record_write(shard, read)
     result.add_reads(gathered)
+    result.lost_late_interaction = calls.uses_late_interaction and not all(
+        reading.late_interaction for own in result.readings.values() for reading in own
+    )
     timings.read = calls.recorder.elapsed() - timings.read_start
 
 
 async def _search_globally(
-    calls: ShardCalls, result: SearchResult, rule: StoppingRule | None, timings: Timings
+    calls: ShardCalls, result: SearchResult, rule_for: RuleFor, timings: Timings
 ) -> None:
     """Makes every shard retrieve. Then the shards that hold the best passages read them."""
     timings.retrieve_start = calls.recorder.elapsed()
@@ -55,8 +62,9 @@ async def _search_globally(
         gathered = await calls.retrieve_all()
     result.add_retrievals(gathered)
     retrieved = gathered.results
-    if calls.uses_late_interaction and not all(own.late_interaction for own in retrieved.values()):
-        rule = None  # it was fitted for the ranking by late interaction
+    late = calls.uses_late_interaction and all(own.late_interaction for own in retrieved.values())
+    result.lost_late_interaction = calls.uses_late_interaction and not late
+    result.rule = rule = rule_for(late)
     with span("choose"):
         ranked = best_overall(retrieved, calls.depth)
     timings.read_start = calls.recorder.elapsed()
@@ -67,8 +75,10 @@ async def _search_globally(
     may_stop = partial(_may_stop, rule, result, ranked)
 
     async def choose_again(shard: int) -> Sequence[Hit]:
-        again = await calls.retrieve_from(shard)
+        again = await calls.retrieve_from(shard, late_interaction=late)
         result.add_retrieval(shard, again)
+        if again.late_interaction != late:  # the distances of other passages are not comparable
+            return same_versions(by_shard(ranked)[shard], again.hits)
         return by_shard(best_overall({**retrieved, shard: again}, calls.depth)).get(shard, ())
 
     with (

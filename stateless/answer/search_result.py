@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from winnow.domain.answered import ShardTimings
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.reading import Reading
+from winnow.domain.stopping import StoppingRule
 from winnow.policy.logs import same_log
 from winnow.quoting import were
 from winnow.searcher import Read, Retrieved
@@ -37,6 +38,12 @@ class SearchResult:
     """Number of passages that the shard held after this write, if it reported the number."""
     log_ids: dict[int, str] = field(default_factory=dict)
     """Name of the log that contains this write, if the shard reported the name."""
+    rule: StoppingRule | None = None
+    """The rule of early stopping; None if all passages are read."""
+    lost_late_interaction: bool = False
+    """Whether passages were ranked without late interaction, although all shards have token
+    vectors. The next question may be ranked with it.
+    """
 
     @property
     def needed_reads(self) -> int:

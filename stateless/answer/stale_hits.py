@@ -7,6 +7,7 @@ hits.
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 from winnow.domain.answered import ShardTimings
@@ -71,6 +72,20 @@ class StaleHitRetry:
 
     async def _new_hits(self, shard: int) -> _NewHits:
         return replacements(self._chosen[shard], await self._choose_again(shard))
+
+
+def same_versions(old: Sequence[Hit], new: Sequence[Hit]) -> list[Hit]:
+    """Returns the new hits of the passage versions in `old`, with the distances of `old`.
+
+    The new hits may be ranked otherwise than the old ones.
+    """
+    by_version = {(hit.passage_id, hit.sequence): hit for hit in new}
+    pairs = ((hit, by_version.get((hit.passage_id, hit.sequence))) for hit in old)
+    return [
+        replace(hit, row=again.row, generation=again.generation)
+        for hit, again in pairs
+        if again is not None
+    ]
 
 
 def replacements(old: Sequence[Hit], new: Sequence[Hit]) -> dict[str, Hit]:

@@ -128,13 +128,11 @@ def _answerer(front: Front, encoder: QuestionEncoder, cluster: Cluster, weigh: W
     return Answerer(
         encoder,
         cluster,
-        threshold=manifest.answer_threshold,
+        calibration_for=manifest.answer_calibration,
         rule_for=manifest.stopping_rule,
         limits=_limits(front),
         metrics=front.metrics,
         weigh=weigh,
-        confidence=manifest.confidence,
-        sentence_confidence=manifest.sentence_confidence,
     )
 
 

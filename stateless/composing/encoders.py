@@ -73,8 +73,13 @@ class Encoders:
     def _remote(self, bundle: Bundle, address: str) -> TextEncoder:
         front, settings = self._front, self._front.settings
         states = StatesFormat.FLOAT16 if settings.serves_heads else StatesFormat.NONE
-        fingerprint = bundle.manifest.states_fingerprint
-        encoder = RoutedTextEncoder(fingerprint, states, front.access.peers)
+        manifest = bundle.manifest
+        encoder = RoutedTextEncoder(
+            manifest.states_fingerprint,
+            states,
+            front.access.peers,
+            token_vectors=manifest.token_vectors_fingerprint,
+        )
         front.stack.push_async_callback(encoder.close_nodes)
         self.tasks["encoders"] = partial(
             follow_targets, "encoder", [resolver(address)], encoder.update, settings.resolve_every

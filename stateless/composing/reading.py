@@ -25,7 +25,6 @@ from winnow.stateless.reading.admission import ReadingAdmission
 from winnow.stateless.reading.core import LoadedReader, ReadCore, ReadingBundle
 from winnow.stateless.reading.metrics import TextPoolMetrics, TextReadingMetrics
 from winnow.stateless.reading.question import QuestionTokeniser
-from winnow.stateless.reading.scoring import ReadingScores
 from winnow.stateless.reading.servicer import SERVICE, ReadMessages, ReadServicer
 from winnow.stateless.reading.validation import ReadingDefaults
 from winnow.telemetry.metrics import CacheMetrics
@@ -90,11 +89,7 @@ def _open_pool(front: Front) -> ReaderPool:
 def _reading_bundle(manifest: Manifest) -> ReadingBundle:
     return ReadingBundle(
         model=f"{manifest.name}-{manifest.version}",
-        scores=ReadingScores(
-            threshold=manifest.answer_threshold,
-            confidence=manifest.confidence,
-            sentence_confidence=manifest.sentence_confidence,
-        ),
+        scores=manifest.answer_calibration(),
         defaults=ReadingDefaults(
             max_answer_tokens=manifest.reader.max_answer_tokens,
             has_confidence=manifest.confidence is not None,

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TypeVar
 
 from winnow.deadline import Deadline
+from winnow.domain.calibration import AnswerCalibration
 from winnow.domain.text_reading import (
     HighlightedText,
     HighlightTextRequest,
@@ -43,7 +44,6 @@ from winnow.stateless.reading.metrics import TextReadingMetrics
 from winnow.stateless.reading.question import QuestionTokeniser, TokenisedQuery
 from winnow.stateless.reading.scoring import (
     ASSUMED_DISTANCE,
-    ReadingScores,
     highest,
     relevance_score,
 )
@@ -98,7 +98,7 @@ class ReadingBundle:
 
     model: str
     """Name and version of the bundle."""
-    scores: ReadingScores
+    scores: AnswerCalibration
     defaults: ReadingDefaults
 
 

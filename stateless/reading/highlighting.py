@@ -4,9 +4,9 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
+from winnow.domain.calibration import AnswerCalibration
 from winnow.domain.text_reading import HighlightedSentence, TextSpan
 from winnow.reading.window_reading import WindowReading
-from winnow.stateless.reading.scoring import ReadingScores
 from winnow.stateless.reading.validation import HighlightOptions
 
 _SHARE_OF_BEST = 0.5
@@ -36,7 +36,7 @@ def highlighted(
     text: str,
     sentences: Sequence[TextSpan],
     readings: Iterable[SentenceReading],
-    scores: ReadingScores,
+    scores: AnswerCalibration,
     options: HighlightOptions,
 ) -> tuple[list[HighlightedSentence], bool]:
     """Returns the sentences to show, in the order of the text, and whether there is an answer."""
@@ -78,7 +78,7 @@ def _chosen(
 
 
 def _sentence(
-    text: str, sentence: TextSpan, offset: int, reading: WindowReading, scores: ReadingScores
+    text: str, sentence: TextSpan, offset: int, reading: WindowReading, scores: AnswerCalibration
 ) -> HighlightedSentence:
     # a span is extended to whole expressions, which may reach beyond the end of the sentence
     start, end = reading.start + offset, reading.end + offset

@@ -3,9 +3,10 @@
 import math
 from collections.abc import Mapping, Sequence
 
+from winnow.domain.calibration import AnswerCalibration
 from winnow.domain.text_reading import RankedText, TextReading, TextToRead
 from winnow.reading.window_reading import WindowReading
-from winnow.stateless.reading.scoring import ReadingScores, highest, relevance_score
+from winnow.stateless.reading.scoring import highest, relevance_score
 from winnow.text.surroundings import list_around, sentence_around
 
 Relevance = tuple[float, bool]
@@ -16,7 +17,7 @@ def text_reading(
     index: int,
     text: TextToRead,
     windows: Sequence[tuple[int, WindowReading]],
-    scores: ReadingScores,
+    scores: AnswerCalibration,
     *,
     asks_for_several: bool,
 ) -> TextReading:

@@ -6,34 +6,11 @@ encoder would have to read the text, too. So every text gets the same distance.
 """
 
 import math
-from dataclasses import dataclass
-
-from winnow.domain.confidence import Confidence
-from winnow.domain.threshold import AnswerThreshold
-from winnow.reading.window_reading import WindowReading
 
 ASSUMED_DISTANCE = 0.8
 """Distance of every text. The median distance of passages that answer a question is 0.76 for
 Natural Questions and 0.88 for SQuAD.
 """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadingScores:
-    """The calibrated figures of a bundle."""
-
-    threshold: AnswerThreshold
-    """What the best span must reach to be an answer."""
-    confidence: Confidence | None = None
-    sentence_confidence: Confidence | None = None
-
-    def span_confidence(self, reading: WindowReading) -> float | None:
-        """Returns the probability that the span is right; None without a calibration."""
-        return None if self.confidence is None else self.confidence.of(reading)
-
-    def confidence_of_sentence(self, reading: WindowReading) -> float | None:
-        """Returns the probability that the sentence of the span contains the right answer."""
-        return None if self.sentence_confidence is None else self.sentence_confidence.of(reading)
 
 
 def relevance_score(relevance: float) -> float:

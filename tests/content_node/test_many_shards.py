@@ -100,7 +100,7 @@ async def serving(shards: Sequence[Path], bundle: Bundle, **flags: Any) -> Async
     finally:
         await server.drain(0)
         await running.close()
-        parts.pool.close()
+        parts.close()
 
 
 def encoded(text: str, bundle: Bundle) -> EncodedQuestion:

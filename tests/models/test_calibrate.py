@@ -17,9 +17,10 @@ from models.measuring.calibrate import (
     fit_score,
     read_candidates,
     sample_questions,
-    score_weights,
+    scores_of,
 )
 from models.measuring.judging import JudgedQuestion
+from models.measuring.late_ranking import LateCandidates, LateWeights, fit_late_weights
 from models.measuring.retrieving import (
     MAX_WORD_WEIGHT,
     NearestPassages,
@@ -72,7 +73,7 @@ def test_the_fit_is_at_least_as_accurate_as_relevance_alone() -> None:
 def test_most_right_answers_stay_above_the_threshold() -> None:
     candidates = found()
     score = fit_score([candidates])
-    values = candidates.features @ score_weights(score)
+    values = scores_of(candidates.features, score)
     rows = np.arange(len(values))
     best = values.argmax(1)
     kept = values[rows, best][candidates.is_right[rows, best]] >= score.no_answer_below
@@ -195,3 +196,47 @@ def test_candidates_are_read_in_the_order_in_which_they_were_retrieved() -> None
     assert read.features[0].tolist() == [[1, 1, 0.5, 7], [3, 1, 0.4, 6]]
     assert read.hybrid_distances.tolist() == [[0.2, 0.3]] * 2
     assert read.has_answer.tolist() == read.is_right.tolist()  # both titles are answers
+
+
+def late_candidates(questions: int = 200, candidates: int = 8, seed: int = 1) -> LateCandidates:
+    """Late interaction knows what is right, words a little, and distances nothing."""
+    generator = np.random.default_rng(seed)
+    right = np.zeros((questions, candidates), np.bool_)
+    right[:, 0] = True
+    distances, words, tokens = generator.normal(size=(3, questions, candidates))
+    distances[:, -1], right[0] = np.inf, False
+    return LateCandidates(
+        passages=[[Passage("", str(number)) for number in range(candidates)]] * questions,
+        distances=distances,
+        words=words + right,
+        tokens=tokens + 3 * right,
+        is_right=right,
+    )
+
+
+def test_the_ranking_weighs_what_finds_the_right_passage() -> None:
+    candidates = late_candidates()
+    fitted = fit_late_weights([candidates])
+    assert fitted.tokens > fitted.words > 0
+    answered = np.arange(200) > 0
+    (before,) = candidates.recall_by_passages(LateWeights(0.0, 0.0), [1], answered)
+    (after,) = candidates.recall_by_passages(fitted, [1], answered)
+    assert after > 90
+    assert before < 50
+
+
+def test_padding_is_never_among_the_best() -> None:
+    best = late_candidates().best(LateWeights(1.0, 1.0), 7)
+    assert {each.passage.text for row in best for each in row} == set("0123456")
+    assert all(row == sorted(row, key=lambda passage: passage.hybrid_distance) for row in best)
+    with pytest.raises(DataError, match="fewer than 8 candidates"):
+        late_candidates().best(LateWeights(1.0, 1.0), 8)
+
+
+def test_the_hybrid_distance_is_a_part_of_the_score_of_late_interaction() -> None:
+    row = [RankedPassage(Passage("Ada", "x"), 0.5, -2.0, 7.0)]
+    asked = [JudgedQuestion(text="who", answers=("Ada",))]
+    read = read_candidates(asked, [row], Scripted(), late_interaction=True)  # type: ignore[arg-type]
+    assert read.features.tolist() == [[[1, 1, 0.5, 7, -2.0]]]
+    weights = ScoreWeights(1.0, 1.0, -1.0, words=0.5, hybrid=-3.0)
+    assert scores_of(read.features, weights).tolist() == [[1 + 1 - 0.5 + 3.5 + 6]]

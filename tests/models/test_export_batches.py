@@ -29,5 +29,5 @@ def test_vectors_in_a_padded_run_are_those_of_single_runs(
     session = OnnxSession(tmp_path / "e.onnx", list(ENCODER_OUTPUTS))
     encoder = Encoder(session, SpecialTokens(2, 3), WIDTH)
     texts = [list(range(5, 5 + length)) for length in (1, 0, 40, 7, 12)]
-    for ids, (vector, _) in zip(texts, encoder.encode_batch(texts), strict=True):
-        np.testing.assert_allclose(vector, encoder.question(ids), atol=2e-6)
+    for ids, done in zip(texts, encoder.encode_batch(texts), strict=True):
+        np.testing.assert_allclose(done.vector, encoder.question(ids), atol=2e-6)

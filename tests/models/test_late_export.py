@@ -10,7 +10,7 @@ import torch
 from models.data import DataError
 from models.network.late_interaction import LateInteraction
 from models.packed.networks import load_projections, save_projections
-from models.steps.late_interaction import LateWeights, add_late_interaction, choose_projection
+from models.steps.late_interaction import add_late_interaction, choose_projection
 from winnow.bundle import load_bundle
 from winnow.bundle.manifest import FORMAT_LATE
 from winnow.inference.encoder import open_passage_encoder, open_question_encoder
@@ -35,7 +35,7 @@ def projection() -> LateInteraction:
 @pytest.fixture(scope="module")
 def late_bundle(tmp_path_factory: pytest.TempPathFactory, projection: LateInteraction) -> Path:
     target = tmp_path_factory.mktemp("bundle") / "late"
-    add_late_interaction(default_bundle(), target, projection, LateWeights(4.0, 0.1, 1.0), "9")
+    add_late_interaction(default_bundle(), target, projection, "9")
     return target
 
 
@@ -43,7 +43,8 @@ def test_only_the_fingerprint_of_the_bundle_changes(late_bundle: Path) -> None:
     before, after = load_bundle(default_bundle()).manifest, load_bundle(late_bundle).manifest
     assert after.format == FORMAT_LATE
     assert after.late_interaction is not None
-    assert (after.late_interaction.words, after.late_interaction.tokens) == (0.025, 0.25)
+    assert after.late_interaction.words == before.retrieval.words
+    assert after.late_interaction.tokens == 0, "it has no weight before it is fitted"
     assert after.fingerprint != before.fingerprint
     assert after.encoding_fingerprint == before.encoding_fingerprint
     assert after.states_fingerprint == before.states_fingerprint
@@ -113,6 +114,4 @@ def test_a_projection_is_chosen_by_name(tmp_path: Path, projection: LateInteract
 def test_an_existing_directory_is_refused(tmp_path: Path, projection: LateInteraction) -> None:
     shutil.copytree(default_bundle(), tmp_path / "bundle")
     with pytest.raises(DataError, match="exists"):
-        add_late_interaction(
-            default_bundle(), tmp_path / "bundle", projection, LateWeights(1.0, 1.0, 1.0), "9"
-        )
+        add_late_interaction(default_bundle(), tmp_path / "bundle", projection, "9")

@@ -10,13 +10,19 @@ import torch
 from conftest import QUESTIONS, Recorder
 from typer.testing import CliRunner
 
+from models.assemble import amend_manifest
 from models.network.late_interaction import LateInteraction
-from models.steps.late_interaction import LateWeights, add_late_interaction
+from models.steps.late_interaction import add_late_interaction
 from winnow import Index
 from winnow.bundle import Bundle, load_bundle
 from winnow.client import Options, PassageFields
+from winnow.content_node.indexing.builder import build_index
 from winnow.content_node.indexing.cli import app
 from winnow.content_node.indexing.current_shard import read_current_shard
+from winnow.content_node.indexing.engine import LocalEngine
+from winnow.content_node.indexing.plan import BuildListener, BuildPlan
+from winnow.content_node.indexing.staging import Staging
+from winnow.content_node.late_interaction.passage_tokens import PassageTokens
 from winnow.content_node.states.index import write_states
 from winnow.index_directory import shard_directories
 from winnow.packaged import default_bundle
@@ -38,7 +44,10 @@ def late(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     torch.manual_seed(1)
     target = tmp_path_factory.mktemp("bundle") / "late"
     projection = LateInteraction(384, 32, (4, 6))
-    add_late_interaction(default_bundle(), target, projection, LateWeights(4.0, 0.1, 1.0), "9")
+    manifest = add_late_interaction(default_bundle(), target, projection, "9")
+    assert manifest.late_interaction is not None
+    weights = {"words": 0.025, "tokens": 0.25}
+    amend_manifest(target, late_interaction={**manifest.late_interaction.model_dump(), **weights})
     return load_bundle(target)
 
 
@@ -99,9 +108,41 @@ def test_an_index_without_token_vectors_is_ranked_as_before(
         assert ask_all(index) == without
 
 
-def test_a_build_with_late_interaction_writes_token_vectors(
+def test_a_build_computes_vectors_and_token_vectors_in_one_run(
+    copies: dict[int, Path],
+    passages_file: Path,
+    late: Bundle,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They equal the token vectors that were added to an existing index."""
+
+    def fail(*_: object) -> None:
+        raise AssertionError("the encoder was run again")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(PassageTokens, "levels", fail)
+        plan = BuildPlan(source=passages_file, target=tmp_path / "index", shards=1, threads=1)
+        build_index(plan, late, Recorder())
+    (built,), (added,) = (shard_directories(each) for each in (plan.target, copies[1]))
+    data = TOKEN_VECTORS.data
+    assert (built / data).read_bytes() == (added / data).read_bytes()
+
+
+def test_a_resumed_build_computes_token_vectors_that_it_lacks(
     passages_file: Path, late: Bundle, tmp_path: Path
 ) -> None:
+    """A build may have begun with a bundle that has no late interaction."""
+
+    class Stopped(LocalEngine):
+        def encode(self, staging: Staging, bundle: Bundle, progress: BuildListener) -> None:
+            super().encode(staging, bundle, progress)
+            raise KeyboardInterrupt
+
+    target = tmp_path / "index"
+    plan = BuildPlan(source=passages_file, target=target, shards=2, threads=1)
+    with pytest.raises(KeyboardInterrupt):
+        build_index(plan, load_bundle(default_bundle()), Recorder(), Stopped(1))
     flags = ["--passages", str(passages_file), "--bundle", str(late.directory), "--shards", "2"]
     result = CliRunner().invoke(app, ["build", "--out", str(tmp_path / "index"), *flags])
     assert result.exit_code == 0, result.output

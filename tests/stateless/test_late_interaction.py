@@ -9,6 +9,7 @@ from fake_shards import LIMITS, question
 from fakes import ENCODED, FakeSearcher, reading
 
 from winnow.deadline import Deadline
+from winnow.domain.answered import Timings
 from winnow.domain.question import (
     EncodedQuestion,
     QuestionTokens,
@@ -17,9 +18,12 @@ from winnow.domain.question import (
     Retriever,
 )
 from winnow.domain.shard import ShardInfo
+from winnow.domain.stopping import StoppingRule
 from winnow.searcher import Retrieved
 from winnow.stateless.answer.calls import ShardCalls
 from winnow.stateless.answer.scatter import ScatterResult
+from winnow.stateless.answer.search import search
+from winnow.stateless.answer.search_result import SearchResult
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.cluster.index_version import index_version_of
 from winnow.stateless.cluster.membership import ClusterView, FrontEncoding, form_view
@@ -83,6 +87,8 @@ class LateSearcher(FakeSearcher):
     """A shard that may rank by late interaction, and records the questions."""
 
     has_token_vectors: bool = True
+    loses_token_vectors: bool = False
+    """Whether it has none after its first retrieval."""
     asked: list[EncodedQuestion] = field(default_factory=list)
 
     async def retrieve(
@@ -91,16 +97,49 @@ class LateSearcher(FakeSearcher):
         self.asked.append(question)
         found = await super().retrieve(question, depth, deadline)
         used = self.has_token_vectors and question.tokens is not None
+        self.has_token_vectors &= not self.loses_token_vectors
         return replace(found, late_interaction=used)
 
 
-def retrieve_all(shards: list[LateSearcher]) -> ScatterResult[Retrieved]:
+def calls_of(shards: list[LateSearcher]) -> ShardCalls:
     asked = replace(question(ReadScope.GLOBAL), retriever=Retriever.HYBRID)
     limits = replace(LIMITS, candidates=3)
     searchers = dict(enumerate(shards))
     calls = ShardCalls(searchers, asked, ASKED, Deadline.after(60), limits=limits)
     assert calls.uses_late_interaction
-    return asyncio.run(calls.retrieve_all())
+    return calls
+
+
+def retrieve_all(shards: list[LateSearcher]) -> ScatterResult[Retrieved]:
+    return asyncio.run(calls_of(shards).retrieve_all())
+
+
+def search_all(shards: list[LateSearcher]) -> SearchResult:
+    rules = {True: StoppingRule(0.0, 0.0, 1.0), False: StoppingRule(0.0, 0.0, 2.0)}
+    return asyncio.run(search(calls_of(shards), rules.__getitem__, Timings()))
+
+
+@pytest.mark.parametrize(("loses", "read"), [(False, {"b", "c"}), (True, {"b"})])
+def test_hits_of_another_order_replace_only_their_own_passages(loses: bool, read: set[str]) -> None:
+    """A shard merges between retrieving and reading, and may lose its token vectors."""
+    old = [reading("a", -9, distance=0.1), reading("b", -9, distance=0.2)]
+    new = [reading("c", -9, distance=0.05), reading("b", -9, distance=0.2)]
+    shard = LateSearcher(
+        old, generation="old", next_generations=[("new", new)], loses_token_vectors=loses
+    )
+    found = search_all([shard])
+    assert {each.passage.id for own in found.readings.values() for each in own} == read
+    assert not found.failures
+
+
+def test_reading_stops_by_the_rule_of_the_order_that_was_used() -> None:
+    late, without = (
+        search_all([LateSearcher([reading("a")], has_token_vectors=has)]) for has in (True, False)
+    )
+    assert late.rule is not None
+    assert without.rule is not None
+    assert (late.rule.bar, without.rule.bar) == (1.0, 2.0)
+    assert (late.lost_late_interaction, without.lost_late_interaction) == (False, True)
 
 
 def test_a_shard_that_lost_its_token_vectors_makes_all_shards_rank_without() -> None:

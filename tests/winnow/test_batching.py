@@ -11,7 +11,7 @@ from tenacious import happens
 from winnow.bundle import Bundle
 from winnow.errors import ArtefactError
 from winnow.inference.batching import BatchingTextEncoder, check_can_batch
-from winnow.inference.encoder import Encoder, States, Vector, open_question_encoder
+from winnow.inference.encoder import Encoder, QuestionEncoding, open_question_encoder
 from winnow.inference.session import Inputs, Outputs, padded_inputs
 from winnow.inference.stop_signal import StopSignal
 from winnow.policy.batching import BatchLimits
@@ -29,14 +29,17 @@ class Model(Encoder):
         self.begun, self.go_on = threading.Semaphore(0), threading.Event()
         self.fails: Exception | None = None
 
-    def encode_batch(self, texts: Sequence[Sequence[int]]) -> list[tuple[Vector, States | None]]:
+    def encode_batch(self, texts: Sequence[Sequence[int]]) -> list[QuestionEncoding]:
         self.runs.append([tuple(ids) for ids in texts])
         self.begun.release()
         assert self.go_on.wait(LONG)
         if self.fails is not None:
             raise self.fails
         return [
-            (np.array(ids[:1], np.float32), np.array(ids, np.float16)[:, None]) for ids in texts
+            QuestionEncoding(
+                np.array(ids[:1], np.float32), np.array(ids, np.float16)[:, None], None
+            )
+            for ids in texts
         ]
 
 
@@ -176,12 +179,12 @@ class Masked:
 def test_a_text_gets_its_own_vector_and_states_out_of_a_run() -> None:
     encoder = Encoder(Masked(), SpecialTokens(1, 2), 1)
     texts: list[list[int]] = [[4, 5], [], [9]]
-    for ids, (vector, states) in zip(texts, encoder.encode_batch(texts), strict=True):
+    for ids, done in zip(texts, encoder.encode_batch(texts), strict=True):
         alone, alone_states = encoder.with_states(ids)
-        assert vector == alone
-        assert states is not None
+        assert done.vector == alone
+        assert done.states is not None
         assert alone_states is not None
-        assert states[:, 0].tolist() == alone_states[:, 0].tolist() == [1, *ids, 2]
+        assert done.states[:, 0].tolist() == alone_states[:, 0].tolist() == [1, *ids, 2]
 
 
 @pytest.mark.bundle

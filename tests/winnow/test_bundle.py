@@ -9,7 +9,7 @@ import pytest
 from damaged_files import flip_bit
 from whole_bundle import WHOLE
 
-from winnow.bundle import Bundle, load_bundle, read_manifest
+from winnow.bundle import Bundle, Manifest, load_bundle, read_manifest
 from winnow.errors import ArtefactError
 from winnow.files.checksummed_json import to_checksummed_json
 
@@ -109,3 +109,36 @@ def test_fingerprints_tell_encoding_and_scoring_apart(copy: Path) -> None:
     after = read_manifest(copy)
     assert after.encoding_fingerprint == before.encoding_fingerprint
     assert after.fingerprint != before.fingerprint
+
+
+def rewritten(copy: Path, late: bool, span: float, minimum: float, late_minimum: float) -> Manifest:
+    """The manifest with other weights of scores."""
+    content = json.loads((copy / "bundle.json").read_text(encoding="utf-8"))
+    score = {**content["score"], "span": span, "min_confidence": minimum}
+    content["late_interaction"] = None
+    if late:
+        own = {**score, "hybrid": -1.0, "min_confidence": late_minimum}
+        content["late_interaction"] = {
+            "file": content["tokenizer"],
+            "values": 8,
+            "words": 0.1,
+            "tokens": 0.2,
+            "score": own,
+        }
+    (copy / "bundle.json").write_text(to_checksummed_json({**content, "score": score}))
+    return read_manifest(copy)
+
+
+def test_a_minimum_confidence_makes_no_other_bundle_with_late_interaction(copy: Path) -> None:
+    first = rewritten(copy, True, 0.5, 0.2, 0.3)
+    assert first.fingerprint == rewritten(copy, True, 0.5, 0.6, 0.3).fingerprint
+    assert first.fingerprint == rewritten(copy, True, 0.5, 0.2, 0.6).fingerprint
+    assert first.fingerprint != rewritten(copy, True, 0.6, 0.2, 0.3).fingerprint
+    assert first.answer_calibration().threshold.confidence == 0.2
+    assert first.answer_calibration(late_interaction=True).threshold.confidence == 0.3
+
+
+def test_a_minimum_confidence_makes_another_bundle_as_in_older_versions(copy: Path) -> None:
+    first = rewritten(copy, False, 0.5, 0.2, 0.3)
+    assert first.fingerprint != rewritten(copy, False, 0.5, 0.6, 0.3).fingerprint
+    assert first.answer_calibration(late_interaction=True) == first.answer_calibration()

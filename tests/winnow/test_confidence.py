@@ -70,7 +70,7 @@ def test_a_bundle_may_have_a_confidence_of_sentences(tmp_path: Path) -> None:
     weights = {"relevance": 0.5, "span": 0.3, "distance": -1.0, "bias": -2.0}
     directory = made(tmp_path / "both", weights)
     content = json.loads((directory / FILE).read_text())
-    assert read_manifest(directory).sentence_confidence is None
+    assert read_manifest(directory).answer_calibration().sentence_confidence is None
     content["score"]["sentence_confidence"] = weights
     (directory / FILE).write_text(to_checksummed_json(content))
-    assert read_manifest(directory).sentence_confidence == FITTED
+    assert read_manifest(directory).answer_calibration().sentence_confidence == FITTED

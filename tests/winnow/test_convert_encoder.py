@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from winnow.convert import encoder as convert
 from winnow.convert.encoder import format_of_message, states_of_message, states_to_message
 from winnow.domain.encoder import EncoderInfo, StatesFormat
+from winnow.domain.question import QuestionTokens
 from winnow.errors import InvalidRequestError
 from winnow.text.encoder import TextEncoding
 from winnow.v1 import encoder_pb2
@@ -63,11 +64,15 @@ def test_what_was_rounded_once_stays_as_it_is(values: NDArray[np.float16]) -> No
 @pytest.mark.parametrize("kind", list(StatesFormat))
 def test_an_encoding_survives_the_journey(kind: StatesFormat) -> None:
     vector = np.array([0.6, 0.8], np.float32)
-    made = TextEncoding(vector, np.ones((3, 2), np.float16), 0.25, 0.5)
+    tokens = QuestionTokens(np.array([[1, -900]] * 3, np.int16), np.ones(3, np.float32))
+    made = TextEncoding(vector, np.ones((3, 2), np.float16), 0.25, 0.5, tokens=tokens)
     sent = convert.encoding_to_message(made, kind).SerializeToString()
     back = convert.encoding_of_message(encoder_pb2.EncodeResponse.FromString(sent))
     assert back.vector.tobytes() == vector.tobytes()
     assert (back.queue, back.encode) == (0.25, 0.5)
+    assert back.tokens is not None
+    assert back.tokens.levels.tolist() == tokens.levels.tolist()
+    assert back.tokens.weights.tolist() == [1, 1, 1]
     assert (back.states is None) == (kind is StatesFormat.NONE)
     if back.states is not None:
         assert (back.states == 1).all()
@@ -75,7 +80,12 @@ def test_an_encoding_survives_the_journey(kind: StatesFormat) -> None:
 
 def test_what_an_encoder_says_of_itself_survives_the_journey() -> None:
     info = EncoderInfo(
-        bundle="bundle", fingerprint="print", dimension=384, width=312, max_tokens=62
+        bundle="bundle",
+        fingerprint="print",
+        dimension=384,
+        width=312,
+        max_tokens=62,
+        token_vectors="t",
     )
     assert astuple(convert.info_of_message(convert.info_to_message(info))) == astuple(info)
 

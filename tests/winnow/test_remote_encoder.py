@@ -12,6 +12,7 @@ from text_server import INFO, TextServer, serving
 
 from winnow.bundle import Bundle
 from winnow.domain.encoder import EncoderInfo, StatesFormat
+from winnow.domain.question import QuestionTokens
 from winnow.errors import (
     IdentityError,
     OverloadedError,
@@ -53,7 +54,9 @@ class Fake:
             raise self.fails
         rows = np.array([self.value, *ids, self.value], np.float16)
         states = np.stack([rows] * 3, axis=1) if self.states else None
-        return TextEncoding(np.array([1, 0], np.float32), states, 0.25, 0.5)
+        levels = np.full((len(ids) + 2, 4), 7, np.int16)
+        tokens = QuestionTokens(levels, np.ones(len(levels), np.float32))
+        return TextEncoding(np.array([1, 0], np.float32), states, 0.25, 0.5, tokens=tokens)
 
     async def warm_up(self, longest: int) -> None: ...
 
@@ -85,8 +88,15 @@ async def remote(
     fingerprint: str = INFO.fingerprint,
     timeout: float = LONG,
     patience: float = LONG,
+    token_vectors: str = "",
 ) -> AsyncIterator[RoutedTextEncoder]:
-    made = RoutedTextEncoder(fingerprint, states, timeout=timeout, startup_timeout=patience)
+    made = RoutedTextEncoder(
+        fingerprint,
+        states,
+        token_vectors=token_vectors,
+        timeout=timeout,
+        startup_timeout=patience,
+    )
     made.update(target.split(",") if target else [])
     yield made
     made.close()
@@ -285,6 +295,28 @@ async def test_warming_up_goes_on_when_the_only_node_is_replaced() -> None:
 async def _many(encoder: RoutedTextEncoder, texts: int) -> None:
     for _ in range(texts):
         await encoder.encode([5])
+
+
+@pytest.mark.parametrize(
+    ("expected", "served", "sent"),
+    [
+        ("print", "print", True),
+        ("", "print", False),
+        ("print", "other", False),
+        ("print", "", False),
+    ],
+)
+async def test_token_vectors_are_sent_only_if_they_are_the_expected_ones(
+    expected: str, served: str, sent: bool
+) -> None:
+    async with (
+        serving(Fake(), replace(INFO, token_vectors=served)) as server,
+        remote(server.address, token_vectors=expected) as encoder,
+    ):
+        tokens = (await encoder.encode([5, 6])).tokens
+    assert (tokens is not None) is sent
+    if tokens is not None:
+        assert tokens.levels.tolist() == [[7] * 4] * 4
 
 
 @pytest.mark.bundle

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from winnow.domain.calibration import AnswerCalibration
 from winnow.domain.confidence import Confidence
 from winnow.domain.stopping import StoppingRule
 from winnow.domain.threshold import AnswerThreshold
@@ -125,6 +126,8 @@ class ScoreEntry(_ManifestModel):
     distance: float
     words: float | None = None
     """None in bundles whose score does not depend on words."""
+    hybrid: float | None = None
+    """Weight of the hybrid distance, in scores of passages that are ranked by late interaction."""
     no_answer_below: float
     """Minimum score of an answer; if the best candidate scores less, there is no answer."""
     min_confidence: Annotated[float, Field(ge=0, le=1)] | None = None
@@ -156,6 +159,10 @@ class LateInteractionEntry(_ManifestModel):
     """Squared distance that equals one unit of BM25."""
     tokens: float = Field(ge=0)
     """Squared distance that equals one unit of the score of late interaction."""
+    score: ScoreEntry | None = None
+    """Weights of the score of passages that are ranked by late interaction; None if it is not
+    fitted, and is as without.
+    """
     stopping: tuple["StoppingEntry", ...] = ()
     """Rules of early stopping in the order by late interaction; without any, all passages are read.
     """
@@ -240,16 +247,20 @@ class Manifest(_ManifestModel):
         reader, score, early stopping and late interaction.
         """
         late = self.late_interaction
+        # the minimum confidence changes neither answers nor scores; fingerprints of bundles without
+        # late interaction include it, because those of older versions do
+        left_out = {"min_confidence"} if late else set[str]()
         return _digest(
             self.encoding_fingerprint,
             self.encoder.model_dump_json(exclude=_HEADS_ONLY),
             self.files[self.encoder.question].sha256,
             *(self.files[name].sha256 for name in self.reader.files),
             self.reader.model_dump_json(exclude_none=True),  # stable without a split reader
-            self.score.model_dump_json(exclude_none=True),  # stable without a confidence
+            # stable without a confidence
+            self.score.model_dump_json(exclude_none=True, exclude=left_out),
             self.retrieval.model_dump_json(),
             *(entry.model_dump_json() for entry in self.stopping),
-            *((self.token_vectors_fingerprint, late.model_dump_json()) if late else ()),
+            *((self.token_vectors_fingerprint, _without_minimum(late)) if late else ()),
         )
 
     @property
@@ -257,15 +268,18 @@ class Manifest(_ManifestModel):
         """The model of an answer's confidence; None if it was not fitted."""
         return _confidence(self.score.confidence)
 
-    @property
-    def sentence_confidence(self) -> Confidence | None:
-        """The model of the confidence of an answer's sentence; None if it was not fitted."""
-        return _confidence(self.score.sentence_confidence)
+    def answer_calibration(self, late_interaction: bool = False) -> AnswerCalibration:
+        """Returns how answers are judged.
 
-    @property
-    def answer_threshold(self) -> AnswerThreshold:
-        """What an answer must reach to be shown as an answer."""
-        return AnswerThreshold(self.score.no_answer_below, self.score.min_confidence)
+        `late_interaction`: whether their passages are ranked by late interaction.
+        """
+        late = self.late_interaction if late_interaction else None
+        score = late.score if late and late.score else self.score
+        return AnswerCalibration(
+            threshold=AnswerThreshold(score.no_answer_below, score.min_confidence),
+            confidence=_confidence(score.confidence),
+            sentence_confidence=_confidence(score.sentence_confidence),
+        )
 
     def stopping_rule(self, max_loss: float, late_interaction: bool = False) -> StoppingRule | None:
         """Returns the rule with the largest loss of at most `max_loss`; None if there is none.
@@ -307,6 +321,10 @@ def read_manifest(directory: Path) -> Manifest:
 
 def _confidence(entry: ConfidenceEntry | None) -> Confidence | None:
     return None if entry is None else Confidence(**entry.model_dump())
+
+
+def _without_minimum(late: LateInteractionEntry) -> str:
+    return late.model_dump_json(exclude={"score": {"min_confidence"}})
 
 
 def _check_names(manifest: Manifest, path: Path) -> None:

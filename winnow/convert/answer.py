@@ -127,9 +127,9 @@ def answered_to_bytes(answered: Answered, request_id: str) -> bytes:
 
 def answered_to_message(answered: Answered, request_id: str) -> answer_pb2.AnswerResponse:
     """Converts the reply to a user. Leaves out answers that are already serialised."""
-    converted_fields = {"answers", "coverage", "timings", "read_scope", "heads", "packed"}
+    converted = {"answers", "coverage", "timings", "read_scope", "heads", "packed"}
     return answer_pb2.AnswerResponse(
-        **same_fields(answered, converted_fields),
+        **same_fields(answered, converted | {"lost_late_interaction"}),
         answers=() if answered.packed else map(_answer_to_message, answered.answers),
         coverage=coverage_to_message(answered.coverage),
         timings=_timings_to_message(answered.timings),

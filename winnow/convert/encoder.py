@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from winnow.convert.arrays import float32_values
 from winnow.convert.by_name import same_fields, value_of_message
+from winnow.convert.tokens import token_fields, tokens_of_fields
 from winnow.domain.encoder import EncoderInfo, StatesFormat
 from winnow.errors import invalid_field
 from winnow.text.encoder import TextEncoding
@@ -120,6 +121,7 @@ def encoding_to_message(
         vector=encoding.vector.astype("<f4", copy=False).tobytes(),
         queue_ms=encoding.queue * 1e3,
         encode_ms=encoding.encode * 1e3,
+        **token_fields(encoding.tokens),
     )
     if encoding.states is not None and states_format is not StatesFormat.NONE:
         message.states.CopyFrom(states_to_message(encoding.states, states_format))
@@ -129,8 +131,10 @@ def encoding_to_message(
 def encoding_of_message(message: encoder_pb2.EncodeResponse) -> TextEncoding:
     """Converts a message to an encoding.
 
-    Raises InvalidRequestError, which names the field, if the vector or the states are invalid.
+    Raises InvalidRequestError, which names the field, if an array is invalid.
     """
     vector = float32_values(message.vector, "vector")
     states = states_of_message(message.states) if message.HasField("states") else None
-    return TextEncoding(vector, states, message.queue_ms / 1e3, message.encode_ms / 1e3)
+    tokens = tokens_of_fields(message.token_levels, message.token_weights)
+    queue, encode = message.queue_ms / 1e3, message.encode_ms / 1e3
+    return TextEncoding(vector, states, queue, encode, tokens=tokens)

@@ -2,15 +2,15 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
 from winnow.convert.arrays import float32_values
 from winnow.convert.by_name import milliseconds, optional, same_fields, value_of_message
+from winnow.convert.tokens import token_fields, tokens_of_fields
 from winnow.domain.answered import ShardTimings
 from winnow.domain.passage import Hit, Passage
-from winnow.domain.question import EncodedQuestion, QuestionTokens, RetrievalDepth
+from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.reading import Reading
 from winnow.domain.shard import MAX_FIELDS, MAX_SHARDS, NodeReport, ShardFault, ShardInfo
 from winnow.domain.shard_call import Interval
@@ -19,8 +19,6 @@ from winnow.rpc.status import error_of_bytes, error_to_bytes, public_node_messag
 from winnow.searcher import Read, Retrieved
 from winnow.v1 import shard_pb2
 
-_LEVEL_BYTES = 2
-"""Size of a level of a question's token."""
 _MAX_REASON = 600
 """Maximum number of characters of the reason why a shard is not served."""
 
@@ -47,15 +45,8 @@ def question_to_message(question: EncodedQuestion) -> shard_pb2.EncodedQuestion:
         bundle_fingerprint=question.bundle_fingerprint,
         rarities=question.rarities,
         mean_length=question.mean_length,
-        **_token_fields(question.tokens),
+        **token_fields(question.tokens),
     )
-
-
-def _token_fields(tokens: QuestionTokens | None) -> dict[str, Any]:
-    if tokens is None:
-        return {}
-    levels = tokens.levels.astype("<i2", copy=False).tobytes()
-    return {"token_levels": levels, "token_weights": tokens.weights.tolist()}
 
 
 def question_of_message(message: shard_pb2.EncodedQuestion) -> EncodedQuestion:
@@ -70,25 +61,8 @@ def question_of_message(message: shard_pb2.EncodedQuestion) -> EncodedQuestion:
         bundle_fingerprint=message.bundle_fingerprint,
         rarities=_rarities(message),
         mean_length=message.mean_length,
-        tokens=_tokens_of_message(message),
+        tokens=tokens_of_fields(message.token_levels, message.token_weights, "question."),
     )
-
-
-def _tokens_of_message(message: shard_pb2.EncodedQuestion) -> QuestionTokens | None:
-    """Converts token vectors; raises InvalidRequestError if they are invalid."""
-    weights = np.array(message.token_weights, np.float32)
-    if not len(weights) and not message.token_levels:
-        return None
-    values, rest = divmod(len(message.token_levels), _LEVEL_BYTES * max(len(weights), 1))
-    if rest or not values or not len(weights):
-        raise invalid_field(
-            "question.token_levels",
-            f"{len(message.token_levels)} bytes do not fit {len(weights)} tokens",
-        )
-    if not (np.isfinite(weights).all() and (weights >= 0).all()):
-        raise invalid_field("question.token_weights", "every value must be finite and at least 0")
-    levels = np.frombuffer(message.token_levels, "<i2").reshape(len(weights), values)
-    return QuestionTokens(levels.astype(np.int16, copy=False), weights)
 
 
 def _rarities(message: shard_pb2.EncodedQuestion) -> tuple[float, ...]:
@@ -115,6 +89,7 @@ def hits_to_messages(hits: Iterable[Hit]) -> list[shard_pb2.Hit]:
             hybrid_distance=h.hybrid_distance,
             words=h.words,
             sequence=h.sequence,
+            late_interaction=h.late_interaction,
         )
         for h in hits
     ]
@@ -131,6 +106,7 @@ def hits_of_messages(messages: Iterable[shard_pb2.Hit], generation: str) -> tupl
             generation=generation,
             words=m.words,
             sequence=m.sequence,
+            late_interaction=m.late_interaction,
         )
         for m in messages
     )
@@ -305,6 +281,7 @@ def _reading_to_message(reading: Reading) -> shard_pb2.Reading:
         distance=reading.distance,
         hybrid_distance=reading.hybrid_distance,
         words=reading.words,
+        late_interaction=reading.late_interaction,
         read_start_ms=reading.span.start * 1e3,
         read_ms=reading.span.seconds * 1e3,
     )
@@ -321,5 +298,6 @@ def _reading_of_message(message: shard_pb2.Reading) -> Reading:
         distance=message.distance,
         hybrid_distance=message.hybrid_distance,
         words=message.words,
+        late_interaction=message.late_interaction,
         span=Interval(message.read_start_ms / 1e3, message.read_ms / 1e3),
     )

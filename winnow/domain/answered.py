@@ -129,6 +129,8 @@ class Answered:
     """Whether the answers come from an equal question, answered before or at the same time."""
     max_loss: float = 0.0
     """Accuracy budget of early stopping, in points of exact match; 0 if it was disabled."""
+    lost_late_interaction: bool = False
+    """Whether passages were ranked without late interaction for a passing reason."""
     packed: PackedAnswers | None = field(default=None, compare=False)
     """The serialised answers; None if they are so short that each caller serialises them."""
 

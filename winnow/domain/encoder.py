@@ -29,3 +29,5 @@ class EncoderInfo:
     """Number of values of a token's state; 0 if the encoder returns no states."""
     max_tokens: int
     """Maximum number of tokens of a text, without special tokens."""
+    token_vectors: str = ""
+    """Fingerprint of the token vectors for late interaction; empty if the encoder gives none."""

@@ -37,3 +37,5 @@ class Hit:
 
     Passage id and sequence together identify the text in every generation.
     """
+    late_interaction: bool = False
+    """Whether `hybrid_distance` includes the score of late interaction."""

@@ -28,6 +28,8 @@ class Reading:
     """The distance by which the passage was retrieved; see `Hit.hybrid_distance`."""
     words: float = 0.0
     """BM25 of the question's words in the passage."""
+    late_interaction: bool = False
+    """Whether the passage was ranked by late interaction, on which the score depends, too."""
     span: Interval = field(default=NEVER, compare=False)
     """When the passage was read, within the call to the shard. Ignored by comparisons."""
 

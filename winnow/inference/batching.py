@@ -154,6 +154,8 @@ class BatchingTextEncoder:
                 call_on_event_loop(text.loop, fail, text.done, error)
             return
         took = time.perf_counter() - began
-        for text, (vector, states) in zip(texts, encodings, strict=True):
-            encoding = TextEncoding(vector, states, began - text.arrived, took)
+        for text, done in zip(texts, encodings, strict=True):
+            encoding = TextEncoding(
+                done.vector, done.states, began - text.arrived, took, tokens=done.tokens
+            )
             call_on_event_loop(text.loop, succeed, text.done, encoding)

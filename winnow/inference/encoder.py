@@ -62,21 +62,15 @@ class Encoder:
 
         The states are None if the model has no such output.
         """
-        return self.encode_batch([ids])[0]
+        encoding = self.encode_question(ids)
+        return encoding.vector, encoding.states
 
     def encode_question(self, ids: Sequence[int]) -> QuestionEncoding:
         """Encodes a question; also returns its token states and token vectors."""
-        sequence = [self._special.cls, *ids, self._special.sep]
-        outputs = self._session.run(padded_inputs([sequence]))
-        states = self._states(outputs)
-        tokens = None
-        if self._token_vectors:
-            vectors, weights = outputs[-2:]
-            tokens = QuestionTokens(quantise_question(vectors[0]), weights[0])
-        return QuestionEncoding(outputs[0][0], None if states is None else states[0], tokens)
+        return self.encode_batch([ids])[0]
 
-    def encode_batch(self, texts: Sequence[Sequence[int]]) -> list[tuple[Vector, States | None]]:
-        """Encodes several texts in one run, padded to the longest; returns vectors and states.
+    def encode_batch(self, texts: Sequence[Sequence[int]]) -> list[QuestionEncoding]:
+        """Encodes several texts in one run, padded to the longest.
 
         A single text has no padding, and its vector depends on nothing else.
         """
@@ -84,8 +78,12 @@ class Encoder:
         outputs = self._session.run(padded_inputs(sequences))
         states = self._states(outputs)
         return [
-            (vector, None if states is None else states[row, : len(sequences[row])])
-            for row, vector in enumerate(outputs[0])
+            QuestionEncoding(
+                outputs[0][row],
+                None if states is None else states[row, : len(sequence)],
+                self._question_tokens(outputs, row, len(sequence)),
+            )
+            for row, sequence in enumerate(sequences)
         ]
 
     def passage(self, title: Sequence[int], text: Sequence[int], types: tuple[int, int]) -> Vector:
@@ -95,6 +93,17 @@ class Encoder:
         """
         vector: Vector = self._run_passage(title, text, types)[0][0]
         return vector
+
+    def passage_with_tokens(
+        self, title: Sequence[int], text: Sequence[int], types: tuple[int, int]
+    ) -> tuple[Vector, NDArray[np.int8] | None]:
+        """Encodes a passage; also returns the levels of its token vectors, [tokens + 3, values].
+
+        The levels are None if the model has no token vectors. The arguments are those of `passage`.
+        """
+        outputs = self._run_passage(title, text, types)
+        levels = quantise_passage(outputs[-2][0]) if self._token_vectors else None
+        return outputs[0][0], levels
 
     def passage_tokens(
         self, title: Sequence[int], text: Sequence[int], types: tuple[int, int]
@@ -112,6 +121,13 @@ class Encoder:
         tail = [*text, self._special.sep]
         ids, type_ids = head + tail, [types[0]] * len(head) + [types[1]] * len(tail)
         return self._session.run(model_inputs(ids, type_ids))
+
+    def _question_tokens(self, outputs: Outputs, row: int, tokens: int) -> QuestionTokens | None:
+        """Returns the token vectors of a text in a run; None without these outputs."""
+        if not self._token_vectors:
+            return None
+        vectors, weights = outputs[-2][row, :tokens], outputs[-1][row, :tokens]
+        return QuestionTokens(quantise_question(vectors), weights)
 
     def _states(self, outputs: Outputs) -> States | None:
         """Returns the token states of a run, padded as its inputs; None without this output."""

@@ -76,6 +76,16 @@ class PassageEncoder:
         types = self._entry.passage_token_types
         return self._encoder.passage(*self._truncate(title, text), types)
 
+    def encode_with_tokens(
+        self, title: Sequence[int], text: Sequence[int]
+    ) -> tuple[NDArray[np.float32], NDArray[np.int8] | None]:
+        """Returns the vector and, if the encoder has token vectors, their levels, in one run.
+
+        The arguments are those of `encode`.
+        """
+        types = self._entry.passage_token_types
+        return self._encoder.passage_with_tokens(*self._truncate(title, text), types)
+
     def token_vectors(self, title: Sequence[int], text: Sequence[int]) -> NDArray[np.int8]:
         """Returns the levels of the token vectors, [`count_tokens`, values].
 

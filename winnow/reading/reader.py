@@ -37,12 +37,19 @@ class _Candidate:
 class Reader:
     """Reads passages and scores spans. Safe to use from several threads."""
 
-    def __init__(self, model: ReadingModel, weights: ScoreEntry) -> None:
+    def __init__(
+        self, model: ReadingModel, weights: ScoreEntry, late_weights: ScoreEntry | None = None
+    ) -> None:
+        """`late_weights` are the weights of scores of passages that are ranked by late interaction.
+
+        By default, all passages have the same `weights`.
+        """
         self.model, self._weights = model, weights
+        self._late_weights = late_weights or weights
 
     def with_model(self, model: ReadingModel) -> "Reader":
         """Returns a reader with the same weights of scores and another model."""
-        return Reader(model, self._weights)
+        return Reader(model, self._weights, self._late_weights)
 
     def read(
         self,
@@ -65,8 +72,16 @@ class Reader:
             _best_of_window(window, max_answer_tokens)
             for window in self.model.run_windows(question, stored, stop)
         ]
+        weights = self._late_weights if hit.late_interaction else self._weights
         scores = [
-            combine_scores(self._weights, each.relevance, each.span_score, hit.distance, hit.words)
+            combine_scores(
+                weights,
+                each.relevance,
+                each.span_score,
+                hit.distance,
+                hit.words,
+                hybrid_distance=hit.hybrid_distance,
+            )
             for each in candidates
         ]
         score, best = max(zip(scores, candidates, strict=True), key=lambda pair: pair[0])
@@ -81,6 +96,7 @@ class Reader:
             distance=hit.distance,
             hybrid_distance=hit.hybrid_distance,
             words=hit.words,
+            late_interaction=hit.late_interaction,
         )
 
     def relevances(
@@ -182,6 +198,8 @@ def combine_scores(
     span_score: float,
     distance: float,
     words: float = 0.0,
+    *,
+    hybrid_distance: float = 0.0,
 ) -> float:
     """Returns the score by which the answers of all shards are ranked.
 
@@ -191,7 +209,8 @@ def combine_scores(
     if span_score == float("-inf"):
         return span_score
     read = weights.relevance * relevance + weights.span * span_score
-    return read + weights.distance * distance + (weights.words or 0.0) * words
+    score = read + weights.distance * distance + (weights.words or 0.0) * words
+    return score + weights.hybrid * hybrid_distance if weights.hybrid else score
 
 
 def open_reader(
@@ -204,17 +223,20 @@ def open_reader(
 
     `max_tokens` limits the length of windows; 0 or None for the length in the bundle.
     """
-    entry, weights = bundle.manifest.reader, bundle.manifest.score
+    manifest = bundle.manifest
+    entry, weights, late = manifest.reader, manifest.score, manifest.late_interaction
+    late_weights = late.score if late else None
     check_lengths(bundle, options, max_tokens)
     if entry.apart is not None:
         # runtimes are not compared: states may come from a machine that chose by its CPU flags
         upper = open_session(bundle.reader, OUTPUTS, entry.precision, options)
-        return Reader(SplitReader(open_lower_layers(bundle, special, options), upper), weights)
+        model = SplitReader(open_lower_layers(bundle, special, options), upper)
+        return Reader(model, weights, late_weights)
     shorter = min(max_tokens or entry.max_tokens, entry.max_tokens)
     entry = entry.model_copy(update={"max_tokens": shorter})
     typical = typical_inputs(special, entry)
     session = open_session(bundle.reader, OUTPUTS, entry.precision, options, sample_inputs=typical)
-    return Reader(CrossEncoder(session, special, entry), weights)
+    return Reader(CrossEncoder(session, special, entry), weights, late_weights)
 
 
 def check_lengths(bundle: Bundle, options: InferenceOptions, max_tokens: int | None) -> None:

@@ -31,7 +31,13 @@ class RemoteEncoder:
     """A client of one encoder node. Cancelling a call also stops the node's work."""
 
     def __init__(
-        self, address: str, fingerprint: str, states: StatesFormat, peers: PeerChannels = PLAIN_TEXT
+        self,
+        address: str,
+        fingerprint: str,
+        states: StatesFormat,
+        peers: PeerChannels = PLAIN_TEXT,
+        *,
+        token_vectors: str = "",
     ) -> None:
         """Starts connecting.
 
@@ -40,6 +46,8 @@ class RemoteEncoder:
             fingerprint: of the expected encoder (`Manifest.states_fingerprint`).
             states: wire format of token states, or NONE. INT8 rounds them.
             peers: TLS and credentials for calls to encoder nodes.
+            token_vectors: fingerprint of the expected token vectors; empty for none. A node that
+                lacks them returns none.
 
         """
         # the channel avoids nodes that report NOT_SERVING; the caller chooses another one
@@ -47,6 +55,7 @@ class RemoteEncoder:
         self._channel.get_state(try_to_connect=True)
         self._stub = encoder_pb2_grpc.EncoderServiceStub(self._channel)
         self._address, self._fingerprint, self._states = address, fingerprint, states
+        self._token_vectors = token_vectors
 
     @property
     def readiness(self) -> int:
@@ -59,7 +68,10 @@ class RemoteEncoder:
         Raises the node's WinnowError, or UnavailableError if the reply is invalid.
         """
         request = encoder_pb2.EncodeRequest(
-            token_ids=ids, fingerprint=self._fingerprint, states_format=FORMATS[self._states]
+            token_ids=ids,
+            fingerprint=self._fingerprint,
+            states_format=FORMATS[self._states],
+            token_vectors=self._token_vectors,
         )
         metadata = call_metadata.build(client)
         try:
@@ -97,6 +109,8 @@ class RemoteEncoder:
             states is not None and len(states) != tokens + SPECIAL_TOKENS
         ):
             raise self._bad_reply("sent token states that do not fit the request")
+        if encoding.tokens is not None and len(encoding.tokens.levels) != tokens + SPECIAL_TOKENS:
+            raise self._bad_reply("sent token vectors that do not fit the request")
         return encoding
 
     def _bad_reply(self, problem: str) -> UnavailableError:

@@ -54,6 +54,7 @@ class RoutedTextEncoder:
         states: StatesFormat = StatesFormat.FLOAT16,
         peers: PeerChannels = PLAIN_TEXT,
         *,
+        token_vectors: str = "",
         timeout: float = 2.0,
         startup_timeout: float = 60.0,
     ) -> None:
@@ -63,13 +64,15 @@ class RoutedTextEncoder:
             fingerprint: of the expected encoder (`Manifest.states_fingerprint`).
             states: wire format of token states, or NONE. INT8 rounds them.
             peers: TLS and credentials for calls to encoder nodes.
+            token_vectors: fingerprint of the expected token vectors; empty for none. A node that
+                lacks them returns none.
             timeout: seconds for one text; callers with less time cancel their call.
             startup_timeout: seconds that `warm_up` waits for a node.
 
         """
 
         def open_node(address: str) -> RemoteEncoder:
-            return RemoteEncoder(address, fingerprint, states, peers)
+            return RemoteEncoder(address, fingerprint, states, peers, token_vectors=token_vectors)
 
         clock = time.monotonic
         self._nodes = ServerPool("encoder", open_node, _POLICIES.replicas, clock)

@@ -24,25 +24,25 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17winnow/v1/encoder.proto\x12\twinnow.v1\"\x17\n\x15GetEncoderInfoRequest\"x\n\x16GetEncoderInfoResponse\x12\x13\n\x0b\x62undle_name\x18\x01 \x01(\t\x12\x13\n\x0b\x66ingerprint\x18\x02 \x01(\t\x12\x11\n\tdimension\x18\x03 \x01(\r\x12\r\n\x05width\x18\x04 \x01(\r\x12\x12\n\nmax_tokens\x18\x05 \x01(\r\"g\n\rEncodeRequest\x12\x11\n\ttoken_ids\x18\x01 \x03(\r\x12\x13\n\x0b\x66ingerprint\x18\x02 \x01(\t\x12.\n\rstates_format\x18\x03 \x01(\x0e\x32\x17.winnow.v1.StatesFormat\"m\n\x0e\x45ncodeResponse\x12\x0e\n\x06vector\x18\x01 \x01(\x0c\x12&\n\x06states\x18\x02 \x01(\x0b\x32\x16.winnow.v1.TokenStates\x12\x10\n\x08queue_ms\x18\x03 \x01(\x01\x12\x11\n\tencode_ms\x18\x04 \x01(\x01\"u\n\x0bTokenStates\x12\'\n\x06\x66ormat\x18\x01 \x01(\x0e\x32\x17.winnow.v1.StatesFormat\x12\x0e\n\x06tokens\x18\x02 \x01(\r\x12\r\n\x05width\x18\x03 \x01(\r\x12\x0e\n\x06values\x18\x04 \x01(\x0c\x12\x0e\n\x06scales\x18\x05 \x01(\x0c*`\n\x0cStatesFormat\x12\x1d\n\x19STATES_FORMAT_UNSPECIFIED\x10\x00\x12\x19\n\x15STATES_FORMAT_FLOAT16\x10\x01\x12\x16\n\x12STATES_FORMAT_INT8\x10\x02\x32\xa6\x01\n\x0e\x45ncoderService\x12U\n\x0eGetEncoderInfo\x12 .winnow.v1.GetEncoderInfoRequest\x1a!.winnow.v1.GetEncoderInfoResponse\x12=\n\x06\x45ncode\x12\x18.winnow.v1.EncodeRequest\x1a\x19.winnow.v1.EncodeResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17winnow/v1/encoder.proto\x12\twinnow.v1\"\x17\n\x15GetEncoderInfoRequest\"\x8f\x01\n\x16GetEncoderInfoResponse\x12\x13\n\x0b\x62undle_name\x18\x01 \x01(\t\x12\x13\n\x0b\x66ingerprint\x18\x02 \x01(\t\x12\x11\n\tdimension\x18\x03 \x01(\r\x12\r\n\x05width\x18\x04 \x01(\r\x12\x12\n\nmax_tokens\x18\x05 \x01(\r\x12\x15\n\rtoken_vectors\x18\x06 \x01(\t\"~\n\rEncodeRequest\x12\x11\n\ttoken_ids\x18\x01 \x03(\r\x12\x13\n\x0b\x66ingerprint\x18\x02 \x01(\t\x12.\n\rstates_format\x18\x03 \x01(\x0e\x32\x17.winnow.v1.StatesFormat\x12\x15\n\rtoken_vectors\x18\x04 \x01(\t\"\x9a\x01\n\x0e\x45ncodeResponse\x12\x0e\n\x06vector\x18\x01 \x01(\x0c\x12&\n\x06states\x18\x02 \x01(\x0b\x32\x16.winnow.v1.TokenStates\x12\x10\n\x08queue_ms\x18\x03 \x01(\x01\x12\x11\n\tencode_ms\x18\x04 \x01(\x01\x12\x14\n\x0ctoken_levels\x18\x05 \x01(\x0c\x12\x15\n\rtoken_weights\x18\x06 \x03(\x02\"u\n\x0bTokenStates\x12\'\n\x06\x66ormat\x18\x01 \x01(\x0e\x32\x17.winnow.v1.StatesFormat\x12\x0e\n\x06tokens\x18\x02 \x01(\r\x12\r\n\x05width\x18\x03 \x01(\r\x12\x0e\n\x06values\x18\x04 \x01(\x0c\x12\x0e\n\x06scales\x18\x05 \x01(\x0c*`\n\x0cStatesFormat\x12\x1d\n\x19STATES_FORMAT_UNSPECIFIED\x10\x00\x12\x19\n\x15STATES_FORMAT_FLOAT16\x10\x01\x12\x16\n\x12STATES_FORMAT_INT8\x10\x02\x32\xa6\x01\n\x0e\x45ncoderService\x12U\n\x0eGetEncoderInfo\x12 .winnow.v1.GetEncoderInfoRequest\x1a!.winnow.v1.GetEncoderInfoResponse\x12=\n\x06\x45ncode\x12\x18.winnow.v1.EncodeRequest\x1a\x19.winnow.v1.EncodeResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'winnow.v1.encoder_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_STATESFORMAT']._serialized_start=520
-  _globals['_STATESFORMAT']._serialized_end=616
+  _globals['_STATESFORMAT']._serialized_start=613
+  _globals['_STATESFORMAT']._serialized_end=709
   _globals['_GETENCODERINFOREQUEST']._serialized_start=38
   _globals['_GETENCODERINFOREQUEST']._serialized_end=61
-  _globals['_GETENCODERINFORESPONSE']._serialized_start=63
-  _globals['_GETENCODERINFORESPONSE']._serialized_end=183
-  _globals['_ENCODEREQUEST']._serialized_start=185
-  _globals['_ENCODEREQUEST']._serialized_end=288
-  _globals['_ENCODERESPONSE']._serialized_start=290
-  _globals['_ENCODERESPONSE']._serialized_end=399
-  _globals['_TOKENSTATES']._serialized_start=401
-  _globals['_TOKENSTATES']._serialized_end=518
-  _globals['_ENCODERSERVICE']._serialized_start=619
-  _globals['_ENCODERSERVICE']._serialized_end=785
+  _globals['_GETENCODERINFORESPONSE']._serialized_start=64
+  _globals['_GETENCODERINFORESPONSE']._serialized_end=207
+  _globals['_ENCODEREQUEST']._serialized_start=209
+  _globals['_ENCODEREQUEST']._serialized_end=335
+  _globals['_ENCODERESPONSE']._serialized_start=338
+  _globals['_ENCODERESPONSE']._serialized_end=492
+  _globals['_TOKENSTATES']._serialized_start=494
+  _globals['_TOKENSTATES']._serialized_end=611
+  _globals['_ENCODERSERVICE']._serialized_start=712
+  _globals['_ENCODERSERVICE']._serialized_end=878
 # @@protoc_insertion_point(module_scope)

@@ -62,6 +62,7 @@ class GetEncoderInfoResponse(google.protobuf.message.Message):
     DIMENSION_FIELD_NUMBER: builtins.int
     WIDTH_FIELD_NUMBER: builtins.int
     MAX_TOKENS_FIELD_NUMBER: builtins.int
+    TOKEN_VECTORS_FIELD_NUMBER: builtins.int
     bundle_name: builtins.str
     fingerprint: builtins.str
     """Identifies the encoder. Vectors and states are comparable only between equal fingerprints."""
@@ -71,6 +72,8 @@ class GetEncoderInfoResponse(google.protobuf.message.Message):
     """Values per token state. 0 if the encoder gives no states."""
     max_tokens: builtins.int
     """Maximum number of token ids of a text."""
+    token_vectors: builtins.str
+    """Fingerprint of the token vectors for late interaction; empty if the encoder gives none."""
     def __init__(
         self,
         *,
@@ -79,8 +82,9 @@ class GetEncoderInfoResponse(google.protobuf.message.Message):
         dimension: builtins.int = ...,
         width: builtins.int = ...,
         max_tokens: builtins.int = ...,
+        token_vectors: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["bundle_name", b"bundle_name", "dimension", b"dimension", "fingerprint", b"fingerprint", "max_tokens", b"max_tokens", "width", b"width"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["bundle_name", b"bundle_name", "dimension", b"dimension", "fingerprint", b"fingerprint", "max_tokens", b"max_tokens", "token_vectors", b"token_vectors", "width", b"width"]) -> None: ...
 
 Global___GetEncoderInfoResponse: typing_extensions.TypeAlias = GetEncoderInfoResponse
 
@@ -91,9 +95,12 @@ class EncodeRequest(google.protobuf.message.Message):
     TOKEN_IDS_FIELD_NUMBER: builtins.int
     FINGERPRINT_FIELD_NUMBER: builtins.int
     STATES_FORMAT_FIELD_NUMBER: builtins.int
+    TOKEN_VECTORS_FIELD_NUMBER: builtins.int
     fingerprint: builtins.str
     """Fingerprint of the encoder that the caller expects."""
     states_format: Global___StatesFormat.ValueType
+    token_vectors: builtins.str
+    """Fingerprint of the token vectors that the caller needs for late interaction; empty for none."""
     @property
     def token_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """Token ids without special tokens."""
@@ -104,8 +111,9 @@ class EncodeRequest(google.protobuf.message.Message):
         token_ids: collections.abc.Iterable[builtins.int] | None = ...,
         fingerprint: builtins.str = ...,
         states_format: Global___StatesFormat.ValueType = ...,
+        token_vectors: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["fingerprint", b"fingerprint", "states_format", b"states_format", "token_ids", b"token_ids"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["fingerprint", b"fingerprint", "states_format", b"states_format", "token_ids", b"token_ids", "token_vectors", b"token_vectors"]) -> None: ...
 
 Global___EncodeRequest: typing_extensions.TypeAlias = EncodeRequest
 
@@ -117,14 +125,22 @@ class EncodeResponse(google.protobuf.message.Message):
     STATES_FIELD_NUMBER: builtins.int
     QUEUE_MS_FIELD_NUMBER: builtins.int
     ENCODE_MS_FIELD_NUMBER: builtins.int
+    TOKEN_LEVELS_FIELD_NUMBER: builtins.int
+    TOKEN_WEIGHTS_FIELD_NUMBER: builtins.int
     vector: builtins.bytes
     """Little-endian float32 values, normalised to length one."""
     queue_ms: builtins.float
     """Milliseconds of waiting for a thread."""
     encode_ms: builtins.float
+    token_levels: builtins.bytes
+    """Token vectors, in the form of EncodedQuestion.token_levels. Empty unless the request names those of this server."""
     @property
     def states(self) -> Global___TokenStates:
         """Absent if no states were requested."""
+
+    @property
+    def token_weights(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
+        """Weight of each token in late interaction."""
 
     def __init__(
         self,
@@ -133,9 +149,11 @@ class EncodeResponse(google.protobuf.message.Message):
         states: Global___TokenStates | None = ...,
         queue_ms: builtins.float = ...,
         encode_ms: builtins.float = ...,
+        token_levels: builtins.bytes = ...,
+        token_weights: collections.abc.Iterable[builtins.float] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["states", b"states"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["encode_ms", b"encode_ms", "queue_ms", b"queue_ms", "states", b"states", "vector", b"vector"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["encode_ms", b"encode_ms", "queue_ms", b"queue_ms", "states", b"states", "token_levels", b"token_levels", "token_weights", b"token_weights", "vector", b"vector"]) -> None: ...
 
 Global___EncodeResponse: typing_extensions.TypeAlias = EncodeResponse
 

@@ -482,6 +482,7 @@ class Hit(google.protobuf.message.Message):
     HYBRID_DISTANCE_FIELD_NUMBER: builtins.int
     WORDS_FIELD_NUMBER: builtins.int
     SEQUENCE_FIELD_NUMBER: builtins.int
+    LATE_INTERACTION_FIELD_NUMBER: builtins.int
     row: builtins.int
     passage_id: builtins.str
     distance: builtins.float
@@ -494,6 +495,8 @@ class Hit(google.protobuf.message.Message):
     """BM25 score of the question's words in the passage."""
     sequence: builtins.int
     """Sequence number of the write that put the passage. 0 if the index was built with it."""
+    late_interaction: builtins.bool
+    """Whether hybrid_distance includes the score of late interaction."""
     def __init__(
         self,
         *,
@@ -503,8 +506,9 @@ class Hit(google.protobuf.message.Message):
         hybrid_distance: builtins.float = ...,
         words: builtins.float = ...,
         sequence: builtins.int = ...,
+        late_interaction: builtins.bool = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["distance", b"distance", "hybrid_distance", b"hybrid_distance", "passage_id", b"passage_id", "row", b"row", "sequence", b"sequence", "words", b"words"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["distance", b"distance", "hybrid_distance", b"hybrid_distance", "late_interaction", b"late_interaction", "passage_id", b"passage_id", "row", b"row", "sequence", b"sequence", "words", b"words"]) -> None: ...
 
 Global___Hit: typing_extensions.TypeAlias = Hit
 
@@ -687,6 +691,7 @@ class Reading(google.protobuf.message.Message):
     WORDS_FIELD_NUMBER: builtins.int
     READ_START_MS_FIELD_NUMBER: builtins.int
     READ_MS_FIELD_NUMBER: builtins.int
+    LATE_INTERACTION_FIELD_NUMBER: builtins.int
     passage_id: builtins.str
     title: builtins.str
     text: builtins.str
@@ -708,6 +713,8 @@ class Reading(google.protobuf.message.Message):
     """Time from the arrival of the call until a thread began to read the passage."""
     read_ms: builtins.float
     """Duration of the reading."""
+    late_interaction: builtins.bool
+    """Whether the passage was ranked by late interaction. Scores have other weights then."""
     def __init__(
         self,
         *,
@@ -725,7 +732,8 @@ class Reading(google.protobuf.message.Message):
         words: builtins.float = ...,
         read_start_ms: builtins.float = ...,
         read_ms: builtins.float = ...,
+        late_interaction: builtins.bool = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["distance", b"distance", "end", b"end", "hybrid_distance", b"hybrid_distance", "metadata", b"metadata", "passage_id", b"passage_id", "read_ms", b"read_ms", "read_start_ms", b"read_start_ms", "relevance", b"relevance", "score", b"score", "span_score", b"span_score", "start", b"start", "text", b"text", "title", b"title", "words", b"words"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["distance", b"distance", "end", b"end", "hybrid_distance", b"hybrid_distance", "late_interaction", b"late_interaction", "metadata", b"metadata", "passage_id", b"passage_id", "read_ms", b"read_ms", "read_start_ms", b"read_start_ms", "relevance", b"relevance", "score", b"score", "span_score", b"span_score", "start", b"start", "text", b"text", "title", b"title", "words", b"words"]) -> None: ...
 
 Global___Reading: typing_extensions.TypeAlias = Reading

@@ -26,10 +26,12 @@ class FakeEncoder:
     def __init__(self, interrupted_at: int = -1) -> None:
         self.interrupted_at = interrupted_at
 
-    def encode(self, title: Sequence[int], text: Sequence[int]) -> NDArray[np.float32]:
+    def encode_with_tokens(
+        self, title: Sequence[int], text: Sequence[int]
+    ) -> tuple[NDArray[np.float32], NDArray[np.int8] | None]:
         if text[0] == self.interrupted_at:
             raise KeyboardInterrupt
-        return np.array([text[0]], np.float32)
+        return np.array([text[0]], np.float32), None
 
 
 @pytest.fixture

@@ -17,19 +17,26 @@ from fake_token_vectors import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from manual_clock import ManualClock
 from shards_made import in_memory, make, passages, question
 
 from winnow.candidates.joint import without_outranked
+from winnow.content_node.late_interaction.background import BackgroundTokens
+from winnow.content_node.late_interaction.computed_tokens import ComputedTokens
+from winnow.content_node.late_interaction.passage_tokens import PassageTokens
+from winnow.content_node.late_interaction.scoring import LateScorer
 from winnow.content_node.shard import ShardView, open_shard, view_of
 from winnow.content_node.shard.retrieving import retrieve
 from winnow.content_node.shard.view import PlacedSegment
 from winnow.domain.answered import ShardTimings
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.write import EncodedPassage
+from winnow.errors import ArtefactError
 from winnow.searcher import Retrieved
 from winnow.stateless.answer.choose import best_overall
 
 ALL = passages(60)
+LONG = 60.0
 DEPTHS = [
     RetrievalDepth(passages=4, candidates=10, by_words=6),
     RetrievalDepth(passages=4, candidates=1, by_words=9),
@@ -167,15 +174,59 @@ def test_a_question_computes_few_and_is_ranked_without_late_interaction_until_al
 ) -> None:
     """After many writes a question must not wait until all of them are encoded."""
     model = FakePassageTokens()
-    late, asked = ranking(model, max_computed=15), asked_with_tokens(3)
+    late, asked = ranking(model, max_computed=39, clock=ManualClock()), asked_with_tokens(3)
     view = replace(base, segments=(*base.segments, PlacedSegment(in_memory(ALL[20:]), 20)))
     depth = RetrievalDepth(passages=4, candidates=60, by_words=60)
-    found = [retrieve(view, asked, depth, 0.05, None, late) for _ in range(4)]
-    assert [each.late_interaction for each in found] == [False, False, True, True]
     plain = retrieve(view, replace(asked, tokens=None), depth, 0.05)
-    assert found[0] == found[1] == plain
-    assert found[2] == found[3] != plain
+    assert retrieve(view, asked, depth, 0.05, None, late) == plain
+    assert not model.computed
+    background = BackgroundTokens()
+    background.update(late.scorer, view)
+    assert background.wait_until_idle(LONG)
+    background.close()
+    assert retrieve(view, asked, depth, 0.05, None, late).late_interaction
     assert len(model.computed) == len(set(model.computed)) == 40
+
+
+def test_questions_of_all_shards_share_the_passages_that_they_may_compute() -> None:
+    clock = ManualClock()
+    computed = ComputedTokens(max_computed=8, clock=clock)
+    assert computed.admit(5)
+    assert not computed.admit(4)
+    assert computed.admit(3)
+    clock.advance(0.5)
+    assert computed.admit(4)
+    assert not computed.admit(1)
+
+
+def test_new_passages_are_computed_once_and_deleted_ones_never(base: ShardView) -> None:
+    model = FakePassageTokens()
+    scorer, background = ranking(model).scorer, BackgroundTokens()
+    alive = np.ones(10, np.bool_)
+    alive[3] = False
+    first = PlacedSegment(in_memory(ALL[20:30]), 20, alive)
+    view = replace(base, segments=(*base.segments, first))
+    background.update(scorer, view)
+    assert background.wait_until_idle(LONG)
+    background.update(
+        scorer, replace(view, segments=(*view.segments, PlacedSegment(in_memory(ALL[30:40]), 30)))
+    )
+    assert background.wait_until_idle(LONG)
+    background.close()
+    new = [each.passage.id for each in ALL[20:40]]
+    assert model.computed == [each for each in new if each != new[3]]
+
+
+def test_a_model_that_cannot_be_opened_fails_no_question(base: ShardView) -> None:
+    def fail() -> PassageTokens:
+        raise ArtefactError("damaged")
+
+    late = replace(ranking(), scorer=LateScorer(fail, ComputedTokens(), Path("shard")))
+    view = replace(base, segments=(*base.segments, PlacedSegment(in_memory(ALL[20:25]), 20)))
+    depth = RetrievalDepth(passages=4, candidates=60, by_words=60)
+    found = retrieve(view, asked_with_tokens(3), depth, 0.05, None, late)
+    assert found.hits
+    assert not found.late_interaction
 
 
 def test_damaged_token_vectors_are_not_used(tmp_path: Path) -> None:

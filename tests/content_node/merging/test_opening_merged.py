@@ -68,6 +68,6 @@ async def test_a_graph_is_loaded_by_a_thread_that_gives_way_to_nobody(
         tmp_path, parts, registry, AsyncMock(), check=SameIndexCheck().check, live_shard=no_shard
     )
     await running._open_merger(live).merge(MergeReason.WRITES)
-    parts.pool.close()
+    parts.close()
     assert shard.served == ["segment"]
     assert niceness == [os.getpriority(os.PRIO_PROCESS, os.getpid())]

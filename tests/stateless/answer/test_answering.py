@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from winnow.bundle import Bundle
 from winnow.deadline import Deadline
+from winnow.domain.calibration import AnswerCalibration
 from winnow.domain.confidence import Confidence
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.question import PartialResults, Question, ReadScope, Retriever
@@ -79,11 +80,10 @@ def answerer(
     return Answerer(
         encoder,
         cluster,
-        threshold=threshold,
+        calibration_for=lambda _: AnswerCalibration(threshold=threshold, confidence=confidence),
         rule_for=lambda *_: rule,
         limits=SearchLimits(merge_reserve=0.02, retrieve_share=0.4, read_ahead=read_ahead),
         metrics=FrontMetrics(registry),
-        confidence=confidence,
     )
 
 

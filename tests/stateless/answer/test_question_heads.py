@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from winnow.bundle import Bundle
 from winnow.deadline import Deadline
+from winnow.domain.calibration import AnswerCalibration
 from winnow.domain.prediction import TokenSpan
 from winnow.domain.question import AnswerRequest, ReadScope
 from winnow.domain.shard import ShardInfo
@@ -105,7 +106,7 @@ class House:
             Answerer(
                 self.encoder,
                 cluster,
-                threshold=AnswerThreshold(0.0),
+                calibration_for=lambda _: AnswerCalibration(threshold=AnswerThreshold(0.0)),
                 rule_for=lambda *_: None,
                 limits=limits,
                 metrics=metrics,

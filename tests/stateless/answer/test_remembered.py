@@ -195,7 +195,14 @@ async def test_an_answer_during_which_the_index_changed_is_not_kept() -> None:
     assert house.shards.asked == 2
 
 
-@pytest.mark.parametrize("found", [answer("a", PART), answer("a", granted=3)])
+@pytest.mark.parametrize(
+    "found",
+    [
+        answer("a", PART),
+        answer("a", granted=3),
+        replace(answer("a"), lost_late_interaction=True),
+    ],
+)
 async def test_an_answer_that_might_be_better_is_not_kept(found: Answered) -> None:
     house = House(found)
     await house.ask()

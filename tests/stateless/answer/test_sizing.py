@@ -7,9 +7,11 @@ from fakes import reading
 
 from winnow.domain.answer_size import AnswerSize, choose_size
 from winnow.domain.answered import Answer
+from winnow.domain.calibration import AnswerCalibration
 from winnow.domain.confidence import Confidence
 from winnow.domain.passage import Passage
 from winnow.domain.question import Question, ReadScope, Retriever
+from winnow.domain.threshold import AnswerThreshold
 from winnow.stateless.answer.sizing import is_likely, with_size
 
 TEXT = "There are areas. They are these:\n\nmain\ncontrib\n\nThe archive is signed."
@@ -83,7 +85,10 @@ def test_a_sentence_is_chosen_only_if_it_is_much_surer_than_an_unlikely_span(
     [(AnswerSize.SPAN, False), (AnswerSize.SENTENCE, True), (AnswerSize.PASSAGE, True)],
 )
 def test_the_confidence_of_the_shown_size_counts(size: AnswerSize, likely: bool) -> None:
-    question, always = replace(QUESTION, answer_size=size), Confidence(0, 0, 0, 10)
+    question = replace(QUESTION, answer_size=size)
+    always = AnswerCalibration(
+        threshold=AnswerThreshold(0.0), sentence_confidence=Confidence(0, 0, 0, 10)
+    )
     found = with_size(answer("main", 0.4), question, always)
     assert found.sentence_confidence == pytest.approx(1, abs=0.001)
     assert is_likely((found,), 0.9) is likely

@@ -1,6 +1,7 @@
 """The reader, prepared and decoded around the real model, and around a scripted one."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,24 @@ def test_an_answer_in_the_last_window_is_found_at_its_place(bundle: Bundle) -> N
     assert reading.answer == "zebra"
     assert text[reading.start : reading.end] == "zebra"
     assert reading.score == combine_scores(bundle.manifest.score, 1.0, 2.0, 0.5)
+
+
+def test_a_passage_is_scored_by_the_weights_of_the_order_in_which_it_was_found(
+    bundle: Bundle,
+) -> None:
+    tokenizer = Tokenizer(bundle.tokenizer)
+    passage = stored(tokenizer, "T", "A zebra.")
+    model = Scripted(tokenizer.tokenise("zebra").ids[0])
+    whole = CrossEncoder(model, tokenizer.special, bundle.manifest.reader)
+    plain = ScoreEntry(relevance=1, span=0, distance=0, no_answer_below=0)
+    late = ScoreEntry(relevance=1, span=0, distance=-1, hybrid=-2, no_answer_below=0)
+    reader = Reader(whole, plain, late)
+    first, second = (
+        reader.read((5,), passage, replace(HIT, late_interaction=each), 10)
+        for each in (False, True)
+    )
+    assert (first.score, first.late_interaction) == (1.0, False)
+    assert (second.score, second.late_interaction) == (pytest.approx(1 - 0.5 - 0.8), True)
 
 
 def test_an_answer_cuts_no_address(bundle: Bundle) -> None:

@@ -1,0 +1,154 @@
+"""Fits the ranking by late interaction, and what depends on it, on held-out training questions.
+
+The weights of an index without token vectors stay as they are.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import compress
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from models.assemble import ScoreWeights, amend_manifest
+from models.measuring.judging import JudgedQuestion
+from models.measuring.late_ranking import LateCandidates, LateWeights, fit_late_weights
+from models.measuring.retrieving import find_candidates
+from models.measuring.token_scores import TokenScores
+from models.mining.retrievers import CANDIDATES, ScoredPassage
+from models.steps.calibration import (
+    DOCUMENTS,
+    WIKIPEDIA,
+    Calibration,
+    RetrievedPassages,
+    fit_retrieved,
+    judged_questions,
+    retrieve_documents,
+)
+from models.steps.reading_fit import COUNTS, DEFAULT_PASSAGES, Report, curve_text
+from winnow.bundle import Bundle, load_bundle
+from winnow.bundle.manifest import FILE
+
+_DEPTHS = (10, 20, 30, 50, 100, 200)
+"""Numbers of nearest candidates, and of best candidates by words, at which recall is reported."""
+
+
+def calibrate_late_interaction(
+    calibration: Calibration, seed: int, candidates: int = CANDIDATES
+) -> ScoreWeights:
+    """Fits all weights for passages that are ranked by late interaction.
+
+    Writes them into the bundle, which must have late interaction. Returns the weights of the score.
+    Computes the token vectors of the `candidates` nearest passages of each question, and of as many
+    best passages by words.
+    """
+    bundle = load_bundle(calibration.bundle)
+    scores = TokenScores(bundle, calibration.workspace.vectors)
+    found = {WIKIPEDIA: _wikipedia(calibration, bundle, seed)}
+    if calibration.documents is not None:
+        found[DOCUMENTS] = _documents(calibration.documents, bundle)
+    for kind, each in found.items():
+        _report_depths(kind, each, calibration.report)
+    scored = {kind: _score(each, scores, candidates) for kind, each in found.items()}
+    weights = fit_late_weights(list(scored.values()))
+    kinds = {}
+    for kind, each in found.items():
+        answered = np.array([bool(question.answers) for question in each.questions])
+        _report_recall(kind, scored[kind], answered, weights, calibration.report)
+        best = scored[kind].best(weights, DEFAULT_PASSAGES)
+        kinds[kind] = RetrievedPassages(each.questions, best)
+    fit = fit_retrieved(calibration, kinds, late_interaction=True)
+    manifest = json.loads((calibration.bundle / FILE).read_text(encoding="utf-8"))
+    fitted = {
+        **manifest["late_interaction"],
+        **asdict(weights),
+        "score": fit.score_entry(),
+        "stopping": fit.stopping_entries(),
+    }
+    amend_manifest(calibration.bundle, late_interaction=fitted)
+    return fit.score
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Questions about a kind of text, with the candidates of each."""
+
+    questions: Sequence[JudgedQuestion]
+    candidates: Sequence[Sequence[ScoredPassage]]
+    is_right: Sequence[Sequence[bool]]
+    """Whether each candidate has the answer."""
+
+
+def _wikipedia(calibration: Calibration, bundle: Bundle, seed: int) -> _Found:
+    passages, questions = calibration.held_out(seed)
+    tokenizer, embedder = Tokenizer.from_file(str(bundle.tokenizer)), calibration.embedder(bundle)
+    texts = [each.question for each in questions]
+    found = find_candidates(texts, passages, embedder, tokenizer, max(_DEPTHS))
+    is_right = [
+        [candidate.passage == passages[question.positive] for candidate in row]
+        for question, row in zip(questions, found, strict=True)
+    ]
+    return _Found(judged_questions(questions), found, is_right)
+
+
+def _documents(collection: Path, bundle: Bundle) -> _Found:
+    questions, found = retrieve_documents(collection, bundle, 2 * CANDIDATES)
+    is_right = [
+        [question.accepts_passage(candidate.passage) for candidate in row]
+        for question, row in zip(questions, found, strict=True)
+    ]
+    return _Found(questions, found, is_right)
+
+
+def _score(found: _Found, scores: TokenScores, depth: int) -> LateCandidates:
+    """Scores the candidates within `depth` by late interaction."""
+    kept = [
+        [number in within for number in range(len(row))]
+        for row in found.candidates
+        for within in [_within(row, depth)]
+    ]
+    texts = [question.text for question in found.questions]
+    candidates, is_right = (
+        [list(compress(*each)) for each in zip(rows, kept, strict=True)]
+        for rows in (found.candidates, found.is_right)
+    )
+    return LateCandidates.of(texts, candidates, is_right, scores)
+
+
+def _within(row: Sequence[ScoredPassage], depth: int) -> set[int]:
+    """Returns the numbers of the `depth` nearest candidates and of the `depth` best by words."""
+    near = sorted(range(len(row)), key=lambda number: row[number].distance)
+    best = sorted(range(len(row)), key=lambda number: -row[number].words)
+    return {*near[:depth], *best[:depth]}
+
+
+def _report_depths(kind: str, found: _Found, report: Report) -> None:
+    shares = []
+    for depth in _DEPTHS:
+        right = [
+            any(is_right[number] for number in _within(row, depth))
+            for question, row, is_right in zip(
+                found.questions, found.candidates, found.is_right, strict=True
+            )
+            if question.answers
+        ]
+        shares.append(round(100 * sum(right) / len(right), 1))
+    report(f"{kind}: a right passage is among {_DEPTHS} candidates of each kind for {shares} %")
+
+
+def _report_recall(
+    kind: str,
+    candidates: LateCandidates,
+    answered: NDArray[np.bool_],
+    weights: LateWeights,
+    report: Report,
+) -> None:
+    for each in (LateWeights(weights.words, 0.0), weights):
+        curve = curve_text(candidates.recall_by_passages(each, COUNTS, answered))
+        report(
+            f"{kind}, words {each.words:g}, late interaction {each.tokens:g}: recall in percent by "
+            f"passages {curve}"
+        )
