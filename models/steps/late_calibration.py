@@ -6,7 +6,6 @@ The weights of an index without token vectors stay as they are.
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from itertools import compress
 from pathlib import Path
 
 import numpy as np
@@ -105,16 +104,10 @@ def _documents(collection: Path, bundle: Bundle) -> _Found:
 
 def _score(found: _Found, scores: TokenScores, depth: int) -> LateCandidates:
     """Scores the candidates within `depth` by late interaction."""
-    kept = [
-        [number in within for number in range(len(row))]
-        for row in found.candidates
-        for within in [_within(row, depth)]
-    ]
+    kept = [sorted(_within(row, depth)) for row in found.candidates]
+    candidates = [[row[n] for n in own] for row, own in zip(found.candidates, kept, strict=True)]
+    is_right = [[row[n] for n in own] for row, own in zip(found.is_right, kept, strict=True)]
     texts = [question.text for question in found.questions]
-    candidates, is_right = (
-        [list(compress(*each)) for each in zip(rows, kept, strict=True)]
-        for rows in (found.candidates, found.is_right)
-    )
     return LateCandidates.of(texts, candidates, is_right, scores)
 
 
