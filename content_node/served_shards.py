@@ -81,7 +81,7 @@ class ServedShards:
 
         """
         if shard is None:
-            return self._only()
+            return self._only_shard()
         shards = [*self._shards, *self._hidden]
         if own := [each for each in shards if each.number == shard]:
             # a refused shard of another index may have the same number
@@ -112,7 +112,7 @@ class ServedShards:
         """Returns the writer of a shard; raises UnavailableError if the shard is not served."""
         return self.searcher(shard).writing
 
-    def _only(self) -> ServedShard:
+    def _only_shard(self) -> ServedShard:
         if len(self._shards) != 1:
             raise IdentityError(
                 f"this node serves {len(self._shards)} shards, and the call names none of them: "

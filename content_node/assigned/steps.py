@@ -26,8 +26,8 @@ class HeldShard:
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
-    """What a node does next."""
+class NextSteps:
+    """The shards that a node opens, makes, shows or closes next."""
 
     to_open: tuple[int, ...] = ()
     """Shards that the node should serve and does not have."""
@@ -44,7 +44,7 @@ def next_steps(
     name: str,
     held: Mapping[int, HeldShard],
     reports: Mapping[str, NodeReport],
-) -> Steps:
+) -> NextSteps:
     """Returns the next steps of a node.
 
     A shard is closed only once all nodes that it is assigned to serve it with all its writes. If it
@@ -78,10 +78,10 @@ class _StepPlanner:
             if self._belongs_to_index(shard, copy)
         }
 
-    def steps(self) -> Steps:
+    def steps(self) -> NextSteps:
         own = self._assignment.of_node(self._name)
         lacking = sorted(own - self._all_held.keys())
-        return Steps(
+        return NextSteps(
             to_open=tuple(shard for shard in lacking if self._may_open(shard)),
             to_make=tuple(half for shard in self._held for half in self._halves_to_make(shard)),
             to_show=tuple(shard for shard in self._held if self._may_show(shard)),

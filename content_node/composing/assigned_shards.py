@@ -17,7 +17,7 @@ from winnow.content_node.assigned.directories import (
 )
 from winnow.content_node.assigned.steps import (
     HeldShard,
-    Steps,
+    NextSteps,
     next_steps,
     nodes_serving,
     other_nodes,
@@ -247,7 +247,7 @@ class AssignedShards:
         return any(each in self._changing for each in {*halves_of(parent, built)} - {shard})
 
     async def _open_next(
-        self, assignment: Assignment, steps: Steps, reports: Mapping[str, NodeReport]
+        self, assignment: Assignment, steps: NextSteps, reports: Mapping[str, NodeReport]
     ) -> None:
         """Opens or makes the next shard, unless another one is being opened: copies would share the
         disk.

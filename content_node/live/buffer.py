@@ -73,7 +73,7 @@ class ViewBuilder:
             rows_by_segment.setdefault(number, []).append(row - firsts[number])
         deleted = 0
         for number, segment_rows in rows_by_segment.items():
-            alive = _alive(placed[number]).copy()
+            alive = _live_rows(placed[number]).copy()
             deleted += int(alive[segment_rows].sum())
             alive[segment_rows] = False
             placed[number] = replace(placed[number], live_rows=alive)
@@ -81,12 +81,12 @@ class ViewBuilder:
         return deleted
 
 
-def _alive(placed: PlacedSegment) -> RowMask:
+def _live_rows(placed: PlacedSegment) -> RowMask:
     return np.ones(placed.segment.rows, np.bool_) if placed.live_rows is None else placed.live_rows
 
 
 def _replacement(segment: MemorySegment, parts: Sequence[PlacedSegment]) -> PlacedSegment:
     """Places `segment`, which was joined from `parts`, at the rows of `parts`."""
     all_alive = all(part.live_rows is None for part in parts)
-    alive = None if all_alive else np.concatenate([_alive(part) for part in parts])
+    alive = None if all_alive else np.concatenate([_live_rows(part) for part in parts])
     return PlacedSegment(segment, parts[0].first_row, alive)

@@ -137,7 +137,7 @@ class MergedPassages:
         """Yields all rows that hold a passage, and their vectors."""
         cursor = self._connection.execute(queries.VECTORS)
         while rows := cursor.fetchmany(_CHUNK_ROWS):
-            yield _chunk([row for row, _ in rows], [vector for _, vector in rows])
+            yield _to_arrays([row for row, _ in rows], [vector for _, vector in rows])
 
     def put_vectors(self) -> Chunks:
         """Yields the row and vector of every put after the base, even of an overwritten put."""
@@ -145,7 +145,7 @@ class MergedPassages:
         for chunk in self._range.chunks():
             vectors = [vector for (vector,) in self._connection.execute(queries.PUT_VECTORS, chunk)]
             if vectors:
-                yield _chunk(range(first, first + len(vectors)), vectors)
+                yield _to_arrays(range(first, first + len(vectors)), vectors)
             first += len(vectors)
 
     def log_state(self) -> State:
@@ -175,7 +175,7 @@ class MergedPassages:
         return int(count)
 
 
-def _chunk(rows: Sequence[int], vectors: Sequence[bytes]) -> tuple[Rows, Vectors]:
+def _to_arrays(rows: Sequence[int], vectors: Sequence[bytes]) -> tuple[Rows, Vectors]:
     values = np.frombuffer(b"".join(vectors), "<f4").reshape(len(rows), -1)
     return np.array(rows, np.int64), values.astype(np.float32)
 

@@ -22,7 +22,7 @@ class GenerationStates:
 
         Damaged states count as missing, and are computed again.
         """
-        row = self._row(identifier, sequence)
+        row = self._find_row(identifier, sequence)
         try:
             return b"" if row is None else self._states.packed(row)
         except ArtefactError:
@@ -33,10 +33,10 @@ class GenerationStates:
 
         Damaged states have a size, too.
         """
-        row = self._row(identifier, sequence)
+        row = self._find_row(identifier, sequence)
         return 0 if row is None else self._states.size(row)
 
-    def _row(self, identifier: str, sequence: int) -> int | None:
+    def _find_row(self, identifier: str, sequence: int) -> int | None:
         location = self._store.locate(identifier)
         if location is None or (location.sequence != sequence or location.row >= self._states.rows):
             return None

@@ -56,13 +56,13 @@ class EncodedTexts:
 
     def states_of(self, text: int) -> States:
         """Returns the states of the text with this index, [tokens + 2, width]."""
-        return self.states[self._rows(text)]
+        return self.states[self._slice_of(text)]
 
     def pieces(self, text: int) -> Spans:
         """Returns the characters of each token of a text, without [CLS] and [SEP]."""
-        return [(int(start), int(end)) for start, end in self.offsets[self._rows(text)][1:-1]]
+        return [(int(start), int(end)) for start, end in self.offsets[self._slice_of(text)][1:-1]]
 
-    def _rows(self, text: int) -> slice:
+    def _slice_of(self, text: int) -> slice:
         return slice(int(self.ends[text - 1]) if text else 0, int(self.ends[text]))
 
 

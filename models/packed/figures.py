@@ -109,7 +109,7 @@ def late_figures(
 
 def _sample_held_out(pack: LoadedPack, held_out: MinedQuestions) -> MinedQuestions:
     """Returns the first held-out questions of each source. Leaves out weak and cloze sources."""
-    sources = pack.sources(held_out.numbers)
+    sources = pack.source_numbers(held_out.numbers)
     kept = torch.zeros_like(sources, dtype=torch.bool)
     for place, name in enumerate(pack.source_names):
         if name not in (*WEAK_SOURCES, CLOZE):

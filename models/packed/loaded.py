@@ -108,7 +108,7 @@ class LoadedPack:
         """Returns the gold passages of a question set, -1 where unknown."""
         return torch.from_numpy(self.packed_questions[name].gold).to(self.device).long()
 
-    def sources(self, numbers: Tensor) -> Tensor:
+    def source_numbers(self, numbers: Tensor) -> Tensor:
         """Returns the index of each training question's source in `source_names`."""
         return (
             torch.from_numpy(self.packed_questions[TRAINING].sources)
@@ -123,4 +123,4 @@ class LoadedPack:
     def shares(self, numbers: Tensor, by_source: Mapping[str, float]) -> Tensor:
         """Returns the share of each training question by its source; 1 for other sources."""
         shares = [by_source.get(name, 1.0) for name in self.source_names]
-        return torch.tensor(shares, device=self.device)[self.sources(numbers)]
+        return torch.tensor(shares, device=self.device)[self.source_numbers(numbers)]

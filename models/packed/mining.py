@@ -112,7 +112,7 @@ def without_weak_sources(pack: LoadedPack, mined: MinedQuestions, cloze: float) 
 
 
 def _yields(pack: LoadedPack, numbers: Tensor, mined: MinedQuestions) -> dict[str, MiningYield]:
-    searched, answered = pack.sources(numbers), pack.sources(mined.numbers)
+    searched, answered = pack.source_numbers(numbers), pack.source_numbers(mined.numbers)
     has_gold = (mined.candidates == mined.gold[:, None]).any(1).float()
     return {
         name: MiningYield(

@@ -209,7 +209,9 @@ class ReaderTraining:
     def _held_out_of(self, source: str, *, is_answered: bool) -> MinedQuestions:
         """Returns held-out questions of a source, at most `_MAX_HELD_OUT`."""
         held, place = self._held_out, self._pack.source_names.index(source)
-        chosen = (self._pack.sources(held.numbers) == place) & (held.is_answered == is_answered)
+        chosen = (self._pack.source_numbers(held.numbers) == place) & (
+            held.is_answered == is_answered
+        )
         return held.take(chosen.nonzero().squeeze(1)[:_MAX_HELD_OUT])
 
     def _choices_of_held_out(self, reader: SplitReader) -> Choices:

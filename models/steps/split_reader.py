@@ -125,7 +125,7 @@ def _load_weights(network: SplitReader, source: Path) -> None:
 
 def _read_weights(source: Path, layers: int) -> dict[str, Tensor]:
     """Reads the weights of a checkpoint or a bundle."""
-    return bundle_weights(source, layers) if source.is_dir() else _run_weights(source)
+    return bundle_weights(source, layers) if source.is_dir() else _weights_of_run(source)
 
 
 def _save_mean(run: Path, initial: dict[str, Tensor]) -> None:
@@ -138,7 +138,7 @@ def _save_mean(run: Path, initial: dict[str, Tensor]) -> None:
         checkpoint.save(run, {**state, checkpoint.MEAN: mean_weights([state["network"], initial])})
 
 
-def _run_weights(run: Path) -> dict[str, Tensor]:
+def _weights_of_run(run: Path) -> dict[str, Tensor]:
     """Returns the trained weights, or the averaged weights if the plan averages."""
     state = checkpoint.load_finished(run)
     if state is None:

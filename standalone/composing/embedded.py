@@ -149,7 +149,7 @@ def _log_by_standard_library() -> None:
 @contextlib.asynccontextmanager
 async def _run_in_background(tasks: BackgroundTasks) -> AsyncIterator[None]:
     """Runs tasks until the end of the context. A task that fails is a bug and is logged."""
-    running = [asyncio.create_task(_logged(name, run)) for name, run in tasks.items()]
+    running = [asyncio.create_task(_run_and_log_errors(name, run)) for name, run in tasks.items()]
     try:
         yield
     finally:
@@ -158,7 +158,7 @@ async def _run_in_background(tasks: BackgroundTasks) -> AsyncIterator[None]:
         await asyncio.gather(*running, return_exceptions=True)
 
 
-async def _logged(name: str, run: Callable[[], Coroutine[Any, Any, None]]) -> None:
+async def _run_and_log_errors(name: str, run: Callable[[], Coroutine[Any, Any, None]]) -> None:
     try:
         await run()
     except Exception:

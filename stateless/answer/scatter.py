@@ -58,7 +58,7 @@ async def scatter(
     running = _RunningCalls[Result](gathered, is_empty)
     try:
         for shard, call in calls.items():
-            running.start_call((shard,), _alone(shard, call))
+            running.start_call((shard,), _call_one_shard(shard, call))
         for shards, send in joint.items():
             running.start_call(shards, send())
         while running.shards:
@@ -78,7 +78,7 @@ async def scatter(
     return gathered
 
 
-async def _alone(shard: int, call: Coroutine[Any, Any, Result]) -> PartialResult[Result]:
+async def _call_one_shard(shard: int, call: Coroutine[Any, Any, Result]) -> PartialResult[Result]:
     return PartialResult({shard: await call})
 
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TypeVar
 
 from winnow.domain.answer_size import AnswerSize
@@ -69,15 +70,17 @@ def validate(
         InvalidRequestError: a field breaks a rule; the error names every invalid field.
 
     """
-    where, filter_violations = _filter(request.where, fields)
+    where, filter_violations = _parse_filter(request.where, fields)
     question = _with_defaults(request, defaults, where)
     violations = [
         *question_violations(request.question),
-        *_numbers(request),
-        *_max_loss(request, question),
-        *_wait_policy(question.patience),
+        *chain.from_iterable(
+            count_violations(name, getattr(request, name), limit) for name, limit in _LIMITS.items()
+        ),
+        *_max_loss_violations(request, question),
+        *_wait_violations(question.patience),
         *min_confidence_violations(request.min_confidence, defaults.has_confidence),
-        *_heads(request.heads, defaults),
+        *_head_violations(request.heads, defaults),
         *position_violations(request.after),
         *filter_violations,
     ]
@@ -140,14 +143,13 @@ def question_violations(question: str) -> Iterator[Violation]:
         )
 
 
-def _numbers(request: AnswerRequest) -> Iterator[Violation]:
-    for name, limit in _LIMITS.items():
-        value = getattr(request, name)
-        if value is not None and not 1 <= value <= limit:
-            yield Violation(name, f"{value} is not between 1 and {limit}")
+def count_violations(field: str, value: int | None, limit: int) -> Iterator[Violation]:
+    """Yields a violation unless a number is 1 to `limit`, or None."""
+    if value is not None and not 1 <= value <= limit:
+        yield Violation(field, f"{value} is not between 1 and {limit}")
 
 
-def _max_loss(request: AnswerRequest, question: Question) -> Iterator[Violation]:
+def _max_loss_violations(request: AnswerRequest, question: Question) -> Iterator[Violation]:
     """Refuses a requested `max_loss` that would have no effect. The default may have no effect."""
     reason = _reason_to_read_all(question.read_scope, question.retriever)
     if not 0 <= question.max_loss <= MAX_LOSS:  # NaN too
@@ -158,7 +160,7 @@ def _max_loss(request: AnswerRequest, question: Question) -> Iterator[Violation]
         )
 
 
-def _wait_policy(policy: WaitPolicy) -> Iterator[Violation]:
+def _wait_violations(policy: WaitPolicy) -> Iterator[Violation]:
     for name in _WAIT_FRACTIONS:
         fraction = getattr(policy, name)
         if not 0 <= fraction <= 1:  # NaN too
@@ -183,14 +185,14 @@ def min_confidence_violations(value: float | None, has_confidence: bool) -> Iter
         )
 
 
-def _heads(ids: tuple[str, ...], defaults: QuestionDefaults) -> Iterator[Violation]:
+def _head_violations(ids: tuple[str, ...], defaults: QuestionDefaults) -> Iterator[Violation]:
     if ids and not defaults.serves_heads:
         yield Violation("heads", "cannot be applied: start the front with --heads STORE")
     else:
         yield from head_id_violations("heads", ids)
 
 
-def _filter(
+def _parse_filter(
     text: str, fields: Collection[str] | None
 ) -> tuple[Filter | None, tuple[Violation, ...]]:
     """Parses the filter of a request; returns the filter and its violations."""

@@ -77,10 +77,10 @@ def entities(text: str, offsets: Offsets, spans: Iterable[TokenSpan]) -> tuple[E
         UnavailableError: a span is outside the tokens of the text, so the head read another text.
 
     """
-    return to_entities(text, [_characters(offsets, span) for span in spans])
+    return to_entities(text, [_to_characters(offsets, span) for span in spans])
 
 
-def _characters(offsets: Offsets, span: TokenSpan) -> LabelledSpan:
+def _to_characters(offsets: Offsets, span: TokenSpan) -> LabelledSpan:
     if not 0 <= span.first < span.last <= len(offsets):
         raise UnavailableError(
             f"the head returned a span of tokens {span.first} to {span.last}, but the text has "

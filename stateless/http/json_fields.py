@@ -102,7 +102,7 @@ def _misplaced_booleans(kind: Any, value: Any, path: str) -> Iterator[Violation]
             if field.message_type is not None:
                 yield from _misplaced_booleans(field.message_type, each, f"{place}.")
             elif isinstance(each, bool):
-                yield Violation(place, f"{str(each).lower()} {_wrong(field)}")
+                yield Violation(place, f"{str(each).lower()} {_type_error_of(field)}")
 
 
 @cache
@@ -114,7 +114,7 @@ def _fields(kind: Any) -> dict[str, FieldDescriptor]:
     return {name: field for field in fields for name in (field.name, field.json_name)}
 
 
-def _wrong(field: FieldDescriptor) -> str:
+def _type_error_of(field: FieldDescriptor) -> str:
     if field.enum_type is not None:
         return "is not an enum value: give its name in quotes"
     return "is not a number" if field.cpp_type in _FLOAT_TYPES else "is not a whole number"

@@ -8,9 +8,11 @@ from winnow.domain.listing import (
     DOCUMENT_PASSAGES,
     MAX_PAGE_PASSAGES,
 )
-from winnow.errors import InvalidRequestError, Violation
+from winnow.errors import Violation
 from winnow.filtering import parse
 from winnow.stateless.answer.fields import unknown_fields
+from winnow.stateless.answer.validation import count_violations
+from winnow.stateless.heads.validation import raise_if_any
 
 DEFAULT_PAGE_SIZE = 100
 """Number of passages or documents of a page if the caller sets none."""
@@ -32,7 +34,7 @@ def checked_filter(where: str, fields: Collection[str] | None) -> str:
         return ""
     parsed = parse(where)
     if fields is not None:
-        _raise(*unknown_fields(parsed.names, _ALWAYS_KNOWN.union(fields)))
+        raise_if_any(list(unknown_fields(parsed.names, _ALWAYS_KNOWN.union(fields))))
     return str(parsed)
 
 
@@ -40,26 +42,18 @@ def checked_page_size(size: int | None) -> int:
     """Returns the size of a page."""
     if size is None:
         return DEFAULT_PAGE_SIZE
-    if not 1 <= size <= MAX_PAGE_PASSAGES:
-        _raise(Violation("page_size", f"{size} is not between 1 and {MAX_PAGE_PASSAGES}"))
+    raise_if_any(list(count_violations("page_size", size, MAX_PAGE_PASSAGES)))
     return size
 
 
 def check_ids(ids: Sequence[str]) -> None:
     """Refuses too many or no ids, and ids that no passage can have."""
-    _raise(*_id_violations(ids))
+    raise_if_any(list(_id_violations(ids)))
 
 
 def _id_violations(ids: Sequence[str]) -> Iterator[Violation]:
-    if not 1 <= len(ids) <= MAX_IDS:
-        yield Violation("ids", f"{len(ids)} is not between 1 and {MAX_IDS}")
-        return
-    for number, identifier in enumerate(ids):
+    yield from count_violations("ids", len(ids), MAX_IDS)
+    for number, identifier in enumerate(ids[:MAX_IDS]):
         if not 1 <= len(identifier) <= MAX_ID:
             problem = f"has {len(identifier)} characters, 1 to {MAX_ID} are allowed"
             yield Violation(f"ids[{number}]", problem)
-
-
-def _raise(*violations: Violation) -> None:
-    if violations:
-        raise InvalidRequestError(*violations)

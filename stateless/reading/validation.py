@@ -12,6 +12,7 @@ from winnow.domain.text_reading import (
 from winnow.errors import Violation
 from winnow.stateless.answer.validation import (
     MAX_ANSWER_TOKENS,
+    count_violations,
     min_confidence_violations,
     question_violations,
 )
@@ -60,9 +61,9 @@ def checked_read(request: ReadTextsRequest, defaults: ReadingDefaults) -> ReadOp
     raise_if_any(
         [
             *question_violations(request.question),
-            *_texts(request.texts),
-            *_number("answers", request.answers, MAX_TEXTS),
-            *_number("max_answer_tokens", request.max_answer_tokens, MAX_ANSWER_TOKENS),
+            *_text_violations(request.texts),
+            *count_violations("answers", request.answers, MAX_TEXTS),
+            *count_violations("max_answer_tokens", request.max_answer_tokens, MAX_ANSWER_TOKENS),
             *min_confidence_violations(request.min_confidence, defaults.has_confidence),
         ]
     )
@@ -78,8 +79,8 @@ def checked_rerank(request: RerankTextsRequest) -> int:
     raise_if_any(
         [
             *question_violations(request.question),
-            *_texts(request.texts),
-            *_number("top_n", request.top_n, MAX_TEXTS),
+            *_text_violations(request.texts),
+            *count_violations("top_n", request.top_n, MAX_TEXTS),
         ]
     )
     return request.top_n or len(request.texts)
@@ -91,11 +92,11 @@ def checked_highlight(request: HighlightTextRequest, defaults: ReadingDefaults) 
     raise_if_any(
         [
             *question_violations(request.question),
-            *_characters("text", text.text, MAX_TOTAL_CHARACTERS),
-            *_characters("title", text.title, MAX_TITLE_CHARACTERS),
+            *_length_violations("text", text.text, MAX_TOTAL_CHARACTERS),
+            *_length_violations("title", text.title, MAX_TITLE_CHARACTERS),
             *([] if text.text else [Violation("text", "is empty: send the text to highlight")]),
-            *_number("sentences", request.sentences, MAX_SENTENCES),
-            *_number("max_answer_tokens", request.max_answer_tokens, MAX_ANSWER_TOKENS),
+            *count_violations("sentences", request.sentences, MAX_SENTENCES),
+            *count_violations("max_answer_tokens", request.max_answer_tokens, MAX_ANSWER_TOKENS),
             *min_confidence_violations(request.min_confidence, defaults.has_confidence),
         ]
     )
@@ -106,7 +107,7 @@ def checked_highlight(request: HighlightTextRequest, defaults: ReadingDefaults) 
     )
 
 
-def _texts(texts: Sequence[TextToRead]) -> Iterator[Violation]:
+def _text_violations(texts: Sequence[TextToRead]) -> Iterator[Violation]:
     if not 1 <= len(texts) <= MAX_TEXTS:
         yield Violation("texts", f"has {len(texts)} texts, 1 to {MAX_TEXTS} are allowed")
         return
@@ -118,14 +119,9 @@ def _texts(texts: Sequence[TextToRead]) -> Iterator[Violation]:
             "several requests",
         )
     for number, each in enumerate(texts):
-        yield from _characters(f"passages[{number}].title", each.title, MAX_TITLE_CHARACTERS)
+        yield from _length_violations(f"passages[{number}].title", each.title, MAX_TITLE_CHARACTERS)
 
 
-def _characters(field: str, text: str, limit: int) -> Iterator[Violation]:
+def _length_violations(field: str, text: str, limit: int) -> Iterator[Violation]:
     if len(text) > limit:
         yield Violation(field, f"has {len(text)} characters, at most {limit} are allowed")
-
-
-def _number(name: str, value: int | None, limit: int) -> Iterator[Violation]:
-    if value is not None and not 1 <= value <= limit:
-        yield Violation(name, f"{value} is not between 1 and {limit}")

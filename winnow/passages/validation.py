@@ -35,30 +35,30 @@ _DELETE_CHARACTER = 127
 
 def passage_violations(passage: FedPassage) -> Iterator[Violation]:
     """Yields the violations of a passage."""
-    yield from _id(passage.id, MAX_ID)
-    yield from _text("title", passage.title, MAX_TITLE, "shorten it")
+    yield from _id_violations(passage.id, MAX_ID)
+    yield from _text_violations("title", passage.title, MAX_TITLE, "shorten it")
     if not passage.text.strip():
         yield Violation("text", "is empty: a passage needs a text")
-    yield from _text("text", passage.text, MAX_TEXT, CUT)
-    yield from _metadata(passage.metadata)
-    yield from _version(passage.version)
+    yield from _text_violations("text", passage.text, MAX_TEXT, CUT)
+    yield from _metadata_violations(passage.metadata)
+    yield from _version_violations(passage.version)
 
 
 def deletion_violations(deletion: Deletion) -> Iterator[Violation]:
     """Yields the violations of a deletion."""
-    yield from _id(deletion.id, MAX_DELETED_ID)
-    yield from _version(deletion.version)
+    yield from _id_violations(deletion.id, MAX_DELETED_ID)
+    yield from _version_violations(deletion.version)
 
 
-def _id(identifier: str, max_length: int) -> Iterator[Violation]:
+def _id_violations(identifier: str, max_length: int) -> Iterator[Violation]:
     if not identifier.strip():
         yield Violation("id", f"is empty: give an id of 1 to {max_length} characters")
     elif any(character < " " or ord(character) == _DELETE_CHARACTER for character in identifier):
         yield Violation("id", f"{briefly(identifier)} has a control character")
-    yield from _text("id", identifier, max_length, "shorten it")
+    yield from _text_violations("id", identifier, max_length, "shorten it")
 
 
-def _text(field: str, value: str, max_length: int, advice: str) -> Iterator[Violation]:
+def _text_violations(field: str, value: str, max_length: int, advice: str) -> Iterator[Violation]:
     if len(value) > max_length:
         yield Violation(
             field, f"has {len(value)} characters, at most {max_length} are allowed: {advice}"
@@ -67,12 +67,12 @@ def _text(field: str, value: str, max_length: int, advice: str) -> Iterator[Viol
         yield Violation(field, "has a lone surrogate, which is not valid Unicode")
 
 
-def _version(version: int | None) -> Iterator[Violation]:
+def _version_violations(version: int | None) -> Iterator[Violation]:
     if version is not None and version > MAX_VERSION:
         yield Violation("version", f"{version} is more than {MAX_VERSION}")
 
 
-def _metadata(metadata: Mapping[str, Any]) -> Iterator[Violation]:
+def _metadata_violations(metadata: Mapping[str, Any]) -> Iterator[Violation]:
     problems = []
     for name, value in metadata.items():
         if not name or len(name) > _MAX_NAME or not is_unicode(name):
@@ -81,7 +81,9 @@ def _metadata(metadata: Mapping[str, Any]) -> Iterator[Violation]:
             problems.append(f"{briefly(name)} {problem}")
     yield from (Violation("metadata", each) for each in problems)
     if not problems:
-        yield from _text("metadata", metadata_text(metadata), MAX_METADATA, "store less metadata")
+        yield from _text_violations(
+            "metadata", metadata_text(metadata), MAX_METADATA, "store less metadata"
+        )
 
 
 def _value_problem(value: Any, depth: int = 2) -> str:

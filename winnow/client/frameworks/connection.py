@@ -41,7 +41,7 @@ class WinnowConnection(BaseModel):
 
     @classmethod
     def of(cls, connection: "str | WinnowConnection") -> "WinnowConnection":
-        """Returns a connection itself, or one to an address."""
+        """Returns the connection for an argument, which is an address or already a connection."""
         return cls(address=connection) if isinstance(connection, str) else connection
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:

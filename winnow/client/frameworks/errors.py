@@ -1,4 +1,4 @@
-"""Errors of Winnow as the errors that a framework's programs expect."""
+"""Converts errors of Winnow to the types of errors that programs of a framework expect."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

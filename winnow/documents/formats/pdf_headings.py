@@ -53,7 +53,7 @@ class HeadingLevels:
         self._body = body_size
         self._outline: dict[str, list[OutlineEntry]] = {}
         for entry in outline:
-            self._outline.setdefault(_key(entry.title), []).append(entry)
+            self._outline.setdefault(_comparable(entry.title), []).append(entry)
         self._by_type = self._levels_by_type(candidates)
 
     def level(self, candidate: HeadingCandidate) -> int:
@@ -75,7 +75,7 @@ class HeadingLevels:
         number = _NUMBER.match(candidate.text)
         keys = [candidate.text, candidate.text[number.end() :]] if number else [candidate.text]
         for key in keys:
-            for entry in self._outline.get(_key(key), ()):
+            for entry in self._outline.get(_comparable(key), ()):
                 if entry.page == candidate.page:
                     return entry
         return None
@@ -114,8 +114,8 @@ def _type(candidate: HeadingCandidate) -> tuple[float, bool]:
     return round(candidate.size * 2) / 2, candidate.bold
 
 
-def _key(text: str) -> str:
-    """Returns letters and digits, for comparison."""
+def _comparable(text: str) -> str:
+    """Returns the letters and digits of a heading without its number, to compare headings."""
     number = _NUMBER.match(text)
     title = text[number.end() :] if number else text
     return "".join(filter(str.isalnum, title.casefold()))

@@ -33,7 +33,7 @@ class TraceCaller:
 def parse_caller(headers: Headers) -> TraceCaller | None:
     """Returns the trace of the caller; None without a valid header."""
     pairs = list(headers or ())
-    parents = list(_values(pairs, KEY))
+    parents = list(_header_values(pairs, KEY))
     match = _PATTERN.fullmatch(parents[0]) if len(parents) == 1 else None
     if match is None:
         return None
@@ -56,11 +56,11 @@ def trace_headers(trace_id: int, span_id: int, state: str = "") -> tuple[tuple[s
 
 
 def _state(pairs: Iterable[tuple[str | bytes, str | bytes]]) -> str:
-    state = ",".join(_values(pairs, STATE))
+    state = ",".join(_header_values(pairs, STATE))
     return state if _PRINTABLE.fullmatch(state) else ""
 
 
-def _values(pairs: Iterable[tuple[str | bytes, str | bytes]], name: str) -> Iterator[str]:
+def _header_values(pairs: Iterable[tuple[str | bytes, str | bytes]], name: str) -> Iterator[str]:
     encoded = name.encode()
     for key, value in pairs:
         if key in (name, encoded):
