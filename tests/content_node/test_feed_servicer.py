@@ -8,7 +8,7 @@ from typing import Any
 import grpc
 import numpy as np
 import pytest
-from fakes import joint_retrieval
+from fakes import joint_retrieval, shard_info
 from listening import listening, new_server
 from live_writes import delete, digested, put
 from prometheus_client import CollectorRegistry
@@ -21,7 +21,6 @@ from winnow.content_node.served_shard import ServedShard
 from winnow.content_node.served_shards import ServedShards
 from winnow.content_node.shard import open_shard
 from winnow.convert import shard_feed as convert
-from winnow.domain.shard import ShardInfo
 from winnow.domain.write import Outcome, Write, Written
 from winnow.errors import (
     IdentityError,
@@ -38,15 +37,7 @@ from winnow.shard_writer import WritableShard
 from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "shard-format-3"
-INFO = ShardInfo(
-    shard=0,
-    shards=1,
-    index_id="golden",
-    passages=3,
-    dimension=8,
-    bundle_name="golden",
-    bundle_fingerprint="bundle",
-)
+INFO = shard_info(shards=1, index_id="golden", passages=3, dimension=8)
 Stub = Any
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 from fake_shards import LIMITS, question
-from fakes import ENCODED, FakeSearcher, reading
+from fakes import ENCODED, FakeSearcher, reading, shard_info
 
 from winnow.deadline import Deadline
 from winnow.domain.answered import Timings
@@ -34,13 +34,9 @@ ASKED = replace(ENCODED, tokens=TOKENS)
 
 
 def info(shard: int, token_vectors: str) -> ShardInfo:
-    return ShardInfo(
-        shard=shard,
-        shards=2,
-        index_id="index",
+    return shard_info(
+        shard,
         passages=5,
-        dimension=2,
-        bundle_name="bundle",
         bundle_fingerprint="print",
         generation="g",
         index_passages=10,

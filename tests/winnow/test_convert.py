@@ -5,6 +5,7 @@ from dataclasses import astuple, replace
 
 import numpy as np
 import pytest
+from fakes import shard_info
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -200,15 +201,7 @@ def test_shard_info_survives_the_journey() -> None:
 
 
 def test_a_shard_that_is_busier_is_the_same_shard() -> None:
-    info = ShardInfo(
-        shard=1,
-        shards=3,
-        index_id="index",
-        passages=42,
-        dimension=384,
-        bundle_name="bundle",
-        bundle_fingerprint="print",
-    )
+    info = shard_info()
     assert replace(info, seconds_per_read=0.5, reads_in_hand=9) == info
     assert replace(info, generation="other") != info
 

@@ -3,21 +3,13 @@
 from dataclasses import replace
 
 import pytest
+from fakes import shard_info
 
 from winnow.content_node.assigned.steps import HeldShard, NextSteps, next_steps, nodes_serving
 from winnow.domain.assignment import Assignment
-from winnow.domain.shard import NodeReport, ShardInfo
+from winnow.domain.shard import NodeReport
 
-INFO = ShardInfo(
-    shard=0,
-    shards=2,
-    index_id="index",
-    passages=3,
-    dimension=4,
-    bundle_name="bundle",
-    bundle_fingerprint="fingerprint",
-    sequence=5,
-)
+INFO = shard_info(sequence=5)
 HELD = HeldShard(INFO)
 
 

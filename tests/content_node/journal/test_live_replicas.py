@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Recorder
+from fakes import shard_info
 from live_writes import delete, put
 from nats_server import NatsServer, needs_nats
 from prometheus_client import CollectorRegistry
@@ -28,22 +29,14 @@ from winnow.content_node.shard.changes import FileChange
 from winnow.content_node.snapshots.restoring import restore_if_missing
 from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.deadline import Deadline
-from winnow.domain.shard import ShardInfo, shard_name
+from winnow.domain.shard import shard_name
 from winnow.domain.write import Write
 from winnow.errors import NotWritableError
 
 pytestmark = needs_nats
 GOLDEN = Path(__file__).parent.parent.parent / "golden" / "shard-format-3"
 LIMITS = WriteLimits(shard=0, shards=1, dimension=8, vocabulary=1_000, max_unmerged=100_000)
-INFO = ShardInfo(
-    shard=0,
-    shards=1,
-    index_id="index",
-    passages=3,
-    dimension=8,
-    bundle_name="bundle",
-    bundle_fingerprint="fingerprint",
-)
+INFO = shard_info(shards=1, passages=3, dimension=8)
 LONG = 30.0
 
 

@@ -1,6 +1,7 @@
 """Which fields filters may name, as tables."""
 
 import pytest
+from fakes import shard_info
 
 from winnow.domain.shard import MAX_FIELDS, ShardInfo
 from winnow.errors import InvalidRequestError
@@ -9,17 +10,7 @@ from winnow.stateless.answer.fields import fields_of_index, unknown_fields
 
 
 def info(*fields: str, generation: str = "rows") -> ShardInfo:
-    return ShardInfo(
-        shard=0,
-        shards=2,
-        index_id="i",
-        passages=1,
-        dimension=2,
-        bundle_name="b",
-        bundle_fingerprint="f",
-        generation=generation,
-        fields=fields,
-    )
+    return shard_info(generation=generation, fields=fields)
 
 
 def said(name: str, known: set[str]) -> str:

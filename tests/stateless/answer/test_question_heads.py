@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from fakes import FINGERPRINT, FakeHeads, FakeSearcher, FakeTextEncoder, reading
+from fakes import FakeHeads, FakeSearcher, FakeTextEncoder, reading, shard_info
 from known_caller import called_by
 from prometheus_client import CollectorRegistry
 
@@ -14,7 +14,6 @@ from winnow.deadline import Deadline
 from winnow.domain.calibration import AnswerCalibration
 from winnow.domain.prediction import TokenSpan
 from winnow.domain.question import AnswerRequest, ReadScope
-from winnow.domain.shard import ShardInfo
 from winnow.domain.threshold import AnswerThreshold
 from winnow.errors import PermissionDeniedError, UnavailableError, WinnowError
 from winnow.inference.encoder import open_question_encoder
@@ -91,16 +90,7 @@ class House:
             cache=AnswerCache(MIB, lambda: IndexVersion(("rows",), is_confirmed=True)),
             heads=QuestionHeads(predictor, group, self.encoder),
         )
-        info = ShardInfo(
-            shard=0,
-            shards=1,
-            index_id="i",
-            passages=10,
-            dimension=2,
-            bundle_name="fake",
-            bundle_fingerprint=FINGERPRINT,
-        )
-        cluster = Cluster({0: shard}, {0: info})
+        cluster = Cluster({0: shard}, {0: shard_info(shards=1)})
         limits = SearchLimits(merge_reserve=0.02, retrieve_share=0.4)
         self.core.set_answerer(
             Answerer(

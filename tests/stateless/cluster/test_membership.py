@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
+from fakes import shard_info
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,14 +18,12 @@ NOTHING = ClusterView()
 
 
 def shard(number: int, shards: int = 3, index: str = "index", generation: str = "g") -> ShardInfo:
-    passages = 10 * (number + 1)
-    return ShardInfo(
-        shard=number,
-        shards=shards,
+    return shard_info(
+        number,
+        shards,
         index_id=index,
-        passages=passages,
+        passages=10 * (number + 1),
         dimension=384,
-        bundle_name="bundle",
         bundle_fingerprint="print",
         generation=f"{generation}{number}",
         index_passages=60,
