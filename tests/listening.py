@@ -13,7 +13,7 @@ from winnow.telemetry.metrics import RpcMetrics
 
 def new_server(*services: str, **options: Any) -> Server:
     """Returns a server with separate metrics; `options` are other arguments of `Server`."""
-    interceptor = CallInterceptor(RpcMetrics(CollectorRegistry()), quiet=True)
+    interceptor = CallInterceptor(RpcMetrics(CollectorRegistry()))
     return Server(services=services, interceptor=interceptor, **options)
 
 
