@@ -42,6 +42,7 @@ from models.training.loop import Schedule
 from models.training.objective import refusing_losses
 from models.training.timed import train_until
 from models.workspace import Workspace
+from winnow.content_node.shard.words import WordIndex
 
 CPU = torch.device("cpu")
 SUBJECTS = 64
@@ -146,7 +147,8 @@ def test_words_score_as_in_a_shard(
 ) -> None:
     tokenizer = Tokenizer.from_file(str(tiny_weights / "tokenizer.json"))
     stored = SyntheticData(tiny_weights).wikipedia()
-    words, rarities = _index_words(stored, tokenizer)
+    tokens, ends, rarities = _index_words(stored, tokenizer)
+    words = WordIndex(tokens, ends)
     rows = torch.arange(len(stored))
     found = WordMatrix(passages, rows).scores(questions, torch.tensor([0]))[:, 0]
     ids = tokenizer.encode(question(1).text, add_special_tokens=False).ids
