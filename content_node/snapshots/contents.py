@@ -87,12 +87,12 @@ def _open_kind(kind: StatesKind, directory: Path, generation: str) -> list[Snaps
         manifest, manifest_file = open_states_manifest(directory, kind)
         if manifest.generation != generation:
             raise ArtefactError(f"the {kind.noun} are of another generation")
-        data, starts = OpenFile(directory / kind.data), OpenFile(directory / kind.starts)
+        data, starts = OpenFile(directory / kind.data), OpenFile(directory / kind.starts_file)
         data_entry = FileEntry(sha256=manifest.sha256, bytes=manifest.bytes)
         starts_entry = FileEntry(sha256=manifest.starts_sha256, bytes=manifest.starts_bytes)
         return [
             SnapshotFile(kind.data, data, data_entry),
-            SnapshotFile(kind.starts, starts, starts_entry),
+            SnapshotFile(kind.starts_file, starts, starts_entry),
             hashed_file(manifest_file),
         ]
     except (ArtefactError, ValidationError) as error:

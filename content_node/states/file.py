@@ -51,7 +51,7 @@ class StateFile:
             ArtefactError: the files are missing, or do not match the manifest.
 
         """
-        file, starts_file = OpenFile(directory / kind.data), OpenFile(directory / kind.starts)
+        file, starts_file = OpenFile(directory / kind.data), OpenFile(directory / kind.starts_file)
         starts_file.verify(manifest.starts_sha256, manifest.starts_bytes, advice="")
         starts = read_integers(starts_file)
         if file.size != manifest.bytes:
@@ -169,7 +169,9 @@ def open_states(
                 states.verify(manifest.sha256)
             if manifest_file.has_its_path:  # otherwise the files beside it may be of another model
                 return states
-            raise ArtefactError("they were replaced while they were opened: restart the node")
+            raise ArtefactError(
+                f"the {kind.noun} were replaced while they were opened: restart the node"
+            )
         difference = kind.model if manifest.fingerprint != fingerprint else "generation"
         reason = f"the {kind.noun} are of another {difference}"
     except Exception as error:  # noqa: BLE001 (invalid content may have a valid checksum)

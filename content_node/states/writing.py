@@ -237,7 +237,7 @@ class StatesWriter:
             starts_sha256=sha256(self._starts),
         )
         self._remove_replaced()
-        self._starts.rename(self.directory / kind.starts)
+        self._starts.rename(self.directory / kind.starts_file)
         self._partial.rename(self.directory / kind.data)
         try:
             write_states_manifest(self.directory, manifest, kind)

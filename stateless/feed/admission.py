@@ -66,7 +66,7 @@ class FeedAdmission:
 
     def refusal(self, client: str) -> OverloadedError | None:
         """Returns the error that refuses a client's request before it is read, or None."""
-        return None if self._fits(1, client) else self._refuse(1, client)
+        return None if self._fits(1, client) else self._refusal(1, client)
 
     @contextmanager
     def enter(self, work: int, client: str) -> Iterator[None]:
@@ -79,7 +79,7 @@ class FeedAdmission:
 
         """
         if not self._fits(work, client):
-            raise self._refuse(work, client)
+            raise self._refusal(work, client)
         with self._count(work, client):
             yield
 
@@ -99,7 +99,7 @@ class FeedAdmission:
                     self._shares.refuse(client, work)
                     await self._room_freed.wait()
         except TimeoutError:
-            raise self._refuse(work, client) from None
+            raise self._refusal(work, client) from None
         with self._count(work, client):
             yield
 
@@ -121,7 +121,7 @@ class FeedAdmission:
             self._room_freed.set()
             self._room_freed = asyncio.Event()
 
-    def _refuse(self, work: int, client: str) -> OverloadedError:
+    def _refusal(self, work: int, client: str) -> OverloadedError:
         """Counts a refusal; returns its error."""
         self._shares.refuse(client, work)
         self._metrics.refusals.inc()

@@ -23,7 +23,7 @@ class PackedReply:
 
     def to_json(self) -> bytes:
         """Returns the JSON of the whole `AnswerResponse`."""
-        return _with_field("answers", _answers(self.packed), self.envelope)
+        return _to_json_with("answers", _answers(self.packed), self.envelope)
 
     def to_message(self) -> answer_pb2.AnswerResponse:
         """Returns the whole `AnswerResponse`. Call it in a thread, because it may take long."""
@@ -42,7 +42,9 @@ class PackedBatchReply:
     def to_json(self) -> bytes:
         """Returns the JSON of the whole `AnswersResponse`."""
         results = b"[" + b",".join(map(_result, self.results)) + b"]"
-        return _with_field("results", results, http_pb2.AnswersResponse(request_id=self.request_id))
+        return _to_json_with(
+            "results", results, http_pb2.AnswersResponse(request_id=self.request_id)
+        )
 
 
 def _result(result: http_pb2.AnswerResult | PackedReply) -> bytes:
@@ -59,7 +61,7 @@ def _answers(packed: PackedAnswers) -> bytes:
     return packed.json
 
 
-def _with_field(name: str, text: bytes, message: Message) -> bytes:
+def _to_json_with(name: str, text: bytes, message: Message) -> bytes:
     """Returns a message as JSON, in which the field `name` has the JSON `text`."""
     fields = {each: value for each, value in object_of(message).items() if each != name}
     return b'{"' + name.encode() + b'":' + text + b"," + value_to_json(fields)[1:]

@@ -269,7 +269,7 @@ async def test_a_text_is_hedged_where_its_node_hangs() -> None:
 
 async def test_before_any_node_is_known_texts_are_refused_and_warming_up_waits() -> None:
     async with serving(Fake()) as server, remote("") as encoder:
-        with pytest.raises(UnavailableError, match="no encoder is known"):
+        with pytest.raises(UnavailableError, match="no encoder node is known"):
             await encoder.encode([5])
         warming = asyncio.create_task(encoder.warm_up(8))
         await turn()

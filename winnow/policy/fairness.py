@@ -117,11 +117,11 @@ class FairShares:
                 client, limit, 1.0
             )
             free = capacity - before - self.total - elsewhere
-            if min_amount <= min(free, self._in_time(client, limit - before, elsewhere)):
+            if min_amount <= min(free, self._possible_amount(client, limit - before, elsewhere)):
                 room = max(room, min_amount)
         return min(room, capacity - self.total - elsewhere - due_amount)
 
-    def _in_time(self, client: str, limit: float, elsewhere: float) -> float:
+    def _possible_amount(self, client: str, limit: float, elsewhere: float) -> float:
         """Returns the amount that can be done for a client if no other client adds work."""
         amounts = [float(amount) for c, amount in self._amounts.items() if c != client]
         return _level([*amounts, elsewhere], limit)

@@ -113,7 +113,9 @@ class ReaderPool:
     async def call(
         self, work: Callable[[StopSignal], Result], deadline: Deadline, client: str = ""
     ) -> PoolResult[Result]:
-        """Runs brief work, which does not wait for reading; returns its one result in `results`.
+        """Runs brief work in separate threads, so that it does not wait for reading.
+
+        The only result is in `results`.
 
         Raises:
             DeadlineExceededError: time ran out before the work was done.

@@ -44,14 +44,14 @@ class StatesKind:
         return f"{self.stem}.bin"
 
     @property
-    def starts(self) -> str:
+    def starts_file(self) -> str:
         """Name of the file with the byte offset of each row's data."""
         return f"{self.stem}-starts.npy"
 
     @property
     def files(self) -> tuple[str, str, str]:
         """Names of the three files, the manifest first."""
-        return self.manifest, self.data, self.starts
+        return self.manifest, self.data, self.starts_file
 
     @property
     def lock(self) -> str:
@@ -68,7 +68,7 @@ class StatesKind:
 
     @property
     def partial_starts(self) -> str:
-        """Pattern of the names of files with byte offsets of unfinished data, as `starts`."""
+        """Pattern of the names of files with byte offsets of unfinished data, as `starts_file`."""
         return f"{self.stem}-*.partial.npy"
 
     def token_bytes(self, width: int) -> int:

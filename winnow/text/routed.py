@@ -125,7 +125,7 @@ class RoutedTextEncoder:
                 raise asyncio.CancelledError from None
             raise
         if encoding is None:
-            raise UnavailableError("no encoder is known")
+            raise UnavailableError("no encoder node is known: check --encoder-address")
         elapsed = time.perf_counter() - started
         return replace(encoding, queue=max(elapsed - encoding.encode, 0.0))
 

@@ -172,5 +172,5 @@ def test_a_crowd_of_names_leaves_no_room_unused_but_what_is_kept(
     if own.total < sum(held.values()) + crowd * least:  # somebody was refused
         assert (
             own.total >= LIMIT * (1 - 2 * 0.2) - 2 * least
-            or own._in_time("x", LIMIT * 0.6, 0) < least
+            or own._possible_amount("x", LIMIT * 0.6, 0) < least
         )

@@ -71,7 +71,7 @@ class OtherDirective(Directive):  # type: ignore[misc] # docutils has no types
             return [nodes.literal_block(code, code)]
         argument = "" if name in _CONDITIONS else " ".join(" ".join(self.arguments).split())
         if name in _VERSIONS:
-            return [nodes.paragraph("", "", *self._version(_VERSIONS[name], argument))]
+            return [nodes.paragraph("", "", *self._version_sentence(_VERSIONS[name], argument))]
         inner = nodes.definition()
         self.state.nested_parse(self.content, self.content_offset, inner)
         if not argument:
@@ -81,7 +81,7 @@ class OtherDirective(Directive):  # type: ignore[misc] # docutils has no types
         term = nodes.term("", "", nodes.Text(argument))
         return [nodes.definition_list("", nodes.definition_list_item("", term, inner))]
 
-    def _version(self, label: str, argument: str) -> Sequence[nodes.Node]:
+    def _version_sentence(self, label: str, argument: str) -> Sequence[nodes.Node]:
         """Returns a sentence such as "Added in version 3.1: it is faster."
 
         `argument` begins with the version. The rest of the sentence follows in it, or it is the
