@@ -1,0 +1,93 @@
+"""The catalog of named indexes, and its file."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from winnow.catalog import CatalogFile
+from winnow.domain.catalog import Catalog, CatalogIndex
+from winnow.errors import ArtefactError, InvalidRequestError, NotFoundError
+
+DOCS = CatalogIndex(index_id="a1", shards=1, holders={0: ("a",)})
+NEXT = CatalogIndex(index_id="b2", shards=2, bundle="/bundles/b", snapshots="s3://b/docs")
+NODES = {"a": "a:9000"}
+BOTH = Catalog().with_index("docs-1", DOCS, NODES).with_index("docs-2", NEXT)
+
+
+def test_an_alias_stands_for_one_index_after_another() -> None:
+    """The generation of a name grows with each switch, also with the switch back."""
+    first = BOTH.with_alias("docs", "docs-1")
+    second = first.with_alias("docs", "docs-2")
+    back = second.with_alias("docs", "docs-1")
+    resolved = [each.resolve("docs") for each in (first, second, back)]
+    assert [each.name for each in resolved] == ["docs-1", "docs-2", "docs-1"]
+    assert [each.generation for each in resolved] == [3, 4, 5]
+    assert back.resolve("docs-2").generation == 2
+    assert BOTH.with_alias("default", "docs-2").resolve("").name == "docs-2"
+
+
+def test_a_dropped_index_is_not_found_and_comes_back_within_its_grace_time() -> None:
+    dropped = BOTH.with_dropped("docs-1", delete_at=100.0)
+    with pytest.raises(NotFoundError, match="there is no index 'docs-1'"):
+        dropped.resolve("docs-1")
+    assert not dropped.is_deleted("a1", now=99.0)
+    assert dropped.with_restored("docs-1", now=99.0).resolve("docs-1").index.index_id == "a1"
+    with pytest.raises(InvalidRequestError, match="the grace time of docs-1 has ended"):
+        dropped.with_restored("docs-1", now=100.0)
+    assert dropped.is_deleted("a1", now=100.0)
+    assert not dropped.is_deleted("b2", now=100.0)
+
+
+def test_the_name_of_a_deleted_index_is_free_and_its_id_is_not() -> None:
+    """A node that was down may still have the files of the deleted index."""
+    expired = BOTH.with_dropped("docs-1", delete_at=100.0).without_expired(100.0)
+    assert expired.is_deleted("a1", now=0.0)
+    assert BOTH.without_expired(100.0) is BOTH
+    again = expired.with_index("docs-1", CatalogIndex(index_id="c3", shards=1))
+    assert again.resolve("docs-1").index.index_id == "c3"
+    with pytest.raises(InvalidRequestError, match="index a1 was deleted"):
+        expired.with_index("other", DOCS)
+
+
+ALIASED = BOTH.with_alias("docs", "docs-1")
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda: BOTH.with_alias("docs-2", "docs-1"), "an index has the same name"),
+        (lambda: BOTH.with_alias("docs", "docs-3"), "the indexes are docs-1, docs-2"),
+        (lambda: BOTH.with_alias("Docs", "docs-1"), "'Docs' is not 1 to 63 of a-z"),
+        (lambda: BOTH.with_index("docs-3", DOCS), "the catalog has index a1 already"),
+        (lambda: ALIASED.with_index("docs", CatalogIndex(index_id="c", shards=1)), "docs is taken"),
+        (lambda: ALIASED.with_dropped("docs-1", 1.0), "the alias docs stands for docs-1"),
+        (lambda: BOTH.with_restored("docs-1", 1.0), "docs-1 was not dropped"),
+        (lambda: BOTH.with_holders("docs-1", {0: ("x",)}, {}), "node x is not among the nodes"),
+    ],
+)
+def test_an_impossible_change_is_refused(change: Callable[[], Catalog], problem: str) -> None:
+    with pytest.raises((InvalidRequestError, NotFoundError), match=problem):
+        change()
+
+
+def test_the_assignment_of_an_index_changes_only_with_its_nodes() -> None:
+    """Nodes do not compare the shards of an index with other nodes for changes of other indexes."""
+    assignment = BOTH.assignment("docs-1")
+    assert assignment is not None
+    assert ALIASED.assignment("docs-1") == assignment
+    moved = BOTH.with_holders("docs-1", {0: ("b",)}, {"b": "b:9000"}).assignment("docs-1")
+    assert moved is not None
+    assert (moved.holders, moved.version) == ({0: ("b",)}, 3)
+    assert BOTH.assignment("docs-2") is None
+
+
+def test_the_file_holds_the_whole_catalog(tmp_path: Path) -> None:
+    file = CatalogFile(str(tmp_path / "new" / "indexes.json"))
+    assert file.read() is None
+    whole = ALIASED.with_dropped("docs-2", 5.0).without_expired(6.0)
+    assert file.change(lambda _: whole) == whole
+    assert file.read() == whole
+    (path := tmp_path / "new" / "indexes.json").write_bytes(path.read_bytes().replace(b"a1", b"a2"))
+    with pytest.raises(ArtefactError, match="its checksum does not match"):
+        file.read()

@@ -1,0 +1,56 @@
+"""Reads and writes the catalog of named indexes."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from winnow.assignment import holders_of_json, holders_to_json
+from winnow.domain.catalog import Alias, Catalog, CatalogIndex
+from winnow.errors import ArtefactError
+from winnow.versioned_file import VersionedFile
+
+_FORMAT = 1
+
+
+class CatalogFile(VersionedFile[Catalog]):
+    """The file of a catalog. All methods block on files or on the network."""
+
+    def __init__(self, url: str) -> None:
+        """`url`: path or URL of the file, such as s3://bucket/indexes.json.
+
+        Raises UnavailableError if fsspec does not support the URL, or lacks the package for it.
+        """
+        super().__init__(url, "catalogs", to_fields=_to_fields, of_fields=_of_fields)
+
+
+def _to_fields(catalog: Catalog) -> dict[str, Any]:
+    return {
+        "format": _FORMAT,
+        "version": catalog.version,
+        "nodes": dict(catalog.nodes),
+        "indexes": {name: _index_to_json(each) for name, each in catalog.indexes.items()},
+        "aliases": {name: asdict(each) for name, each in catalog.aliases.items()},
+        "deleted_ids": sorted(catalog.deleted_ids),
+    }
+
+
+def _of_fields(content: Mapping[str, Any]) -> Catalog:
+    if content["format"] != _FORMAT:
+        raise ArtefactError(
+            f"it has format {content['format']}, but this version reads format {_FORMAT}"
+        )
+    return Catalog(
+        version=content["version"],
+        nodes=content["nodes"],
+        indexes={name: _index_of_json(each) for name, each in content["indexes"].items()},
+        aliases={name: Alias(**each) for name, each in content["aliases"].items()},
+        deleted_ids=frozenset(content["deleted_ids"]),
+    )
+
+
+def _index_to_json(index: CatalogIndex) -> dict[str, Any]:
+    return {**asdict(index), "holders": holders_to_json(index.holders)}
+
+
+def _index_of_json(content: Mapping[str, Any]) -> CatalogIndex:
+    return CatalogIndex(**{**content, "holders": holders_of_json(content["holders"])})

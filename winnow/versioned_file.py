@@ -1,0 +1,93 @@
+"""A small file of control state at a path or fsspec URL, such as an assignment or a catalog.
+
+A lock excludes other writers of a local file. At a URL, the last of two concurrent writers wins.
+Processes follow the current file, even if its version is lower than before.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, TypeVar
+
+from winnow.errors import ArtefactError, InvalidRequestError, UnavailableError
+from winnow.quoting import shown
+from winnow.storage import open_storage
+
+Value = TypeVar("Value")
+
+
+class VersionedFile(Generic[Value]):
+    """A file with a checksum, which is always replaced as a whole.
+
+    All methods block on files or on the network.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        purpose: str,
+        *,
+        to_fields: Callable[[Value], dict[str, Any]],
+        of_fields: Callable[[Mapping[str, Any]], Value],
+    ) -> None:
+        """Opens no file yet.
+
+        Args:
+            url: path or URL of the file, such as s3://bucket/my-index/assignment.json.
+            purpose: plural noun for the content, for error messages.
+            to_fields: converts a value to the fields of a JSON object.
+            of_fields: the inverse; raises ArtefactError or InvalidRequestError for wrong values.
+
+        Raises UnavailableError if fsspec does not support the URL, or lacks the package for it.
+
+        """
+        folder, slash, self._name = url.rpartition("/")
+        self.url = shown(url)
+        self._storage = open_storage(folder or slash or ".", purpose)
+        self._to_fields, self._of_fields = to_fields, of_fields
+
+    def read(self) -> Value | None:
+        """Reads the value; returns None if there is no file yet.
+
+        Raises ArtefactError if the file is damaged, and UnavailableError if it cannot be reached.
+        """
+        content = self._storage.read(self._name)
+        return None if content is None else self._decode(content)
+
+    def change(self, change: Callable[[Value | None], Value]) -> Value:
+        """Applies `change` to the current value, writes the result, and returns it.
+
+        Raises UnavailableError if another writer changed the file at the same time. Raises the
+        errors of `read` and `change`; then nothing is written.
+        """
+        with self._storage.locked():
+            changed = change(self.read())
+            self._storage.write(self._name, _encode(self._to_fields(changed)))
+            if self.read() != changed:
+                raise UnavailableError(
+                    f"{self.url} was changed by another writer at the same time: run this again"
+                )
+        return changed
+
+    def _decode(self, data: bytes) -> Value:
+        try:
+            content = json.loads(data)
+            checksum = content.pop("checksum")
+            if checksum != _checksum(content):
+                raise ArtefactError("its checksum does not match")
+            return self._of_fields(content)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            problem = repr(error)
+            raise ArtefactError(
+                f"{self.url} is damaged: {problem}: restore or delete it"
+            ) from error
+        except (ArtefactError, InvalidRequestError) as error:
+            raise ArtefactError(f"{self.url} is damaged: {error}: restore or delete it") from error
+
+
+def _encode(content: dict[str, Any]) -> bytes:
+    return json.dumps({**content, "checksum": _checksum(content)}, indent=1).encode() + b"\n"
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
