@@ -1,6 +1,6 @@
 """Composes a content node and runs it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -9,9 +9,12 @@ from prometheus_client import CollectorRegistry
 from winnow.bundle import Bundle
 from winnow.content_node.composing.assigned import open_assigned
 from winnow.content_node.composing.assigned_shards import AssignedShards
+from winnow.content_node.composing.catalog import open_node_indexes
+from winnow.content_node.composing.node_indexes import NodeIndexes
 from winnow.content_node.composing.parts import NodeParts, open_node_parts
 from winnow.content_node.composing.shards import RunningShards
 from winnow.content_node.daemon_work import DaemonWork
+from winnow.content_node.served_shards import ServedShards
 from winnow.content_node.settings import NodeSettings
 from winnow.content_node.snapshots.contents import open_shard_files
 from winnow.content_node.startup_checks import check_reader, shards_to_serve
@@ -57,14 +60,15 @@ async def _run(
     bundle = await process.load_configured_bundle(settings, registry)
     check_reader(settings, bundle)
     shards, parts = _open_shards(settings, bundle, registry, server, certificates)
-    feed = ShardFeedServicer(shards.served, settings.default_deadline)
-    passages = ShardPassageServicer(shards.served, settings.default_deadline)
-    servicer = ShardServicer(shards.served, settings.default_deadline)
+    served, of_index = _served(shards)
+    feed = ShardFeedServicer(served, settings.default_deadline, of_index)
+    passages = ShardPassageServicer(served, settings.default_deadline, of_index)
+    servicer = ShardServicer(served, settings.default_deadline, of_index)
     shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server.grpc)
     shard_feed_pb2_grpc.add_ShardFeedServiceServicer_to_server(feed, server.grpc)
     shard_passage_pb2_grpc.add_ShardPassageServiceServicer_to_server(passages, server.grpc)
     copies = OpenCopies(open_shard_files)
-    transfer = ShardTransferServicer(shards.served, copies)
+    transfer = ShardTransferServicer(served, copies, of_index)
     shard_transfer_pb2_grpc.add_ShardTransferServiceServicer_to_server(transfer, server.grpc)
     try:
         await process.serve(server, settings, shards.load, shards.start_leaving)
@@ -81,9 +85,18 @@ def _open_shards(
     registry: CollectorRegistry,
     server: Server,
     certificates: CertificateMetrics,
-) -> tuple[RunningShards | AssignedShards, NodeParts]:
+) -> tuple[RunningShards | AssignedShards | NodeIndexes, NodeParts]:
     """Opens the shards that the settings name, or those that are assigned to the node."""
     runtimes = RuntimeMetrics(registry)
+    if settings.indexes:
+        return open_node_indexes(
+            settings,
+            bundle,
+            registry,
+            runtimes=runtimes,
+            set_serving=server.set_serving,
+            peers=peer_channels(settings, certificates),
+        )
     if settings.assignment:
         return open_assigned(
             settings,
@@ -96,6 +109,15 @@ def _open_shards(
     directories = shards_to_serve(settings)
     parts = open_node_parts(settings, bundle, registry, runtimes, shards=len(directories))
     return RunningShards(directories, parts, registry, server.set_serving), parts
+
+
+def _served(
+    shards: RunningShards | AssignedShards | NodeIndexes,
+) -> tuple[ServedShards, Callable[[str], ServedShards] | None]:
+    """Returns the shards of the default index, and a function that returns those of any index."""
+    if isinstance(shards, NodeIndexes):
+        return shards.indexes.of_index(""), shards.indexes.of_index
+    return shards.served, None
 
 
 def _server(

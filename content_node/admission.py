@@ -6,6 +6,7 @@ front node has time to call another replica. Retrieval is cheap and never waits 
 the number of concurrent retrievals is limited.
 """
 
+import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -46,6 +47,15 @@ class NodeLoad:
     def set_shards(self, shards: int) -> None:
         """Sets the number of shards that share the reader."""
         self._shards = max(shards, 1)
+
+    def of_index(self) -> "NodeLoad":
+        """Returns the load for another index of the process, whose shards are counted apart.
+
+        A question reads only shards of its index. The reads of all indexes are counted together.
+        """
+        load = copy.copy(self)
+        load._shards, load._retrieving = 1, 0  # noqa: SLF001 (of the same class)
+        return load
 
     @property
     def seconds_per_read(self) -> float:

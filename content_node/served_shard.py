@@ -23,6 +23,8 @@ class ServedShard:
     def __init__(self, number: int | None = None) -> None:
         self.number = number
         """Number of the shard; None if it is unknown yet."""
+        self.index_id = ""
+        """Id of the index; empty if it is unknown yet."""
         self._searcher: LocalShard | None = None
         self._writing: WritableShard | None = None
         self._transfer: TransferSource | None = None

@@ -59,6 +59,10 @@ class ServedShards:
             if shard in shards:
                 shards.remove(shard)
 
+    def has_index(self, index_id: str) -> bool:
+        """Whether a loaded shard belongs to an index."""
+        return any(each.index_id == index_id for each in (*self._shards, *self._hidden))
+
     async def report(self, deadline: Deadline) -> NodeReport:
         """Returns the descriptions of the served shards, and the faults of the other shards."""
         infos, faults = [], []

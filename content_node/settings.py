@@ -49,6 +49,12 @@ class NodeSettings(PeerSettings, ServiceSettings):
         "s3://bucket/index/assignment.json. The node serves the shards that `winnow shards` "
         "assigns to it. Replaces --shard and --shards.",
     )
+    indexes: str = Field(
+        "",
+        description="File or URL of the catalog of named indexes, such as "
+        "s3://bucket/indexes.json, which `winnow indexes` changes. The node serves the shards of "
+        "all indexes that the catalog assigns to it, besides those of the other options.",
+    )
     name: str = Field(
         default_factory=socket.gethostname,
         description="Name of the node in the assignment; by default the name of the machine.",
@@ -148,17 +154,21 @@ class NodeSettings(PeerSettings, ServiceSettings):
 
     @model_validator(mode="after")
     def _validate_assignment(self) -> Self:
+        if self.indexes and self.data is None:
+            raise ValueError("--indexes needs --data, the directory of the shards")
+        if (self.assignment or self.indexes) and not self.name:
+            raise ValueError("--name is empty")
         if not self.assignment:
+            if self.indexes:
+                return self
             given = [f"--{name}" for name in ("data", "address") if getattr(self, name)]
             if given:
-                raise ValueError(f"{' and '.join(given)}: only with --assignment")
+                raise ValueError(f"{' and '.join(given)}: only with --assignment or --indexes")
             return self
         if self.shard or self.shards is not None:
             raise ValueError("--assignment names the shards: leave --shard and --shards out")
         if self.data is None:
             raise ValueError("--assignment needs --data, the directory of the shards")
-        if not self.name:
-            raise ValueError("--name is empty")
         return self
 
     @property

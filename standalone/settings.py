@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import ClassVar
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from winnow.content_node.settings import NodeSettings
 from winnow.settings.common import cores
@@ -31,6 +31,13 @@ class StandaloneSettings(FrontSettings):
         "/v1/highlight): 0 disables these calls. The reader threads of the shards read the texts.",
     )
     index: Path = Field(description="Directory of the index, written by `winnow index build`.")
+
+    @field_validator("indexes")
+    @classmethod
+    def _refuse_catalog(cls, indexes: str) -> str:
+        if indexes:
+            raise ValueError("a catalog needs content nodes: use `winnow node` and `winnow front`")
+        return indexes
 
     @property
     def serves_answers(self) -> bool:

@@ -12,14 +12,20 @@ from winnow.telemetry.metrics import COUNTS, FAST, SHARES, MetricFactory, create
 FRONT_STAGES = ("queue", "tokenise", "encode", "retrieve", "read", "merge")
 
 
+class ReadinessMetrics:
+    """The metric that tells whether a front node is ready."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.ready = MetricFactory(registry).gauge(
+            "winnow_front_ready", "1 while the front accepts questions and texts, else 0"
+        )
+
+
 class FrontMetrics:
     """Metrics of the questions that a front node answers."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         make = MetricFactory(registry)
-        self.ready = make.gauge(
-            "winnow_front_ready", "1 while the front accepts questions and texts, else 0"
-        )
         self.stage = make.histogram(
             "winnow_front_stage_seconds", "Time of each stage", "stage", buckets=FAST
         )

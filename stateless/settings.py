@@ -63,6 +63,12 @@ class FrontSettings(
         description="HOST:PORT on which other front nodes (--fronts) can use the shards of this "
         "front node; empty for none. Like the port of a content node, it requires no keys.",
     )
+    indexes: str = Field(
+        "",
+        description="File or URL of the catalog of named indexes, such as "
+        "s3://bucket/indexes.json, which `winnow indexes` changes. The front node serves all "
+        "indexes of the catalog. Without it, the front node serves a single index without a name.",
+    )
     listen: ListenAddress = Field(
         "127.0.0.1:8080", description="HOST:PORT to serve gRPC on; port 0 for any free one."
     )
@@ -367,6 +373,12 @@ class FrontSettings(
             )
         if self.feed_listen and not self.serves_answers:
             raise ValueError("--feed-listen needs --shards or --fronts: no shard can be fed")
+        if self.indexes and not self.serves_answers:
+            raise ValueError("--indexes needs --shards: name the content nodes")
+        if self.indexes and self.shards_listen:
+            raise ValueError(
+                "--shards-listen serves the shards of a single index: leave --indexes out"
+            )
         if self.http_feed and not (self.http_listen and self.feed_listen):
             raise ValueError("--http-feed needs --http-listen and --feed-listen")
         if self.rings and not self.serves_heads:

@@ -179,6 +179,7 @@ class HttpFront:
                 bundle=None,  # type: ignore[arg-type]
                 registry=self.registry,
                 metrics=None,  # type: ignore[arg-type]
+                readiness=None,  # type: ignore[arg-type]
                 runtimes=None,  # type: ignore[arg-type]
                 interceptor=self.boundary,
                 services=None,  # type: ignore[arg-type]

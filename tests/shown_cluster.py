@@ -9,7 +9,7 @@ import grpc
 from prometheus_client import CollectorRegistry
 
 from winnow.content_node.metrics import NodeMetrics, ShardMetrics
-from winnow.stateless.metrics import AdmissionMetrics, FrontMetrics
+from winnow.stateless.metrics import AdmissionMetrics, FrontMetrics, ReadinessMetrics
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import cluster_pb2_grpc
 from winnow.v1.cluster_pb2 import FrontState, GetClusterResponse, ReplicaState, ShardState
@@ -56,7 +56,7 @@ def front_metrics(answers: int) -> CollectorRegistry:
     """Returns metrics of a front with this number of answers, of 40 ms each."""
     registry = CollectorRegistry()
     metrics, rpc = FrontMetrics(registry), RpcMetrics(registry)
-    metrics.ready.set(1)
+    ReadinessMetrics(registry).ready.set(1)
     admission = AdmissionMetrics(registry)
     for _ in range(answers):
         rpc.record_call("Answer", "OK", 0.04)

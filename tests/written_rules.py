@@ -43,6 +43,7 @@ RULES = (
         "tests/content_node/indexing/test_ray.py",
     ),
     Rule("winnow ask * --token-file *", How.ELSEWHERE, "tests/winnow/cli/test_access.py"),
+    Rule("winnow ask --on *", How.ELSEWHERE, "tests/system/test_named_indexes.py"),
     Rule("winnow ask *", How.RUN),
     Rule("winnow predict *", How.RUN),
     Rule("winnow search *", How.RUN),
@@ -95,6 +96,7 @@ RULES = (
     Rule("pytest *", How.ELSEWHERE, _DEMO),
     # tools
     Rule("winnow bench unit-costs *", How.ELSEWHERE, "tests/winnow/cli/units"),
+    Rule("winnow indexes *", How.ELSEWHERE, "tests/content_node/assigned/test_indexes_cli.py"),
     Rule("winnow shards*", How.ELSEWHERE, "tests/winnow/cli/shards"),
     Rule("winnow top*", How.ELSEWHERE, "tests/winnow/cli/top"),
     Rule("winnow bundle *", How.ELSEWHERE, "tests/winnow/test_bundle_places.py"),

@@ -6,7 +6,7 @@ The front node uses content nodes only through these interfaces. Implementations
 `tests.fakes`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import NamedTuple, Protocol
 
@@ -138,3 +138,10 @@ class ContentNode(Protocol):
         candidates that cannot matter, as `winnow.candidates.joint` does. Raises a WinnowError if
         the whole call fails.
         """
+
+
+NodeOfIndex = Callable[[str], ContentNode]
+"""Returns the shards that a node has of an index by its id, which is empty for the default index.
+
+They are none if the node has no such index.
+"""

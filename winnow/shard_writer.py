@@ -4,7 +4,7 @@ Implementations: `content_node.live` (in this process), `stateless.feed.remote` 
 `tests.fakes` (scripted).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -75,3 +75,8 @@ class WritableShards(Protocol):
 
         Raises UnavailableError if the node does not serve the shard now.
         """
+
+
+WritableOfIndex = Callable[[str], WritableShards]
+"""Returns the shards that a node has of an index by its id, which is empty for the default index.
+"""

@@ -1,18 +1,30 @@
-"""`winnow shards init`: assigns the shards of a snapshot to nodes that restore them."""
+"""`winnow shards init` and `winnow indexes create`: give the shards of a snapshot to nodes."""
 
+import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from winnow.address import Address
 from winnow.assignment import AssignmentFile
+from winnow.catalog import CatalogFile
 from winnow.content_node.snapshots.stored_snapshots import find_snapshot
 from winnow.domain.assignment import Assignment
+from winnow.domain.catalog import Catalog, CatalogIndex, check_name
 from winnow.errors import UnavailableError
 from winnow.policy.spreading import spread
 from winnow.quoting import many
 from winnow.settings.values import parse_directory_or_url
+
+_Nodes = Annotated[
+    list[str],
+    typer.Option(
+        metavar="NAME=HOST:PORT",
+        help="The --name and the --address of a node. Give it once for each node.",
+    ),
+]
 
 
 def init(
@@ -31,13 +43,7 @@ def init(
             help="Directory or URL of snapshots of the index: the --pull of the nodes.",
         ),
     ],
-    node: Annotated[
-        list[str],
-        typer.Option(
-            metavar="NAME=HOST:PORT",
-            help="The --name and the --address of a node. Give it once for each node.",
-        ),
-    ],
+    node: _Nodes,
     replicas: Annotated[int, typer.Option(min=1, help="Number of nodes that hold each shard.")] = 1,
 ) -> None:
     """Assign the shards of a snapshot to nodes that have no shards yet.
@@ -48,12 +54,7 @@ def init(
     The nodes restore the shards from their --pull. Start them before or after this command. An
     existing assignment is not changed. Then the command only checks that --node names its nodes.
     """
-    nodes = _parse_nodes(node)
-    if replicas > len(nodes):
-        raise typer.BadParameter(
-            f"{replicas} replicas need {replicas} nodes, but --node names {len(nodes)}",
-            param_hint="--replicas",
-        )
+    nodes = _parse_nodes(node, replicas)
     file = AssignmentFile(assignment)
     if (stored := file.read()) is not None:
         _check_nodes(stored, nodes)
@@ -76,8 +77,65 @@ def init(
     )
 
 
-def _parse_nodes(given: list[str]) -> dict[str, str]:
-    """Parses `NAME=HOST:PORT` to addresses by name; raises BadParameter for other forms."""
+def create(
+    name: Annotated[str, typer.Argument(help="Name of the new index.")],
+    catalog: Annotated[
+        str,
+        typer.Option(
+            "--indexes",
+            envvar="WINNOW_INDEXES",
+            help="File or URL of the catalog: the --indexes of the front nodes and content nodes.",
+        ),
+    ],
+    snapshot: Annotated[
+        str,
+        typer.Option(
+            parser=parse_directory_or_url,
+            metavar="URL",
+            help="Directory or URL of snapshots of the index, from `winnow index snapshot`. The "
+            "nodes restore the shards from it.",
+        ),
+    ],
+    node: _Nodes,
+    replicas: Annotated[int, typer.Option(min=1, help="Number of nodes that hold each shard.")] = 1,
+    bundle: Annotated[
+        Path | None,
+        typer.Option(
+            help="Directory of the index's bundle on all nodes.", show_default="the nodes' --bundle"
+        ),
+    ] = None,
+) -> None:
+    """Add an index to a running cluster, from a snapshot. Nodes restore it, and fronts serve it.
+
+    Example: winnow indexes create docs --snapshot s3://bucket/docs --node node-0=host-0:9000
+    --indexes s3://bucket/indexes.json
+
+    The catalog is created with its first index. The nodes need --indexes and --data.
+    """
+    nodes = _parse_nodes(node, replicas)
+    check_name(name)
+    found, now = find_snapshot(snapshot).snapshot, time.time()
+    index = CatalogIndex(
+        index_id=found.index_id,
+        shards=found.shards,
+        bundle="" if bundle is None else str(bundle.resolve()),
+        snapshots=snapshot,
+        holders=spread([part.shard for part in found.parts], nodes, replicas),
+    )
+    changed = CatalogFile(catalog).change(
+        lambda before: (before or Catalog()).without_expired(now).with_index(name, index, nodes)
+    )
+    typer.echo(
+        f"catalog {changed.version}: index {name}, {many(len(index.holders), 'shard')} on "
+        f"{many(len(nodes), 'node')}"
+    )
+
+
+def _parse_nodes(given: list[str], replicas: int) -> dict[str, str]:
+    """Parses `NAME=HOST:PORT` to addresses by name.
+
+    Raises BadParameter for other forms, and for fewer nodes than `replicas`.
+    """
     nodes: dict[str, str] = {}
     for each in given:
         name, _, address = each.partition("=")
@@ -91,6 +149,11 @@ def _parse_nodes(given: list[str]) -> dict[str, str]:
             problem = f"gives {name} twice" if name else "has no name"
             raise typer.BadParameter(f"{each!r} {problem}", param_hint="--node")
         nodes[name] = parsed
+    if replicas > len(nodes):
+        raise typer.BadParameter(
+            f"{replicas} replicas need {replicas} nodes, but --node names {len(nodes)}",
+            param_hint="--replicas",
+        )
     return nodes
 
 

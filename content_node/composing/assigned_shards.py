@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 import structlog
 
-from winnow.assignment import AssignmentFile
 from winnow.content_node.assigned.directories import (
     delete_partial_copies,
     delete_shard,
@@ -47,6 +47,13 @@ _POLLED_SECONDS = 7.0
 """Seconds in which every front has polled all nodes. Idle fronts poll every 5 s by default."""
 
 
+class ReadsAssignment(Protocol):
+    """A file that holds an assignment. `AssignmentFile` implements it."""
+
+    def read(self) -> Assignment | None:
+        """Reads the assignment; None if there is none. Raises a WinnowError if that fails."""
+
+
 class AssignedShards:
     """Opens the shards that are assigned to this node, and closes shards that moved away."""
 
@@ -55,7 +62,7 @@ class AssignedShards:
         settings: NodeSettings,
         shards: RunningShards,
         peer_nodes: PeerNodes,
-        file: AssignmentFile,
+        file: ReadsAssignment,
         *,
         addresses: dict[str, str],
         watch_files: Callable[[], Awaitable[None]] | None = None,

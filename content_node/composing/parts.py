@@ -102,6 +102,15 @@ class SharedPassageTokens:
             return self._model
 
 
+@dataclass(frozen=True, slots=True)
+class IndexModels:
+    """The models of an index, which indexes with the same bundle share."""
+
+    bundle: Bundle
+    reader: SharedReader
+    passage_tokens: SharedPassageTokens
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeParts:
     """The objects that all shards of a process share."""
@@ -120,6 +129,8 @@ class NodeParts:
     """Returns freed memory to the system after a generation was dropped."""
     merge_lock: asyncio.Lock
     """Held while a shard is merged, so that only one shard is merged at a time."""
+    runtimes: RuntimeMetrics
+    """Metrics of the runtimes of models."""
     peer_nodes: PeerNodes | None = None
     """Calls the nodes that shards move to and from; None if shards do not move."""
 
@@ -164,5 +175,40 @@ def open_node_parts(
         joint=JointRetrieval(pool, load, metrics),
         trimmer=HeapTrimmer(trim_function()),
         merge_lock=asyncio.Lock(),
+        runtimes=runtimes,
+        peer_nodes=peer_nodes,
+    )
+
+
+def open_models(parts: NodeParts, bundle: Bundle) -> IndexModels:
+    """Returns the models of a bundle, which are opened by the first shard that needs them."""
+    options = replace(
+        parts.settings.inference, chooser=parts.runtimes.chooser(bundle.manifest.name)
+    )
+    reader = SharedReader(parts.settings, bundle, options, parts.pace)
+    return IndexModels(bundle, reader, SharedPassageTokens(bundle))
+
+
+def parts_of_index(
+    parts: NodeParts,
+    settings: NodeSettings,
+    models: IndexModels,
+    metrics: NodeMetrics,
+    peer_nodes: PeerNodes,
+) -> NodeParts:
+    """Returns the objects that the shards of a named index share.
+
+    The indexes of a node share its threads, its queue of reads, and one merge at a time.
+    """
+    load = parts.load.of_index()
+    return replace(
+        parts,
+        settings=settings,
+        bundle=models.bundle,
+        metrics=metrics,
+        reader=models.reader,
+        passage_tokens=models.passage_tokens,
+        load=load,
+        joint=JointRetrieval(parts.pool, load, metrics),
         peer_nodes=peer_nodes,
     )

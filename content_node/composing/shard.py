@@ -119,6 +119,7 @@ class RunningShard:
             raise NotLoadedError(str(error)) from error
         self._live = live
         self.served.number = live.base.manifest.shard
+        self.served.index_id = live.base.manifest.index_id
         self.served.serve(searcher)
         info = shard_info(live.view, self._parts.bundle)
         try:

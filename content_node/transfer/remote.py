@@ -136,13 +136,20 @@ class PeerNodes:
     """
 
     def __init__(
-        self, name: str, address_of: Callable[[str], str], peers: PeerChannels = PLAIN_TEXT
+        self,
+        name: str,
+        address_of: Callable[[str], str],
+        peers: PeerChannels = PLAIN_TEXT,
+        *,
+        index_id: str = "",
     ) -> None:
         """`name` is the name of this node.
 
         `address_of` returns the address of a node by its name; empty if the name is unknown.
+        `index_id` is the id of a named index; empty for the default index of the nodes.
         """
         self.name, self._address_of, self._peers = name, address_of, peers
+        self._index_id = index_id
 
     @asynccontextmanager
     async def open_shard(self, node: str, index_id: str, shard: int) -> AsyncIterator[PeerShard]:
@@ -157,7 +164,8 @@ class PeerNodes:
         address = self._address_of(node)
         async with self._channel(node) as channel:
             stub = shard_pb2_grpc.ShardServiceStub(channel)
-            call = stub.ListShards(shard_pb2.ListShardsRequest(), **_options(_REPORT_SECONDS))
+            options = _options(_REPORT_SECONDS, self._index_id)
+            call = stub.ListShards(shard_pb2.ListShardsRequest(), **options)
             try:
                 return report_of_message(await reply_of(call), address)
             except grpc.aio.AioRpcError as error:
@@ -178,6 +186,6 @@ class PeerNodes:
             await channel.close()
 
 
-def _options(seconds: float = _CALL_SECONDS) -> dict[str, Any]:
+def _options(seconds: float = _CALL_SECONDS, index_id: str = "") -> dict[str, Any]:
     deadline = Deadline.after(seconds)
-    return {"timeout": timeout(deadline), "metadata": call_metadata.build()}
+    return {"timeout": timeout(deadline), "metadata": call_metadata.build(index_id=index_id)}

@@ -1,5 +1,6 @@
 """`winnow.v1.ShardTransferService`: sends the files and the writes of shards to other nodes."""
 
+from collections.abc import Callable
 from typing import Any
 
 from winnow.content_node.served_shards import ServedShards
@@ -22,8 +23,14 @@ _MAX_WAIT = 10.0
 class ShardTransferServicer(shard_transfer_pb2_grpc.ShardTransferServiceServicer):
     """Sends the shards of this node to the nodes that they move to."""
 
-    def __init__(self, shards: ServedShards, copies: OpenCopies) -> None:
-        self._shards, self._copies = shards, copies
+    def __init__(
+        self,
+        shards: ServedShards,
+        copies: OpenCopies,
+        of_index: Callable[[str], ServedShards] | None = None,
+    ) -> None:
+        """`of_index` returns the shards of an index by its id; None if `shards` are of one."""
+        self._shards, self._copies, self._of_index = shards, copies, of_index
 
     async def OpenCopy(  # noqa: N802
         self, request: shard_transfer_pb2.OpenCopyRequest, context: Any
@@ -79,7 +86,10 @@ class ShardTransferServicer(shard_transfer_pb2_grpc.ShardTransferServiceServicer
     def _source(self, transfer: shard_transfer_pb2.Transfer) -> TransferSource:
         if not transfer.node:
             raise invalid_field("transfer.node", "it is empty")
-        source = self._shards.searcher(transfer.shard).transfer
+        index_id, shards = transfer.index_id, self._shards
+        if self._of_index is not None:
+            shards = self._of_index(index_id)
+        source = shards.searcher(transfer.shard).transfer
         if transfer.index_id != source.index_id:
             raise IdentityError(
                 f"shard {transfer.shard} of index {shortened(transfer.index_id or '(none)')} was "

@@ -20,13 +20,14 @@ from winnow.rpc.process import load_configured_bundle
 from winnow.standalone.composing.shards import LocalShards
 from winnow.standalone.settings import StandaloneSettings
 from winnow.stateless.composing.access import open_access
-from winnow.stateless.composing.feed import open_feed
+from winnow.stateless.composing.feed import FeedParts, open_feed
 from winnow.stateless.composing.front import Front
 from winnow.stateless.composing.serving import open_front_parts
 from winnow.stateless.early_rejection import EarlyRejection
+from winnow.stateless.feed.fed_index import only_fed
 from winnow.stateless.feed.metrics import FeedMetrics
 from winnow.stateless.feed.servicer import FeedServicer
-from winnow.stateless.metrics import FrontMetrics
+from winnow.stateless.metrics import FrontMetrics, ReadinessMetrics
 from winnow.stateless.supervision import BackgroundTasks
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.telemetry.runtimes import RuntimeMetrics
@@ -98,6 +99,7 @@ async def open_embedded(
             bundle=await load_configured_bundle(settings, registry),
             registry=registry,
             metrics=FrontMetrics(registry),
+            readiness=ReadinessMetrics(registry),
             runtimes=RuntimeMetrics(registry),
             interceptor=CallInterceptor(RpcMetrics(registry)),
             services=cast("grpc.aio.Server", services),
@@ -109,15 +111,17 @@ async def open_embedded(
         shards = LocalShards(front, node, directories)
         stack.callback(_finish_loading, shards.all)
         opened = await open_front_parts(front, shards.source, [shards.part], shards.reader)
-        if writable and opened.cluster is not None and opened.passages is not None:
+        if writable and opened.index is not None:
+            index = opened.index
             feed = await open_feed(
                 front,
                 shards.source,
-                opened.cluster,
-                FeedMetrics(front.registry),
-                opened.passages.core,
+                index.cluster,
+                index.parts.passages,
+                FeedParts(front, FeedMetrics(front.registry)),
             )
-            servicer = FeedServicer(feed.core, settings.feed_deadline, feed.deletion)
+            choose = only_fed(feed.core, feed.by_filter)
+            servicer = FeedServicer(choose, settings.feed_deadline)
             feed_pb2_grpc.add_FeedServiceServicer_to_server(servicer, front.services)
         for part in opened.parts:
             await stack.enter_async_context(_run_in_background(part.tasks))

@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 
@@ -40,6 +40,15 @@ _MAX_LOGGED_SHARDS = 8
 """Maximum number of failed shards that a log line names."""
 _ANSWER_RESERVE = 0.1
 """Share of the remaining time that heads must not use, so that heads never make answers late."""
+
+
+class AnswerCalls(Protocol):
+    """What answers questions: the core of one index, or the cores of several."""
+
+    async def answer(
+        self, request: AnswerRequest, deadline: Deadline, client: str = ""
+    ) -> Answered:
+        """Answers a request; see `AnswerCore.answer`."""
 
 
 class AnswerCore:

@@ -12,7 +12,7 @@ from winnow.inference.fair_threads import FairThreads
 from winnow.rpc import request_id
 from winnow.rpc.client_key import client_of
 from winnow.rpc.deadline import deadline_of
-from winnow.stateless.answer.core import AnswerCore
+from winnow.stateless.answer.core import AnswerCalls
 from winnow.v1 import answer_pb2
 
 SERVICE = "winnow.v1.AnswerService"
@@ -25,7 +25,7 @@ class AnswerServicer:
     callers who get this answer.
     """
 
-    def __init__(self, core: AnswerCore, default_deadline: float) -> None:
+    def __init__(self, core: AnswerCalls, default_deadline: float) -> None:
         """`default_deadline`: deadline in seconds of a call whose caller sets none."""
         self._core, self._default_deadline = core, default_deadline
 

@@ -1,7 +1,9 @@
-"""Composes the parts that answer questions: cluster, admission, cache and answer core."""
+"""Composes the parts that answer from an index: cluster, admission, cache and cores."""
 
 import time
+from dataclasses import dataclass
 from functools import partial
+from typing import Self
 
 import structlog
 
@@ -18,56 +20,116 @@ from winnow.stateless.answer.servicer import SERVICE, AnswerServicer, pack
 from winnow.stateless.answer.validation import QuestionDefaults
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.cluster.snapshot import ClusterSnapshot
+from winnow.stateless.cluster.status import ClusterReporter
 from winnow.stateless.composing.cluster import OpenCluster, open_cluster
 from winnow.stateless.composing.front import Front
 from winnow.stateless.composing.nodes import NodeSource
-from winnow.stateless.composing.passages import OpenPassages, open_passages
+from winnow.stateless.early_rejection import Refusal
 from winnow.stateless.encoding import QuestionEncoder, Weigh
 from winnow.stateless.heads.questions import QuestionHeads
 from winnow.stateless.http.answers import answer_operations
 from winnow.stateless.http.call import OperationLimits
+from winnow.stateless.http.stored_passages import passage_operations
+from winnow.stateless.indexes.by_name import IndexedAnswers, IndexedPassages
+from winnow.stateless.indexes.front_index import ChooseIndex, FrontIndex
 from winnow.stateless.metrics import AdmissionMetrics
+from winnow.stateless.passages.core import PassageCore, PassageIndex
+from winnow.stateless.passages.searching import PassageSearch
+from winnow.stateless.passages.servicer import SERVICE as PASSAGE_SERVICE
+from winnow.stateless.passages.servicer import PassageMessages, PassageServicer
 from winnow.stateless.words.statistics import WordStatistics
 from winnow.telemetry.metrics import CacheMetrics
+from winnow.v1 import passage_pb2_grpc
 
 _log = structlog.get_logger("stateless")
 
 
-def serve_answers(
-    front: Front, source: NodeSource, encoder: QuestionEncoder, heads: QuestionHeads | None
-) -> tuple[OpenCluster, OpenPassages]:
-    """Adds the services of answers and passages, which serve once the cluster has been built.
+@dataclass(frozen=True, slots=True)
+class ConversionThreads:
+    """Threads that convert results of all indexes, one each. The front closes them."""
+
+    packing: FairThreads
+    """Serialises answers with long metadata."""
+    passages: FairThreads
+    """Highlights and converts passages."""
+
+    @classmethod
+    def open(cls, front: Front) -> Self:
+        """Starts the threads."""
+        threads = cls(FairThreads(1, "packing"), FairThreads(1, "passages"))
+        front.stack.callback(threads.packing.close)
+        front.stack.callback(threads.passages.close)
+        return threads
+
+
+@dataclass(frozen=True, slots=True)
+class OpenIndex:
+    """The parts of a front that answer from one index."""
+
+    cluster: OpenCluster
+    parts: FrontIndex
+
+
+def open_index(
+    front: Front,
+    source: NodeSource,
+    encoder: QuestionEncoder,
+    heads: QuestionHeads | None,
+    threads: ConversionThreads,
+) -> OpenIndex:
+    """Opens the parts that answer from one index, which serve once its cluster has been built.
 
     `heads` applies heads to questions; None if the front serves no heads.
     """
 
     def set_cluster(cluster: Cluster) -> None:
-        _log.info("index found", shards=len(cluster.shard_infos))
+        _log.info("index found", index=cluster.index_id, shards=len(cluster.shard_infos))
         weigh = _weighing(front, cluster, opened.words.statistics_of(cluster))
-        core.set_answerer(_answerer(front, encoder, cluster, weigh))
-        passages.set_cluster(cluster, encoder, _limits(front), weigh)
+        answers.set_answerer(_answerer(front, encoder, cluster, weigh))
+        search = PassageSearch(
+            encoder, cluster, limits=_limits(front), threads=threads.passages, weigh=weigh
+        )
+        passages.set_index(PassageIndex(cluster, search))
 
     opened = open_cluster(front, source, set_cluster)
-    pack_thread = FairThreads(1, "packing")
-    front.stack.callback(pack_thread.close)
     defaults = _defaults(front, serves_heads=heads is not None)
     admission = _admission(front, opened.snapshot)
-    core = AnswerCore(
+    answers = AnswerCore(
         defaults,
         admission,
         front.metrics,
         on_question=opened.nodes.record_request,
         cache=_cache(front, opened.snapshot),
         heads=heads,
-        pack=partial(pack, pack_thread),
+        pack=partial(pack, threads.packing),
     )
-    front.work.answering, front.work.seconds_per_read = core, opened.snapshot.seconds_per_read
-    limits = OperationLimits(front.settings.default_deadline, admission.refusal)
-    AnswerServicer(core, limits.default_deadline).add_to(front.services)
-    operations = answer_operations(core, limits, front.interceptor.record_part)
+    passages = PassageCore(defaults, admission, opened.nodes.record_request)
+    front.work.answering, front.work.questions = answers, admission
+    front.work.seconds_per_read = opened.snapshot.seconds_per_read
+    reporter = ClusterReporter(opened.builder, opened.nodes)
+    parts = FrontIndex(answers=answers, passages=passages, admission=admission, reporter=reporter)
+    return OpenIndex(opened, parts)
+
+
+def serve_answers(
+    front: Front, choose: ChooseIndex, refusal: Refusal, threads: ConversionThreads
+) -> PassageServicer:
+    """Adds the services of answers and passages of all indexes; returns that of passages.
+
+    `choose` returns the index of a name. `refusal` refuses calls before their messages are read.
+    """
+    for service in (SERVICE, PASSAGE_SERVICE):
+        front.rejection.add(service, refusal)
+    limits = OperationLimits(front.settings.default_deadline, refusal)
+    answers = IndexedAnswers(choose)
+    AnswerServicer(answers, limits.default_deadline).add_to(front.services)
+    operations = answer_operations(answers, limits, front.interceptor.record_part)
     front.http_operations.extend(operations)
-    passages = open_passages(front, defaults, admission, opened.nodes.record_request)
-    return opened, passages
+    messages = PassageMessages(IndexedPassages(choose), threads.passages)
+    servicer = PassageServicer(messages, limits.default_deadline)
+    passage_pb2_grpc.add_PassageServiceServicer_to_server(servicer, front.services)
+    front.http_operations.extend(passage_operations(messages, limits))
+    return servicer
 
 
 def _defaults(front: Front, serves_heads: bool) -> QuestionDefaults:
@@ -94,7 +156,7 @@ def _defaults(front: Front, serves_heads: bool) -> QuestionDefaults:
 
 
 def _admission(front: Front, snapshot: ClusterSnapshot) -> Admission:
-    """Opens the admission of questions, and makes it reject calls early."""
+    """Opens the admission of questions."""
     settings, metrics = front.settings, AdmissionMetrics(front.registry)
 
     def pace() -> float | None:
@@ -103,12 +165,7 @@ def _admission(front: Front, snapshot: ClusterSnapshot) -> Admission:
         return seconds
 
     load = ReadLoad(settings.admission, time.monotonic, pace, snapshot.others_reads)
-    admission = Admission(
-        load, settings.max_in_flight, metrics, typical_reads=settings.passages_to_read
-    )
-    front.rejection.add(SERVICE, admission.refusal)
-    front.work.questions = admission
-    return admission
+    return Admission(load, settings.max_in_flight, metrics, typical_reads=settings.passages_to_read)
 
 
 def _cache(front: Front, snapshot: ClusterSnapshot) -> AnswerCache | None:

@@ -1,10 +1,10 @@
 """Composes the feed service of a front, on its own port."""
 
 import asyncio
-from dataclasses import dataclass
 
 import structlog
 
+from winnow.bundle import Bundle
 from winnow.documents.conversion.converter import DocumentConverter
 from winnow.errors import WinnowError
 from winnow.inference.fair_threads import FairThreads
@@ -17,6 +17,7 @@ from winnow.stateless.feed.admission import FeedAdmission
 from winnow.stateless.feed.core import FeedCore
 from winnow.stateless.feed.document_conversion import UPLOAD_LIMITS, DocumentConversion
 from winnow.stateless.feed.encoding import FeedEncoder
+from winnow.stateless.feed.fed_index import ChooseFed, FedIndex
 from winnow.stateless.feed.filter_deletion import FilterDeletion
 from winnow.stateless.feed.metrics import FeedMetrics
 from winnow.stateless.feed.servicer import (
@@ -43,64 +44,75 @@ _MAX_STREAMS = 128
 """Maximum number of concurrent calls on a connection."""
 
 
-@dataclass(frozen=True, slots=True)
-class OpenFeed:
-    """The core, the admission, the encoder and the deletion by filter of the feed service."""
+class FeedParts:
+    """What the feeding of all indexes shares: admission, threads and encoders."""
 
-    core: FeedCore
-    admission: FeedAdmission
-    encoder: FeedEncoder
-    deletion: FilterDeletion
+    def __init__(self, front: Front, metrics: FeedMetrics) -> None:
+        """Opens no encoder yet. The front closes all parts."""
+        self._front, self.metrics = front, metrics
+        self.admission = FeedAdmission(front.settings.feed_in_hand, self.metrics)
+        self.prepare_thread = FairThreads(1, "fed")
+        front.stack.callback(self.prepare_thread.close)
+        front.work.passages = self.admission
+        self._encoders: dict[str, FeedEncoder] = {}
+        """The encoders by encoding fingerprint."""
+        self._opening = asyncio.Lock()
+
+    async def encoder(self, bundle: Bundle) -> FeedEncoder:
+        """Returns the encoder of passages of a bundle. Bundles that encode alike share it."""
+        async with self._opening:
+            key = bundle.manifest.encoding_fingerprint
+            if key not in self._encoders:
+                self._encoders[key] = await run_uncancelled(self._open_encoder(bundle))
+            return self._encoders[key]
+
+    async def warm_up(self) -> None:
+        """Encodes passages of several lengths with each encoder."""
+        for encoder in list(self._encoders.values()):
+            await encoder.warm_up()
+
+    async def _open_encoder(self, bundle: Bundle) -> FeedEncoder:
+        settings = self._front.settings
+        encoder = await asyncio.to_thread(
+            FeedEncoder, bundle, settings.runtime, settings.feed_threads, settings.feed_nice
+        )
+        self._front.stack.callback(encoder.close)
+        return encoder
 
 
 async def open_feed(
-    front: Front,
-    source: NodeSource,
-    cluster: OpenCluster,
-    metrics: FeedMetrics,
-    passages: PassageCore,
-) -> OpenFeed:
-    """Opens the feed service of the cluster that the front searches. The front closes it.
+    front: Front, source: NodeSource, cluster: OpenCluster, passages: PassageCore, shared: FeedParts
+) -> FedIndex:
+    """Opens the part that writes to the index that the front searches. The front closes it.
 
     `passages` lists the passages to delete by filter.
     """
-    settings = front.settings
-    encoder = await run_uncancelled(_open_encoder(front))
+    encoder = await shared.encoder(front.bundle)
     writers = Writers(
         lambda: cluster.builder.view, cluster.nodes.present_replicas, source.open_writer
     )
     front.stack.push_async_callback(writers.close)
-    admission = FeedAdmission(settings.feed_in_hand, metrics)
-    front.work.passages = admission
     record_write = cluster.snapshot.record_write
-    prepare_thread = FairThreads(1, "fed")
-    front.stack.callback(prepare_thread.close)
     core = FeedCore(
         encoder=encoder,
         unchanged=UnchangedPuts(writers, record_write),
-        router=WriteRouter(writers, metrics, record_write=record_write),
-        admission=admission,
-        metrics=metrics,
-        prepare_thread=prepare_thread,
+        router=WriteRouter(writers, shared.metrics, record_write=record_write),
+        admission=shared.admission,
+        metrics=shared.metrics,
+        prepare_thread=shared.prepare_thread,
     )
-    return OpenFeed(core, admission, encoder, FilterDeletion(passages, core))
+    return FedIndex(core, FilterDeletion(passages, core))
 
 
-async def _open_encoder(front: Front) -> FeedEncoder:
-    settings = front.settings
-    encoder = await asyncio.to_thread(
-        FeedEncoder, front.bundle, settings.runtime, settings.feed_threads, settings.feed_nice
-    )
-    front.stack.callback(encoder.close)
-    return encoder
+def serve_feed(
+    front: Front, shared: FeedParts, choose: ChooseFed, passages: PassageServicer
+) -> FrontPart:
+    """Serves the feed service of all indexes on a separate port.
 
-
-def serve_feed(front: Front, feed: OpenFeed, passages: PassageServicer) -> FrontPart:
-    """Serves the feed service on a separate port.
-
-    The port also serves `passages`: a client that syncs documents lists them first.
+    `choose` returns the index of a name. The port also serves `passages`: a client that syncs
+    documents lists them first.
     """
-    settings, admission = front.settings, feed.admission
+    settings, admission = front.settings, shared.admission
     # the limits are separate from those of questions, so that no question waits for a passage
     server = Server(
         services=[SERVICE, PASSAGE_SERVICE],
@@ -111,14 +123,14 @@ def serve_feed(front: Front, feed: OpenFeed, passages: PassageServicer) -> Front
         max_streams=_MAX_STREAMS,
         security=front.access.security,
     )
-    servicer = FeedServicer(feed.core, settings.feed_deadline, feed.deletion)
+    servicer = FeedServicer(choose, settings.feed_deadline)
     feed_pb2_grpc.add_FeedServiceServicer_to_server(servicer, server.grpc)
     passage_pb2_grpc.add_PassageServiceServicer_to_server(passages, server.grpc)
     if settings.http_feed:
         limits = OperationLimits(settings.feed_deadline, admission.refusal)
-        operations = feed_operations(feed.core, feed.deletion, limits)
+        operations = feed_operations(choose, limits)
         front.http_operations.extend([*operations, *_document_operations(front, limits)])
-    return FrontPart(feed.encoder.warm_up, servers=[Listener(server, settings.feed_listen)])
+    return FrontPart(shared.warm_up, servers=[Listener(server, settings.feed_listen)])
 
 
 def _document_operations(front: Front, limits: OperationLimits) -> list[HttpOperation]:

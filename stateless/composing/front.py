@@ -20,7 +20,7 @@ from winnow.stateless.early_rejection import EarlyRejection
 from winnow.stateless.heads.servicer import MAX_MESSAGE_BYTES, MAX_PENDING_BYTES
 from winnow.stateless.heads.servicer import SERVICE as HEAD_SERVICE
 from winnow.stateless.http.call import HttpOperation
-from winnow.stateless.metrics import FrontMetrics
+from winnow.stateless.metrics import FrontMetrics, ReadinessMetrics
 from winnow.stateless.passages.servicer import SERVICE as PASSAGE_SERVICE
 from winnow.stateless.reading.servicer import MAX_MESSAGE_BYTES as MAX_TEXTS
 from winnow.stateless.reading.servicer import MAX_PENDING_BYTES as MAX_PENDING_TEXTS
@@ -29,6 +29,7 @@ from winnow.stateless.settings import FrontSettings
 from winnow.stateless.status.servicer import SERVICE as CLUSTER_SERVICE
 from winnow.stateless.status.work import FrontWork
 from winnow.stateless.supervision import BackgroundTasks, serve_with_task
+from winnow.telemetry.labelled import LabelledRegistries
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.telemetry.runtimes import RuntimeMetrics
 from winnow.telemetry.tracing.tracer import Tracer
@@ -49,6 +50,8 @@ class Front:
     bundle: Bundle
     registry: CollectorRegistry
     metrics: FrontMetrics
+    """Metrics of questions."""
+    readiness: ReadinessMetrics
     runtimes: RuntimeMetrics
     interceptor: CallInterceptor
     """Wraps the calls of all servers of the front."""
@@ -66,6 +69,8 @@ class Front:
     """The HTTP operations that the parts have added, which are served if HTTP is enabled."""
     work: FrontWork = field(default_factory=FrontWork)
     """The parts that report their work in the state of the front."""
+    by_index: LabelledRegistries | None = None
+    """Gets the metrics of named indexes, with a label; None without a catalog."""
 
 
 async def _do_nothing() -> None:
@@ -93,7 +98,7 @@ async def open_front(
     settings: FrontSettings, registry: CollectorRegistry, tracer: Tracer
 ) -> AsyncIterator[Front]:
     """Opens a front without parts. Closes all parts that were added at the end of the context."""
-    metrics = FrontMetrics(registry)
+    by_index = LabelledRegistries(registry, "index") if settings.indexes else None
     bundle = await load_configured_bundle(settings, registry)
     rejection = EarlyRejection()
     interceptor = CallInterceptor(RpcMetrics(registry), tracer=tracer)
@@ -105,7 +110,8 @@ async def open_front(
             settings=settings,
             bundle=bundle,
             registry=registry,
-            metrics=metrics,
+            metrics=FrontMetrics(registry if by_index is None else by_index.of("")),
+            readiness=ReadinessMetrics(registry),
             runtimes=RuntimeMetrics(registry),
             interceptor=interceptor,
             services=server.grpc,
@@ -113,6 +119,7 @@ async def open_front(
             rejection=rejection,
             access=access,
             stack=stack,
+            by_index=by_index,
         )
 
 
@@ -124,10 +131,10 @@ async def serve_parts(front: Front, parts: Iterable[FrontPart]) -> None:
     async def prepare() -> None:
         for part in parts:
             await part.prepare()
-        front.metrics.ready.set(1)
+        front.readiness.ready.set(1)
 
     def leave() -> None:
-        front.metrics.ready.set(0)
+        front.readiness.ready.set(0)
         for part in parts:
             part.start_leaving()
 

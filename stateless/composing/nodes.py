@@ -1,7 +1,6 @@
 """Where a front gets its content nodes from: gRPC targets, or shards of the same process."""
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Protocol
 
 from winnow.resolving import Resolver, resolver
@@ -39,7 +38,9 @@ class NodeSource(Protocol):
 class RemoteNodes:
     """The `NodeSource` of content nodes behind gRPC, at the targets of --shards and --fronts."""
 
-    def __init__(self, front: Front) -> None:
+    def __init__(self, front: Front, index_id: str = "") -> None:
+        """`index_id` is the id of a named index; empty for the default index of the nodes."""
+        self._index_id = index_id
         self._targets = [*front.settings.shards, *front.settings.fronts]
         self._peers = front.access.peers
         self.form_timeout = front.settings.form_timeout
@@ -52,14 +53,14 @@ class RemoteNodes:
     def open_node(self, address: str) -> Node:
         """Opens a channel to a node, which is closed once the node was removed and is idle."""
         channel = open_channel(address, self._peers)
-        remote = RemoteNode(channel, address)
+        remote = RemoteNode(channel, address, self._index_id)
         return Node(
             address,
             remote,
             channel.close,
             reads=lambda: remote.reads,
             busy=lambda: remote.calls > 0,
-            words=partial(RemoteWordCounts, channel, address),
+            words=lambda shard: RemoteWordCounts(channel, address, shard, self._index_id),
         )
 
     def open_writer(self, address: str, index: IndexIdentity, shard: int) -> OpenWriter:
@@ -71,5 +72,6 @@ class RemoteNodes:
             index_id=index.index_id,
             shard=shard,
             fingerprint=self._fingerprint,
+            is_named=bool(self._index_id),
         )
         return OpenWriter(writer, lambda: writer.calls > 0, channel.close)

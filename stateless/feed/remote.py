@@ -43,13 +43,17 @@ class RemoteShardWriter:
         index_id: str,
         shard: int,
         fingerprint: str,
+        is_named: bool = False,
     ) -> None:
         """`fingerprint` identifies the encoder of the vectors.
+
+        `is_named`: whether the index is not the default index of the node.
 
         The node refuses writes whose index, shard or fingerprint differs from its own.
         """
         self._stub = shard_feed_pb2_grpc.ShardFeedServiceStub(channel)
         self.address = address
+        self._index_id = index_id if is_named else ""
         self._target_fields: dict[str, Any] = {
             "index_id": index_id,
             "shard": shard,
@@ -98,7 +102,7 @@ class RemoteShardWriter:
         self, send: Callable[..., Awaitable[Reply]], request: object, deadline: Deadline
     ) -> Reply:
         """Sends a request and returns the reply. The error of a call is raised as a WinnowError."""
-        metadata = call_metadata.build()
+        metadata = call_metadata.build(index_id=self._index_id)
         try:
             return await reply_of(send(request, timeout=timeout(deadline), metadata=metadata))
         except grpc.aio.AioRpcError as error:

@@ -6,14 +6,14 @@ from typing import Any
 
 from winnow.convert import feed as convert
 from winnow.deadline import Deadline
-from winnow.errors import NotServedError, WinnowError
+from winnow.errors import WinnowError
 from winnow.rpc import client_key
 from winnow.rpc.client_key import client_of
 from winnow.rpc.deadline import deadline_of
 from winnow.rpc.message_interceptor import Metadata, Reject
 from winnow.stateless.feed.admission import FeedAdmission
 from winnow.stateless.feed.core import FeedCore
-from winnow.stateless.feed.filter_deletion import FilterDeletion
+from winnow.stateless.feed.fed_index import ChooseFed, NamingMessage, with_one_index
 from winnow.v1 import feed_pb2, feed_pb2_grpc
 
 SERVICE = "winnow.v1.FeedService"
@@ -24,54 +24,67 @@ MAX_PENDING_BYTES = 64 * MAX_MESSAGE_BYTES
 
 
 class FeedServicer(feed_pb2_grpc.FeedServiceServicer):
-    """Serves the feed core over gRPC."""
+    """Serves the feed cores of all indexes over gRPC."""
 
-    def __init__(
-        self, core: FeedCore, default_deadline: float, deletion: FilterDeletion | None = None
-    ) -> None:
-        """`default_deadline`: deadline in seconds of a call whose caller sets none, and maximum
-        deadline of each message of a stream. `deletion` deletes by filter; None refuses that.
+    def __init__(self, choose: ChooseFed, default_deadline: float) -> None:
+        """`choose` returns the index of a request.
+
+        `default_deadline`: deadline in seconds of a call whose caller sets none, and maximum
+        deadline of each message of a stream.
         """
-        self._core, self._default_deadline, self._deletion = core, default_deadline, deletion
+        self._choose, self._default_deadline = choose, default_deadline
 
     async def Put(  # noqa: N802
         self, request: feed_pb2.PutRequest, context: Any
     ) -> feed_pb2.PutResponse:
+        core = self._choose(request.index).core
         passages = convert.passages_of_message(request)
-        results = await self._core.put(passages, self._deadline(context), client_of(context))
+        results = await core.put(passages, self._deadline(context), client_of(context))
         return feed_pb2.PutResponse(results=convert.results_to_messages(results))
 
     async def PutStream(  # noqa: N802
         self, requests: AsyncIterator[feed_pb2.PutRequest], context: Any
     ) -> feed_pb2.FeedSummary:
+        core, requests = await self._choose_for_stream(requests)
         messages = (convert.passages_of_message(each) async for each in requests)
         new_deadline = partial(self._message_deadline, context)
-        summary = await self._core.put_stream(messages, new_deadline, client_of(context))
+        summary = await core.put_stream(messages, new_deadline, client_of(context))
         return convert.summary_to_message(summary)
 
     async def Delete(  # noqa: N802
         self, request: feed_pb2.DeleteRequest, context: Any
     ) -> feed_pb2.DeleteResponse:
+        core = self._choose(request.index).core
         deletions = convert.deletions_of_message(request)
-        results = await self._core.delete(deletions, self._deadline(context), client_of(context))
+        results = await core.delete(deletions, self._deadline(context), client_of(context))
         return feed_pb2.DeleteResponse(results=convert.results_to_messages(results))
 
     async def DeleteWhere(  # noqa: N802
         self, request: feed_pb2.DeleteWhereRequest, context: Any
     ) -> feed_pb2.DeleteWhereResponse:
-        if self._deletion is None:
-            raise NotServedError("this front does not delete by filter")
+        deletion = self._choose(request.index).deletion
         wanted = convert.filtered_deletion_of_message(request)
-        deleted = await self._deletion.delete(wanted, self._deadline(context), client_of(context))
+        deleted = await deletion.delete(wanted, self._deadline(context), client_of(context))
         return convert.deleted_to_message(deleted)
 
     async def DeleteStream(  # noqa: N802
         self, requests: AsyncIterator[feed_pb2.DeleteRequest], context: Any
     ) -> feed_pb2.FeedSummary:
+        core, requests = await self._choose_for_stream(requests)
         messages = (convert.deletions_of_message(each) async for each in requests)
         new_deadline = partial(self._message_deadline, context)
-        summary = await self._core.delete_stream(messages, new_deadline, client_of(context))
+        summary = await core.delete_stream(messages, new_deadline, client_of(context))
         return convert.summary_to_message(summary)
+
+    async def _choose_for_stream(
+        self, requests: AsyncIterator[NamingMessage]
+    ) -> tuple[FeedCore, AsyncIterator[NamingMessage]]:
+        """Returns the core of the index that the first message names, and all messages."""
+        messages = aiter(requests)
+        first = await anext(messages, None)
+        if first is None:
+            return self._choose("").core, messages
+        return self._choose(first.index).core, with_one_index(first, messages)
 
     def _deadline(self, context: Any) -> Deadline:
         return deadline_of(context, self._default_deadline)

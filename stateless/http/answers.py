@@ -14,7 +14,7 @@ from winnow.errors import WinnowError, invalid_field
 from winnow.rpc import request_id
 from winnow.rpc.server import KIB
 from winnow.rpc.status import code_of
-from winnow.stateless.answer.core import AnswerCore
+from winnow.stateless.answer.core import AnswerCalls
 from winnow.stateless.http.call import (
     MAX_ESCAPED_BYTES,
     HttpOperation,
@@ -44,7 +44,7 @@ RecordPart = Callable[[str, str, float], None]
 
 
 def answer_operations(
-    core: AnswerCore, limits: OperationLimits, record_part: RecordPart
+    core: AnswerCalls, limits: OperationLimits, record_part: RecordPart
 ) -> list[HttpOperation]:
     """Returns the operations of the answer core.
 
@@ -81,7 +81,7 @@ def answer_operations(
 
 
 async def _answer(
-    core: AnswerCore, message: answer_pb2.AnswerRequest, deadline: Deadline, client: str
+    core: AnswerCalls, message: answer_pb2.AnswerRequest, deadline: Deadline, client: str
 ) -> answer_pb2.AnswerResponse | PackedReply:
     answered = await core.answer(convert.request_of_message(message), deadline, client)
     reply = convert.answered_to_message(answered, request_id.current())
@@ -100,6 +100,8 @@ async def _answers(
         problem = f"has {count} questions, but 1 to {MAX_QUESTIONS} are allowed"
         raise invalid_field("requests", problem)
     slots = asyncio.Semaphore(_MAX_CONCURRENT)
+    for each in message.requests:
+        each.index = each.index or message.index
 
     async def answer(each: answer_pb2.AnswerRequest) -> http_pb2.AnswerResult | PackedReply:
         async with slots:

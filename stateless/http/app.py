@@ -15,7 +15,7 @@ from winnow.packaged import extra
 from winnow.quoting import quoted
 from winnow.rpc import request_id
 from winnow.stateless.http.call import HttpOperation
-from winnow.stateless.http.endpoint import Endpoint, EndpointContext
+from winnow.stateless.http.endpoint import INDEX_PARAMETER, Endpoint, EndpointContext
 from winnow.stateless.http.problems import HttpRefusedError, response_of
 
 _FEED = "--feed-listen and --http-feed (or WINNOW_FRONT_HTTP_FEED=true)"
@@ -63,14 +63,23 @@ def application(
 ) -> ASGIApp:
     """Returns an application that serves operations at their paths, and `extra_routes`."""
     routes = [
-        Route(call.path, Endpoint(call, context), methods=[call.verb], name=call.name)
+        Route(path, endpoint, methods=[call.verb], name=call.name)
         for call in calls
+        for endpoint in [Endpoint(call, context)]
+        for path in _paths(call)
     ]
     handlers = {HTTPException: _routing_error, Exception: _internal_error}
     app = Starlette(routes=[*routes, *extra_routes], exception_handlers=handlers)
     # no redirect from /livez/ to /livez: behind a proxy that ends TLS it would lead to http://
     app.router.redirect_slashes = False
     return app
+
+
+def _paths(call: HttpOperation) -> list[str]:
+    """Returns the paths of an operation: one for the default index, and one that names an index."""
+    if INDEX_PARAMETER not in call.request.DESCRIPTOR.fields_by_name:
+        return [call.path]
+    return [call.path, f"/v1/indexes/{{{INDEX_PARAMETER}}}{call.path.removeprefix('/v1')}"]
 
 
 async def _routing_error(request: Request, error: Exception) -> Response:

@@ -19,6 +19,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from winnow.errors import DeadlineExceededError, UnavailableError, WinnowError, invalid_field
+from winnow.quoting import quoted
 from winnow.rpc import request_id
 from winnow.rpc.bounded_receive import BoundedReceive
 from winnow.rpc.interceptor import bind_request_id
@@ -40,6 +41,8 @@ from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
 
 RecordCall = Callable[[str, str, float, Exception | None], None]
 """Records a call: `record(name, gRPC status, seconds, error)`."""
+INDEX_PARAMETER = "index"
+"""Name of the index in paths such as /v1/indexes/{index}/answer."""
 MAX_PENDING_BYTES = 64 * KIB * KIB
 """Maximum size of all bodies of one operation that are being received, in bytes."""
 
@@ -144,6 +147,7 @@ class Endpoint(RecordedEndpoint):
             )
             # parsing may wait for longer requests of other callers
             request = await before_deadline(parsing, new_deadline())
+            _set_index(request, scope)
             if (more := call.calls_of_request(request) - 1) > 0:
                 context.gate(call.scope, headers, more, 1)
             reply = await call.run(request, new_deadline, client)
@@ -161,6 +165,17 @@ class Endpoint(RecordedEndpoint):
             query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
             return _query_to_json(self._call.request.DESCRIPTOR, query)
         return await read_body(self._bodies, self._call.max_body_bytes, headers, receive)
+
+
+def _set_index(request: Any, scope: Scope) -> None:
+    """Sets the index of a request if its path names one.
+
+    Raises InvalidRequestError if the request names another index.
+    """
+    if index := scope.get("path_params", {}).get(INDEX_PARAMETER):
+        if request.index not in ("", index):
+            raise invalid_field("index", f"{quoted(request.index)} is not the index of the path")
+        request.index = index
 
 
 async def read_body(

@@ -110,7 +110,8 @@ def _name(descriptor: Descriptor | EnumDescriptor) -> str:
 ABOUT = (
     "Field names are lowerCamelCase in replies. Requests may also use the names of the protos, "
     "such as passages_to_read, and short names of enum values in any case, such as hybrid for "
-    "RETRIEVER_HYBRID. Numbers of 64 bits are strings. An error is a Problem. It names the fields "
+    "RETRIEVER_HYBRID. Numbers of 64 bits are strings. A front with several indexes serves "
+    "/v1/indexes/NAME/answer for /v1/answer, and so on. An error is a Problem. It names the fields "
     "that break a rule and the id of the request. If a client closes its connection, its "
     "request is cancelled."
 )

@@ -9,8 +9,7 @@ from functools import partial
 
 from winnow.convert import feed as convert
 from winnow.deadline import Deadline
-from winnow.stateless.feed.core import FeedCore
-from winnow.stateless.feed.filter_deletion import FilterDeletion
+from winnow.stateless.feed.fed_index import ChooseFed
 from winnow.stateless.feed.servicer import MAX_MESSAGE_BYTES
 from winnow.stateless.http.call import MAX_ESCAPED_BYTES, HttpOperation, OperationLimits
 from winnow.stateless.http.rpc_operation import rpc_operation
@@ -19,10 +18,8 @@ from winnow.v1 import feed_pb2
 _SERVICE = feed_pb2.DESCRIPTOR.services_by_name["FeedService"]
 
 
-def feed_operations(
-    core: FeedCore, deletion: FilterDeletion, limits: OperationLimits
-) -> list[HttpOperation]:
-    """Returns the operations that store and delete passages; `deletion` deletes by filter."""
+def feed_operations(choose: ChooseFed, limits: OperationLimits) -> list[HttpOperation]:
+    """Returns the operations that store and delete passages of the index that a request names."""
     operation = partial(
         rpc_operation,
         _SERVICE,
@@ -33,21 +30,21 @@ def feed_operations(
     return [
         operation(
             "Put",
-            partial(_put, core),
+            partial(_put, choose),
             "/v1/passages",
             "Stores passages; replies when they are durable. A passage with a known id "
             "replaces the stored one.",
         ),
         operation(
             "Delete",
-            partial(_delete, core),
+            partial(_delete, choose),
             "/v1/passages:delete",
             "Deletes passages by id; replies when the deletions are durable. An unknown id "
             "is not an error.",
         ),
         operation(
             "DeleteWhere",
-            partial(_delete_where, deletion),
+            partial(_delete_where, choose),
             "/v1/passages:deleteWhere",
             "Deletes the passages that match a filter, or those of a document. Send it again "
             "until complete is true.",
@@ -56,21 +53,24 @@ def feed_operations(
 
 
 async def _put(
-    core: FeedCore, message: feed_pb2.PutRequest, deadline: Deadline, client: str
+    choose: ChooseFed, message: feed_pb2.PutRequest, deadline: Deadline, client: str
 ) -> feed_pb2.PutResponse:
+    core = choose(message.index).core
     results = await core.put(convert.passages_of_message(message), deadline, client)
     return feed_pb2.PutResponse(results=convert.results_to_messages(results))
 
 
 async def _delete(
-    core: FeedCore, message: feed_pb2.DeleteRequest, deadline: Deadline, client: str
+    choose: ChooseFed, message: feed_pb2.DeleteRequest, deadline: Deadline, client: str
 ) -> feed_pb2.DeleteResponse:
+    core = choose(message.index).core
     results = await core.delete(convert.deletions_of_message(message), deadline, client)
     return feed_pb2.DeleteResponse(results=convert.results_to_messages(results))
 
 
 async def _delete_where(
-    deletion: FilterDeletion, message: feed_pb2.DeleteWhereRequest, deadline: Deadline, client: str
+    choose: ChooseFed, message: feed_pb2.DeleteWhereRequest, deadline: Deadline, client: str
 ) -> feed_pb2.DeleteWhereResponse:
+    deletion = choose(message.index).deletion
     request = convert.filtered_deletion_of_message(message)
     return convert.deleted_to_message(await deletion.delete(request, deadline, client))

@@ -12,9 +12,9 @@ def cluster_operations(core: StatusCore, limits: OperationLimits) -> list[HttpOp
     """Returns the HTTP operation that reports the state of the front and of its cluster."""
 
     async def show(
-        _message: cluster_pb2.GetClusterRequest, _deadline: Deadline, _client: str
+        message: cluster_pb2.GetClusterRequest, _deadline: Deadline, _client: str
     ) -> cluster_pb2.GetClusterResponse:
-        return convert.report_to_message(core.show())
+        return convert.report_to_message(core.show(message.index))
 
     return [
         rpc_operation(

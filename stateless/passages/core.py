@@ -16,7 +16,7 @@ from collections.abc import (
 )
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from winnow import caller
 from winnow.caller import Lease
@@ -91,6 +91,37 @@ class PassageIndex:
     def partition(self) -> Partition:
         """The split of the index into shards."""
         return self.cluster.partition
+
+
+class PassageCalls(Protocol):
+    """What answers calls for passages: the core of one index, or the cores of several.
+
+    `PassageCore` describes the methods.
+    """
+
+    async def search(
+        self, request: PassageSearchRequest, deadline: Deadline, client: str = ""
+    ) -> PassageSearchResult: ...
+
+    async def look_up(
+        self, request: PassagesRequest, deadline: Deadline, client: str = ""
+    ) -> PassagesById: ...
+
+    async def page(
+        self, request: PageRequest, deadline: Deadline, client: str = ""
+    ) -> PassageResults: ...
+
+    def export(
+        self, request: PageRequest, new_deadline: Callable[[], Deadline], client: str = ""
+    ) -> AsyncIterator[PassageResults]: ...
+
+    async def count(
+        self, request: PassageCountRequest, deadline: Deadline, client: str = ""
+    ) -> int: ...
+
+    async def documents(
+        self, request: PageRequest, deadline: Deadline, client: str = ""
+    ) -> DocumentBatch: ...
 
 
 class PassageCore:

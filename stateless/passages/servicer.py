@@ -16,7 +16,7 @@ from winnow.inference.fair_threads import FairThreads
 from winnow.rpc import request_id
 from winnow.rpc.client_key import client_of
 from winnow.rpc.deadline import deadline_of
-from winnow.stateless.passages.core import PassageCore
+from winnow.stateless.passages.core import PassageCalls
 from winnow.v1 import passage_pb2, passage_pb2_grpc
 
 SERVICE = "winnow.v1.PassageService"
@@ -31,7 +31,7 @@ class PassageMessages:
     thread.
     """
 
-    def __init__(self, core: PassageCore, threads: FairThreads) -> None:
+    def __init__(self, core: PassageCalls, threads: FairThreads) -> None:
         self._core, self._threads = core, threads
 
     async def search(

@@ -16,7 +16,6 @@ from winnow.domain.listing import (
     ShardRequest,
 )
 from winnow.errors import NotServedError
-from winnow.rpc import call_metadata
 from winnow.rpc.deadline import timeout
 from winnow.rpc.replying import reply_of
 from winnow.rpc.status import error_of_node
@@ -46,6 +45,9 @@ class CountedNode(Protocol):
     def count_call(self) -> Any:
         """Counts a call within the context."""
 
+    def metadata(self, client: str) -> tuple[tuple[str, str], ...]:
+        """Builds the metadata of a call on behalf of a client."""
+
 
 class RemotePassages:
     """A `PassageSource` of one shard of a node. It sends deadlines, request ids and client keys."""
@@ -61,7 +63,7 @@ class RemotePassages:
         name, result_of_message = _CALLS[type(request)]
         method = getattr(self._node.passages_stub, name)
         message = convert.request_to_message(request, self._shard)
-        metadata = call_metadata.build(request.client)
+        metadata = self._node.metadata(request.client)
         try:
             with self._node.count_call():
                 reply = await reply_of(

@@ -13,7 +13,7 @@ from winnow.domain.passage import Hit
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import NodeReport, ShardInfo
 from winnow.errors import UnavailableError, WinnowError
-from winnow.rpc import call_metadata
+from winnow.rpc import call_metadata, index_header
 from winnow.rpc.deadline import timeout
 from winnow.rpc.replying import reply_of
 from winnow.rpc.status import error_of_node
@@ -28,7 +28,9 @@ Reply = TypeVar("Reply")
 class RemoteNode:
     """A content node behind gRPC. It counts the calls and the reads of all its shards."""
 
-    def __init__(self, channel: grpc.aio.Channel, address: str) -> None:
+    def __init__(self, channel: grpc.aio.Channel, address: str, index_id: str = "") -> None:
+        """`index_id` is the id of a named index; empty for the default index of the node."""
+        self.index_id = index_id
         self.stub = shard_pb2_grpc.ShardServiceStub(channel)
         self.passages_stub = shard_passage_pb2_grpc.ShardPassageServiceStub(channel)
         self.address = address
@@ -44,14 +46,35 @@ class RemoteNode:
         """Returns the shards of the node. A node of an older version serves a single shard."""
         request = shard_pb2.ListShardsRequest()
         try:
-            reply = await reply_of(self.stub.ListShards(request, timeout=timeout(deadline)))
+            reply = await reply_of(
+                self.stub.ListShards(
+                    request,
+                    timeout=timeout(deadline),
+                    metadata=index_header.outgoing_metadata(self.index_id),
+                )
+            )
         except grpc.aio.AioRpcError as error:
             if error.code() is not grpc.StatusCode.UNIMPLEMENTED:
                 raise error_of_node(error, self.address) from error
-            return NodeReport((await self.searcher(None).info(deadline),))
-        report = convert.report_of_message(reply, self.address)
+            return self._of_index(NodeReport((await self.searcher(None).info(deadline),)))
+        report = self._of_index(convert.report_of_message(reply, self.address))
         self._served = {info.shard: info.sequence for info in report.infos}
         return report
+
+    def _of_index(self, report: NodeReport) -> NodeReport:
+        """Leaves out the shards of other indexes, which an older node reports in any case."""
+        others = any(info.index_id != self.index_id for info in report.infos)
+        if not self.index_id or not others:
+            return report
+        return replace(
+            report,
+            infos=tuple(info for info in report.infos if info.index_id == self.index_id),
+            faults=(),
+        )
+
+    def metadata(self, client: str) -> tuple[tuple[str, str], ...]:
+        """Builds the metadata of a call on behalf of a client."""
+        return call_metadata.build(client, self.index_id)
 
     def searcher(self, shard: int | None) -> "RemoteSearcher":
         """Returns the searcher of one shard; None means the only shard of an older node."""
@@ -92,7 +115,7 @@ class RemoteNode:
         with self.count_call():
             reply = await self.call(
                 self.stub.RetrieveFromShards(
-                    request, timeout=timeout(deadline), metadata=_metadata(question)
+                    request, timeout=timeout(deadline), metadata=self.metadata(question.client)
                 )
             )
         if len(reply.results) != len(shards):
@@ -134,7 +157,10 @@ class RemoteSearcher:
     async def info(self, deadline: Deadline) -> ShardInfo:
         """Returns what the shard is and holds."""
         request = shard_pb2.GetShardInfoRequest(shard=self._shard)
-        reply = await self._node.call(self._stub.GetShardInfo(request, timeout=timeout(deadline)))
+        metadata = index_header.outgoing_metadata(self._node.index_id)
+        reply = await self._node.call(
+            self._stub.GetShardInfo(request, timeout=timeout(deadline), metadata=metadata)
+        )
         return convert.info_of_message(reply)
 
     async def retrieve(
@@ -155,7 +181,9 @@ class RemoteSearcher:
         with self._node.count_call():
             reply = await self._node.call(
                 self._stub.Retrieve(
-                    request, timeout=timeout(deadline), metadata=_metadata(question)
+                    request,
+                    timeout=timeout(deadline),
+                    metadata=self._node.metadata(question.client),
                 )
             )
         return convert.retrieved_of_message(reply)
@@ -173,7 +201,11 @@ class RemoteSearcher:
         )
         with self._node.count_call(len(hits)):
             reply = await self._node.call(
-                self._stub.Read(request, timeout=timeout(deadline), metadata=_metadata(question))
+                self._stub.Read(
+                    request,
+                    timeout=timeout(deadline),
+                    metadata=self._node.metadata(question.client),
+                )
             )
         return convert.read_of_message(reply)
 
@@ -193,7 +225,11 @@ class RemoteSearcher:
         )
         with self._node.count_call(depth.passages):
             reply = await self._node.call(
-                self._stub.Search(request, timeout=timeout(deadline), metadata=_metadata(question))
+                self._stub.Search(
+                    request,
+                    timeout=timeout(deadline),
+                    metadata=self._node.metadata(question.client),
+                )
             )
         return convert.read_of_search_response(reply)
 
@@ -209,7 +245,3 @@ def _retrieve_request(
         filter=depth.where,
         after=depth.after,
     )
-
-
-def _metadata(question: EncodedQuestion) -> tuple[tuple[str, str], ...]:
-    return call_metadata.build(question.client)

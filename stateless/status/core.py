@@ -32,18 +32,25 @@ class StatusCore:
         version: FrontVersion,
         work: FrontWork,
         *,
-        cluster: Callable[[], ClusterState],
+        cluster: Callable[[str], ClusterState],
         groups: Callable[[], Sequence[EncoderGroupInfo]],
         clock: Clock,
     ) -> None:
-        """Takes the current time of `clock` as the start of the front."""
+        """Takes the current time of `clock` as the start of the front.
+
+        `cluster` returns the state of the cluster of an index by its name.
+        """
         self._version, self._work = version, work
         self._cluster, self._groups = cluster, groups
         self._clock, self._started = clock, clock()
 
-    def show(self) -> ClusterReport:
-        """Returns the state of the front and its cluster. It is in memory: no process is called."""
-        return ClusterReport(self._front(), self._cluster(), self._groups())
+    def show(self, index: str = "") -> ClusterReport:
+        """Returns the state of the front and of the cluster of an index.
+
+        The state is in memory: no process is called. `index` is empty for the default index. Raises
+        NotFoundError if there is no such index.
+        """
+        return ClusterReport(self._front(), self._cluster(index), self._groups())
 
     def _front(self) -> FrontState:
         version, work = self._version, self._work

@@ -18,4 +18,4 @@ class ClusterServicer(cluster_pb2_grpc.ClusterServiceServicer):
     async def GetCluster(  # noqa: N802
         self, request: cluster_pb2.GetClusterRequest, context: Any
     ) -> cluster_pb2.GetClusterResponse:
-        return convert.report_to_message(self._core.show())
+        return convert.report_to_message(self._core.show(request.index))

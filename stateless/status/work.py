@@ -11,8 +11,9 @@ from typing import Protocol
 class AnswerProgress(Protocol):
     """What the core that answers questions reports. `AnswerCore` implements it."""
 
-    answered_questions: int
-    """Number of questions answered since the start."""
+    @property
+    def answered_questions(self) -> int:
+        """Number of questions answered since the start."""
 
     @property
     def ready(self) -> bool:
@@ -30,8 +31,9 @@ class WorkInFlight(Protocol):
 class QuestionsInFlight(WorkInFlight, Protocol):
     """What the admission of questions reports. `stateless.answer.admission` implements it."""
 
-    refused_questions: int
-    """Number of questions refused since the start."""
+    @property
+    def refused_questions(self) -> int:
+        """Number of questions refused since the start."""
 
     @property
     def reads_in_flight(self) -> int:

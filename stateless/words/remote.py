@@ -14,9 +14,12 @@ from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc
 class RemoteWordCounts:
     """Fetches word counts from a content node. Its errors are raised as a WinnowError."""
 
-    def __init__(self, channel: grpc.aio.Channel, address: str, shard: int) -> None:
+    def __init__(
+        self, channel: grpc.aio.Channel, address: str, shard: int, index_id: str = ""
+    ) -> None:
+        """`index_id` is the id of a named index; empty for the default index of the node."""
         self._stub = shard_feed_pb2_grpc.ShardFeedServiceStub(channel)
-        self._address, self._shard = address, shard
+        self._address, self._shard, self._index_id = address, shard, index_id
 
     async def word_counts_at_build(self, deadline: Deadline) -> WordCounts:
         """Returns the word counts of the whole index when it was built."""
@@ -32,7 +35,9 @@ class RemoteWordCounts:
         request = shard_feed_pb2.GetWordCountsRequest(changes_only=changes_only, shard=self._shard)
         try:
             return await self._stub.GetWordCounts(
-                request, timeout=timeout(deadline), metadata=call_metadata.build()
+                request,
+                timeout=timeout(deadline),
+                metadata=call_metadata.build(index_id=self._index_id),
             )
         except grpc.aio.AioRpcError as error:
             raise error_of_node(error, self._address) from error

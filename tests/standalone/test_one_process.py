@@ -1,17 +1,16 @@
 """A front node with all shards of an index in one process."""
 
 import asyncio
-import contextlib
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from conftest import QUESTIONS
 from damaged_files import flip_bit
 from held_ports import free_ports
 from prometheus_client import CollectorRegistry
+from running_processes import Run, running
 
 import winnow.content_node.__main__ as node
 import winnow.standalone.__main__ as standalone
@@ -34,32 +33,6 @@ WON: PassageFields = {
     "title": "Zorblax Prize",
     "text": "The Zorblax Prize of 2031 was won by Marta Quendelheim.",
 }
-Run = Callable[[], Coroutine[Any, Any, object]]
-
-
-@contextlib.asynccontextmanager
-async def running(runs: Sequence[Run], address: str) -> AsyncIterator[AsyncClient]:
-    """A client of what these tasks serve at an address; fails if one of them ends."""
-    tasks = [asyncio.create_task(run()) for run in runs]
-    try:
-        async with AsyncClient(address) as client, asyncio.timeout(120):
-            await served(client.wait_ready, tasks)
-            yield client
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def served(
-    wait: Callable[[], Awaitable[None]], tasks: Sequence[asyncio.Task[object]]
-) -> None:
-    waiting = asyncio.ensure_future(wait())
-    await asyncio.wait([waiting, *tasks], return_when=asyncio.FIRST_COMPLETED)
-    for task in tasks:
-        if task.done():
-            task.result()
-    await waiting
 
 
 def one_process(index: Path, registry: CollectorRegistry, **given: str) -> tuple[Run, str]:

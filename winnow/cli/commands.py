@@ -77,12 +77,22 @@ _GROUPS: _Commands = {
     ),
     "bundle": ("winnow.cli.bundle:app", "Publish and pull bundles of models."),
     "heads": ("winnow.cli.heads.cli:app", "Publish, pin, verify and serve heads of a store."),
+    "indexes": (
+        "winnow.cli.indexes.cli:app",
+        "Create, list, drop and restore named indexes; switch aliases.",
+    ),
     "shards": ("winnow.cli.shards.cli:app", "List, move, split and spread shards."),
     "keys": ("winnow.cli.keys.cli:app", "Make, list and remove keys of a front node."),
     "pareto": ("winnow.cli.pareto.cli:app", "Compare bundles and options by accuracy and latency."),
     "models": ("models.cli:app", "Train, export, quantise and verify models."),
 }
 _GROUP_COMMANDS: Mapping[str, _Commands] = {
+    "indexes": {
+        "create": (
+            "winnow.content_node.assigned.cli:create",
+            "Add an index to a running cluster, from a snapshot.",
+        ),
+    },
     "shards": {
         "init": (
             "winnow.content_node.assigned.cli:init",

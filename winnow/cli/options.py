@@ -39,6 +39,15 @@ IndexDirectory = Annotated[
         show_default="none",
     ),
 ]
+NamedIndex = Annotated[
+    str,
+    typer.Option(
+        "--on",
+        metavar="NAME",
+        help="Name of the index on the cluster, or an alias of it.",
+        show_default="the default index",
+    ),
+]
 PassagesToRead = Annotated[
     int, typer.Option(min=1, max=100, help="Passages to read for each question.")
 ]

@@ -18,6 +18,7 @@ from winnow.client.calls import (
     Result,
     call_error,
     request_id_metadata,
+    set_index,
 )
 from winnow.client.channels import SERVICES, check_address, open_aio_channel
 from winnow.client.credentials import Credentials, LiveCredentials
@@ -75,10 +76,11 @@ class AsyncConnection:
         *,
         client_name: str = "",
         credentials: Credentials | None = None,
+        index: str = "",
     ) -> None:
         """Takes the arguments of `Client`. May be called before an event loop runs."""
         check_address(address)
-        self.address = address
+        self.address, self.index = address, index
         self._credentials = LiveCredentials(address, credentials)
         self._options = CallOptions(self._credentials, client_name)
 
@@ -502,6 +504,7 @@ class AsyncClient(AsyncConnection, AsyncClientApi):
     async def run(self, call: Call[Result], timeout: float, request_id: str | None) -> Result:
         id_metadata = request_id_metadata(request_id)
         options = self._options.arguments(timeout, id_metadata)
+        set_index(call.request, self.index)
         try:
             reply: Any = await reply_of(call.method_of(self._channel)(call.request, **options))
         except grpc.aio.AioRpcError as error:

@@ -65,6 +65,12 @@ class Call(Generic[Result]):
         return getattr(self.stub(channel), self.method)
 
 
+def set_index(request: Any, index: str) -> None:
+    """Sets the index of a request that has one. An empty name stands for the default index."""
+    if index and "index" in request.DESCRIPTOR.fields_by_name:
+        request.index = index
+
+
 def check_timeout(seconds: float) -> None:
     """Raises InvalidRequestError if a timeout is NaN."""
     if math.isnan(seconds):

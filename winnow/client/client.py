@@ -19,6 +19,7 @@ from winnow.client.calls import (
     Result,
     call_error,
     request_id_metadata,
+    set_index,
 )
 from winnow.client.channels import SERVICES, ThreadedChannel, check_address
 from winnow.client.credentials import Credentials, LiveCredentials
@@ -139,6 +140,7 @@ class Client(ClientApi):
         *,
         client_name: str = "",
         credentials: Credentials | None = None,
+        index: str = "",
     ) -> None:
         """Makes no connection yet.
 
@@ -148,12 +150,13 @@ class Client(ClientApi):
             client_name: name of the caller: 1 to 64 letters, digits or ._:@-. Front nodes share
                 their time fairly among names. With keys, the name of the key counts instead.
             credentials: certificates and a token, if the front nodes require them.
+            index: name of the index of all calls, or an alias of it; empty for the default index.
 
         Raises InvalidRequestError if an argument is invalid or a file cannot be used.
 
         """
         check_address(address)
-        self.address = address
+        self.address, self.index = address, index
         live = LiveCredentials(address, credentials)
         self._options = CallOptions(live, client_name)
         self._channel = ThreadedChannel(address, live)
@@ -196,6 +199,7 @@ class Client(ClientApi):
         """Sends a call, and returns the reply message. Raises WinnowError if the call fails."""
         options = self._options.arguments(timeout, id_metadata)
         method = call.method_of(self._channel.newest)
+        set_index(call.request, self.index)
         try:
             # Ctrl-C also ends the work on the shards: gRPC cancels an interrupted call. Never use
             # `method.future` here: with it, Ctrl-C at the start of a call makes `close` hang

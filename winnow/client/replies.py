@@ -196,6 +196,10 @@ class Reply:
 
     None from an old front node, which does not report it.
     """
+    index: str | None = None
+    """Name of the index that was searched; None if the front node serves a single index."""
+    generation: int | None = None
+    """Grows when the requested name stands for another index; None without `index`."""
 
     @property
     def dimmed(self) -> bool:

@@ -131,6 +131,10 @@ class Answered:
     """Accuracy budget of early stopping, in points of exact match; 0 if it was disabled."""
     lost_late_interaction: bool = False
     """Whether passages were ranked without late interaction for a passing reason."""
+    index: str | None = None
+    """Name of the index that was searched; None if the front serves a single index."""
+    generation: int | None = None
+    """Version of the catalog since which the requested name stands for the index."""
     packed: PackedAnswers | None = field(default=None, compare=False)
     """The serialised answers; None if they are so short that each caller serialises them."""
 

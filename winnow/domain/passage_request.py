@@ -29,6 +29,8 @@ class PassageSearchRequest:
     after: tuple[Position, ...] = ()
     """Writes that the passages must reflect."""
     fields: SelectedFields = ALL_FIELDS
+    index: str = ""
+    """Name of the index, or an alias of it; empty for the default index."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +64,8 @@ class PassagesRequest:
     fields: SelectedFields = ALL_FIELDS
     after: tuple[Position, ...] = ()
     """Writes that the passages must reflect."""
+    index: str = ""
+    """Name of the index, or an alias of it; empty for the default index."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +94,8 @@ class PageRequest:
     """Fields of passages; documents have none."""
     after: tuple[Position, ...] = ()
     """Writes that the page must reflect."""
+    index: str = ""
+    """Name of the index, or an alias of it; empty for the default index."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,3 +123,5 @@ class PassageCountRequest:
     where: str = ""
     after: tuple[Position, ...] = ()
     """Writes that the number must reflect."""
+    index: str = ""
+    """Name of the index, or an alias of it; empty for the default index."""

@@ -182,3 +182,5 @@ class AnswerRequest:
     """Writes that the answer must include, at most one position per shard."""
     answer_size: AnswerSize | None = None
     min_confidence: float | None = None
+    index: str = ""
+    """Name of the index, or an alias of it; empty for the default index."""

@@ -10,9 +10,10 @@ from winnow.convert.by_name import optional
 from winnow.deadline import Deadline
 from winnow.errors import IdentityError
 from winnow.quoting import shortened
+from winnow.rpc import index_header
 from winnow.rpc.deadline import unexpired_deadline_of
 from winnow.rpc.server import KIB
-from winnow.shard_writer import CountingShardWriter, WritableShards
+from winnow.shard_writer import CountingShardWriter, WritableOfIndex, WritableShards
 from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc
 
 FEED_SERVICE = "winnow.v1.ShardFeedService"
@@ -23,14 +24,20 @@ MAX_WRITE_BYTES = 1024 * KIB
 class ShardFeedServicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
     """Serves the writers of the loaded shards of a node."""
 
-    def __init__(self, shards: WritableShards, default_deadline: float) -> None:
-        self._shards, self._default_deadline = shards, default_deadline
+    def __init__(
+        self,
+        shards: WritableShards,
+        default_deadline: float,
+        of_index: WritableOfIndex | None = None,
+    ) -> None:
+        """`of_index` returns the shards of an index by its id; None if `shards` are of one."""
+        self._shards, self._default_deadline, self._of_index = shards, default_deadline, of_index
 
     async def Write(  # noqa: N802
         self, request: shard_feed_pb2.WriteRequest, context: Any
     ) -> shard_feed_pb2.WriteResponse:
         deadline = self._deadline(context)
-        writer = self._writer_for(request)
+        writer = self._writer_for(request, context)
         writes = convert.writes_of_messages(request.writes)
         return convert.written_to_message(await writer.write(writes, deadline))
 
@@ -38,7 +45,7 @@ class ShardFeedServicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
         self, request: shard_feed_pb2.FindUnchangedRequest, context: Any
     ) -> shard_feed_pb2.FindUnchangedResponse:
         deadline = self._deadline(context)
-        writer = self._writer_for(request)
+        writer = self._writer_for(request, context)
         puts = convert.digests_of_messages(request.passages)
         return convert.unchanged_to_message(await writer.find_unchanged(puts, deadline))
 
@@ -46,18 +53,20 @@ class ShardFeedServicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
         self, request: shard_feed_pb2.GetWordCountsRequest, context: Any
     ) -> shard_feed_pb2.GetWordCountsResponse:
         deadline = self._deadline(context)
-        writer = self._shards.writing(optional(request, "shard")).writer
+        writer = self._shards_of(context).writing(optional(request, "shard")).writer
         built = None if request.changes_only else await writer.word_counts_at_build(deadline)
         return convert.counts_to_message(await writer.changes(deadline), built)
 
     def _writer_for(
-        self, request: shard_feed_pb2.WriteRequest | shard_feed_pb2.FindUnchangedRequest
+        self,
+        request: shard_feed_pb2.WriteRequest | shard_feed_pb2.FindUnchangedRequest,
+        context: Any,
     ) -> CountingShardWriter:
         """Returns the writer of the request's shard.
 
         Raises IdentityError if the request is for another index or encoder.
         """
-        shard = self._shards.writing(request.shard)
+        shard = self._shards_of(context).writing(request.shard)
         if request.index_id != shard.info.index_id:
             raise IdentityError(
                 f"the request is for shard {request.shard} of index "
@@ -72,6 +81,11 @@ class ShardFeedServicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
                 "the same bundle"
             )
         return shard.writer
+
+    def _shards_of(self, context: Any) -> WritableShards:
+        if self._of_index is None:
+            return self._shards
+        return self._of_index(index_header.of_metadata(context.invocation_metadata()))
 
     def _deadline(self, context: Any) -> Deadline:
         return unexpired_deadline_of(context, self._default_deadline)

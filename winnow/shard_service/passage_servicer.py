@@ -6,9 +6,10 @@ from winnow.convert import shard_passage as convert
 from winnow.deadline import Deadline
 from winnow.domain.listing import CountRequest, DocumentListing, PassageListing, PassageLookup
 from winnow.passage_source import PassageSource
+from winnow.rpc import index_header
 from winnow.rpc.client_key import client_of
 from winnow.rpc.deadline import deadline_of
-from winnow.searcher import ContentNode
+from winnow.searcher import ContentNode, NodeOfIndex
 from winnow.shard_service.limits import check_filter, check_ids, check_passages
 from winnow.v1 import shard_passage_pb2, shard_passage_pb2_grpc
 
@@ -18,8 +19,11 @@ PASSAGE_SERVICE = "winnow.v1.ShardPassageService"
 class ShardPassageServicer(shard_passage_pb2_grpc.ShardPassageServiceServicer):
     """Serves the passages of the shards of any `ContentNode`."""
 
-    def __init__(self, node: ContentNode, default_deadline: float) -> None:
-        self._node, self._default_deadline = node, default_deadline
+    def __init__(
+        self, node: ContentNode, default_deadline: float, of_index: NodeOfIndex | None = None
+    ) -> None:
+        """`of_index` returns the shards of an index by its id; None if `node` has only one."""
+        self._node, self._default_deadline, self._of_index = node, default_deadline, of_index
 
     async def ListShardPassages(  # noqa: N802
         self, request: shard_passage_pb2.ListShardPassagesRequest, context: Any
@@ -27,7 +31,7 @@ class ShardPassageServicer(shard_passage_pb2_grpc.ShardPassageServiceServicer):
         check_passages(request.limit, "limit")
         check_filter(request.filter)
         listing = convert.request_of_message(PassageListing, request, client_of(context))
-        page = await self._source(request).fetch(listing, self._deadline(context))
+        page = await self._source(request, context).fetch(listing, self._deadline(context))
         return convert.page_to_message(page, listing.fields)
 
     async def GetShardPassages(  # noqa: N802
@@ -35,7 +39,7 @@ class ShardPassageServicer(shard_passage_pb2_grpc.ShardPassageServiceServicer):
     ) -> shard_passage_pb2.GetShardPassagesResponse:
         check_ids(len(request.ids))
         lookup = convert.request_of_message(PassageLookup, request, client_of(context))
-        found = await self._source(request).fetch(lookup, self._deadline(context))
+        found = await self._source(request, context).fetch(lookup, self._deadline(context))
         return convert.found_to_message(found, lookup.fields)
 
     async def CountShardPassages(  # noqa: N802
@@ -43,7 +47,7 @@ class ShardPassageServicer(shard_passage_pb2_grpc.ShardPassageServiceServicer):
     ) -> shard_passage_pb2.CountShardPassagesResponse:
         check_filter(request.filter)
         wanted = convert.request_of_message(CountRequest, request, client_of(context))
-        count = await self._source(request).fetch(wanted, self._deadline(context))
+        count = await self._source(request, context).fetch(wanted, self._deadline(context))
         return convert.count_to_message(count)
 
     async def ListShardDocuments(  # noqa: N802
@@ -52,11 +56,14 @@ class ShardPassageServicer(shard_passage_pb2_grpc.ShardPassageServiceServicer):
         check_passages(request.limit, "limit")
         check_filter(request.filter)
         listing = convert.request_of_message(DocumentListing, request, client_of(context))
-        page = await self._source(request).fetch(listing, self._deadline(context))
+        page = await self._source(request, context).fetch(listing, self._deadline(context))
         return convert.documents_to_message(page)
 
-    def _source(self, request: Any) -> PassageSource:
-        return self._node.searcher(request.shard.shard).passages
+    def _source(self, request: Any, context: Any) -> PassageSource:
+        node = self._node
+        if self._of_index is not None:
+            node = self._of_index(index_header.of_metadata(context.invocation_metadata()))
+        return node.searcher(request.shard.shard).passages
 
     def _deadline(self, context: Any) -> Deadline:
         deadline = deadline_of(context, self._default_deadline)

@@ -11,11 +11,12 @@ from winnow.convert.by_name import optional
 from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion
 from winnow.errors import WinnowError
+from winnow.rpc import index_header
 from winnow.rpc.client_key import client_of
 from winnow.rpc.deadline import unexpired_deadline_of
 from winnow.rpc.server import KIB
 from winnow.rpc.status import code_of
-from winnow.searcher import ContentNode, RequestedShard, Retrieved, Searcher
+from winnow.searcher import ContentNode, NodeOfIndex, RequestedShard, Retrieved, Searcher
 from winnow.shard_service.limits import (
     check_answer_tokens,
     check_depth,
@@ -34,19 +35,22 @@ MAX_MESSAGE_BYTES = 256 * KIB
 class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
     """Serves the shards of any `ContentNode`."""
 
-    def __init__(self, node: ContentNode, default_deadline: float) -> None:
-        self._node, self._default_deadline = node, default_deadline
+    def __init__(
+        self, node: ContentNode, default_deadline: float, of_index: NodeOfIndex | None = None
+    ) -> None:
+        """`of_index` returns the shards of an index by its id; None if `node` has only one."""
+        self._node, self._default_deadline, self._of_index = node, default_deadline, of_index
 
     async def ListShards(  # noqa: N802
         self, request: shard_pb2.ListShardsRequest, context: Any
     ) -> shard_pb2.ListShardsResponse:
-        report = await self._node.report(self._deadline(context))
+        report = await self._node_of(context).report(self._deadline(context))
         return convert.report_to_message(report)
 
     async def GetShardInfo(  # noqa: N802
         self, request: shard_pb2.GetShardInfoRequest, context: Any
     ) -> shard_pb2.GetShardInfoResponse:
-        info = await self._searcher(request).info(self._deadline(context))
+        info = await self._searcher(request, context).info(self._deadline(context))
         return convert.info_to_message(info)
 
     async def Retrieve(  # noqa: N802
@@ -54,7 +58,7 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
     ) -> shard_pb2.RetrieveResponse:
         depth = convert.depth_of_message(request)
         check_depth(depth)
-        found = await self._searcher(request).retrieve(
+        found = await self._searcher(request, context).retrieve(
             _question(request, context), depth, self._deadline(context)
         )
         return convert.retrieved_to_message(found)
@@ -67,7 +71,7 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
         check_depth(depth)
         question, deadline = _question(request.request, context), self._deadline(context)
         shards = [RequestedShard(each.shard, each.after) for each in request.shards]
-        results = await self._node.retrieve(question, depth, shards, deadline)
+        results = await self._node_of(context).retrieve(question, depth, shards, deadline)
         return shard_pb2.RetrieveFromShardsResponse(
             results=(
                 convert.result_to_message(_result_of(requested.shard, result))
@@ -82,7 +86,7 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
         hits = convert.hits_of_messages(request.hits, request.generation)
         check_hits(hits)
         question = _question_to_read(request, context)
-        read = await self._searcher(request).read(question, hits, self._deadline(context))
+        read = await self._searcher(request, context).read(question, hits, self._deadline(context))
         return convert.read_to_message(read)
 
     async def Search(  # noqa: N802
@@ -91,11 +95,19 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
         depth = convert.depth_of_message(request)
         check_depth(depth)
         question = _question_to_read(request, context)
-        read = await self._searcher(request).search(question, depth, self._deadline(context))
+        read = await self._searcher(request, context).search(
+            question, depth, self._deadline(context)
+        )
         return convert.read_to_search_response(read)
 
-    def _searcher(self, request: Any) -> Searcher:
-        return self._node.searcher(optional(request, "shard"))
+    def _searcher(self, request: Any, context: Any) -> Searcher:
+        return self._node_of(context).searcher(optional(request, "shard"))
+
+    def _node_of(self, context: Any) -> ContentNode:
+        """Returns the shards of the index that the call names."""
+        if self._of_index is None:
+            return self._node
+        return self._of_index(index_header.of_metadata(context.invocation_metadata()))
 
     def _deadline(self, context: Any) -> Deadline:
         return unexpired_deadline_of(context, self._default_deadline)

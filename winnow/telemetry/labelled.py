@@ -8,7 +8,11 @@ from prometheus_client.samples import Sample
 
 
 class LabelledRegistries(Collector):
-    """A registry for each part. All are exported through one registry, with an additional label."""
+    """A registry for each part. All are exported through one registry, with an additional label.
+
+    The part with an empty name gets no label. Its metrics may have the names of those of other
+    parts.
+    """
 
     def __init__(self, registry: CollectorRegistry, label: str) -> None:
         """`registry`: exports the parts; `label`: name of the additional label."""
@@ -36,4 +40,6 @@ class LabelledRegistries(Collector):
         yield from families.values()
 
     def _labelled(self, sample: Sample, part: str) -> Sample:
+        if not part:
+            return sample
         return sample._replace(labels={self._label: part, **sample.labels})

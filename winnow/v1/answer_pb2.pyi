@@ -160,6 +160,7 @@ class AnswerRequest(google.protobuf.message.Message):
     AFTER_FIELD_NUMBER: builtins.int
     ANSWER_SIZE_FIELD_NUMBER: builtins.int
     MIN_CONFIDENCE_FIELD_NUMBER: builtins.int
+    INDEX_FIELD_NUMBER: builtins.int
     question: builtins.str
     """The question: 1 to 1000 characters. The encoder reads its first 64 tokens."""
     passages_to_read: builtins.int
@@ -206,6 +207,8 @@ class AnswerRequest(google.protobuf.message.Message):
     """Minimum confidence of an answer, 0 to 1: has_answer is false below it. If neither the request nor the
     server sets it, the bundle's threshold decides. It needs a bundle with a calibrated confidence.
     """
+    index: builtins.str
+    """Name of the index, or an alias of it. Empty for the default index."""
     @property
     def heads(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """Heads to apply to the question, at most 32. They use the question's encoding. The caller's key also
@@ -238,9 +241,10 @@ class AnswerRequest(google.protobuf.message.Message):
         after: collections.abc.Iterable[Global___Position] | None = ...,
         answer_size: Global___AnswerSize.ValueType = ...,
         min_confidence: builtins.float | None = ...,
+        index: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_answers", b"_answers", "_max_answer_tokens", b"_max_answer_tokens", "_max_loss", b"_max_loss", "_max_wait_factor", b"_max_wait_factor", "_min_confidence", b"_min_confidence", "_min_coverage", b"_min_coverage", "_min_wait_factor", b"_min_wait_factor", "_passages_to_read", b"_passages_to_read", "answers", b"answers", "max_answer_tokens", b"max_answer_tokens", "max_loss", b"max_loss", "max_wait_factor", b"max_wait_factor", "min_confidence", b"min_confidence", "min_coverage", b"min_coverage", "min_wait_factor", b"min_wait_factor", "passages_to_read", b"passages_to_read"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_answers", b"_answers", "_max_answer_tokens", b"_max_answer_tokens", "_max_loss", b"_max_loss", "_max_wait_factor", b"_max_wait_factor", "_min_confidence", b"_min_confidence", "_min_coverage", b"_min_coverage", "_min_wait_factor", b"_min_wait_factor", "_passages_to_read", b"_passages_to_read", "after", b"after", "answer_size", b"answer_size", "answers", b"answers", "filter", b"filter", "fresh", b"fresh", "heads", b"heads", "max_answer_tokens", b"max_answer_tokens", "max_loss", b"max_loss", "max_wait_factor", b"max_wait_factor", "min_confidence", b"min_confidence", "min_coverage", b"min_coverage", "min_wait_factor", b"min_wait_factor", "partial_results", b"partial_results", "passages_to_read", b"passages_to_read", "question", b"question", "read_scope", b"read_scope", "retriever", b"retriever"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_answers", b"_answers", "_max_answer_tokens", b"_max_answer_tokens", "_max_loss", b"_max_loss", "_max_wait_factor", b"_max_wait_factor", "_min_confidence", b"_min_confidence", "_min_coverage", b"_min_coverage", "_min_wait_factor", b"_min_wait_factor", "_passages_to_read", b"_passages_to_read", "after", b"after", "answer_size", b"answer_size", "answers", b"answers", "filter", b"filter", "fresh", b"fresh", "heads", b"heads", "index", b"index", "max_answer_tokens", b"max_answer_tokens", "max_loss", b"max_loss", "max_wait_factor", b"max_wait_factor", "min_confidence", b"min_confidence", "min_coverage", b"min_coverage", "min_wait_factor", b"min_wait_factor", "partial_results", b"partial_results", "passages_to_read", b"passages_to_read", "question", b"question", "read_scope", b"read_scope", "retriever", b"retriever"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_answers", b"_answers"]) -> typing.Literal["answers"] | None: ...
     @typing.overload
@@ -302,6 +306,8 @@ class AnswerResponse(google.protobuf.message.Message):
     PASSAGES_NEEDED_FIELD_NUMBER: builtins.int
     MAX_LOSS_FIELD_NUMBER: builtins.int
     UNREAD_LANGUAGE_FIELD_NUMBER: builtins.int
+    INDEX_FIELD_NUMBER: builtins.int
+    GENERATION_FIELD_NUMBER: builtins.int
     has_answer: builtins.bool
     """Whether the best answer is likely enough to be right. With min_confidence, the confidence of the shown text
     (its size is in Answer.size) must be at least min_confidence. Otherwise the answer must reach the threshold of
@@ -336,6 +342,12 @@ class AnswerResponse(google.protobuf.message.Message):
     """ISO 639-1 code of the question's language, such as de, if the models probably do not read it. The
     answers are then worth little. Empty otherwise.
     """
+    index: builtins.str
+    """Name of the index that was searched, never an alias. Unset if the front node serves a single index without a
+    name.
+    """
+    generation: builtins.int
+    """Grows when the requested name stands for another index, because an alias was switched. Set together with index."""
     @property
     def answers(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Answer]:
         """Answers, best first. Candidates are listed even if has_answer is false."""
@@ -368,13 +380,19 @@ class AnswerResponse(google.protobuf.message.Message):
         passages_needed: builtins.int | None = ...,
         max_loss: builtins.float | None = ...,
         unread_language: builtins.str = ...,
+        index: builtins.str | None = ...,
+        generation: builtins.int | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_cached", b"_cached", "_has_answer", b"_has_answer", "_max_loss", b"_max_loss", "_passages_asked", b"_passages_asked", "_passages_granted", b"_passages_granted", "_passages_needed", b"_passages_needed", "_passages_read", b"_passages_read", "cached", b"cached", "coverage", b"coverage", "has_answer", b"has_answer", "max_loss", b"max_loss", "passages_asked", b"passages_asked", "passages_granted", b"passages_granted", "passages_needed", b"passages_needed", "passages_read", b"passages_read", "timings", b"timings"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_cached", b"_cached", "_has_answer", b"_has_answer", "_max_loss", b"_max_loss", "_passages_asked", b"_passages_asked", "_passages_granted", b"_passages_granted", "_passages_needed", b"_passages_needed", "_passages_read", b"_passages_read", "answers", b"answers", "cached", b"cached", "coverage", b"coverage", "has_answer", b"has_answer", "heads", b"heads", "max_loss", b"max_loss", "passages_asked", b"passages_asked", "passages_granted", b"passages_granted", "passages_needed", b"passages_needed", "passages_read", b"passages_read", "question_truncated", b"question_truncated", "read_scope", b"read_scope", "request_id", b"request_id", "timings", b"timings", "unread_language", b"unread_language"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_cached", b"_cached", "_generation", b"_generation", "_has_answer", b"_has_answer", "_index", b"_index", "_max_loss", b"_max_loss", "_passages_asked", b"_passages_asked", "_passages_granted", b"_passages_granted", "_passages_needed", b"_passages_needed", "_passages_read", b"_passages_read", "cached", b"cached", "coverage", b"coverage", "generation", b"generation", "has_answer", b"has_answer", "index", b"index", "max_loss", b"max_loss", "passages_asked", b"passages_asked", "passages_granted", b"passages_granted", "passages_needed", b"passages_needed", "passages_read", b"passages_read", "timings", b"timings"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_cached", b"_cached", "_generation", b"_generation", "_has_answer", b"_has_answer", "_index", b"_index", "_max_loss", b"_max_loss", "_passages_asked", b"_passages_asked", "_passages_granted", b"_passages_granted", "_passages_needed", b"_passages_needed", "_passages_read", b"_passages_read", "answers", b"answers", "cached", b"cached", "coverage", b"coverage", "generation", b"generation", "has_answer", b"has_answer", "heads", b"heads", "index", b"index", "max_loss", b"max_loss", "passages_asked", b"passages_asked", "passages_granted", b"passages_granted", "passages_needed", b"passages_needed", "passages_read", b"passages_read", "question_truncated", b"question_truncated", "read_scope", b"read_scope", "request_id", b"request_id", "timings", b"timings", "unread_language", b"unread_language"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_cached", b"_cached"]) -> typing.Literal["cached"] | None: ...
     @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_generation", b"_generation"]) -> typing.Literal["generation"] | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_has_answer", b"_has_answer"]) -> typing.Literal["has_answer"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_index", b"_index"]) -> typing.Literal["index"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_max_loss", b"_max_loss"]) -> typing.Literal["max_loss"] | None: ...
     @typing.overload

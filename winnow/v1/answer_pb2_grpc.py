@@ -55,6 +55,7 @@ class AnswerServiceServicer(object):
         DEADLINE_EXCEEDED   no passage could be read before the deadline
         UNAVAILABLE         no shard answered, or a shard failed and partial results are forbidden;
         one ErrorInfo detail per failed shard
+        NOT_FOUND           there is no index with the requested name
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -69,6 +69,7 @@ class AnswerServiceStub(typing.Generic[_AnswerServiceAnswerType]):
       DEADLINE_EXCEEDED   no passage could be read before the deadline
       UNAVAILABLE         no shard answered, or a shard failed and partial results are forbidden;
                           one ErrorInfo detail per failed shard
+      NOT_FOUND           there is no index with the requested name
     """
 
 AnswerServiceAsyncStub: typing_extensions.TypeAlias = AnswerServiceStub[
@@ -95,6 +96,7 @@ class AnswerServiceServicer(metaclass=abc.ABCMeta):
           DEADLINE_EXCEEDED   no passage could be read before the deadline
           UNAVAILABLE         no shard answered, or a shard failed and partial results are forbidden;
                               one ErrorInfo detail per failed shard
+          NOT_FOUND           there is no index with the requested name
         """
 
 def add_AnswerServiceServicer_to_server(servicer: AnswerServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from winnow.v1 import head_pb2 as winnow_dot_v1_dot_head__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17winnow/v1/cluster.proto\x12\twinnow.v1\x1a\x14winnow/v1/head.proto\"\x13\n\x11GetClusterRequest\"\xd5\x01\n\x12GetClusterResponse\x12$\n\x05\x66ront\x18\x01 \x01(\x0b\x32\x15.winnow.v1.FrontState\x12\x10\n\x08index_id\x18\x02 \x01(\t\x12%\n\x06shards\x18\x03 \x03(\x0b\x32\x15.winnow.v1.ShardState\x12*\n\tstrangers\x18\x04 \x03(\x0b\x32\x17.winnow.v1.ReplicaState\x12\x1e\n\x05rings\x18\x05 \x03(\x0b\x32\x0f.winnow.v1.Ring\x12\x14\n\x0c\x62uilt_shards\x18\x06 \x01(\r\"\xd6\x02\n\nFrontState\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x13\n\x0b\x62undle_name\x18\x02 \x01(\t\x12\x1a\n\x12\x62undle_fingerprint\x18\x03 \x01(\t\x12\x12\n\nup_seconds\x18\x04 \x01(\x01\x12\x14\n\x07\x61nswers\x18\x05 \x01(\x08H\x00\x88\x01\x01\x12\x12\n\x05\x66\x65\x65\x64s\x18\x06 \x01(\x08H\x01\x88\x01\x01\x12\x1a\n\x12questions_answered\x18\x07 \x01(\x04\x12\x19\n\x11questions_refused\x18\x08 \x01(\x04\x12\x19\n\x11questions_in_hand\x18\t \x01(\r\x12\x15\n\rreads_in_hand\x18\n \x01(\x04\x12\x15\n\rtexts_in_hand\x18\x0b \x01(\r\x12\x18\n\x10passages_in_hand\x18\x0c \x01(\r\x12\x18\n\x10seconds_per_read\x18\r \x01(\x01\x42\n\n\x08_answersB\x08\n\x06_feeds\"y\n\nShardState\x12\x12\n\x05shard\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\x10\n\x08passages\x18\x02 \x01(\x04\x12\x10\n\x08sequence\x18\x03 \x01(\x04\x12)\n\x08replicas\x18\x04 \x03(\x0b\x32\x17.winnow.v1.ReplicaStateB\x08\n\x06_shard\"\x8a\x04\n\x0cReplicaState\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12,\n\x05state\x18\x02 \x01(\x0e\x32\x1d.winnow.v1.ReplicaState.State\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x15\n\rcalls_in_hand\x18\x04 \x01(\r\x12\x15\n\rreads_in_hand\x18\x05 \x01(\x04\x12\x18\n\x10seconds_per_read\x18\x06 \x01(\x01\x12\x10\n\x08sequence\x18\x07 \x01(\x04\x12\x0b\n\x03lag\x18\x08 \x01(\x04\x12\x10\n\x08passages\x18\t \x01(\x04\x12\x12\n\ngeneration\x18\n \x01(\t\x12\x10\n\x08writable\x18\x0b \x01(\x08\x12\x1a\n\rheard_seconds\x18\x0c \x01(\x01H\x00\x88\x01\x01\x12\x0c\n\x04node\x18\r \x01(\t\x12\x14\n\x0cnode_address\x18\x0e \x01(\t\x12\x11\n\tjournaled\x18\x0f \x01(\x08\"\xa6\x01\n\x05State\x12\x15\n\x11STATE_UNSPECIFIED\x10\x00\x12\x11\n\rSTATE_SERVING\x10\x01\x12\r\n\tSTATE_OUT\x10\x02\x12\x11\n\rSTATE_LEAVING\x10\x03\x12\x15\n\x11STATE_UNREACHABLE\x10\x04\x12\x14\n\x10STATE_NOT_LOADED\x10\x05\x12\x11\n\rSTATE_REFUSED\x10\x06\x12\x11\n\rSTATE_LOADING\x10\x07\x42\x10\n\x0e_heard_seconds2[\n\x0e\x43lusterService\x12I\n\nGetCluster\x12\x1c.winnow.v1.GetClusterRequest\x1a\x1d.winnow.v1.GetClusterResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17winnow/v1/cluster.proto\x12\twinnow.v1\x1a\x14winnow/v1/head.proto\"\"\n\x11GetClusterRequest\x12\r\n\x05index\x18\x01 \x01(\t\"\xd5\x01\n\x12GetClusterResponse\x12$\n\x05\x66ront\x18\x01 \x01(\x0b\x32\x15.winnow.v1.FrontState\x12\x10\n\x08index_id\x18\x02 \x01(\t\x12%\n\x06shards\x18\x03 \x03(\x0b\x32\x15.winnow.v1.ShardState\x12*\n\tstrangers\x18\x04 \x03(\x0b\x32\x17.winnow.v1.ReplicaState\x12\x1e\n\x05rings\x18\x05 \x03(\x0b\x32\x0f.winnow.v1.Ring\x12\x14\n\x0c\x62uilt_shards\x18\x06 \x01(\r\"\xd6\x02\n\nFrontState\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x13\n\x0b\x62undle_name\x18\x02 \x01(\t\x12\x1a\n\x12\x62undle_fingerprint\x18\x03 \x01(\t\x12\x12\n\nup_seconds\x18\x04 \x01(\x01\x12\x14\n\x07\x61nswers\x18\x05 \x01(\x08H\x00\x88\x01\x01\x12\x12\n\x05\x66\x65\x65\x64s\x18\x06 \x01(\x08H\x01\x88\x01\x01\x12\x1a\n\x12questions_answered\x18\x07 \x01(\x04\x12\x19\n\x11questions_refused\x18\x08 \x01(\x04\x12\x19\n\x11questions_in_hand\x18\t \x01(\r\x12\x15\n\rreads_in_hand\x18\n \x01(\x04\x12\x15\n\rtexts_in_hand\x18\x0b \x01(\r\x12\x18\n\x10passages_in_hand\x18\x0c \x01(\r\x12\x18\n\x10seconds_per_read\x18\r \x01(\x01\x42\n\n\x08_answersB\x08\n\x06_feeds\"y\n\nShardState\x12\x12\n\x05shard\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\x10\n\x08passages\x18\x02 \x01(\x04\x12\x10\n\x08sequence\x18\x03 \x01(\x04\x12)\n\x08replicas\x18\x04 \x03(\x0b\x32\x17.winnow.v1.ReplicaStateB\x08\n\x06_shard\"\x8a\x04\n\x0cReplicaState\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12,\n\x05state\x18\x02 \x01(\x0e\x32\x1d.winnow.v1.ReplicaState.State\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x15\n\rcalls_in_hand\x18\x04 \x01(\r\x12\x15\n\rreads_in_hand\x18\x05 \x01(\x04\x12\x18\n\x10seconds_per_read\x18\x06 \x01(\x01\x12\x10\n\x08sequence\x18\x07 \x01(\x04\x12\x0b\n\x03lag\x18\x08 \x01(\x04\x12\x10\n\x08passages\x18\t \x01(\x04\x12\x12\n\ngeneration\x18\n \x01(\t\x12\x10\n\x08writable\x18\x0b \x01(\x08\x12\x1a\n\rheard_seconds\x18\x0c \x01(\x01H\x00\x88\x01\x01\x12\x0c\n\x04node\x18\r \x01(\t\x12\x14\n\x0cnode_address\x18\x0e \x01(\t\x12\x11\n\tjournaled\x18\x0f \x01(\x08\"\xa6\x01\n\x05State\x12\x15\n\x11STATE_UNSPECIFIED\x10\x00\x12\x11\n\rSTATE_SERVING\x10\x01\x12\r\n\tSTATE_OUT\x10\x02\x12\x11\n\rSTATE_LEAVING\x10\x03\x12\x15\n\x11STATE_UNREACHABLE\x10\x04\x12\x14\n\x10STATE_NOT_LOADED\x10\x05\x12\x11\n\rSTATE_REFUSED\x10\x06\x12\x11\n\rSTATE_LOADING\x10\x07\x42\x10\n\x0e_heard_seconds2[\n\x0e\x43lusterService\x12I\n\nGetCluster\x12\x1c.winnow.v1.GetClusterRequest\x1a\x1d.winnow.v1.GetClusterResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,17 +33,17 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'winnow.v1.cluster_pb2', _gl
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_GETCLUSTERREQUEST']._serialized_start=60
-  _globals['_GETCLUSTERREQUEST']._serialized_end=79
-  _globals['_GETCLUSTERRESPONSE']._serialized_start=82
-  _globals['_GETCLUSTERRESPONSE']._serialized_end=295
-  _globals['_FRONTSTATE']._serialized_start=298
-  _globals['_FRONTSTATE']._serialized_end=640
-  _globals['_SHARDSTATE']._serialized_start=642
-  _globals['_SHARDSTATE']._serialized_end=763
-  _globals['_REPLICASTATE']._serialized_start=766
-  _globals['_REPLICASTATE']._serialized_end=1288
-  _globals['_REPLICASTATE_STATE']._serialized_start=1104
-  _globals['_REPLICASTATE_STATE']._serialized_end=1270
-  _globals['_CLUSTERSERVICE']._serialized_start=1290
-  _globals['_CLUSTERSERVICE']._serialized_end=1381
+  _globals['_GETCLUSTERREQUEST']._serialized_end=94
+  _globals['_GETCLUSTERRESPONSE']._serialized_start=97
+  _globals['_GETCLUSTERRESPONSE']._serialized_end=310
+  _globals['_FRONTSTATE']._serialized_start=313
+  _globals['_FRONTSTATE']._serialized_end=655
+  _globals['_SHARDSTATE']._serialized_start=657
+  _globals['_SHARDSTATE']._serialized_end=778
+  _globals['_REPLICASTATE']._serialized_start=781
+  _globals['_REPLICASTATE']._serialized_end=1303
+  _globals['_REPLICASTATE_STATE']._serialized_start=1119
+  _globals['_REPLICASTATE_STATE']._serialized_end=1285
+  _globals['_CLUSTERSERVICE']._serialized_start=1305
+  _globals['_CLUSTERSERVICE']._serialized_end=1396
 # @@protoc_insertion_point(module_scope)

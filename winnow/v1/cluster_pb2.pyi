@@ -24,9 +24,15 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 class GetClusterRequest(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
+    INDEX_FIELD_NUMBER: builtins.int
+    index: builtins.str
+    """Name of the index, or an alias of it. Empty for the default index."""
     def __init__(
         self,
+        *,
+        index: builtins.str = ...,
     ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["index", b"index"]) -> None: ...
 
 Global___GetClusterRequest: typing_extensions.TypeAlias = GetClusterRequest
 

@@ -54,6 +54,11 @@ class PutRequest(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     PASSAGES_FIELD_NUMBER: builtins.int
+    INDEX_FIELD_NUMBER: builtins.int
+    index: builtins.str
+    """Name of the index, or an alias of it. Empty for the default index. All messages of a stream have the name of the
+    first one, or none.
+    """
     @property
     def passages(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___FedPassage]:
         """1 to 100 passages. If an id occurs more than once, the last passage counts."""
@@ -62,8 +67,9 @@ class PutRequest(google.protobuf.message.Message):
         self,
         *,
         passages: collections.abc.Iterable[Global___FedPassage] | None = ...,
+        index: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["passages", b"passages"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["index", b"index", "passages", b"passages"]) -> None: ...
 
 Global___PutRequest: typing_extensions.TypeAlias = PutRequest
 
@@ -130,6 +136,11 @@ class DeleteRequest(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     DELETIONS_FIELD_NUMBER: builtins.int
+    INDEX_FIELD_NUMBER: builtins.int
+    index: builtins.str
+    """Name of the index, or an alias of it. Empty for the default index. All messages of a stream have the name of the
+    first one, or none.
+    """
     @property
     def deletions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Deletion]:
         """1 to 1000 passages."""
@@ -138,8 +149,9 @@ class DeleteRequest(google.protobuf.message.Message):
         self,
         *,
         deletions: collections.abc.Iterable[Global___Deletion] | None = ...,
+        index: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["deletions", b"deletions"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["deletions", b"deletions", "index", b"index"]) -> None: ...
 
 Global___DeleteRequest: typing_extensions.TypeAlias = DeleteRequest
 
@@ -194,12 +206,15 @@ class DeleteWhereRequest(google.protobuf.message.Message):
     DOCUMENT_FIELD_NUMBER: builtins.int
     DRY_RUN_FIELD_NUMBER: builtins.int
     AFTER_FIELD_NUMBER: builtins.int
+    INDEX_FIELD_NUMBER: builtins.int
     filter: builtins.str
     """Filter on passage metadata, in the syntax of AnswerRequest.filter."""
     document: builtins.str
     """Value of the metadata field document."""
     dry_run: builtins.bool
     """Whether to count the passages instead of deleting them."""
+    index: builtins.str
+    """Name of the index, or an alias of it. Empty for the default index."""
     @property
     def after(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[winnow.v1.answer_pb2.Position]:
         """Positions that Put and Delete returned. The filter sees these writes."""
@@ -211,8 +226,9 @@ class DeleteWhereRequest(google.protobuf.message.Message):
         document: builtins.str = ...,
         dry_run: builtins.bool = ...,
         after: collections.abc.Iterable[winnow.v1.answer_pb2.Position] | None = ...,
+        index: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["after", b"after", "document", b"document", "dry_run", b"dry_run", "filter", b"filter"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["after", b"after", "document", b"document", "dry_run", b"dry_run", "filter", b"filter", "index", b"index"]) -> None: ...
 
 Global___DeleteWhereRequest: typing_extensions.TypeAlias = DeleteWhereRequest
 

@@ -31,6 +31,9 @@ class AnswersRequest(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     REQUESTS_FIELD_NUMBER: builtins.int
+    INDEX_FIELD_NUMBER: builtins.int
+    index: builtins.str
+    """Name of the index of all questions that name none, or an alias of it. Empty for the default index."""
     @property
     def requests(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[winnow.v1.answer_pb2.AnswerRequest]:
         """1 to 100 questions, each with its own options."""
@@ -39,8 +42,9 @@ class AnswersRequest(google.protobuf.message.Message):
         self,
         *,
         requests: collections.abc.Iterable[winnow.v1.answer_pb2.AnswerRequest] | None = ...,
+        index: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["requests", b"requests"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["index", b"index", "requests", b"requests"]) -> None: ...
 
 Global___AnswersRequest: typing_extensions.TypeAlias = AnswersRequest
 

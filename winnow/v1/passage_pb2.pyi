@@ -53,6 +53,7 @@ class SearchPassagesRequest(google.protobuf.message.Message):
     FILTER_FIELD_NUMBER: builtins.int
     AFTER_FIELD_NUMBER: builtins.int
     FIELDS_FIELD_NUMBER: builtins.int
+    INDEX_FIELD_NUMBER: builtins.int
     question: builtins.str
     """The question: 1 to 1000 characters. The encoder reads its first 64 tokens."""
     passages: builtins.int
@@ -63,6 +64,8 @@ class SearchPassagesRequest(google.protobuf.message.Message):
     """Filter on passage metadata, such as: year >= 2010 and lang = "en". Empty allows every passage.
     At most 1000 characters. An unknown field is an INVALID_ARGUMENT that lists the known fields.
     """
+    index: builtins.str
+    """Name of the index, or an alias of it. Empty for the default index."""
     @property
     def after(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[winnow.v1.answer_pb2.Position]:
         """Positions that Put and Delete returned. The passages reflect these writes."""
@@ -81,9 +84,10 @@ class SearchPassagesRequest(google.protobuf.message.Message):
         filter: builtins.str = ...,
         after: collections.abc.Iterable[winnow.v1.answer_pb2.Position] | None = ...,
         fields: collections.abc.Iterable[Global___PassageField.ValueType] | None = ...,
+        index: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_passages", b"_passages", "passages", b"passages"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_passages", b"_passages", "after", b"after", "fields", b"fields", "filter", b"filter", "partial_results", b"partial_results", "passages", b"passages", "question", b"question", "retriever", b"retriever"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_passages", b"_passages", "after", b"after", "fields", b"fields", "filter", b"filter", "index", b"index", "partial_results", b"partial_results", "passages", b"passages", "question", b"question", "retriever", b"retriever"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_passages", b"_passages"]) -> typing.Literal["passages"] | None: ...
 
 Global___SearchPassagesRequest: typing_extensions.TypeAlias = SearchPassagesRequest
@@ -208,6 +212,9 @@ class GetPassagesRequest(google.protobuf.message.Message):
     IDS_FIELD_NUMBER: builtins.int
     FIELDS_FIELD_NUMBER: builtins.int
     AFTER_FIELD_NUMBER: builtins.int
+    INDEX_FIELD_NUMBER: builtins.int
+    index: builtins.str
+    """Name of the index, or an alias of it. Empty for the default index."""
     @property
     def ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """1 to 100 ids."""
@@ -226,8 +233,9 @@ class GetPassagesRequest(google.protobuf.message.Message):
         ids: collections.abc.Iterable[builtins.str] | None = ...,
         fields: collections.abc.Iterable[Global___PassageField.ValueType] | None = ...,
         after: collections.abc.Iterable[winnow.v1.answer_pb2.Position] | None = ...,
+        index: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["after", b"after", "fields", b"fields", "ids", b"ids"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["after", b"after", "fields", b"fields", "ids", b"ids", "index", b"index"]) -> None: ...
 
 Global___GetPassagesRequest: typing_extensions.TypeAlias = GetPassagesRequest
 
@@ -274,12 +282,15 @@ class ListPassagesRequest(google.protobuf.message.Message):
     PAGE_TOKEN_FIELD_NUMBER: builtins.int
     FIELDS_FIELD_NUMBER: builtins.int
     AFTER_FIELD_NUMBER: builtins.int
+    INDEX_FIELD_NUMBER: builtins.int
     filter: builtins.str
     """Filter on passage metadata, in the syntax of AnswerRequest.filter. Empty for all passages."""
     page_size: builtins.int
     """Maximum number of passages, 1 to 1000. The default is 100."""
     page_token: builtins.str
     """The next_page_token of the previous page. Empty for the first page."""
+    index: builtins.str
+    """Name of the index, or an alias of it. Empty for the default index."""
     @property
     def fields(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[Global___PassageField.ValueType]:
         """Fields to return besides the id. Empty for all fields."""
@@ -296,9 +307,10 @@ class ListPassagesRequest(google.protobuf.message.Message):
         page_token: builtins.str = ...,
         fields: collections.abc.Iterable[Global___PassageField.ValueType] | None = ...,
         after: collections.abc.Iterable[winnow.v1.answer_pb2.Position] | None = ...,
+        index: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_page_size", b"_page_size", "page_size", b"page_size"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_page_size", b"_page_size", "after", b"after", "fields", b"fields", "filter", b"filter", "page_size", b"page_size", "page_token", b"page_token"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_page_size", b"_page_size", "after", b"after", "fields", b"fields", "filter", b"filter", "index", b"index", "page_size", b"page_size", "page_token", b"page_token"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_page_size", b"_page_size"]) -> typing.Literal["page_size"] | None: ...
 
 Global___ListPassagesRequest: typing_extensions.TypeAlias = ListPassagesRequest
@@ -337,8 +349,11 @@ class CountPassagesRequest(google.protobuf.message.Message):
 
     FILTER_FIELD_NUMBER: builtins.int
     AFTER_FIELD_NUMBER: builtins.int
+    INDEX_FIELD_NUMBER: builtins.int
     filter: builtins.str
     """Filter on passage metadata, in the syntax of AnswerRequest.filter. Empty for all passages."""
+    index: builtins.str
+    """Name of the index, or an alias of it. Empty for the default index."""
     @property
     def after(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[winnow.v1.answer_pb2.Position]:
         """Positions that Put and Delete returned. The number reflects these writes."""
@@ -348,8 +363,9 @@ class CountPassagesRequest(google.protobuf.message.Message):
         *,
         filter: builtins.str = ...,
         after: collections.abc.Iterable[winnow.v1.answer_pb2.Position] | None = ...,
+        index: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["after", b"after", "filter", b"filter"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["after", b"after", "filter", b"filter", "index", b"index"]) -> None: ...
 
 Global___CountPassagesRequest: typing_extensions.TypeAlias = CountPassagesRequest
 
@@ -381,10 +397,13 @@ class ExportPassagesRequest(google.protobuf.message.Message):
     FILTER_FIELD_NUMBER: builtins.int
     PAGE_TOKEN_FIELD_NUMBER: builtins.int
     AFTER_FIELD_NUMBER: builtins.int
+    INDEX_FIELD_NUMBER: builtins.int
     filter: builtins.str
     """Filter on passage metadata, in the syntax of AnswerRequest.filter. Empty for all passages."""
     page_token: builtins.str
     """The next_page_token of a stream that was interrupted. Empty for the first passage."""
+    index: builtins.str
+    """Name of the index, or an alias of it. Empty for the default index."""
     @property
     def after(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[winnow.v1.answer_pb2.Position]:
         """Positions that Put and Delete returned. The stream reflects these writes."""
@@ -395,8 +414,9 @@ class ExportPassagesRequest(google.protobuf.message.Message):
         filter: builtins.str = ...,
         page_token: builtins.str = ...,
         after: collections.abc.Iterable[winnow.v1.answer_pb2.Position] | None = ...,
+        index: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["after", b"after", "filter", b"filter", "page_token", b"page_token"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["after", b"after", "filter", b"filter", "index", b"index", "page_token", b"page_token"]) -> None: ...
 
 Global___ExportPassagesRequest: typing_extensions.TypeAlias = ExportPassagesRequest
 
@@ -430,6 +450,7 @@ class ListDocumentsRequest(google.protobuf.message.Message):
     PAGE_SIZE_FIELD_NUMBER: builtins.int
     PAGE_TOKEN_FIELD_NUMBER: builtins.int
     AFTER_FIELD_NUMBER: builtins.int
+    INDEX_FIELD_NUMBER: builtins.int
     filter: builtins.str
     """Filter on metadata. Only matching passages are counted, and only their documents are listed. Empty for all
     passages.
@@ -438,6 +459,8 @@ class ListDocumentsRequest(google.protobuf.message.Message):
     """Maximum number of documents, 1 to 1000. The default is 100."""
     page_token: builtins.str
     """The next_page_token of the previous page. Empty for the first page."""
+    index: builtins.str
+    """Name of the index, or an alias of it. Empty for the default index."""
     @property
     def after(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[winnow.v1.answer_pb2.Position]:
         """Positions that Put and Delete returned. The page reflects these writes."""
@@ -449,9 +472,10 @@ class ListDocumentsRequest(google.protobuf.message.Message):
         page_size: builtins.int | None = ...,
         page_token: builtins.str = ...,
         after: collections.abc.Iterable[winnow.v1.answer_pb2.Position] | None = ...,
+        index: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_page_size", b"_page_size", "page_size", b"page_size"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_page_size", b"_page_size", "after", b"after", "filter", b"filter", "page_size", b"page_size", "page_token", b"page_token"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_page_size", b"_page_size", "after", b"after", "filter", b"filter", "index", b"index", "page_size", b"page_size", "page_token", b"page_token"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_page_size", b"_page_size"]) -> typing.Literal["page_size"] | None: ...
 
 Global___ListDocumentsRequest: typing_extensions.TypeAlias = ListDocumentsRequest

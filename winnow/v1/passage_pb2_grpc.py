@@ -34,6 +34,7 @@ class PassageServiceStub(object):
     RESOURCE_EXHAUSTED  the server is full; retry after the delay in the RetryInfo detail
     DEADLINE_EXCEEDED   a shard was late
     UNAVAILABLE         a shard cannot be reached, or its node is of an older version
+    NOT_FOUND           there is no index with the requested name
     """
 
     def __init__(self, channel):
@@ -83,6 +84,7 @@ class PassageServiceServicer(object):
     RESOURCE_EXHAUSTED  the server is full; retry after the delay in the RetryInfo detail
     DEADLINE_EXCEEDED   a shard was late
     UNAVAILABLE         a shard cannot be reached, or its node is of an older version
+    NOT_FOUND           there is no index with the requested name
     """
 
     def SearchPassages(self, request, context):
@@ -177,6 +179,7 @@ class PassageService(object):
     RESOURCE_EXHAUSTED  the server is full; retry after the delay in the RetryInfo detail
     DEADLINE_EXCEEDED   a shard was late
     UNAVAILABLE         a shard cannot be reached, or its node is of an older version
+    NOT_FOUND           there is no index with the requested name
     """
 
     @staticmethod

@@ -130,6 +130,7 @@ class PassageServiceStub(typing.Generic[_PassageServiceSearchPassagesType, _Pass
       RESOURCE_EXHAUSTED  the server is full; retry after the delay in the RetryInfo detail
       DEADLINE_EXCEEDED   a shard was late
       UNAVAILABLE         a shard cannot be reached, or its node is of an older version
+      NOT_FOUND           there is no index with the requested name
     """
 
     @typing.overload
@@ -242,6 +243,7 @@ class PassageServiceServicer(metaclass=abc.ABCMeta):
       RESOURCE_EXHAUSTED  the server is full; retry after the delay in the RetryInfo detail
       DEADLINE_EXCEEDED   a shard was late
       UNAVAILABLE         a shard cannot be reached, or its node is of an older version
+      NOT_FOUND           there is no index with the requested name
     """
 
     @abc.abstractmethod

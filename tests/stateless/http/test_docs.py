@@ -24,7 +24,7 @@ from winnow.stateless.reading.servicer import ReadMessages
 def front(bundle: Bundle) -> HttpFront:
     front = HttpFront()
     front.add(predict_operations(FakePredictions(bundle).core, OperationLimits(1.0)))
-    feed = feed_operations(None, None, OperationLimits(1.0))  # type: ignore[arg-type]
+    feed = feed_operations(None, OperationLimits(1.0))  # type: ignore[arg-type]
     front.add(feed)
     messages = PassageMessages(None, None)  # type: ignore[arg-type]
     front.add(passage_operations(messages, OperationLimits(1.0)))
@@ -72,7 +72,8 @@ def test_every_call_is_described(described: dict[str, Any]) -> None:
     assert problem["application/problem+json"]["schema"] == {"$ref": "#/components/schemas/Problem"}
     assert [each["name"] for each in paths["/v1/heads"]["get"]["parameters"]][-1] == "ring"
     listed = paths["/v1/passages"]["get"]["parameters"]
-    assert [each["name"] for each in listed][-4:] == ["filter", "pageSize", "pageToken", "fields"]
+    names = [each["name"] for each in listed]
+    assert names[-5:] == ["filter", "pageSize", "pageToken", "fields", "index"]
     exported = paths["/v1/passages:export"]["get"]["responses"]["200"]["content"]
     assert list(exported) == ["application/x-ndjson"]
 

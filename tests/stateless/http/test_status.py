@@ -16,7 +16,9 @@ def showing() -> StatusCore:
     )
     cluster = ClusterState("index", [ShardState(0, 10, 0, [replica])])
     names = FrontVersion("1.2.3", "default", "print")
-    return StatusCore(names, FrontWork(), cluster=lambda: cluster, groups=list, clock=ManualClock())
+    return StatusCore(
+        names, FrontWork(), cluster=lambda _: cluster, groups=list, clock=ManualClock()
+    )
 
 
 async def test_the_cluster_is_shown_as_the_call_shows_it_also_before_the_front_is_ready() -> None:

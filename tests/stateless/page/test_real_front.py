@@ -26,7 +26,7 @@ def showing(front: HttpFront) -> StatusCore:
     return StatusCore(
         FrontVersion("1.2.3", "default", "print"),
         work,
-        cluster=lambda: cluster,
+        cluster=lambda _: cluster,
         groups=list,
         clock=ManualClock(),
     )

@@ -33,7 +33,9 @@ def core(
     work: FrontWork, cluster: ClusterState | None = None, *groups: EncoderGroupInfo
 ) -> tuple[StatusCore, ManualClock]:
     clock, shown = ManualClock(), cluster or ClusterState()
-    return StatusCore(NAMES, work, cluster=lambda: shown, groups=lambda: groups, clock=clock), clock
+    return StatusCore(
+        NAMES, work, cluster=lambda _: shown, groups=lambda: groups, clock=clock
+    ), clock
 
 
 async def shown(made: StatusCore) -> cluster_pb2.GetClusterResponse:

@@ -77,7 +77,7 @@ def test_as_a_dictionary_it_is_json_with_the_answer_first() -> None:
         "question", "answer", "has_answer", "answers", "coverage", "timings", "passages_read",
         "passages_asked", "passages_granted", "read_scope", "request_id", "question_truncated",
         "unread_language", "heads",
-        "cached", "passages_needed", "max_loss",
+        "cached", "passages_needed", "max_loss", "index", "generation",
     ]  # fmt: skip
     assert found["answer"] == "Zoe\u0308 Nowak"
     assert found["coverage"]["shards"][1]["status"] == "timeout"

@@ -16,12 +16,17 @@ Ask = Callable[[str], Reply]
 
 @contextlib.contextmanager
 def cluster_asker(
-    address: str, credentials: Credentials | None, timeout: float, options: Options
+    address: str,
+    credentials: Credentials | None,
+    timeout: float,
+    options: Options,
+    *,
+    on: str = "",
 ) -> Iterator[Ask]:
-    """Yields a function that asks the front node at an address."""
+    """Yields a function that asks the front node at an address. `on` is the name of the index."""
 
     async def request(text: str) -> Reply:
-        async with AsyncClient(address, credentials=credentials) as client:
+        async with AsyncClient(address, credentials=credentials, index=on) as client:
             return await client.ask(text, timeout=timeout, **options)
 
     yield lambda text: signals.run(request(text))

@@ -15,6 +15,7 @@ from winnow.cli.options import (
     IndexDirectory,
     MaxLoss,
     MinConfidence,
+    NamedIndex,
     ReadScopeOption,
     RetrieverOption,
     parse_positions,
@@ -37,6 +38,7 @@ def ask(
     ] = None,
     address: FrontAddress = DEFAULT_ADDRESS,
     index: IndexDirectory = None,
+    on: NamedIndex = "",
     as_json: Annotated[
         bool, typer.Option("--json", help="Print every reply as one line of JSON.")
     ] = False,
@@ -114,6 +116,7 @@ def ask(
         retrieve_ms, reads (passage_id, start_ms, ms)),
       passages_read, passages_asked, passages_granted, read_scope,
       question_truncated, unread_language, cached, passages_needed, max_loss,
+      index, generation (both null without named indexes),
       heads: head_id, version, failure, out_of_scope,
         labels (label, score, assigned),
         entities (label, text, start, end, score).
@@ -144,8 +147,10 @@ def ask(
         "fresh": fresh,
         "after": parse_positions(after),
     }
+    if index is not None and on:
+        raise typer.BadParameter("a directory holds one index: leave --on out", param_hint="--on")
     asker = (
-        cluster_asker(address, credentials, timeout, options)
+        cluster_asker(address, credentials, timeout, options, on=on)
         if index is None
         else index_asker(index, timeout, options)
     )

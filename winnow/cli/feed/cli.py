@@ -3,6 +3,7 @@
 import shlex
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -13,7 +14,7 @@ from winnow.cli.access import credential_flags, with_credentials
 from winnow.cli.feed.batches import FeedBatch
 from winnow.cli.feed.job import FeedJob, FeedPlan, FeedProgress
 from winnow.cli.feed.source import STDIN
-from winnow.cli.options import FrontAddress
+from winnow.cli.options import FrontAddress, NamedIndex
 from winnow.cli.output import print_json
 from winnow.client import AsyncClient, Credentials, Outcome, WriteResult
 from winnow.client.feeding import DEFAULT_FEED_ADDRESS
@@ -30,6 +31,7 @@ def feed(
         ),
     ],
     address: FrontAddress = DEFAULT_FEED_ADDRESS,
+    on: NamedIndex = "",
     cut: Annotated[
         bool,
         typer.Option(
@@ -73,7 +75,7 @@ def feed(
         Path | None,
         typer.Option(
             help="File for the progress of the feed, which --resume reads.",
-            show_default="FILE.feeding",
+            show_default="FILE.feeding, or FILE.NAME.feeding with --on",
         ),
     ] = None,
     patience: Annotated[
@@ -116,27 +118,41 @@ def feed(
         skip_bad_rows=skip_bad_rows,
         patience=patience,
     )
-    state = resume_file or (None if file == STDIN else file.with_name(f"{file.name}.feeding"))
+    own_name = f"{file.name}.{on}.feeding" if on else f"{file.name}.feeding"
+    state = resume_file or (None if file == STDIN else file.with_name(own_name))
     if resume and state is None:
         raise typer.BadParameter(
             "standard input needs a --resume-file to resume from", param_hint="--resume"
         )
+    target = FeedTarget(address, on, credentials)
     with FeedProgress() as progress:
         job = FeedJob(plan, state, progress)
         began = time.perf_counter()
         try:
             job.prepare(resume)
-            signals.run(_run(job, address, timeout, credentials))
+            signals.run(_run(job, target, timeout))
         except BaseException:
             if job.save_for_resume():
-                progress.say(_resume_line(job, address, resume_file, credentials))
+                progress.say(_resume_line(job, target, resume_file))
             raise
         job.remove_resume_file()
     _show(job, time.perf_counter() - began, as_json)
 
 
-async def _run(job: FeedJob, address: str, timeout: float, credentials: Credentials | None) -> None:
-    async with AsyncClient(address, credentials=credentials) as client:
+@dataclass(frozen=True, slots=True)
+class FeedTarget:
+    """The index that rows are sent to."""
+
+    address: str
+    """HOST:PORT of a front node."""
+    index: str
+    """Name of the index; empty for the default index."""
+    credentials: Credentials | None
+
+
+async def _run(job: FeedJob, target: FeedTarget, timeout: float) -> None:
+    credentials, index = target.credentials, target.index
+    async with AsyncClient(target.address, credentials=credentials, index=index) as client:
         await job.run(_ClientFeedWriter(client, job.plan.delete, timeout))
 
 
@@ -156,17 +172,16 @@ class _ClientFeedWriter:
         return await self._client.delete(ids, timeout=self._timeout)
 
 
-def _resume_line(
-    job: FeedJob, address: str, resume_file: Path | None, credentials: Credentials | None
-) -> str:
+def _resume_line(job: FeedJob, target: FeedTarget, resume_file: Path | None) -> str:
     """A message with the last durable line, and the command that resumes the feed."""
     plan = job.plan
-    words = ["winnow", "feed", str(plan.file), "--address", address, "--resume"]
+    words = ["winnow", "feed", str(plan.file), "--address", target.address, "--resume"]
+    words += ["--on", target.index] if target.index else []
     words += ["--cut"] * plan.cut + ["--delete"] * plan.delete
     words += ["--skip-bad-rows"] * plan.skip_bad_rows
     words += ["--format", plan.form] if plan.form else []
     words += ["--resume-file", str(resume_file)] if resume_file else []
-    words += credential_flags(credentials) if credentials else []
+    words += credential_flags(target.credentials) if target.credentials else []
     return f"all rows up to line {job.line} are durable; to resume: {shlex.join(words)}"
 
 

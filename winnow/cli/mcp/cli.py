@@ -9,7 +9,7 @@ import typer
 from winnow import signals
 from winnow.address import DEFAULT_ADDRESS
 from winnow.cli.access import with_credentials
-from winnow.cli.options import FrontAddress, IndexDirectory
+from winnow.cli.options import FrontAddress, IndexDirectory, NamedIndex
 from winnow.client import Credentials
 from winnow.errors import UnavailableError
 from winnow.packaged import extra
@@ -19,6 +19,7 @@ from winnow.packaged import extra
 def mcp(
     address: FrontAddress = DEFAULT_ADDRESS,
     index: IndexDirectory = None,
+    on: NamedIndex = "",
     documents: Annotated[
         Path | None,
         typer.Option(
@@ -41,6 +42,8 @@ def mcp(
     """
     if index is not None and documents is not None:
         raise typer.BadParameter("give --index or --documents, not both", param_hint="--index")
+    if on and (index is not None or documents is not None):
+        raise typer.BadParameter("only a front node has named indexes", param_hint="--on")
     if find_spec("mcp") is None:
         raise UnavailableError(f"agents need the extra `mcp`: {extra('mcp')}")
     with signals.importing():
@@ -53,5 +56,5 @@ def mcp(
     elif index is not None:
         source = sources.IndexSource(index)
     else:
-        source = sources.FrontSource(address, credentials)
+        source = sources.FrontSource(address, credentials, on)
     signals.run(serve_stdio(source, timeout))

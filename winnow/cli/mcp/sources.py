@@ -38,8 +38,9 @@ class AgentSource(Protocol):
 class FrontSource:
     """A front node."""
 
-    def __init__(self, address: str, credentials: Credentials | None) -> None:
-        self._client = AsyncClient(address, credentials=credentials)
+    def __init__(self, address: str, credentials: Credentials | None, index: str = "") -> None:
+        """`index` is the name of the index; empty for the default index."""
+        self._client = AsyncClient(address, credentials=credentials, index=index)
 
     def open(self) -> AbstractAsyncContextManager[AsyncClientApi]:
         """Opens a client, which connects at the first call."""

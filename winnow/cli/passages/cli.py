@@ -9,7 +9,7 @@ from rich.text import Text
 from winnow.address import DEFAULT_ADDRESS
 from winnow.cli.access import with_credentials
 from winnow.cli.exits import FAILED
-from winnow.cli.options import FrontAddress, IndexDirectory
+from winnow.cli.options import FrontAddress, IndexDirectory, NamedIndex
 from winnow.cli.output import AsJson, console, print_json, printable, table
 from winnow.cli.passages.exporting import STANDARD_OUTPUT, export, opened_for_writing, pause
 from winnow.cli.passages.place import run_at
@@ -41,6 +41,7 @@ def get(
     ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of passages.")],
     address: FrontAddress = DEFAULT_ADDRESS,
     index: IndexDirectory = None,
+    on: NamedIndex = "",
     as_json: AsJson = False,
     timeout: _Timeout = 10.0,
     credentials: Credentials | None = None,
@@ -56,7 +57,13 @@ def get(
       1 a passage was not found; stderr names it
       2 wrong usage
     """
-    found = run_at(address, index, credentials, lambda api: api.get_passages(ids, timeout=timeout))
+    found = run_at(
+        address,
+        index,
+        credentials,
+        lambda api: api.get_passages(ids, timeout=timeout),
+        on=on,
+    )
     passages = [found[each] for each in dict.fromkeys(ids) if each in found]
     if as_json:
         print_json(passages)
@@ -82,6 +89,7 @@ def list_(
     ] = "",
     address: FrontAddress = DEFAULT_ADDRESS,
     index: IndexDirectory = None,
+    on: NamedIndex = "",
     as_json: AsJson = False,
     timeout: _Timeout = 10.0,
     credentials: Credentials | None = None,
@@ -105,7 +113,7 @@ def list_(
             if not token or len(passages) >= limit:
                 return passages, token
 
-    passages, token = run_at(address, index, credentials, work)
+    passages, token = run_at(address, index, credentials, work, on=on)
     if as_json:
         print_json({"passages": passages, "next_page_token": token})
         return
@@ -121,6 +129,7 @@ def count(
     where: _Where = "",
     address: FrontAddress = DEFAULT_ADDRESS,
     index: IndexDirectory = None,
+    on: NamedIndex = "",
     timeout: _Timeout = 10.0,
     credentials: Credentials | None = None,
 ) -> None:
@@ -129,7 +138,11 @@ def count(
     Example: winnow passages count --where 'lang = "en"'
     """
     count = run_at(
-        address, index, credentials, lambda api: api.count_passages(where or None, timeout=timeout)
+        address,
+        index,
+        credentials,
+        lambda api: api.count_passages(where or None, timeout=timeout),
+        on=on,
     )
     typer.echo(count)
 
@@ -140,6 +153,7 @@ def documents(
     where: _Where = "",
     address: FrontAddress = DEFAULT_ADDRESS,
     index: IndexDirectory = None,
+    on: NamedIndex = "",
     as_json: AsJson = False,
     timeout: _Timeout = 10.0,
     credentials: Credentials | None = None,
@@ -154,7 +168,7 @@ def documents(
     async def work(api: AsyncClientApi) -> list[StoredDocument]:
         return [each async for each in api.list_documents(where or None, timeout=timeout)]
 
-    found = run_at(address, index, credentials, work)
+    found = run_at(address, index, credentials, work, on=on)
     if as_json:
         print_json(found)
         return
@@ -179,6 +193,7 @@ def export_(
     where: _Where = "",
     address: FrontAddress = DEFAULT_ADDRESS,
     index: IndexDirectory = None,
+    on: NamedIndex = "",
     timeout: _Timeout = 30.0,
     credentials: Credentials | None = None,
 ) -> None:
@@ -194,7 +209,7 @@ def export_(
         with opened_for_writing(file) as opened:
             return await export(api, opened, where or None, timeout, pause)
 
-    count = run_at(address, index, credentials, work)
+    count = run_at(address, index, credentials, work, on=on)
     typer.echo(f"{were(count, 'passage')} exported", err=True)
 
 
@@ -215,6 +230,7 @@ def delete(
     ] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count the passages.")] = False,
     address: FrontAddress = DEFAULT_FEED_ADDRESS,
+    on: NamedIndex = "",
     as_json: AsJson = False,
     timeout: _Timeout = 30.0,
     credentials: Credentials | None = None,
@@ -234,6 +250,7 @@ def delete(
         None,
         credentials,
         lambda api: api.delete_where(where, document=document, dry_run=dry_run, timeout=timeout),
+        on=on,
     )
     if as_json:
         print_json(done)

@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
+import typer
+
 from winnow import signals
 from winnow.client import AsyncClient, Credentials
 from winnow.client.aio import AsyncClientApi
@@ -16,12 +18,19 @@ def run_at(
     index: Path | None,
     credentials: Credentials | None,
     work: Callable[[AsyncClientApi], Awaitable[Result]],
+    *,
+    on: str = "",
 ) -> Result:
-    """Runs `work` on the index in a directory, or without one on the front node at an address."""
+    """Runs `work` on the index in a directory, or without one on the front node at an address.
+
+    `on` is the name of the index on the cluster; empty for the default index.
+    """
+    if index is not None and on:
+        raise typer.BadParameter("a directory holds one index: leave --on out", param_hint="--on")
 
     async def connected() -> Result:
         if index is None:
-            async with AsyncClient(address, credentials=credentials) as client:
+            async with AsyncClient(address, credentials=credentials, index=on) as client:
                 return await work(client)
         with signals.importing():
             from winnow import AsyncIndex  # noqa: PLC0415 (not for a front node)

@@ -12,6 +12,7 @@ from winnow.cli.options import (
     FilterOption,
     FrontAddress,
     IndexDirectory,
+    NamedIndex,
     RetrieverOption,
     parse_positions,
 )
@@ -26,6 +27,7 @@ def search(
     question: Annotated[list[str], typer.Argument(help="The question, or words to find.")],
     address: FrontAddress = DEFAULT_ADDRESS,
     index: IndexDirectory = None,
+    on: NamedIndex = "",
     passages: Annotated[int, typer.Option(min=1, max=100, help="Passages to show.")] = 5,
     retriever: RetrieverOption = None,
     where: FilterOption = "",
@@ -58,7 +60,11 @@ def search(
     }
     words = " ".join(question)
     reply = run_at(
-        address, index, credentials, lambda api: api.search(words, timeout=timeout, **options)
+        address,
+        index,
+        credentials,
+        lambda api: api.search(words, timeout=timeout, **options),
+        on=on,
     )
     if as_json:
         print_json(reply)

@@ -15,7 +15,7 @@ from winnow import signals
 from winnow.cli.access import with_credentials
 from winnow.cli.feed.batches import FeedBatch
 from winnow.cli.feed.job import FeedProgress
-from winnow.cli.options import FrontAddress
+from winnow.cli.options import FrontAddress, NamedIndex
 from winnow.cli.output import AsJson, print_json, printable
 from winnow.cli.sync.job import FolderSync, SyncOptions, SyncReport
 from winnow.cli.sync.watching import changes_of, keep_synced
@@ -37,6 +37,7 @@ _HAS_CHECKSUM = f"exists {DOCUMENT_HASH}"
 def sync(
     folder: Annotated[Path, typer.Argument(help="Folder of documents.")],
     address: FrontAddress = DEFAULT_FEED_ADDRESS,
+    on: NamedIndex = "",
     include: Include = None,
     exclude: Exclude = None,
     base_url: BaseUrl = "",
@@ -93,11 +94,15 @@ def sync(
     def show(report: SyncReport) -> None:
         _show(report, time.perf_counter() - began, as_json, dry_run)
 
-    with lock_sync(folder, address), FeedProgress() as progress, DocumentConverter() as converter:
+    with (
+        lock_sync(folder, address, on),
+        FeedProgress() as progress,
+        DocumentConverter() as converter,
+    ):
         job = FolderSync(options, converter.convert, progress)
 
         async def run() -> None:
-            async with AsyncClient(address, credentials=credentials) as client:
+            async with AsyncClient(address, credentials=credentials, index=on) as client:
                 index = ClientIndex(client, timeout)
                 if not watch:
                     show(await job.run(index))
@@ -113,9 +118,10 @@ def sync(
         signals.run(run())
 
 
-def lock_sync(folder: Path, address: str) -> AbstractContextManager[None]:
+def lock_sync(folder: Path, address: str, index: str = "") -> AbstractContextManager[None]:
     """Locks a folder and an index against other syncs of the same user on this machine."""
-    pair = hashlib.sha256(f"{folder.resolve()}\0{address}".encode(errors="surrogateescape"))
+    target = f"{address}\0{index}" if index else address
+    pair = hashlib.sha256(f"{folder.resolve()}\0{target}".encode(errors="surrogateescape"))
     name = f"winnow-sync-{os.getuid()}-{pair.hexdigest()[:16]}"
     return locked(
         Path(tempfile.gettempdir(), name),

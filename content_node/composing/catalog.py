@@ -1,0 +1,174 @@
+"""Composes the indexes of a content node that follows a catalog."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry
+
+from winnow.bundle import Bundle, load_bundle
+from winnow.catalog import CatalogFile
+from winnow.content_node.composing.assigned import assigned_shards, open_assigned
+from winnow.content_node.composing.assigned_shards import AssignedShards
+from winnow.content_node.composing.node_indexes import (
+    CatalogAssignment,
+    NodeIndexes,
+    index_directory,
+)
+from winnow.content_node.composing.parts import (
+    IndexModels,
+    NodeParts,
+    open_models,
+    open_node_parts,
+    parts_of_index,
+)
+from winnow.content_node.composing.shards import RunningShards
+from winnow.content_node.metrics import NodeMetrics
+from winnow.content_node.served_indexes import ServedIndexes
+from winnow.content_node.served_shards import ServedShards
+from winnow.content_node.settings import NodeSettings
+from winnow.content_node.startup_checks import check_reader, shards_to_serve
+from winnow.content_node.transfer.remote import PeerNodes
+from winnow.deadline import Sleep
+from winnow.domain.catalog import CatalogIndex
+from winnow.security.peers import PeerChannels
+from winnow.telemetry.labelled import LabelledRegistries
+from winnow.telemetry.runtimes import RuntimeMetrics
+
+SetServing = Callable[[bool], Awaitable[None]]
+
+
+class NodeHealth:
+    """The health of a node: it serves while any of its indexes does."""
+
+    def __init__(self, set_serving: SetServing) -> None:
+        """`set_serving` sets the health of the process."""
+        self._set_serving = set_serving
+        self._serving: dict[str, bool] = {}
+
+    async def set_index(self, index_id: str, serving: bool) -> None:
+        """Sets whether an index is served."""
+        self._serving[index_id] = serving
+        await self._set_serving(any(self._serving.values()))
+
+
+class NamedIndexOpener:
+    """Opens named indexes. Those with the same bundle share its models."""
+
+    def __init__(
+        self,
+        settings: NodeSettings,
+        parts: NodeParts,
+        *,
+        labelled: LabelledRegistries,
+        health: NodeHealth,
+        peers: PeerChannels,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        """`parts` are those of the node. `labelled` gets the metrics of each index by its name."""
+        self._settings, self._parts, self._labelled = settings, parts, labelled
+        self._health, self._peers, self._sleep = health, peers, sleep
+        default = IndexModels(parts.bundle, parts.reader, parts.passage_tokens)
+        self._models = {parts.bundle.manifest.fingerprint: default}
+        """The models by the fingerprint of their bundle."""
+        self._bundles = {"": parts.bundle}
+
+    async def open(
+        self, name: str, index: CatalogIndex, assignment: CatalogAssignment
+    ) -> AssignedShards:
+        """Opens an index without loading it.
+
+        Raises ArtefactError if its bundle is missing or damaged, and SettingsError if the bundle's
+        reader cannot run with the settings of the node.
+        """
+        models = await self._models_of(index.bundle)
+        assert self._settings.data is not None  # it has the shards
+        settings = self._settings.model_copy(
+            update={
+                "data": index_directory(self._settings.data, index.index_id),
+                "pull": index.snapshots,
+            }
+        )
+        self._labelled.drop(name)  # metrics of a dropped index with the same name
+        registry = self._labelled.of(name)
+        addresses: dict[str, str] = {}
+        peer_nodes = PeerNodes(
+            settings.name,
+            lambda node: addresses.get(node, ""),
+            self._peers,
+            index_id=index.index_id,
+        )
+        parts = parts_of_index(
+            self._parts, settings, models, NodeMetrics(registry), peer_nodes=peer_nodes
+        )
+        return assigned_shards(
+            settings,
+            parts,
+            registry,
+            assignment,
+            addresses=addresses,
+            set_serving=partial(self._health.set_index, index.index_id),
+            sleep=self._sleep,
+        )
+
+    async def _models_of(self, directory: str) -> IndexModels:
+        if directory not in self._bundles:
+            bundle = await asyncio.to_thread(load_bundle, Path(directory))
+            check_reader(self._settings, bundle)
+            self._bundles[directory] = bundle
+        bundle = self._bundles[directory]
+        key = bundle.manifest.fingerprint
+        if key not in self._models:
+            self._models[key] = open_models(self._parts, bundle)
+        return self._models[key]
+
+
+def open_node_indexes(
+    settings: NodeSettings,
+    bundle: Bundle,
+    registry: CollectorRegistry,
+    *,
+    runtimes: RuntimeMetrics,
+    set_serving: SetServing,
+    peers: PeerChannels,
+    sleep: Sleep = asyncio.sleep,
+) -> tuple[NodeIndexes, NodeParts]:
+    """Returns the indexes of a node that follows a catalog, and the parts that they share.
+
+    The caller closes the indexes, and the pool of the parts. Raises as `open_assigned`.
+    """
+    labelled, health = LabelledRegistries(registry, "index"), NodeHealth(set_serving)
+    own, set_default = labelled.of(""), partial(health.set_index, "")
+    default: RunningShards | AssignedShards | None = None
+    if settings.assignment:
+        default, parts = open_assigned(
+            settings,
+            bundle,
+            own,
+            runtimes=runtimes,
+            set_serving=set_default,
+            peers=peers,
+            sleep=sleep,
+        )
+    elif settings.shard or settings.shards is not None:
+        directories = shards_to_serve(settings)
+        parts = open_node_parts(settings, bundle, own, runtimes, shards=len(directories))
+        default = RunningShards(directories, parts, own, set_default)
+    else:
+        parts = open_node_parts(settings, bundle, own, runtimes, shards=1)
+    nothing = ServedShards(joint=parts.joint, node=settings.name, address=settings.peer_address)
+    opener = NamedIndexOpener(
+        settings, parts, labelled=labelled, health=health, peers=peers, sleep=sleep
+    )
+    watches_files = settings.peer_ca is not None and not settings.assignment
+    indexes = NodeIndexes(
+        settings,
+        CatalogFile(settings.indexes),
+        opener.open,
+        served=ServedIndexes(default.served if default is not None else nothing, nothing),
+        default=default,
+        watch_files=peers.watch_files if watches_files else None,
+        sleep=sleep,
+    )
+    return indexes, parts

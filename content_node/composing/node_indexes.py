@@ -1,0 +1,231 @@
+"""The indexes of a content node that follows a catalog: opens, closes and deletes them."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+import structlog
+
+from winnow.catalog_reader import CATALOG_INTERVAL, CatalogReader, ReadsCatalog
+from winnow.content_node.assigned.directories import delete_shard, prepare_data
+from winnow.content_node.composing.assigned_shards import AssignedShards
+from winnow.content_node.composing.shard import RunningShard
+from winnow.content_node.composing.shards import RunningShards
+from winnow.content_node.daemon_work import DaemonWork
+from winnow.content_node.served_indexes import ServedIndexes
+from winnow.content_node.settings import NodeSettings
+from winnow.content_node.supervision import keep_running
+from winnow.deadline import Clock, Sleep
+from winnow.domain.assignment import Assignment
+from winnow.domain.catalog import Catalog, CatalogIndex
+from winnow.errors import WinnowError
+from winnow.settings.errors import SettingsError
+
+_log = structlog.get_logger("content_node")
+_RETRY_AFTER = 10.0
+"""Seconds after which an index that could not be opened is tried again."""
+
+
+def index_directory(data: Path, index_id: str) -> Path:
+    """The directory of the shards of a named index, below --data of a node."""
+    return data / f"index-{index_id}"
+
+
+class CatalogAssignment:
+    """The assignment of one index, from the last version of the catalog that the node has read."""
+
+    def __init__(self, name: str, catalog: Callable[[], Catalog | None]) -> None:
+        """`catalog` returns the last version."""
+        self._name, self._catalog = name, catalog
+        self._last: Assignment | None = None
+
+    def read(self) -> Assignment | None:
+        """Returns the assignment. It stays when the catalog no longer has the index."""
+        catalog = self._catalog()
+        if catalog is not None and self._name in catalog.indexes:
+            self._last = catalog.assignment(self._name)
+        return self._last
+
+
+OpenAssigned = Callable[[str, CatalogIndex, CatalogAssignment], Awaitable[AssignedShards]]
+"""Opens a named index without loading it: `open_index(name, index, assignment)`."""
+
+
+class NodeIndexes:
+    """The named indexes of a node, and its default index if it has one."""
+
+    def __init__(
+        self,
+        settings: NodeSettings,
+        file: ReadsCatalog,
+        open_index: OpenAssigned,
+        *,
+        served: ServedIndexes,
+        default: RunningShards | AssignedShards | None = None,
+        watch_files: Callable[[], Awaitable[None]] | None = None,
+        clock: Clock = time.time,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        """Opens nothing yet.
+
+        Args:
+            settings: settings of the node.
+            file: the file of the catalog.
+            open_index: opens a named index.
+            served: gets the shards of the named indexes.
+            default: the shards of the default index; None if the node has none.
+            watch_files: rereads the certificates for calls to other nodes; None without any.
+            clock: seconds since 1970.
+            sleep: waits for a number of seconds.
+
+        """
+        assert settings.data is not None
+        self._name, self._data = settings.name, settings.data
+        self._reader, self._open_index, self.indexes = CatalogReader(file), open_index, served
+        self._default, self._watch_files = default, watch_files
+        self._clock, self._sleep = clock, sleep
+        self._catalog: Catalog | None = None
+        self._open: dict[str, AssignedShards] = {}
+        """The open indexes by id."""
+        self._changing: dict[str, asyncio.Task[None]] = {}
+        """The indexes that are being opened or closed, by id."""
+        self._not_before: dict[str, float] = {}
+        """The earliest next attempt to open an index, by id."""
+        self._tasks: list[asyncio.Task[None]] = []
+        self._is_leaving = False
+
+    @property
+    def all(self) -> Sequence[RunningShard]:
+        """All shards of the node."""
+        return [shard for each in self._parts for shard in each.all]
+
+    async def load(self) -> None:
+        """Loads the shards of all indexes in the data directory, and begins to follow the catalog.
+
+        Raises the errors of the default index. An index that cannot be opened does not affect the
+        others, and is tried again.
+        """
+        await DaemonWork(partial(prepare_data, self._data)).result()
+        if self._default is not None:
+            await self._default.load()
+        await self.update()
+        await asyncio.gather(*self._changing.values())
+        following = keep_running("following the catalog", self._follow)
+        self._tasks.append(asyncio.create_task(following))
+        if self._watch_files is not None:
+            watching = keep_running("certificates of other nodes", self._watch_files)
+            self._tasks.append(asyncio.create_task(watching))
+
+    def start_leaving(self) -> None:
+        """Stops opening and closing indexes, and reports to callers that the node is leaving."""
+        self._is_leaving = True
+        for task in (*self._tasks, *self._changing.values()):
+            task.cancel()
+        for each in self._parts:
+            each.start_leaving()
+
+    async def close(self) -> None:
+        """Stores waiting writes, and releases the directories."""
+        tasks = [*self._tasks, *self._changing.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for each in self._parts:
+            await each.close()
+
+    async def update(self) -> None:
+        """Reads the catalog once, and begins the changes that it asks for."""
+        catalog = await self._reader.read()
+        if catalog is None:
+            return
+        self._catalog = catalog
+        now = self._clock()
+        wanted = set()
+        for name, index in catalog.indexes.items():
+            if not index.is_dropped and await self._is_here(index):
+                wanted.add(index.index_id)
+                if self._may_open(index.index_id, now):
+                    self._start_change(index.index_id, self._open_and_load(name, index))
+        for index_id in self._open.keys() - wanted - self._changing.keys():
+            self._start_change(index_id, self._close(index_id))
+        await self._delete_dropped(catalog, now)
+
+    @property
+    def _parts(self) -> list[RunningShards | AssignedShards]:
+        return [*([self._default] if self._default is not None else []), *self._open.values()]
+
+    async def _follow(self) -> None:
+        while True:
+            await self._sleep(CATALOG_INTERVAL)
+            await self.update()
+
+    async def _is_here(self, index: CatalogIndex) -> bool:
+        """Whether the index has shards on this node, or is assigned to it."""
+        if any(self._name in names for names in index.holders.values()):
+            return True
+        if not index.holders or index.index_id in self._open:
+            return index.index_id in self._open
+        return await DaemonWork(index_directory(self._data, index.index_id).exists).result()
+
+    def _may_open(self, index_id: str, now: float) -> bool:
+        is_here = index_id in self._open or index_id in self._changing
+        return not is_here and not self._is_leaving and now >= self._not_before.get(index_id, 0.0)
+
+    def _start_change(self, index_id: str, work: "asyncio._CoroutineLike[None]") -> None:
+        task = asyncio.create_task(work)
+        self._changing[index_id] = task
+
+        def on_done(task: "asyncio.Task[None]") -> None:
+            del self._changing[index_id]
+            if not task.cancelled() and (error := task.exception()) is not None:
+                _log.error("following the catalog failed", index=index_id, exc_info=error)
+
+        task.add_done_callback(on_done)
+
+    async def _open_and_load(self, name: str, index: CatalogIndex) -> None:
+        index_id = index.index_id
+        try:
+            shards = await self._open_index(
+                name, index, CatalogAssignment(name, lambda: self._catalog)
+            )
+        except (WinnowError, SettingsError) as error:
+            self._record_failure(name, index_id, error)
+            return
+        self._open[index_id] = shards
+        self.indexes.add(index_id, shards.served)
+        try:
+            await shards.load()
+        except (WinnowError, SettingsError) as error:
+            self._record_failure(name, index_id, error)
+            await self._close(index_id)
+
+    def _record_failure(self, name: str, index_id: str, error: Exception) -> None:
+        _log.error("index could not be opened", index=name, reason=str(error))
+        self._not_before[index_id] = self._clock() + _RETRY_AFTER
+
+    async def _close(self, index_id: str) -> None:
+        shards = self._open.pop(index_id)
+        shards.start_leaving()
+        self.indexes.remove(index_id)
+        await shards.close()
+        _log.info("index closed", index_id=index_id)
+
+    async def _delete_dropped(self, catalog: Catalog, now: float) -> None:
+        """Deletes the files of dropped indexes whose grace time has ended."""
+        for directory in await DaemonWork(partial(_index_directories, self._data)).result():
+            index_id = directory.name.removeprefix("index-")
+            is_open = index_id in self._open or index_id in self._changing
+            if not is_open and catalog.is_deleted(index_id, now):
+                await DaemonWork(partial(delete_shard, directory)).result()
+                _log.info("dropped index deleted", index_id=index_id)
+
+
+def _index_directories(data: Path) -> list[Path]:
+    """Lists the directories of named indexes; none if the data directory cannot be read."""
+    found: list[Path] = []
+    with contextlib.suppress(OSError):
+        found = sorted(each for each in data.glob("index-*") if not each.name.endswith(".removed"))
+    return found

@@ -1,0 +1,152 @@
+"""Composes the indexes of a front that follows a catalog."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from winnow.bundle import Bundle, load_bundle
+from winnow.catalog import CatalogFile
+from winnow.domain.catalog import CatalogIndex
+from winnow.stateless.composing.answers import ConversionThreads, open_index
+from winnow.stateless.composing.encoders import Encoders, OpenEncoder
+from winnow.stateless.composing.feed import FeedParts, open_feed
+from winnow.stateless.composing.front import Front, FrontPart
+from winnow.stateless.composing.nodes import RemoteNodes
+from winnow.stateless.encoding import QuestionEncoder
+from winnow.stateless.heads.questions import QuestionHeads
+from winnow.stateless.indexes.catalog_choice import CatalogChoice
+from winnow.stateless.indexes.following import CatalogFollower, OpenedIndex
+from winnow.stateless.metrics import FrontMetrics
+from winnow.stateless.status.work import FrontWork
+from winnow.text.language import LanguageCheck
+
+HeadsOf = Callable[[QuestionEncoder], QuestionHeads | None]
+"""Returns what applies heads to the questions of an encoder; None if the front serves no heads."""
+
+
+class SharedEncoders:
+    """The bundles and encoders of all indexes. Indexes whose bundles encode alike share them."""
+
+    def __init__(self, front: Front, encoders: Encoders, default: OpenEncoder) -> None:
+        """`default` is the encoder of the front's bundle."""
+        self._front, self._encoders = front, encoders
+        self._bundles = {"": front.bundle}
+        self._opened = {_encoding_of(front.bundle): default}
+
+    async def bundle(self, directory: str) -> Bundle:
+        """Returns the bundle in a directory; an empty one stands for the bundle of the front.
+
+        Raises ArtefactError if the bundle is missing or damaged.
+        """
+        if directory not in self._bundles:
+            self._bundles[directory] = await asyncio.to_thread(load_bundle, Path(directory))
+        return self._bundles[directory]
+
+    async def questions(self, bundle: Bundle) -> QuestionEncoder:
+        """Returns the encoder of questions of a bundle, warmed up."""
+        settings, key = self._front.settings, _encoding_of(bundle)
+        is_new = key not in self._opened
+        if is_new:
+            self._opened[key] = self._encoders.open(bundle)
+        opened = self._opened[key]
+        questions = QuestionEncoder(
+            bundle,
+            opened.tokenizer,
+            opened.encoder,
+            languages=LanguageCheck(bundle.manifest.languages),
+            refuse_unread=settings.refuse_unread_languages,
+        )
+        if is_new:
+            await questions.warm_up()
+        return questions
+
+
+def _encoding_of(bundle: Bundle) -> tuple[str, ...]:
+    """Identifies everything that an encoder of questions returns."""
+    manifest = bundle.manifest
+    return (
+        manifest.states_fingerprint,
+        manifest.encoding_fingerprint,
+        manifest.token_vectors_fingerprint,
+    )
+
+
+class NamedIndexes:
+    """The indexes of the catalog of a front."""
+
+    def __init__(
+        self,
+        front: Front,
+        encoders: SharedEncoders,
+        heads_of: HeadsOf,
+        *,
+        threads: ConversionThreads,
+        feed: FeedParts | None,
+    ) -> None:
+        """Opens no index yet; see `part`.
+
+        `heads_of` is called for indexes with the encoder of the front's bundle. `feed` is shared by
+        the indexes that take writes; None if the front takes none.
+        """
+        self._front, self._encoders, self._heads_of = front, encoders, heads_of
+        self._threads, self._feed = threads, feed
+        self.choice = CatalogChoice()
+        follower = CatalogFollower(
+            CatalogFile(front.settings.indexes),
+            self._open,
+            self.choice,
+            form_timeout=front.settings.form_timeout,
+            clock=time.monotonic,
+        )
+        self.part = FrontPart(follower.wait_until_read, {"indexes": follower.run})
+        """Follows the catalog."""
+        front.work.answering = front.work.questions = self.choice
+
+    async def _open(self, name: str, index: CatalogIndex) -> OpenedIndex:
+        """Opens an index; raises ArtefactError if its bundle cannot be used."""
+        bundle = await self._encoders.bundle(index.bundle)
+        stack = contextlib.AsyncExitStack()
+        front = self._front_of(name, bundle, stack)
+        try:
+            encoder = await self._encoders.questions(bundle)
+            source = RemoteNodes(front, index.index_id)
+            opened = open_index(front, source, encoder, self._heads(encoder, bundle), self._threads)
+            parts, cluster = opened.parts, opened.cluster
+            if self._feed is not None:
+                feed = await open_feed(front, source, cluster, parts.passages, self._feed)
+                parts = replace(parts, feed=feed)
+        except BaseException:
+            await stack.aclose()
+            raise
+        return OpenedIndex(
+            parts=parts,
+            tasks=cluster.part.tasks,
+            wait_until_serving=partial(
+                cluster.builder.wait_until_serving, front.settings.form_timeout
+            ),
+            close=stack.aclose,
+        )
+
+    def _front_of(self, name: str, bundle: Bundle, stack: contextlib.AsyncExitStack) -> Front:
+        """Returns the front with the bundle and the metrics of an index, which `stack` closes."""
+        labelled = self._front.by_index
+        assert labelled is not None  # the settings name a catalog
+        labelled.drop(name)  # metrics of a dropped index with the same name
+        registry = labelled.of(name)
+        stack.callback(labelled.drop, name)
+        return replace(
+            self._front,
+            bundle=bundle,
+            registry=registry,
+            metrics=FrontMetrics(registry),
+            stack=stack,
+            work=FrontWork(),
+        )
+
+    def _heads(self, encoder: QuestionEncoder, bundle: Bundle) -> QuestionHeads | None:
+        default = self._front.bundle.manifest.states_fingerprint
+        return self._heads_of(encoder) if bundle.manifest.states_fingerprint == default else None

@@ -1,0 +1,68 @@
+"""An index that takes writes, and the choice among several indexes by name."""
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from winnow.domain.catalog import check_only
+from winnow.errors import NotServedError, invalid_field
+from winnow.stateless.feed.core import FeedCore
+from winnow.stateless.feed.filter_deletion import FilterDeletion
+
+
+@dataclass(frozen=True, slots=True)
+class FedIndex:
+    """The parts of a front that write to one index."""
+
+    core: FeedCore
+    """Stores and deletes passages."""
+    by_filter: FilterDeletion | None = None
+    """Deletes passages by filter; None refuses that."""
+
+    @property
+    def deletion(self) -> FilterDeletion:
+        """The deletion by filter; raises NotServedError if there is none."""
+        if self.by_filter is None:
+            raise NotServedError("this front does not delete by filter")
+        return self.by_filter
+
+
+ChooseFed = Callable[[str], FedIndex]
+"""Chooses the index of writes by its name, which is empty for the default index.
+
+Raises NotFoundError if there is none.
+"""
+
+
+def only_fed(core: FeedCore, by_filter: FilterDeletion | None = None) -> ChooseFed:
+    """Returns the choice of a front that writes to a single index without a name."""
+    fed = FedIndex(core, by_filter)
+
+    def choose(name: str) -> FedIndex:
+        check_only(name)
+        return fed
+
+    return choose
+
+
+class IndexMessage(Protocol):
+    """A message that names its index."""
+
+    index: str
+
+
+NamingMessage = TypeVar("NamingMessage", bound=IndexMessage)
+
+
+async def with_one_index(
+    first: NamingMessage, others: AsyncIterator[NamingMessage]
+) -> AsyncIterator[NamingMessage]:
+    """Yields all messages of a stream.
+
+    Raises InvalidRequestError if a message names another index than the first one.
+    """
+    yield first
+    async for message in others:
+        if message.index not in ("", first.index):
+            raise invalid_field("index", "a stream has messages for one index only")
+        yield message

@@ -1,0 +1,1 @@
+"""Chooses the index of a request by its name."""

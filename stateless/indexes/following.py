@@ -1,0 +1,162 @@
+"""Follows the catalog: opens new indexes of a front, and closes dropped ones."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from winnow.catalog_reader import CATALOG_INTERVAL, CatalogReader, ReadsCatalog
+from winnow.deadline import Clock, Sleep
+from winnow.domain.catalog import Catalog, CatalogIndex
+from winnow.errors import WinnowError
+from winnow.stateless.indexes.catalog_choice import CatalogChoice
+from winnow.stateless.indexes.front_index import FrontIndex
+
+_log = structlog.get_logger("stateless.indexes")
+_RETRY_AFTER = 10.0
+"""Seconds after which an index that could not be opened is tried again."""
+_LINGER = 30.0
+"""Seconds for which a dropped index finishes its running requests."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedIndex:
+    """An index that a front has opened."""
+
+    parts: FrontIndex
+    tasks: Mapping[str, Callable[[], Coroutine[Any, Any, None]]]
+    """Tasks that run while the index is open, by name."""
+    wait_until_serving: Callable[[], Coroutine[Any, Any, None]]
+    """Waits until shards of the index have been found."""
+    close: Callable[[], Awaitable[None]]
+
+
+class _RunningIndex:
+    """An opened index with its running tasks."""
+
+    def __init__(self, opened: OpenedIndex, group: asyncio.TaskGroup) -> None:
+        self._opened = opened
+        self.forming = asyncio.create_task(opened.wait_until_serving())
+        self._tasks = [
+            group.create_task(_until_cancelled(name, run)) for name, run in opened.tasks.items()
+        ]
+
+    async def close(self) -> None:
+        tasks = [self.forming, *self._tasks]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._opened.close()
+
+
+class CatalogFollower:
+    """Keeps the indexes of a front as the catalog says."""
+
+    def __init__(
+        self,
+        file: ReadsCatalog,
+        open_index: Callable[[str, CatalogIndex], Awaitable[OpenedIndex]],
+        choice: CatalogChoice,
+        *,
+        form_timeout: float,
+        clock: Clock,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        """Reads nothing yet.
+
+        Args:
+            file: the file of the catalog.
+            open_index: opens an index by its name and entry.
+            choice: gets the open indexes and the current version of the catalog.
+            form_timeout: seconds to wait for the shards of an index, before requests get to it
+                because the front starts or an alias is switched.
+            clock: monotonic clock, in seconds.
+            sleep: waits for a number of seconds.
+
+        """
+        self._reader, self._open_index, self._choice = CatalogReader(file), open_index, choice
+        self._form_timeout, self._clock, self._sleep = form_timeout, clock, sleep
+        self._running: dict[str, _RunningIndex] = {}
+        """The open indexes by id."""
+        self._not_before: dict[str, float] = {}
+        """The earliest next attempt to open an index, by id."""
+        self._has_catalog = asyncio.Event()
+
+    async def wait_until_read(self) -> None:
+        """Waits until the catalog was read, and its indexes were found as far as possible."""
+        await self._has_catalog.wait()
+
+    async def run(self) -> None:
+        """Follows the catalog until this task is cancelled. Then closes all indexes."""
+        async with asyncio.TaskGroup() as group:
+            try:
+                while True:
+                    await self.update(group)
+                    await self._sleep(CATALOG_INTERVAL)
+            finally:
+                for index_id in list(self._running):
+                    await self._take(index_id).close()
+
+    async def update(self, group: asyncio.TaskGroup) -> None:
+        """Reads the catalog once, and applies it. `group` runs the tasks of the indexes."""
+        catalog = await self._reader.read()
+        if catalog is None:
+            return
+        wanted = {
+            index.index_id: (name, index)
+            for name, index in catalog.indexes.items()
+            if not index.is_dropped
+        }
+        for index_id, (name, index) in wanted.items():
+            if index_id not in self._running and self._clock() >= self._not_before.get(index_id, 0):
+                await self._open(name, index, group)
+        await self._wait_for_new_targets(catalog)
+        self._choice.catalog = catalog
+        self._has_catalog.set()
+        for index_id in self._running.keys() - wanted.keys():
+            group.create_task(self._close_later(self._take(index_id)))
+
+    async def _open(self, name: str, index: CatalogIndex, group: asyncio.TaskGroup) -> None:
+        try:
+            opened = await self._open_index(name, index)
+        except WinnowError as error:
+            _log.error("index could not be opened", index=name, reason=str(error))
+            self._not_before[index.index_id] = self._clock() + _RETRY_AFTER
+            return
+        self._running[index.index_id] = _RunningIndex(opened, group)
+        self._choice.add(index.index_id, opened.parts)
+
+    async def _wait_for_new_targets(self, catalog: Catalog) -> None:
+        """Waits for the shards of indexes to which requests will get by this version.
+
+        At the start these are all indexes, and later those to which an alias is switched.
+        """
+        last = self._choice.catalog
+        ids = set(self._running)
+        if last is not None:
+            ids &= {
+                catalog.indexes[alias.index].index_id
+                for name, alias in catalog.aliases.items()
+                if last.aliases.get(name) != alias
+            }
+        forming = [self._running[each].forming for each in ids]
+        if forming:
+            await asyncio.wait(forming, timeout=self._form_timeout)
+
+    def _take(self, index_id: str) -> _RunningIndex:
+        self._choice.remove(index_id)
+        return self._running.pop(index_id)
+
+    async def _close_later(self, running: _RunningIndex) -> None:
+        try:
+            await self._sleep(_LINGER)
+        finally:
+            await running.close()
+
+
+async def _until_cancelled(name: str, run: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Runs a task of an index. If the task ends by itself, the front must end, too."""
+    await run()
+    raise WinnowError(f"the background task of {name} ended: restart the front")

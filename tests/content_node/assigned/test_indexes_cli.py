@@ -1,0 +1,58 @@
+"""`winnow indexes` adds, drops and renames indexes of the catalog."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from winnow.catalog import CatalogFile
+from winnow.cli.commands import main
+from winnow.content_node.snapshots.taking import take_snapshot
+from winnow.telemetry.progress import StageProgress
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    def run(*words: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main(["indexes", *words, "--indexes", str(tmp_path / "indexes.json")])
+        printed = capsys.readouterr()
+        return int(ended.value.code or 0), printed.out, printed.err
+
+    return run
+
+
+def test_indexes_are_created_renamed_dropped_and_restored(
+    run: Run, indexes: dict[int, Path], tmp_path: Path
+) -> None:
+    for shards in (2, 3):
+        with StageProgress() as progress:
+            url = str(tmp_path / str(shards))
+            take_snapshot(indexes[shards], url, progress, lambda: datetime.now(UTC))
+    nodes = ["--node", "a=host-a:9000", "--node", "b=host-b:9000"]
+    created = run("create", "docs-1", "--snapshot", str(tmp_path / "2"), *nodes)
+    assert created == (0, "catalog 1: index docs-1, 2 shards on 2 nodes\n", "")
+    bundle = ["--bundle", str(tmp_path), "--replicas", "2"]
+    assert run("create", "docs-2", "--snapshot", str(tmp_path / "3"), *nodes, *bundle)[0] == 0
+    assert run("alias", "docs", "docs-1")[1] == "catalog 3: alias docs -> docs-1\n"
+    switched = run("alias", "docs", "docs-2")[1]
+    assert switched.endswith("to switch back: winnow indexes alias docs docs-1\n")
+    assert run("drop", "docs-1")[1].startswith("catalog 5: index docs-1 dropped")
+    rows = json.loads(run("list", "--json")[1])
+    assert [(each["name"], each["aliases"], each["nodes"]) for each in rows] == [
+        ("docs-1", [], ["a", "b"]),
+        ("docs-2", ["docs"], ["a", "b"]),
+    ]
+    assert [bool(each["deleted_at"]) for each in rows] == [True, False]
+    assert run("restore", "docs-1")[1] == "catalog 6: index docs-1 is served again\n"
+    code, _, err = run("drop", "docs-2")
+    assert (code, "the alias docs stands for docs-2" in err) == (1, True)
+    catalog = CatalogFile(str(tmp_path / "indexes.json")).read()
+    assert catalog is not None
+    assert catalog.nodes == {"a": "host-a:9000", "b": "host-b:9000"}
+    assert catalog.indexes["docs-2"].bundle == str(tmp_path)

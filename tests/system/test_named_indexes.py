@@ -1,0 +1,186 @@
+"""Several indexes on one cluster, chosen by name: nodes and a front that follow a catalog."""
+
+import json
+import shutil
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import httpx
+import pytest
+from conftest import QUESTIONS, Recorder
+from held_ports import free_ports
+from prometheus_client import CollectorRegistry
+from running_processes import Run, running
+from tenacious import available, happens
+
+import winnow.content_node.__main__ as node
+import winnow.stateless.__main__ as front
+from winnow.bundle import Bundle
+from winnow.catalog import CatalogFile
+from winnow.client import AsyncClient, Reply
+from winnow.content_node.composing.node_indexes import index_directory
+from winnow.content_node.indexing.builder import build_index
+from winnow.content_node.indexing.plan import BuildPlan
+from winnow.content_node.settings import NodeSettings
+from winnow.content_node.shard.manifest import read_index_manifest
+from winnow.domain.catalog import Catalog, CatalogIndex
+from winnow.errors import NotFoundError, UnavailableError
+from winnow.index_directory import shard_directories
+from winnow.stateless.settings import FrontSettings
+from winnow.telemetry.tracing.tracer import NO_TRACER
+
+LONG = 60.0
+"""Seconds in which a question is answered, however busy the machine is."""
+OTHER = "Who won the Zorblax Prize in 2031?"
+
+
+@pytest.fixture(scope="module")
+def other_index(bundle: Bundle, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index of one shard, whose only passage answers `OTHER`."""
+    root = tmp_path_factory.mktemp("other")
+    passage = {"id": "prize", "text": "The Zorblax Prize of 2031 was won by Marta Quendelheim."}
+    (root / "passages.jsonl").write_text(json.dumps(passage) + "\n")
+    plan = BuildPlan(source=root / "passages.jsonl", target=root / "index", shards=1, threads=1)
+    build_index(plan, bundle, Recorder())
+    return root / "index"
+
+
+@dataclass
+class NamedCluster:
+    """A node with two named indexes, `docs` and `prizes`, and a front."""
+
+    catalog: CatalogFile
+    client: AsyncClient
+    feed: str
+    http: str
+    data: Path
+    registry: CollectorRegistry
+    """Metrics of the front."""
+
+    async def ask(self, question: str, index: str = "") -> Reply:
+        async with AsyncClient(self.client.address, index=index) as client:
+            return await client.ask(question, passages_to_read=3, max_loss=0, timeout=LONG)
+
+    def change(self, change: Callable[[Catalog], Catalog]) -> Catalog:
+        return self.catalog.change(lambda before: change(before or Catalog()))
+
+
+@asynccontextmanager
+async def named_cluster(root: Path, **indexes: Path) -> AsyncIterator[NamedCluster]:
+    """Runs a node and a front. `indexes` are the indexes by name, which the node holds."""
+    listen, http, feed, address = (f"127.0.0.1:{port}" for port in free_ports(4))
+    catalog, registry = CatalogFile(str(root / "indexes.json")), CollectorRegistry()
+    for name, directory in indexes.items():
+        manifest = read_index_manifest(directory)
+        own = index_directory(root / "data", manifest.index_id)
+        for shard in shard_directories(directory):
+            shutil.copytree(shard, own / shard.name)
+        entry = CatalogIndex(
+            index_id=manifest.index_id,
+            shards=manifest.shards,
+            holders=dict.fromkeys(range(manifest.shards), ("a",)),
+        )
+        before = catalog.read() or Catalog()
+        added = before.with_index(name, entry, {"a": address})
+        catalog.change(lambda _, added=added: added)  # type: ignore[misc]
+    shared = {"indexes": str(root / "indexes.json")}
+    flags = {"listen": address, "name": "a", "data": root / "data", "feed": True, **shared}
+    node_settings = NodeSettings.load(flags, None, {})
+    flags = {"listen": listen, "http_listen": http, "feed_listen": feed, "shards": [address]}
+    front_settings = FrontSettings.load({**flags, **shared}, None, {})
+    runs: list[Run] = [
+        lambda: node._run(node_settings, CollectorRegistry(), NO_TRACER),
+        lambda: front._run(front_settings, registry),
+    ]
+    async with running(runs, listen) as client:
+        yield NamedCluster(catalog, client, feed, http, root / "data", registry)
+
+
+@pytest.mark.bundle
+async def test_each_request_is_of_the_index_that_it_names(
+    indexes: dict[int, Path], other_index: Path, tmp_path: Path
+) -> None:
+    """Questions, passages, writes and HTTP; an answer names its index."""
+    question, wanted = QUESTIONS[0]
+    async with named_cluster(tmp_path, docs=indexes[2], prizes=other_index) as cluster:
+        docs, prizes = await cluster.ask(question, "docs"), await cluster.ask(OTHER, "prizes")
+        assert (docs.answers[0].text, docs.index) == (wanted, "docs")
+        assert (prizes.answers[0].text, prizes.index) == ("Marta Quendelheim", "prizes")
+        assert {each.passage.id for each in (await cluster.ask(question, "prizes")).answers} == {
+            "prize"
+        }
+        with pytest.raises(NotFoundError, match="there is no index 'others'"):
+            await cluster.ask(question, "others")
+        with pytest.raises(NotFoundError, match="there is no index default: name one"):
+            await cluster.ask(question)
+        async with AsyncClient(cluster.feed, index="prizes") as feeding:
+            await feeding.put([{"id": "new", "text": "The Zorblax Prize of 2032 went to Ann."}])
+            assert await feeding.count_passages() == 2
+        headers = {"x-winnow-timeout": str(LONG)}
+        url = f"http://{cluster.http}"
+        async with httpx.AsyncClient(base_url=url, timeout=LONG, headers=headers) as http:
+            path = "/v1/indexes/prizes/passages:count"
+            assert (await http.get(path)).json()["passages"] == "2"
+            body = {"question": OTHER, "index": "docs"}
+            wrong = await http.post("/v1/indexes/prizes/answer", json=body)
+            assert wrong.json()["violations"][0]["field"] == "index"
+            found = (await http.post("/v1/answer", json=body)).json()
+            assert found["index"] == "docs"
+        labels = {"index": "prizes", "shard": "0"}
+        name = "winnow_front_index_passages"
+        assert cluster.registry.get_sample_value(name, labels) == 2
+
+
+@pytest.mark.bundle
+async def test_an_alias_is_switched_and_a_dropped_index_comes_back(
+    indexes: dict[int, Path], other_index: Path, tmp_path: Path
+) -> None:
+    """Without a name, requests are for the index or alias `default`."""
+    async with named_cluster(tmp_path, docs=indexes[2], prizes=other_index) as cluster:
+
+        async def default_is(name: str) -> Reply:
+            async def asked() -> Reply:
+                try:
+                    reply = await cluster.ask(OTHER)
+                except NotFoundError as error:
+                    raise UnavailableError("not yet") from error
+                if reply.index != name:
+                    raise UnavailableError("not yet")
+                return reply
+
+            return await available(asked, LONG)
+
+        cluster.change(lambda before: before.with_alias("default", "docs"))
+        first = await default_is("docs")
+        cluster.change(lambda before: before.with_alias("default", "prizes"))
+        second = await default_is("prizes")
+        assert second.answers[0].text == "Marta Quendelheim"
+        assert (first.generation, second.generation) == (3, 4)
+        cluster.change(lambda before: before.with_dropped("docs", time.time() + 3_600))
+        await available(partial(_is_gone, cluster, "docs"), LONG)
+        assert list(cluster.data.glob("index-*/shard-*-of-00002"))
+        cluster.change(lambda before: before.with_restored("docs", time.time()))
+        question, wanted = QUESTIONS[0]
+
+        async def is_back() -> Reply:
+            try:
+                return await cluster.ask(question, "docs")
+            except NotFoundError as error:
+                raise UnavailableError("not yet") from error
+
+        assert (await available(is_back, LONG)).answers[0].text == wanted
+        cluster.change(lambda before: before.with_dropped("docs", time.time()))
+        await happens(lambda: not list(cluster.data.glob("index-*/shard-*-of-00002")))
+        assert (await cluster.ask(OTHER)).answers[0].text == "Marta Quendelheim"
+
+
+async def _is_gone(cluster: NamedCluster, index: str) -> None:
+    try:
+        await cluster.ask(OTHER, index)
+    except NotFoundError:
+        return
+    raise UnavailableError("not yet")

@@ -1,0 +1,1 @@
+"""Named indexes of a cluster: `winnow indexes`."""

@@ -1,0 +1,165 @@
+"""`winnow indexes`: lists, drops, restores and renames the named indexes of a cluster."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from winnow.catalog import CatalogFile
+from winnow.cli.output import AsJson, console, print_json, table
+from winnow.domain.catalog import Catalog, CatalogIndex
+
+app = typer.Typer(no_args_is_help=True)
+_SECONDS_PER_HOUR = 3_600
+CatalogOption = Annotated[
+    str,
+    typer.Option(
+        "--indexes",
+        envvar="WINNOW_INDEXES",
+        help="File or URL of the catalog: the --indexes of the front nodes and content nodes.",
+    ),
+]
+_Name = Annotated[str, typer.Argument(help="Name of the index.")]
+
+
+@app.callback()
+def indexes() -> None:
+    """Create, list, drop, restore and rename the named indexes of a cluster.
+
+    The commands change the catalog, a small file that all nodes follow.
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedIndex:
+    """An index of the catalog: a row of `winnow indexes list`."""
+
+    name: str
+    aliases: list[str]
+    index_id: str
+    shards: int
+    nodes: list[str]
+    """Names of the nodes that hold shards."""
+    bundle: str
+    """Directory of the bundle; empty for the bundle of each process."""
+    deleted_at: str | None
+    """When the dropped index is deleted; None if it is not dropped."""
+
+
+@app.command("list")
+def list_(catalog: CatalogOption, as_json: AsJson = False) -> None:
+    """List the named indexes, their aliases and their nodes.
+
+    Example: winnow indexes list --indexes s3://bucket/indexes.json
+
+    With --json, each index is an object with the keys name, aliases, index_id, shards, nodes,
+    bundle and deleted_at (null unless the index is dropped).
+    """
+    stored = CatalogFile(catalog).read() or Catalog()
+    rows = [_row(stored, name, index) for name, index in sorted(stored.indexes.items())]
+    if as_json:
+        print_json(rows)
+        return
+    shown = table(
+        ["index", "aliases", "shards", "nodes", "bundle", "state"],
+        words={"index", "aliases", "nodes", "bundle", "state"},
+    )
+    for row in rows:
+        state = f"dropped, deleted at {row.deleted_at}" if row.deleted_at else "served"
+        lists = ", ".join(row.aliases), str(row.shards), ", ".join(row.nodes)
+        shown.add_row(row.name, *lists, row.bundle, state)
+    console().print(shown)
+
+
+@app.command()
+def alias(
+    name: Annotated[str, typer.Argument(help="The alias; `default` is for requests without one.")],
+    index: Annotated[
+        str | None,
+        typer.Argument(help="Name of the index.", show_default="shows where the alias points"),
+    ] = None,
+    *,
+    catalog: CatalogOption,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove the alias.")] = False,
+) -> None:
+    """Point an alias to an index. All front nodes switch to it within a few seconds.
+
+    Example: winnow indexes alias docs docs-2 --indexes s3://bucket/indexes.json
+
+    Every request is wholly of one index. The command prints how to switch back.
+    """
+    if remove == (index is not None):
+        problem = "give an index, or --remove"
+        raise typer.BadParameter(problem, param_hint="INDEX")
+    file = CatalogFile(catalog)
+    before = file.read()
+    if index is None:
+        changed = _change(file, lambda stored: stored.without_alias(name))
+        typer.echo(f"catalog {changed.version}: alias {name} removed")
+        return
+    changed = _change(file, lambda stored: stored.with_alias(name, index))
+    typer.echo(f"catalog {changed.version}: alias {name} -> {index}")
+    previous = before.aliases.get(name) if before is not None else None
+    if previous is not None and previous.index != index:
+        typer.echo(f"to switch back: winnow indexes alias {name} {previous.index}")
+
+
+@app.command()
+def drop(
+    name: _Name,
+    catalog: CatalogOption,
+    grace: Annotated[
+        float, typer.Option(min=0, help="Hours until the nodes delete the files of the index.")
+    ] = 24.0,
+) -> None:
+    """Drop an index. No request finds it any more, and its files are deleted after a grace time.
+
+    Example: winnow indexes drop docs-1 --indexes s3://bucket/indexes.json
+
+    `winnow indexes restore` undoes it within the grace time. Snapshots are not deleted.
+    """
+    delete_at = time.time() + grace * _SECONDS_PER_HOUR
+    changed = _change(CatalogFile(catalog), lambda stored: stored.with_dropped(name, delete_at))
+    typer.echo(
+        f"catalog {changed.version}: index {name} dropped; nodes delete it at {_time(delete_at)}; "
+        f"until then: winnow indexes restore {name}"
+    )
+
+
+@app.command()
+def restore(name: _Name, catalog: CatalogOption) -> None:
+    """Serve a dropped index again, within its grace time.
+
+    Example: winnow indexes restore docs-1 --indexes s3://bucket/indexes.json
+    """
+    now = time.time()
+    changed = CatalogFile(catalog).change(
+        lambda stored: (stored or Catalog()).with_restored(name, now)
+    )
+    typer.echo(f"catalog {changed.version}: index {name} is served again")
+
+
+def _change(file: CatalogFile, change: Callable[[Catalog], Catalog]) -> Catalog:
+    """Changes the catalog; forgets the indexes whose grace time has ended."""
+    now = time.time()
+    return file.change(lambda stored: change((stored or Catalog()).without_expired(now)))
+
+
+def _row(catalog: Catalog, name: str, index: CatalogIndex) -> ListedIndex:
+    nodes = sorted({node for names in index.holders.values() for node in names})
+    return ListedIndex(
+        name=name,
+        aliases=catalog.aliases_of(name),
+        index_id=index.index_id,
+        shards=index.shards,
+        nodes=nodes,
+        bundle=index.bundle,
+        deleted_at=None if index.delete_at is None else _time(index.delete_at),
+    )
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
