@@ -172,7 +172,9 @@ class AnswerRequest(google.protobuf.message.Message):
     stopping (max_loss) may return fewer.
     """
     read_scope: Global___ReadScope.ValueType
+    """Which passages are read if the index has several shards."""
     retriever: Global___Retriever.ValueType
+    """How passages are found."""
     max_answer_tokens: builtins.int
     """Maximum length of an answer, in tokens of the reader: 1 to 64. An answer is then extended to whole
     words, addresses, paths and numbers with their units.
@@ -183,6 +185,7 @@ class AnswerRequest(google.protobuf.message.Message):
     does not apply to other scopes and retrievers.
     """
     partial_results: Global___PartialResults.ValueType
+    """Whether the answer may come from only a part of the index."""
     min_coverage: builtins.float
     """Share of the shards that the front node waits for until the deadline, 0 to 1. Once this share has
     answered, the other shards get only a part of the remaining time.
@@ -273,6 +276,7 @@ class Position(google.protobuf.message.Message):
     SHARD_FIELD_NUMBER: builtins.int
     SEQUENCE_FIELD_NUMBER: builtins.int
     shard: builtins.int
+    """The shard's number."""
     sequence: builtins.int
     """Sequence number of a write, from 1."""
     def __init__(
@@ -353,9 +357,13 @@ class AnswerResponse(google.protobuf.message.Message):
         """Answers, best first. Candidates are listed even if has_answer is false."""
 
     @property
-    def coverage(self) -> Global___Coverage: ...
+    def coverage(self) -> Global___Coverage:
+        """The part of the index that was searched."""
+
     @property
-    def timings(self) -> Global___Timings: ...
+    def timings(self) -> Global___Timings:
+        """How long each stage took."""
+
     @property
     def heads(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[winnow.v1.head_pb2.HeadPrediction]:
         """One prediction for each head, in the order of the request. If a head fails, its prediction holds the
@@ -467,7 +475,9 @@ class Answer(google.protobuf.message.Message):
     of sentences.
     """
     @property
-    def passage(self) -> Global___Passage: ...
+    def passage(self) -> Global___Passage:
+        """The passage that contains the answer."""
+
     @property
     def source(self) -> Global___Source:
         """The document that the passage is from. Absent if the passage has no metadata field `document`."""
@@ -571,8 +581,11 @@ class Passage(google.protobuf.message.Message):
     TEXT_FIELD_NUMBER: builtins.int
     METADATA_FIELD_NUMBER: builtins.int
     id: builtins.str
+    """Identifies the passage in its index."""
     title: builtins.str
+    """Title of the passage, which is read, too."""
     text: builtins.str
+    """The text that is read and cited."""
     @property
     def metadata(self) -> google.protobuf.struct_pb2.Struct:
         """Metadata that was indexed with the passage. Absent if the passage has none. Integers beyond 2^53 lose digits."""
@@ -612,7 +625,9 @@ class Coverage(google.protobuf.message.Message):
     complete: builtins.bool
     """Whether every shard was searched."""
     @property
-    def shards(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ShardCoverage]: ...
+    def shards(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ShardCoverage]:
+        """One entry for each shard of the index."""
+
     def __init__(
         self,
         *,
@@ -646,7 +661,9 @@ class ShardCoverage(google.protobuf.message.Message):
     class _StatusEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[ShardCoverage._Status.ValueType], builtins.type):
         DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
         STATUS_UNSPECIFIED: ShardCoverage._Status.ValueType  # 0
+        """Not used."""
         STATUS_SEARCHED: ShardCoverage._Status.ValueType  # 1
+        """The shard was searched."""
         STATUS_TIMEOUT: ShardCoverage._Status.ValueType  # 2
         """The shard was late. Some of its passages may have been read in time."""
         STATUS_UNAVAILABLE: ShardCoverage._Status.ValueType  # 3
@@ -662,7 +679,9 @@ class ShardCoverage(google.protobuf.message.Message):
 
     class Status(_Status, metaclass=_StatusEnumTypeWrapper): ...
     STATUS_UNSPECIFIED: ShardCoverage.Status.ValueType  # 0
+    """Not used."""
     STATUS_SEARCHED: ShardCoverage.Status.ValueType  # 1
+    """The shard was searched."""
     STATUS_TIMEOUT: ShardCoverage.Status.ValueType  # 2
     """The shard was late. Some of its passages may have been read in time."""
     STATUS_UNAVAILABLE: ShardCoverage.Status.ValueType  # 3
@@ -682,8 +701,11 @@ class ShardCoverage(google.protobuf.message.Message):
     REASON_FIELD_NUMBER: builtins.int
     SEQUENCE_FIELD_NUMBER: builtins.int
     shard: builtins.int
+    """The shard's number."""
     passages: builtins.int
+    """Number of passages in the shard."""
     status: Global___ShardCoverage.Status.ValueType
+    """Whether the shard was searched, or why not."""
     reason: builtins.str
     """Why the shard failed. Empty if it was searched. Names of machines and files are only in the front
     node's log, except for callers whose key has the scope admin.
@@ -736,6 +758,7 @@ class Timings(google.protobuf.message.Message):
     queue_ms: builtins.float
     """Waiting for an encoder thread."""
     tokenise_ms: builtins.float
+    """Dividing the question into tokens."""
     encode_ms: builtins.float
     """0 if the encoding was cached."""
     retrieve_ms: builtins.float
@@ -745,7 +768,9 @@ class Timings(google.protobuf.message.Message):
     retrieval.
     """
     merge_ms: builtins.float
+    """Merging the answers of all shards."""
     total_ms: builtins.float
+    """From the arrival of the question to its answer."""
     retrieve_start_ms: builtins.float
     """When the first retrieval was sent; 0 with READ_SCOPE_PER_SHARD."""
     read_start_ms: builtins.float
@@ -753,7 +778,9 @@ class Timings(google.protobuf.message.Message):
     merge_start_ms: builtins.float
     """When the front node began to merge the answers of all shards."""
     @property
-    def shards(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ShardTimings]: ...
+    def shards(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ShardTimings]:
+        """The stages on the content nodes."""
+
     @property
     def calls(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ShardCall]:
         """Every call to a shard, in the order in which they were sent."""
@@ -789,10 +816,13 @@ class ShardTimings(google.protobuf.message.Message):
     RETRIEVE_MS_FIELD_NUMBER: builtins.int
     READ_MS_FIELD_NUMBER: builtins.int
     shard: builtins.int
+    """The shard's number."""
     queue_ms: builtins.float
     """Waiting for a thread."""
     retrieve_ms: builtins.float
+    """Retrieving passages."""
     read_ms: builtins.float
+    """Reading passages."""
     def __init__(
         self,
         *,
@@ -823,15 +853,21 @@ class ShardCall(google.protobuf.message.Message):
     class _KindEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[ShardCall._Kind.ValueType], builtins.type):
         DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
         KIND_UNSPECIFIED: ShardCall._Kind.ValueType  # 0
+        """Not used."""
         KIND_RETRIEVE: ShardCall._Kind.ValueType  # 1
+        """Retrieval of passages."""
         KIND_READ: ShardCall._Kind.ValueType  # 2
+        """Reading of passages."""
         KIND_SEARCH: ShardCall._Kind.ValueType  # 3
         """Retrieval and reading in one round trip."""
 
     class Kind(_Kind, metaclass=_KindEnumTypeWrapper): ...
     KIND_UNSPECIFIED: ShardCall.Kind.ValueType  # 0
+    """Not used."""
     KIND_RETRIEVE: ShardCall.Kind.ValueType  # 1
+    """Retrieval of passages."""
     KIND_READ: ShardCall.Kind.ValueType  # 2
+    """Reading of passages."""
     KIND_SEARCH: ShardCall.Kind.ValueType  # 3
     """Retrieval and reading in one round trip."""
 
@@ -842,8 +878,11 @@ class ShardCall(google.protobuf.message.Message):
     class _OutcomeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[ShardCall._Outcome.ValueType], builtins.type):
         DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
         OUTCOME_UNSPECIFIED: ShardCall._Outcome.ValueType  # 0
+        """Not used."""
         OUTCOME_ANSWERED: ShardCall._Outcome.ValueType  # 1
+        """The shard replied with a result."""
         OUTCOME_FAILED: ShardCall._Outcome.ValueType  # 2
+        """The shard replied with an error, or could not be reached."""
         OUTCOME_ABANDONED: ShardCall._Outcome.ValueType  # 3
         """The call had not ended when the answers were merged. The shard was late, or the read was
         speculative and not needed.
@@ -853,8 +892,11 @@ class ShardCall(google.protobuf.message.Message):
         """How the call ended."""
 
     OUTCOME_UNSPECIFIED: ShardCall.Outcome.ValueType  # 0
+    """Not used."""
     OUTCOME_ANSWERED: ShardCall.Outcome.ValueType  # 1
+    """The shard replied with a result."""
     OUTCOME_FAILED: ShardCall.Outcome.ValueType  # 2
+    """The shard replied with an error, or could not be reached."""
     OUTCOME_ABANDONED: ShardCall.Outcome.ValueType  # 3
     """The call had not ended when the answers were merged. The shard was late, or the read was
     speculative and not needed.
@@ -869,8 +911,11 @@ class ShardCall(google.protobuf.message.Message):
     RETRIEVE_MS_FIELD_NUMBER: builtins.int
     READS_FIELD_NUMBER: builtins.int
     shard: builtins.int
+    """The shard's number."""
     kind: Global___ShardCall.Kind.ValueType
+    """What the shard did."""
     outcome: Global___ShardCall.Outcome.ValueType
+    """How the call ended."""
     start_ms: builtins.float
     """When the call was sent."""
     ms: builtins.float
@@ -911,9 +956,11 @@ class ReadTiming(google.protobuf.message.Message):
     START_MS_FIELD_NUMBER: builtins.int
     MS_FIELD_NUMBER: builtins.int
     passage_id: builtins.str
+    """Id of the passage."""
     start_ms: builtins.float
     """When the content node began to read the passage."""
     ms: builtins.float
+    """Duration of the reading."""
     def __init__(
         self,
         *,

@@ -53,7 +53,9 @@ class GetClusterResponse(google.protobuf.message.Message):
     its halves. The halves of shard n have the numbers N + 2n and N + 2n + 1.
     """
     @property
-    def front(self) -> Global___FrontState: ...
+    def front(self) -> Global___FrontState:
+        """The front node that replies."""
+
     @property
     def shards(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ShardState]:
         """Every shard of the served index in order, including shards without a replica."""
@@ -199,6 +201,7 @@ class ReplicaState(google.protobuf.message.Message):
     class _StateEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[ReplicaState._State.ValueType], builtins.type):
         DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
         STATE_UNSPECIFIED: ReplicaState._State.ValueType  # 0
+        """Not used."""
         STATE_SERVING: ReplicaState._State.ValueType  # 1
         """The node gets calls."""
         STATE_OUT: ReplicaState._State.ValueType  # 2
@@ -216,6 +219,7 @@ class ReplicaState(google.protobuf.message.Message):
 
     class State(_State, metaclass=_StateEnumTypeWrapper): ...
     STATE_UNSPECIFIED: ReplicaState.State.ValueType  # 0
+    """Not used."""
     STATE_SERVING: ReplicaState.State.ValueType  # 1
     """The node gets calls."""
     STATE_OUT: ReplicaState.State.ValueType  # 2
@@ -249,6 +253,7 @@ class ReplicaState(google.protobuf.message.Message):
     address: builtins.str
     """Host and port of the node."""
     state: Global___ReplicaState.State.ValueType
+    """Whether the node gets calls, or why not."""
     reason: builtins.str
     """Why the node does not serve. Empty if it serves."""
     calls_in_hand: builtins.int

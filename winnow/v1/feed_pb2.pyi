@@ -28,6 +28,7 @@ class _WriteOutcome:
 class _WriteOutcomeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_WriteOutcome.ValueType], builtins.type):
     DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
     WRITE_OUTCOME_UNSPECIFIED: _WriteOutcome.ValueType  # 0
+    """Not used in results of writes."""
     WRITE_OUTCOME_STORED: _WriteOutcome.ValueType  # 1
     """The write was stored."""
     WRITE_OUTCOME_UNCHANGED: _WriteOutcome.ValueType  # 2
@@ -39,6 +40,7 @@ class WriteOutcome(_WriteOutcome, metaclass=_WriteOutcomeEnumTypeWrapper):
     """The outcome of a write. Every outcome is durable."""
 
 WRITE_OUTCOME_UNSPECIFIED: WriteOutcome.ValueType  # 0
+"""Not used in results of writes."""
 WRITE_OUTCOME_STORED: WriteOutcome.ValueType  # 1
 """The write was stored."""
 WRITE_OUTCOME_UNCHANGED: WriteOutcome.ValueType  # 2
@@ -162,6 +164,7 @@ class Deletion(google.protobuf.message.Message):
     ID_FIELD_NUMBER: builtins.int
     VERSION_FIELD_NUMBER: builtins.int
     id: builtins.str
+    """Id of the passage."""
     version: builtins.int
     """A deletion with a lower version than the stored passage changes nothing. Later puts with a lower
     version than the deletion change nothing either.
@@ -275,7 +278,9 @@ class WriteResult(google.protobuf.message.Message):
     POSITION_FIELD_NUMBER: builtins.int
     TRUNCATED_FIELD_NUMBER: builtins.int
     id: builtins.str
+    """Id of the passage."""
     outcome: Global___WriteOutcome.ValueType
+    """What the write did."""
     truncated: builtins.bool
     """Whether the passage was longer than the encoder reads. Only its beginning was encoded."""
     @property
@@ -304,8 +309,11 @@ class FeedSummary(google.protobuf.message.Message):
     OUTDATED_FIELD_NUMBER: builtins.int
     POSITIONS_FIELD_NUMBER: builtins.int
     stored: builtins.int
+    """Number of writes that were stored."""
     unchanged: builtins.int
+    """Number of writes that changed nothing, because there was nothing to change."""
     outdated: builtins.int
+    """Number of writes that changed nothing, because the stored version is higher."""
     @property
     def positions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[winnow.v1.answer_pb2.Position]:
         """The last position in each shard that took a write."""

@@ -69,7 +69,9 @@ class PredictResponse(google.protobuf.message.Message):
         """One result for each text, in the order of the request."""
 
     @property
-    def timings(self) -> Global___PredictTimings: ...
+    def timings(self) -> Global___PredictTimings:
+        """How long each stage took."""
+
     def __init__(
         self,
         *,
@@ -120,6 +122,7 @@ class HeadPrediction(google.protobuf.message.Message):
     OUT_OF_SCOPE_FIELD_NUMBER: builtins.int
     ENTITIES_FIELD_NUMBER: builtins.int
     head_id: builtins.str
+    """Id of the head."""
     version: builtins.int
     """The version of the head that made the prediction. 0 if there is no prediction."""
     failure: builtins.str
@@ -158,6 +161,7 @@ class LabelScore(google.protobuf.message.Message):
     SCORE_FIELD_NUMBER: builtins.int
     ASSIGNED_FIELD_NUMBER: builtins.int
     label: builtins.str
+    """Name of the label."""
     score: builtins.float
     """The calibrated probability of the label, 0 to 1."""
     assigned: builtins.bool
@@ -185,6 +189,7 @@ class Entity(google.protobuf.message.Message):
     END_FIELD_NUMBER: builtins.int
     SCORE_FIELD_NUMBER: builtins.int
     label: builtins.str
+    """Name of the label."""
     text: builtins.str
     """Exactly text[start:end]."""
     start: builtins.int
@@ -225,11 +230,13 @@ class PredictTimings(google.protobuf.message.Message):
     queue_ms: builtins.float
     """Waiting for an encoder thread."""
     tokenise_ms: builtins.float
+    """Dividing the texts into tokens."""
     encode_ms: builtins.float
     """0 if every encoding was cached."""
     heads_ms: builtins.float
     """Loading heads that were not in memory, and applying all heads."""
     total_ms: builtins.float
+    """From the arrival of the request to its reply."""
     def __init__(
         self,
         *,
@@ -265,7 +272,9 @@ class ListHeadsResponse(google.protobuf.message.Message):
 
     RINGS_FIELD_NUMBER: builtins.int
     @property
-    def rings(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Ring]: ...
+    def rings(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Ring]:
+        """The encoder groups, the default group first."""
+
     def __init__(
         self,
         *,
@@ -286,6 +295,7 @@ class Ring(google.protobuf.message.Message):
     BUDGET_BYTES_FIELD_NUMBER: builtins.int
     WARM_FIELD_NUMBER: builtins.int
     name: builtins.str
+    """Name of the group."""
     encoder_fingerprint: builtins.str
     """Identifies the encoder. A head works only with the encoder that it was trained on."""
     budget_bytes: builtins.int
@@ -317,8 +327,11 @@ class WarmHead(google.protobuf.message.Message):
     BYTES_FIELD_NUMBER: builtins.int
     PINNED_FIELD_NUMBER: builtins.int
     head_id: builtins.str
+    """Id of the head."""
     version: builtins.int
+    """The version in memory."""
     bytes: builtins.int
+    """Memory that the head takes."""
     pinned: builtins.bool
     """Whether the head is pinned. A pinned head is not evicted to free memory for others."""
     def __init__(

@@ -27,19 +27,29 @@ class _PassageField:
 class _PassageFieldEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_PassageField.ValueType], builtins.type):
     DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
     PASSAGE_FIELD_UNSPECIFIED: _PassageField.ValueType  # 0
+    """Not allowed."""
     PASSAGE_FIELD_ID: _PassageField.ValueType  # 1
+    """The id."""
     PASSAGE_FIELD_TITLE: _PassageField.ValueType  # 2
+    """The title."""
     PASSAGE_FIELD_TEXT: _PassageField.ValueType  # 3
+    """The text."""
     PASSAGE_FIELD_METADATA: _PassageField.ValueType  # 4
+    """The metadata."""
 
 class PassageField(_PassageField, metaclass=_PassageFieldEnumTypeWrapper):
     """A field of a passage. The id is always returned."""
 
 PASSAGE_FIELD_UNSPECIFIED: PassageField.ValueType  # 0
+"""Not allowed."""
 PASSAGE_FIELD_ID: PassageField.ValueType  # 1
+"""The id."""
 PASSAGE_FIELD_TITLE: PassageField.ValueType  # 2
+"""The title."""
 PASSAGE_FIELD_TEXT: PassageField.ValueType  # 3
+"""The text."""
 PASSAGE_FIELD_METADATA: PassageField.ValueType  # 4
+"""The metadata."""
 Global___PassageField: typing_extensions.TypeAlias = PassageField
 
 @typing.final
@@ -59,7 +69,9 @@ class SearchPassagesRequest(google.protobuf.message.Message):
     passages: builtins.int
     """Passages to return, 1 to 100. The default is 10."""
     retriever: winnow.v1.answer_pb2.Retriever.ValueType
+    """How passages are found."""
     partial_results: winnow.v1.answer_pb2.PartialResults.ValueType
+    """Whether the passages may come from only a part of the index."""
     filter: builtins.str
     """Filter on passage metadata, such as: year >= 2010 and lang = "en". Empty allows every passage.
     At most 1000 characters. An unknown field is an INVALID_ARGUMENT that lists the known fields.
@@ -152,7 +164,9 @@ class FoundPassage(google.protobuf.message.Message):
     shard: builtins.int
     """The shard that holds the passage."""
     @property
-    def passage(self) -> winnow.v1.answer_pb2.Passage: ...
+    def passage(self) -> winnow.v1.answer_pb2.Passage:
+        """The passage, with the selected fields."""
+
     @property
     def highlights(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Highlight]:
         """Where the text has words of the question, in the order of the text. Common words are left out. Empty if the
@@ -376,6 +390,7 @@ class CountPassagesResponse(google.protobuf.message.Message):
     PASSAGES_FIELD_NUMBER: builtins.int
     REQUEST_ID_FIELD_NUMBER: builtins.int
     passages: builtins.int
+    """Number of passages."""
     request_id: builtins.str
     """Identifies this request in the logs of every process."""
     def __init__(

@@ -254,6 +254,7 @@ class ReadingReport(google.protobuf.message.Message):
     read_ms: builtins.float
     """Milliseconds of reading."""
     total_ms: builtins.float
+    """Milliseconds from the arrival of the request to its reply."""
     model: builtins.str
     """Name and version of the bundle that read the texts, such as minilm-l6-2.0.0."""
     def __init__(
