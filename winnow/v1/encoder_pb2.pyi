@@ -64,6 +64,7 @@ class GetEncoderInfoResponse(google.protobuf.message.Message):
     MAX_TOKENS_FIELD_NUMBER: builtins.int
     TOKEN_VECTORS_FIELD_NUMBER: builtins.int
     bundle_name: builtins.str
+    """Name of the bundle of the encoder."""
     fingerprint: builtins.str
     """Identifies the encoder. Vectors and states are comparable only between equal fingerprints."""
     dimension: builtins.int
@@ -99,6 +100,7 @@ class EncodeRequest(google.protobuf.message.Message):
     fingerprint: builtins.str
     """Fingerprint of the encoder that the caller expects."""
     states_format: Global___StatesFormat.ValueType
+    """Format of the requested token states."""
     token_vectors: builtins.str
     """Fingerprint of the token vectors that the caller needs for late interaction; empty for none."""
     @property
@@ -132,6 +134,7 @@ class EncodeResponse(google.protobuf.message.Message):
     queue_ms: builtins.float
     """Milliseconds of waiting for a thread."""
     encode_ms: builtins.float
+    """Milliseconds of encoding."""
     token_levels: builtins.bytes
     """Token vectors, in the form of EncodedQuestion.token_levels. Empty unless the request names those of this server."""
     @property
@@ -169,6 +172,7 @@ class TokenStates(google.protobuf.message.Message):
     VALUES_FIELD_NUMBER: builtins.int
     SCALES_FIELD_NUMBER: builtins.int
     format: Global___StatesFormat.ValueType
+    """Format of values."""
     tokens: builtins.int
     """Number of states: token ids of the text, plus 2."""
     width: builtins.int

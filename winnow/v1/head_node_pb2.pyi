@@ -29,7 +29,9 @@ class ApplyRequest(google.protobuf.message.Message):
     encoder_fingerprint: builtins.str
     """Fingerprint of the encoder that made the states."""
     @property
-    def states(self) -> winnow.v1.encoder_pb2.TokenStates: ...
+    def states(self) -> winnow.v1.encoder_pb2.TokenStates:
+        """The states of the text."""
+
     @property
     def head_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """Heads to apply: 1 to 32."""
@@ -78,13 +80,17 @@ class AppliedHead(google.protobuf.message.Message):
     SPANS_FIELD_NUMBER: builtins.int
     MOVED_TO_FIELD_NUMBER: builtins.int
     head_id: builtins.str
+    """Id of the head."""
     version: builtins.int
     """0 if the head was not applied."""
     out_of_scope: builtins.bool
+    """Whether no label fits the text. Unset if the head has no threshold."""
     moved_to: builtins.str
     """The encoder group to which the head was moved. Empty if it was not moved."""
     @property
-    def failure(self) -> Global___Failure: ...
+    def failure(self) -> Global___Failure:
+        """Why the head was not applied. Unset if it was applied."""
+
     @property
     def labels(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___AppliedLabel]:
         """For sequence heads: labels with their scores, best first."""
@@ -119,7 +125,9 @@ class Failure(google.protobuf.message.Message):
     CODE_FIELD_NUMBER: builtins.int
     MESSAGE_FIELD_NUMBER: builtins.int
     code: builtins.int
+    """The code of the status."""
     message: builtins.str
+    """Describes the error."""
     def __init__(
         self,
         *,
@@ -138,8 +146,11 @@ class AppliedLabel(google.protobuf.message.Message):
     SCORE_FIELD_NUMBER: builtins.int
     ASSIGNED_FIELD_NUMBER: builtins.int
     label: builtins.str
+    """Name of the label."""
     score: builtins.float
+    """The calibrated probability of the label, 0 to 1."""
     assigned: builtins.bool
+    """Whether the head assigns this label to the text."""
     def __init__(
         self,
         *,
@@ -162,11 +173,13 @@ class TokenSpan(google.protobuf.message.Message):
     LAST_FIELD_NUMBER: builtins.int
     SCORE_FIELD_NUMBER: builtins.int
     label: builtins.str
+    """Name of the label."""
     first: builtins.int
     """Position of the first token, from 0; [CLS] does not count."""
     last: builtins.int
     """Position of the token that follows the last one."""
     score: builtins.float
+    """The calibrated probability, 0 to 1."""
     def __init__(
         self,
         *,

@@ -33,6 +33,7 @@ class WriteRequest(google.protobuf.message.Message):
     index_id: builtins.str
     """The index that the writes are meant for."""
     shard: builtins.int
+    """The shard's number."""
     encoding_fingerprint: builtins.str
     """Fingerprint of the encoder that made the vectors."""
     split_shard: builtins.int
@@ -40,7 +41,9 @@ class WriteRequest(google.protobuf.message.Message):
     halves take all later writes. Calls leave it unset.
     """
     @property
-    def writes(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___EncodedWrite]: ...
+    def writes(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___EncodedWrite]:
+        """The writes, in their order."""
+
     def __init__(
         self,
         *,
@@ -67,10 +70,15 @@ class EncodedWrite(google.protobuf.message.Message):
     PUT_FIELD_NUMBER: builtins.int
     DELETE_FIELD_NUMBER: builtins.int
     id: builtins.str
+    """Id of the passage."""
     version: builtins.int
+    """Version of the write. Unset if it has none."""
     delete: builtins.bool
+    """True for a deletion."""
     @property
-    def put(self) -> Global___EncodedPassage: ...
+    def put(self) -> Global___EncodedPassage:
+        """The passage to store."""
+
     def __init__(
         self,
         *,
@@ -102,12 +110,15 @@ class EncodedPassage(google.protobuf.message.Message):
     TEXT_OFFSETS_FIELD_NUMBER: builtins.int
     VECTOR_FIELD_NUMBER: builtins.int
     title: builtins.str
+    """Title of the passage."""
     text: builtins.str
+    """Text of the passage."""
     metadata: builtins.str
     """A JSON object. Empty if the passage has no metadata."""
     title_tokens: builtins.bytes
     """Little-endian uint32, without special tokens."""
     text_tokens: builtins.bytes
+    """Little-endian uint32, without special tokens."""
     text_offsets: builtins.bytes
     """Little-endian uint32 pairs: the first character of each text token, and one past its last."""
     vector: builtins.bytes
@@ -158,6 +169,7 @@ class Written(google.protobuf.message.Message):
     OUTCOME_FIELD_NUMBER: builtins.int
     SEQUENCE_FIELD_NUMBER: builtins.int
     outcome: winnow.v1.feed_pb2.WriteOutcome.ValueType
+    """What the write did."""
     sequence: builtins.int
     """Sequence number of this write if it was stored. Otherwise the sequence number of the last write before it."""
     def __init__(
@@ -181,10 +193,13 @@ class FindUnchangedRequest(google.protobuf.message.Message):
     index_id: builtins.str
     """The index that the passages are meant for."""
     shard: builtins.int
+    """The shard's number."""
     encoding_fingerprint: builtins.str
     """Fingerprint of the encoder that would make their vectors."""
     @property
-    def passages(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___PassageDigest]: ...
+    def passages(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___PassageDigest]:
+        """The passages to find."""
+
     def __init__(
         self,
         *,
@@ -207,7 +222,9 @@ class PassageDigest(google.protobuf.message.Message):
     VERSION_FIELD_NUMBER: builtins.int
     DIGEST_FIELD_NUMBER: builtins.int
     id: builtins.str
+    """Id of the passage."""
     version: builtins.int
+    """Version of the passage. Unset if it has none."""
     digest: builtins.bytes
     """BLAKE2b digest of 32 bytes, with the personalisation "winnow passage 1". The input has four parts: id, title,
     text and metadata. Before each part stands its length in bytes, a little-endian uint64. The parts are UTF-8.

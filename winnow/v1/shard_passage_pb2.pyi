@@ -55,11 +55,17 @@ class PassageColumns(google.protobuf.message.Message):
     TEXTS_FIELD_NUMBER: builtins.int
     METADATA_FIELD_NUMBER: builtins.int
     @property
-    def ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]: ...
+    def ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """The ids."""
+
     @property
-    def titles(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]: ...
+    def titles(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """The titles."""
+
     @property
-    def texts(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]: ...
+    def texts(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """The texts."""
+
     @property
     def metadata(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """JSON objects. A value is empty if its passage has no metadata."""
@@ -123,9 +129,13 @@ class ListShardPassagesResponse(google.protobuf.message.Message):
     complete: builtins.bool
     """Whether no passage follows. An incomplete page has at least one passage."""
     @property
-    def passages(self) -> Global___PassageColumns: ...
+    def passages(self) -> Global___PassageColumns:
+        """The passages of the page."""
+
     @property
-    def seen(self) -> Global___SeenWrites: ...
+    def seen(self) -> Global___SeenWrites:
+        """The last write that the page includes."""
+
     def __init__(
         self,
         *,
@@ -183,7 +193,9 @@ class GetShardPassagesResponse(google.protobuf.message.Message):
         """The passages that the shard has, in the order of their ids in the request."""
 
     @property
-    def seen(self) -> Global___SeenWrites: ...
+    def seen(self) -> Global___SeenWrites:
+        """The last write that the passages include."""
+
     def __init__(
         self,
         *,
@@ -226,8 +238,11 @@ class CountShardPassagesResponse(google.protobuf.message.Message):
     PASSAGES_FIELD_NUMBER: builtins.int
     SEEN_FIELD_NUMBER: builtins.int
     passages: builtins.int
+    """Number of passages."""
     @property
-    def seen(self) -> Global___SeenWrites: ...
+    def seen(self) -> Global___SeenWrites:
+        """The last write that the number includes."""
+
     def __init__(
         self,
         *,
@@ -280,9 +295,13 @@ class ListShardDocumentsResponse(google.protobuf.message.Message):
     complete: builtins.bool
     """Whether no document follows. An incomplete page has at least one document."""
     @property
-    def documents(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[winnow.v1.passage_pb2.StoredDocument]: ...
+    def documents(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[winnow.v1.passage_pb2.StoredDocument]:
+        """The documents of the page."""
+
     @property
-    def seen(self) -> Global___SeenWrites: ...
+    def seen(self) -> Global___SeenWrites:
+        """The last write that the page includes."""
+
     def __init__(
         self,
         *,

@@ -79,6 +79,7 @@ class ShardFault(google.protobuf.message.Message):
     shard: builtins.int
     """The shard's number. Unset if it is unknown, because its files cannot be read."""
     reason: builtins.str
+    """Describes the error."""
     is_loading: builtins.bool
     """Whether the shard is still loading. If this and is_unreachable are false, its files are damaged or missing."""
     is_unreachable: builtins.bool
@@ -149,6 +150,7 @@ class GetShardInfoResponse(google.protobuf.message.Message):
     dimension: builtins.int
     """Values per vector."""
     bundle_name: builtins.str
+    """Name of the bundle that the node uses."""
     bundle_fingerprint: builtins.str
     """Identifies the bundle. Vectors and scores are comparable only between equal fingerprints."""
     generation: builtins.str
@@ -225,6 +227,7 @@ class EncodedQuestion(google.protobuf.message.Message):
     TOKEN_LEVELS_FIELD_NUMBER: builtins.int
     TOKEN_WEIGHTS_FIELD_NUMBER: builtins.int
     text: builtins.str
+    """The text of the question."""
     vector: builtins.bytes
     """Little-endian float32."""
     bundle_fingerprint: builtins.str
@@ -293,7 +296,9 @@ class RetrieveRequest(google.protobuf.message.Message):
     shard: builtins.int
     """The shard's number. It may be unset for a node with one shard."""
     @property
-    def question(self) -> Global___EncodedQuestion: ...
+    def question(self) -> Global___EncodedQuestion:
+        """The question."""
+
     def __init__(
         self,
         *,
@@ -330,6 +335,7 @@ class RetrieveResponse(google.protobuf.message.Message):
     queue_ms: builtins.float
     """Milliseconds of waiting for a thread."""
     retrieve_ms: builtins.float
+    """Milliseconds of the retrieval."""
     generation: builtins.str
     """The generation in which the hits were found. Row numbers are valid in this generation only."""
     idle_readers: builtins.int
@@ -418,6 +424,7 @@ class RequestedShard(google.protobuf.message.Message):
     SHARD_FIELD_NUMBER: builtins.int
     AFTER_FIELD_NUMBER: builtins.int
     shard: builtins.int
+    """The shard's number."""
     after: builtins.int
     """Sequence number of a write that the shard must apply before it searches. 0 for none."""
     def __init__(
@@ -457,7 +464,9 @@ class ShardResult(google.protobuf.message.Message):
     error: builtins.bytes
     """The error of the shard: a google.rpc.Status, as in the trailer grpc-status-details-bin."""
     @property
-    def retrieved(self) -> Global___RetrieveResponse: ...
+    def retrieved(self) -> Global___RetrieveResponse:
+        """The result of the shard."""
+
     def __init__(
         self,
         *,
@@ -484,7 +493,9 @@ class Hit(google.protobuf.message.Message):
     SEQUENCE_FIELD_NUMBER: builtins.int
     LATE_INTERACTION_FIELD_NUMBER: builtins.int
     row: builtins.int
+    """Row number of the passage in the generation."""
     passage_id: builtins.str
+    """Id of the passage."""
     distance: builtins.float
     """Squared Euclidean distance between the vectors."""
     hybrid_distance: builtins.float
@@ -528,7 +539,9 @@ class ReadRequest(google.protobuf.message.Message):
     shard: builtins.int
     """The shard's number. It may be unset for a node with one shard."""
     @property
-    def question(self) -> Global___EncodedQuestion: ...
+    def question(self) -> Global___EncodedQuestion:
+        """The question."""
+
     @property
     def hits(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Hit]:
         """Passages to read, 1 to 1000."""
@@ -557,11 +570,15 @@ class ReadResponse(google.protobuf.message.Message):
     READ_MS_FIELD_NUMBER: builtins.int
     UNREAD_FIELD_NUMBER: builtins.int
     queue_ms: builtins.float
+    """Milliseconds of waiting for a thread."""
     read_ms: builtins.float
+    """Milliseconds of reading."""
     unread: builtins.int
     """Number of passages that were not read before the deadline."""
     @property
-    def readings(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Reading]: ...
+    def readings(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Reading]:
+        """One reading for each passage that was read."""
+
     def __init__(
         self,
         *,
@@ -605,7 +622,9 @@ class SearchRequest(google.protobuf.message.Message):
     shard: builtins.int
     """The shard's number. It may be unset for a node with one shard."""
     @property
-    def question(self) -> Global___EncodedQuestion: ...
+    def question(self) -> Global___EncodedQuestion:
+        """The question."""
+
     def __init__(
         self,
         *,
@@ -638,8 +657,11 @@ class SearchResponse(google.protobuf.message.Message):
     PASSAGES_FIELD_NUMBER: builtins.int
     LOG_ID_FIELD_NUMBER: builtins.int
     queue_ms: builtins.float
+    """Milliseconds of waiting for a thread."""
     retrieve_ms: builtins.float
+    """Milliseconds of the retrieval."""
     read_ms: builtins.float
+    """Milliseconds of reading."""
     unread: builtins.int
     """Number of passages that were not read before the deadline."""
     sequence: builtins.int
@@ -651,7 +673,9 @@ class SearchResponse(google.protobuf.message.Message):
     log_id: builtins.str
     """Identifies the log that sequence counts in. Empty if the shard takes no writes, or from an older node."""
     @property
-    def readings(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Reading]: ...
+    def readings(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Reading]:
+        """One reading for each passage that was read."""
+
     def __init__(
         self,
         *,
@@ -693,8 +717,11 @@ class Reading(google.protobuf.message.Message):
     READ_MS_FIELD_NUMBER: builtins.int
     LATE_INTERACTION_FIELD_NUMBER: builtins.int
     passage_id: builtins.str
+    """Id of the passage."""
     title: builtins.str
+    """Title of the passage."""
     text: builtins.str
+    """Text of the passage."""
     start: builtins.int
     """Offset of the answer's first character, in Unicode code points."""
     end: builtins.int
@@ -702,9 +729,13 @@ class Reading(google.protobuf.message.Message):
     score: builtins.float
     """Higher is better."""
     relevance: builtins.float
+    """The reader's raw logit for the passage."""
     span_score: builtins.float
+    """Sum of the reader's raw logits for the first and the last token of the span."""
     distance: builtins.float
+    """Distance of the hit."""
     hybrid_distance: builtins.float
+    """Hybrid distance of the hit."""
     metadata: builtins.str
     """The passage's metadata as JSON; empty if it has none."""
     words: builtins.float

@@ -29,7 +29,9 @@ class Transfer(google.protobuf.message.Message):
     SHARD_FIELD_NUMBER: builtins.int
     NODE_FIELD_NUMBER: builtins.int
     index_id: builtins.str
+    """Identifies the index."""
     shard: builtins.int
+    """The shard's number."""
     node: builtins.str
     """Name of the node that gets the shard."""
     def __init__(
@@ -49,7 +51,9 @@ class OpenCopyRequest(google.protobuf.message.Message):
 
     TRANSFER_FIELD_NUMBER: builtins.int
     @property
-    def transfer(self) -> Global___Transfer: ...
+    def transfer(self) -> Global___Transfer:
+        """The shard, and the calling node."""
+
     def __init__(
         self,
         *,
@@ -78,7 +82,9 @@ class OpenCopyResponse(google.protobuf.message.Message):
     moves: builtins.int
     """Number of times that the shard was handed over to another node, as in GetShardInfoResponse.moves."""
     @property
-    def files(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ShardFile]: ...
+    def files(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ShardFile]:
+        """The files of the shard."""
+
     def __init__(
         self,
         *,
@@ -104,6 +110,7 @@ class ShardFile(google.protobuf.message.Message):
     sha256: builtins.str
     """SHA-256 of the file, in hexadecimal digits."""
     bytes: builtins.int
+    """Size of the file."""
     def __init__(
         self,
         *,
@@ -123,6 +130,7 @@ class ReadFileRequest(google.protobuf.message.Message):
     PATH_FIELD_NUMBER: builtins.int
     START_FIELD_NUMBER: builtins.int
     copy: builtins.str
+    """The open copy."""
     path: builtins.str
     """Path of a file of the copy."""
     start: builtins.int
@@ -166,7 +174,9 @@ class ReadLogRequest(google.protobuf.message.Message):
     wait_ms: builtins.int
     """Milliseconds to wait for a write, at most 10000."""
     @property
-    def transfer(self) -> Global___Transfer: ...
+    def transfer(self) -> Global___Transfer:
+        """The shard, and the calling node."""
+
     def __init__(
         self,
         *,
@@ -223,10 +233,13 @@ class LoggedWrite(google.protobuf.message.Message):
     WRITE_FIELD_NUMBER: builtins.int
     REMOVED_WORDS_FIELD_NUMBER: builtins.int
     sequence: builtins.int
+    """Sequence number of the write."""
     removed_words: builtins.bytes
     """Tokens of the passage that the write replaced or deleted, little-endian uint32. Unset if there was none."""
     @property
-    def write(self) -> winnow.v1.shard_feed_pb2.EncodedWrite: ...
+    def write(self) -> winnow.v1.shard_feed_pb2.EncodedWrite:
+        """The write."""
+
     def __init__(
         self,
         *,
@@ -246,7 +259,9 @@ class HandOverRequest(google.protobuf.message.Message):
 
     TRANSFER_FIELD_NUMBER: builtins.int
     @property
-    def transfer(self) -> Global___Transfer: ...
+    def transfer(self) -> Global___Transfer:
+        """The shard, and the calling node."""
+
     def __init__(
         self,
         *,
