@@ -16,7 +16,13 @@ from winnow.security.metrics import CertificateMetrics
 from winnow.stateless.feed.metrics import FeedMetrics
 from winnow.stateless.heads.metrics import HeadMetrics
 from winnow.stateless.http.connection_limiter import HttpMetrics
-from winnow.stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics
+from winnow.stateless.metrics import (
+    AdmissionMetrics,
+    ClusterMetrics,
+    FrontMetrics,
+    ReadinessMetrics,
+    ReplicaMetrics,
+)
 from winnow.stateless.reading.metrics import TextPoolMetrics, TextReadingMetrics
 from winnow.telemetry.endpoint import register_process_metrics
 from winnow.telemetry.metrics import (
@@ -39,7 +45,7 @@ def declared() -> frozenset[str]:
     for made in (
         AdmissionMetrics, BundleMetrics, CertificateMetrics, ClusterMetrics, EncoderMetrics, FeedMetrics, FrontMetrics,
         HeadMetrics, HeadNodeMetrics, HttpMetrics, JournalMetrics, KeyMetrics, MergeMetrics, NodeFeedMetrics, NodeMetrics,
-        ReplicaMetrics, RpcMetrics, RuntimeMetrics, HeadCacheMetrics, ShardMetrics, TextPoolMetrics, TextReadingMetrics,
+        ReadinessMetrics, ReplicaMetrics, RpcMetrics, RuntimeMetrics, HeadCacheMetrics, ShardMetrics, TextPoolMetrics, TextReadingMetrics,
     ):  # fmt: skip
         made(registry)
     registry.register(dropped_lines(lambda: 0))
