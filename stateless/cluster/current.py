@@ -27,7 +27,10 @@ Part = TypeVar("Part", bound=Partitioned)
 
 
 class CurrentPart(Generic[Part]):
-    """The current one of the parts that serve an index one after another."""
+    """Holds the part of a front that serves the index now, such as its answerer.
+
+    Whenever the cluster changes, another part replaces it.
+    """
 
     def __init__(self) -> None:
         self.value: Part | None = None

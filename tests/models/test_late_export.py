@@ -14,7 +14,7 @@ from models.steps.late_interaction import add_late_interaction, choose_projectio
 from winnow.bundle import load_bundle
 from winnow.bundle.manifest import FORMAT_LATE
 from winnow.inference.encoder import open_passage_encoder, open_question_encoder
-from winnow.inference.inner_output import inner_output
+from winnow.inference.inner_output import extension_with_output
 from winnow.inference.onnx import OnnxSession
 from winnow.inference.session import padded_inputs
 from winnow.late_interaction.levels import question_levels
@@ -64,7 +64,7 @@ def test_token_vectors_are_those_of_the_projection(
     states = OnnxSession(
         bundle.question_encoder,
         [LAYER_4, LAYER_6],
-        extension=inner_output(LAYER_4) + inner_output(LAYER_6),
+        extension=extension_with_output(LAYER_4) + extension_with_output(LAYER_6),
     ).run(padded_inputs([sequence]))
     layers = [torch.zeros(0)] * 7
     layers[4], layers[6] = map(torch.tensor, states)

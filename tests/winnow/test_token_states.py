@@ -9,7 +9,7 @@ import pytest
 from winnow.bundle import load_bundle
 from winnow.errors import ArtefactError
 from winnow.inference.encoder import Encoder, open_question_encoder
-from winnow.inference.inner_output import inner_output
+from winnow.inference.inner_output import extension_with_output
 from winnow.inference.local import LocalTextEncoder
 from winnow.packaged import default_bundle
 from winnow.text.tokenizer import Tokenizer
@@ -71,7 +71,7 @@ def test_a_name_longer_than_one_byte_of_length_is_found() -> None:
     floats = [onnx.helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, [1]) for n in "ab"]
     graph = onnx.helper.make_graph([node, last], "g", floats[:1], floats[1:])
     changed = onnx.ModelProto.FromString(
-        onnx.helper.make_model(graph).SerializeToString() + inner_output(name)
+        onnx.helper.make_model(graph).SerializeToString() + extension_with_output(name)
     )
     assert [output.name for output in changed.graph.output] == ["b", name]
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from winnow.bundle import Bundle
 from winnow.domain.question import QuestionTokens
 from winnow.errors import ArtefactError
-from winnow.inference.inner_output import inner_output
+from winnow.inference.inner_output import extension_with_output
 from winnow.inference.options import PLAIN, InferenceOptions
 from winnow.inference.runtime import open_session
 from winnow.inference.session import Outputs, Session, model_inputs, padded_inputs
@@ -166,7 +166,7 @@ def open_question_encoder(
         outputs,
         entry.effective_question_precision,
         options,
-        inner_output(states_output) + nodes,
+        extension_with_output(states_output) + nodes,
         sample_inputs=padded_inputs([[special.cls] * tokens]),
     )
     encoder = Encoder(session, special, entry.dimension, token_vectors=bool(nodes))

@@ -13,7 +13,7 @@ _NAME = 1
 """Field of ValueInfoProto. Its type field is not set, because the runtime infers the type."""
 
 
-def inner_output(name: str) -> bytes:
+def extension_with_output(name: str) -> bytes:
     """Returns bytes that, appended to a serialised ONNX model, add the inner tensor `name` to its
     outputs. Empty for an empty name.
     """
