@@ -51,7 +51,7 @@ class LargeBatchTask:
         """Returns the cross entropy of each question's passage among all passages of the batch."""
         rows = torch.cat([part.gold, part.draw_negatives(_NEGATIVES, _AMONG).flatten()])
         rows, columns = torch.unique(rows, return_inverse=True)
-        sequences = self._passages.for_encoder(rows, _TOKENS)
+        sequences = self._passages.encoder_sequences(rows, _TOKENS)
         question_sequences = self._questions.sequences(part.numbers)
         with autocast(rows.device.type):
             passage_states = body_states(self.network.body, sequences.ids, sequences.mask)[-1]

@@ -63,7 +63,7 @@ def encode_passages(body: BertModel, passages: PassageTokens, rows: Tensor) -> T
     kind = torch.float16 if device.type == "cuda" else torch.float32
     vectors = torch.zeros(len(rows), body.config.hidden_size, dtype=kind, device=device)
     for batch in length_batches(passages.lengths[rows]):
-        sequences = passages.for_encoder(rows[batch])
+        sequences = passages.encoder_sequences(rows[batch])
         with autocast(device.type):
             states = body_states(body, sequences.ids, sequences.mask)[-1]
         vectors[batch] = mean_vectors(states, sequences.mask).to(kind)

@@ -69,7 +69,7 @@ class LateScores:
             for name, each in self._projections.items()
         }
         for batch in length_batches(lengths):
-            sequences = passages.for_encoder(self._rows[batch])
+            sequences = passages.encoder_sequences(self._rows[batch])
             positions = torch.arange(sequences.mask.shape[1], device=device)
             target = (starts[batch, None] + positions)[sequences.mask]
             lengths[batch] = sequences.mask.sum(1)
