@@ -1,0 +1,190 @@
+"""Checks what clients saw against the logs of the shards, and the logs against what clients did.
+
+Every check returns sentences about violations; none if the cluster kept its promises.
+"""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from simulation.history import AppliedWrite, History, QuestionCall, WriteCall
+from simulation.models import vector_of
+from winnow.domain.coverage import ShardStatus
+from winnow.domain.shard import shard_of
+from winnow.domain.write import Outcome
+from winnow.text.tokenizer import Tokenizer
+
+_ROUNDING = 1e-5
+"""Largest difference of two ways to compute a distance."""
+_MOMENT = 1e-9
+
+
+class Checker:
+    """Checks a history."""
+
+    def __init__(self, history: History, shards: int, tokenizer: Tokenizer, passages: int) -> None:
+        """`passages`: the number of passages that each question asks to be read."""
+        self._history, self._shards, self._passages = history, shards, passages
+        self._tokenizer = tokenizer
+        self._distances: dict[tuple[str, str], float] = {}
+        self._built: dict[int, dict[str, str]] = {shard: {} for shard in range(shards)}
+        for identifier, text in history.built.items():
+            self._built[shard_of(identifier, shards)][identifier] = text
+
+    def append(
+        self, shard: int, node: str, writes: list[AppliedWrite], now: float
+    ) -> Iterator[str]:
+        """Adds writes that a replica appends; yields differences to what others appended."""
+        log = self._history.log(shard)
+        for write in writes:
+            if write.sequence <= len(log.writes):
+                known = log.writes[write.sequence - 1]
+                if known != write:
+                    yield (
+                        f"replicas differ: {node} stores {_described(write)} in shard {shard}, "
+                        f"but another replica has {_described(known)}"
+                    )
+            elif write.sequence == len(log.writes) + 1:
+                log.writes.append(write)
+                log.appended_at.append(now)
+                yield from self._unexplained(shard, write, now)
+            else:
+                yield f"{node} skips writes of shard {shard} before {_described(write)}"
+
+    def _unexplained(self, shard: int, write: AppliedWrite, now: float) -> Iterator[str]:
+        """Yields a violation if no running call explains a write that is being appended."""
+        calls = [
+            each
+            for each in self._history.writes
+            if each.id == write.id and each.text == (write.text or "")
+        ]
+        if not calls:
+            yield f"nobody asked for {_described(write)} of shard {shard}"
+        elif all(each.ended < now - _MOMENT and each.outcome is None for each in calls):
+            failed = max(calls, key=lambda each: each.ended)
+            newer = [
+                each
+                for each in self._history.writes
+                if each.id == write.id and each.outcome is not None and each.begun > failed.ended
+            ]
+            if newer:
+                yield (
+                    f"a failed write undid a newer one: {_described(write)} of shard {shard} was "
+                    f"stored {now - failed.ended:.3f} s after its call had failed"
+                )
+
+    def check_write(self, call: WriteCall) -> Iterator[str]:
+        """Checks the result of a write when its client gets it."""
+        position, log = call.position, None
+        if position is None:
+            return
+        log = self._history.log(position.shard)
+        if position.sequence > len(log.writes):
+            yield f"{_call(call)} was acknowledged before a replica stored it"
+            return
+        if call.outcome is Outcome.STORED:
+            write = log.writes[position.sequence - 1]
+            if (write.id, write.text or "") != (call.id, call.text):
+                yield f"{_call(call)} was acknowledged as {_described(write)}"
+        elif call.outcome is Outcome.UNCHANGED:
+            state = self.state(position.shard, position.sequence)
+            expected = call.text or None
+            if state.get(call.id) != expected:
+                yield (
+                    f"{_call(call)} is unchanged after write {position.sequence}, but the shard "
+                    f"then has {state.get(call.id)!r}"
+                )
+
+    def state(self, shard: int, sequence: int) -> dict[str, str]:
+        """Returns the texts of a shard by id after a write."""
+        return self._history.state_at(self._built[shard], shard, sequence)
+
+    def check_question(self, call: QuestionCall) -> Iterator[str]:
+        """Checks an answer when its client gets it."""
+        answered = call.answered
+        if answered is None:
+            return
+        expected: dict[str, str] = {}
+        for part in answered.coverage.shards:
+            if part.status is not ShardStatus.SEARCHED:
+                if not call.allows_partial:
+                    yield f"{call.text!r} lacks shard {part.shard}, but forbids partial results"
+                continue
+            if part.sequence is None:
+                continue
+            state = self.state(part.shard, part.sequence)
+            expected |= state
+            if part.sequence > len(self._history.log(part.shard).writes):
+                yield f"{call.text!r} names write {part.sequence}, which no replica has"
+            if part.passages != len(state):
+                yield (
+                    f"{call.text!r} counts {part.passages} passages of shard {part.shard} after "
+                    f"write {part.sequence}, not {len(state)}"
+                )
+            needed = max(
+                [call.required.get(part.shard, 0)]
+                + [each.sequence for each in call.after if each.shard == part.shard]
+            )
+            if part.sequence < needed:
+                yield (
+                    f"{call.text!r} saw shard {part.shard} after write {part.sequence}, but it "
+                    f"needed write {needed}"
+                )
+        if {part.shard for part in answered.coverage.shards} != set(range(self._shards)):
+            yield f"the coverage of {call.text!r} does not list every shard"
+        yield from self._check_nearest(call, expected)
+
+    def _check_nearest(self, call: QuestionCall, expected: Mapping[str, str]) -> Iterator[str]:
+        answered = call.answered
+        assert answered is not None
+        distances = {
+            identifier: self._distance(call.text, text) for identifier, text in expected.items()
+        }
+        nearest = sorted(distances.values())[: self._passages]
+        shown = [answer.reading.passage for answer in answered.answers]
+        for passage in shown:
+            part = next(
+                each
+                for each in answered.coverage.shards
+                if each.shard == shard_of(passage.id, self._shards)
+            )
+            if part.status is not ShardStatus.SEARCHED or part.sequence is None:
+                if not self._was_stored(passage.id, passage.text):
+                    yield f"{call.text!r} shows {passage.text!r}, which {passage.id} never had"
+            elif expected.get(passage.id) != passage.text:
+                yield (
+                    f"{call.text!r} shows {passage.id} with {passage.text!r}, but the searched "
+                    f"writes have {expected.get(passage.id)!r}"
+                )
+        if any(passage.id not in distances for passage in shown):
+            return
+        complete = all(part.status is ShardStatus.SEARCHED for part in answered.coverage.shards)
+        if complete and len(shown) < len(nearest):
+            yield f"{call.text!r} has {len(shown)} answers, not {len(nearest)}"
+        found = [distances[passage.id] for passage in shown]
+        if complete and any(
+            abs(own - best) > _ROUNDING for own, best in zip(found, nearest, strict=False)
+        ):
+            yield f"{call.text!r} has answers at {found}, but the nearest are at {nearest}"
+
+    def _was_stored(self, identifier: str, text: str) -> bool:
+        shard = shard_of(identifier, self._shards)
+        writes = self._history.log(shard).writes
+        stored = any(each.id == identifier and each.text == text for each in writes)
+        return stored or self._built[shard].get(identifier) == text
+
+    def _distance(self, question: str, text: str) -> float:
+        key = (question, text)
+        if key not in self._distances:
+            one, other = (vector_of(self._tokenizer.tokenise(each).ids) for each in key)
+            self._distances[key] = float(((one - other).astype(np.float64) ** 2).sum())
+        return self._distances[key]
+
+
+def _described(write: AppliedWrite) -> str:
+    what = "a deletion" if write.text is None else repr(write.text)
+    return f"write {write.sequence} of {write.id} ({what})"
+
+
+def _call(call: WriteCall) -> str:
+    return f"{'put' if call.text else 'deletion'} of {call.id} {call.text!r}"

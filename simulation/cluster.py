@@ -1,0 +1,249 @@
+"""The processes of a simulated cluster: they start, are killed, and start again."""
+
+import asyncio
+import shutil
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from simulation.channel import Addresses, Endpoint
+from simulation.clock import EPOCH
+from simulation.disk import DISKS, Disk
+from simulation.front import RunningFront, open_front
+from simulation.journal_client import JournalHost, SimulatedNats
+from simulation.journal_server import JetStreamModel
+from simulation.loop import SimulatedLoop
+from simulation.network import Network
+from simulation.node import RunningNode, open_node
+from simulation.plan import Plan
+from simulation.process import OUTSIDE, Process
+from simulation.randomness import seeded
+from winnow.bundle import Bundle
+from winnow.domain.shard import shard_name
+from winnow.errors import UnavailableError
+
+Result = TypeVar("Result")
+_HEARTBEAT = 1.0
+
+
+@dataclass(eq=False)
+class SimulatedNode:
+    """A content node, whether it runs or not."""
+
+    name: str
+    shards: tuple[int, ...]
+    disk: Disk
+    process: Process
+    running: RunningNode | None = None
+
+    @property
+    def address(self) -> str:
+        return f"{self.name}:9000"
+
+
+@dataclass(eq=False)
+class SimulatedFront:
+    """A front node, whether it runs or not."""
+
+    name: str
+    process: Process
+    running: RunningFront | None = None
+    calls: dict["asyncio.Future[Any]", None] = field(default_factory=dict)
+    """The running calls of clients, which end with the process."""
+
+
+class Cluster:
+    """All processes, and the network between them."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        bundle: Bundle,
+        index: Path,
+        *,
+        loop: SimulatedLoop,
+        directory: Path,
+        record: Callable[[str], None],
+        report: Callable[[str], None],
+    ) -> None:
+        """`record` adds a line to the timeline; `report` adds a violation."""
+        self._plan, self._bundle, self._loop = plan, bundle, loop
+        self._record, self._report = record, report
+        self.network = Network(loop, seeded(f"network {plan.seed}"), record)
+        self.addresses = Addresses(self.network)
+        shape = plan.shape
+        self.journal = JournalHost(
+            self.network, JetStreamModel(), Process("journal"), lambda: _wall(loop, self.journal)
+        )
+        SimulatedNats.host = self.journal
+        self.nodes = {
+            name: self._install_node(name, shards, index, directory)
+            for name, shards in shape.nodes().items()
+        }
+        self.fronts = {name: SimulatedFront(name, Process(name)) for name in shape.front_names()}
+
+    def _install_node(
+        self, name: str, shards: tuple[int, ...], index: Path, directory: Path
+    ) -> SimulatedNode:
+        root = directory / name
+        for shard in shards:
+            own = shard_name(shard, self._plan.shape.shards)
+            shutil.copytree(index / own, root / own)
+        rng = seeded(f"disk {name} {self._plan.seed}")
+        disk = Disk(root, rng, tracks_syncs=self._plan.has_power_loss)
+        DISKS.all.append(disk)
+        if disk.tracks_syncs:
+            disk.sync_all()
+        return SimulatedNode(name, shards, disk, Process(name))
+
+    def start(self) -> None:
+        """Starts all processes."""
+        if self._plan.shape.has_journal:
+            self._start_journal()
+        for node in self.nodes.values():
+            self._start_node(node)
+        for front in self.fronts.values():
+            self._start_front(front)
+
+    def process(self, name: str) -> Process:
+        """Returns the process that runs, or ran last, under a name."""
+        if name == "journal":
+            return self.journal.process
+        return self.nodes[name].process if name in self.nodes else self.fronts[name].process
+
+    def kill(self, name: str, *, power_loss: bool = False) -> None:
+        """Ends a process at once."""
+        process = self.process(name)
+        if not process.alive:
+            return
+        self._record(f"{name}  is killed" + (" by a power loss" if power_loss else ""))
+        self._loop.kill(process)
+        if power_loss:
+            self.network.dark.add(name)
+        else:
+            self.addresses.lose_connections(process)
+        if name in self.nodes:
+            node = self.nodes[name]
+            node.running = None
+            node.disk.restart(power_loss=power_loss)
+        elif name == "journal":
+            self.journal.model.restart(power_loss=power_loss)
+        else:
+            front = self.fronts[name]
+            front.running = None
+            for call in list(front.calls):
+                if not call.done():
+                    call.set_exception(UnavailableError("the front was killed"))
+
+    def restart(self, name: str) -> None:
+        """Starts a process that was killed."""
+        if self.process(name).alive:
+            return
+        self._record(f"{name}  starts")
+        self.network.dark.discard(name)
+        offset = self.process(name).wall_offset
+        process = Process(name, wall_offset=offset)
+        if name in self.nodes:
+            self.nodes[name].process = process
+            self._start_node(self.nodes[name])
+        elif name == "journal":
+            self.journal.process = process
+            self._start_journal()
+        else:
+            self.fronts[name].process = process
+            self._start_front(self.fronts[name])
+
+    async def call(
+        self, name: str, work: Callable[[RunningFront], Awaitable[Result]], timeout: float
+    ) -> Result:
+        """Makes a call of a client to a front; raises TimeoutError at the deadline."""
+        front = self.fronts[name]
+        running = front.running
+        if running is None or not front.process.alive:
+            raise UnavailableError("the front does not run")
+        future: asyncio.Future[Result] = self._loop.create_future()
+        front.calls[future] = None
+
+        async def handle() -> None:
+            try:
+                result = await work(running)
+            except Exception as error:  # noqa: BLE001 (the client gets it)
+                self._loop.run_in(OUTSIDE, _fail, future, error)
+            else:
+                self._loop.run_in(OUTSIDE, _succeed, future, result)
+
+        handling = self._loop.start(front.process, handle())
+        try:
+            async with asyncio.timeout(timeout):
+                return await future
+        except TimeoutError:
+            self._loop.run_in(front.process, handling.cancel)  # as gRPC does at the deadline
+            raise
+        finally:
+            del front.calls[future]
+            if not future.cancel() and not future.cancelled():
+                future.exception()
+
+    def _start_journal(self) -> None:
+        async def beat() -> None:
+            while True:
+                await asyncio.sleep(_HEARTBEAT)
+                self.journal.model.beat(self._loop.time())
+
+        self._loop.start(self.journal.process, beat())
+
+    def _start_node(self, node: SimulatedNode) -> None:
+        shape = self._plan.shape
+        process = node.process
+
+        async def run() -> None:
+            directories = [node.disk.root / shard_name(each, shape.shards) for each in node.shards]
+            opened = open_node(
+                self._bundle,
+                directories,
+                journal=shape.has_journal,
+                merge_after=self._plan.merge_after,
+            )
+            opened.server.serving = True
+            node.running = opened
+            self.addresses.endpoints[node.address] = Endpoint(process, opened.server)
+            await opened.shards.load()
+
+        self._run(process, run(), "did not start")
+
+    def _start_front(self, front: SimulatedFront) -> None:
+        async def run() -> None:
+            addresses = [each.address for each in self.nodes.values()]
+            front.running = await open_front(self._bundle, addresses)
+            part = front.running.part
+            for name, task in part.tasks.items():
+                self._run(front.process, task(), f"lost its task of {name}")
+            await part.prepare()
+
+        self._run(front.process, run(), "did not start")
+
+    def _run(self, process: Process, work: Any, failure: str) -> None:
+        """Starts a task of a process whose failure is a violation."""
+
+        async def supervised() -> None:
+            try:
+                await work
+            except Exception as error:  # noqa: BLE001 (reported)
+                self._report(f"{process.name} {failure}: {error!r}")
+
+        self._loop.start(process, supervised())
+
+
+def _wall(loop: SimulatedLoop, host: JournalHost) -> float:
+    return EPOCH + loop.time() + host.process.wall_offset
+
+
+def _fail(future: "asyncio.Future[Any]", error: Exception) -> None:
+    if not future.done():
+        future.set_exception(error)
+
+
+def _succeed(future: "asyncio.Future[Any]", result: Any) -> None:
+    if not future.done():
+        future.set_result(result)

@@ -1,0 +1,88 @@
+"""What clients did and saw, and what the logs of shards hold."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from winnow.domain.answered import Answered
+from winnow.domain.write import Outcome, Position
+
+
+@dataclass(slots=True, kw_only=True)
+class WriteCall:
+    """A put or a deletion of a client."""
+
+    client: int
+    front: str
+    id: str
+    text: str
+    """The text that was put; empty for a deletion."""
+    version: int | None
+    begun: float
+    ended: float = float("inf")
+    """When the client got the result or the error."""
+    outcome: Outcome | None = None
+    """The outcome; None if the call failed, so that its effect is unknown."""
+    position: Position | None = None
+    error: str = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class QuestionCall:
+    """A question of a client."""
+
+    client: int
+    front: str
+    text: str
+    after: tuple[Position, ...]
+    allows_partial: bool
+    required: Mapping[int, int]
+    """The last write of each shard that the front had acknowledged when the call began."""
+    begun: float
+    ended: float = float("inf")
+    answered: Answered | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedWrite:
+    """A write in the log of a shard."""
+
+    sequence: int
+    id: str
+    text: str | None
+    """The text that was put; None for a deletion."""
+    version: int | None
+
+
+@dataclass(slots=True)
+class ShardLog:
+    """The writes of one log, as the replicas of the shard appended them."""
+
+    writes: list[AppliedWrite] = field(default_factory=list)
+    appended_at: list[float] = field(default_factory=list)
+    """When a replica first appended each write."""
+
+
+@dataclass(slots=True)
+class History:
+    """Everything that a simulation has recorded."""
+
+    built: Mapping[str, str]
+    """The texts of the index as it was built, by id."""
+    writes: list[WriteCall] = field(default_factory=list)
+    questions: list[QuestionCall] = field(default_factory=list)
+    logs: dict[int, ShardLog] = field(default_factory=dict)
+    """The log of each shard."""
+
+    def log(self, shard: int) -> ShardLog:
+        return self.logs.setdefault(shard, ShardLog())
+
+    def state_at(self, shard_ids: Mapping[str, str], shard: int, sequence: int) -> dict[str, str]:
+        """Returns the texts of a shard by id after a write; `shard_ids` are those of the build."""
+        state = dict(shard_ids)
+        for write in self.log(shard).writes[:sequence]:
+            if write.text is None:
+                state.pop(write.id, None)
+            else:
+                state[write.id] = write.text
+        return state

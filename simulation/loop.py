@@ -1,0 +1,249 @@
+"""An event loop of virtual time for many processes, whose order is drawn from a seed.
+
+Within a process, callbacks run in the order that asyncio promises. Which process runs next is drawn
+at random, as the kernel might choose. Time passes only while no process can run.
+
+Work in threads runs on the loop, too: at a moment of its drawn duration, as a whole.
+"""
+
+import asyncio
+import heapq
+import itertools
+from collections.abc import Callable, Coroutine, Generator
+from contextvars import Context
+from random import Random
+from typing import Any, TypeVar
+
+from simulation.process import Process, current_process
+
+Result = TypeVar("Result")
+_THREAD_SECONDS = 0.002
+"""Mean duration of work in a thread, in seconds."""
+
+
+class StoppedEarlyError(Exception):
+    """The loop has nothing to do, but its main task has not ended."""
+
+
+class OrderedTask(asyncio.Task[Any]):
+    """A task whose hash is its number, so that sets of tasks have the same order in every run."""
+
+    number = 0
+
+    def __hash__(self) -> int:
+        return self.number
+
+
+class OrderedFuture(asyncio.Future[Any]):
+    """A future whose hash is its number."""
+
+    number = 0
+
+    def __hash__(self) -> int:
+        return self.number
+
+
+class SimulatedLoop(asyncio.AbstractEventLoop):
+    """Runs callbacks of processes; its time begins at 0 seconds."""
+
+    def __init__(self, rng: Random) -> None:
+        self._rng, self._now = rng, 0.0
+        self._timers: list[tuple[float, float, int, asyncio.TimerHandle]] = []
+        self._numbers = itertools.count()
+        self._runnable: list[Process] = []
+        """Processes with callbacks that can run now."""
+        self._lanes: dict[object, float] = {}
+        """When each executor with one thread is free again."""
+        self._kept: list[object] = []
+        """Callbacks of killed processes. If they were freed, their `finally` blocks would run."""
+        self._closed = False
+        self.events = 0
+        """Number of callbacks that have run."""
+        self.errors: list[dict[str, Any]] = []
+        """Contexts of unhandled exceptions."""
+        self.after_event: Callable[[], None] = lambda: None
+
+    def time(self) -> float:
+        return self._now
+
+    def run(self, main: Coroutine[Any, Any, Result]) -> Result:
+        """Runs until `main` has ended; returns its result."""
+        asyncio.events._set_running_loop(self)  # noqa: SLF001 (as every loop does)
+        try:
+            task = self.create_task(main)
+            while not task.done():
+                self._step()
+            return task.result()
+        finally:
+            asyncio.events._set_running_loop(None)  # noqa: SLF001
+
+    def _step(self) -> None:
+        """Runs one callback, or lets time pass."""
+        if not self._runnable:
+            self._pass_time()
+            return
+        index = self._rng.randrange(len(self._runnable)) if len(self._runnable) > 1 else 0
+        process = self._runnable[index]
+        if not process.ready or process.paused or not process.alive:
+            del self._runnable[index]
+            return
+        handle = process.ready.popleft()
+        if not process.ready:
+            del self._runnable[index]
+        if not handle.cancelled():
+            self.events += 1
+            handle._run()  # noqa: SLF001
+            self.after_event()
+
+    def _pass_time(self) -> None:
+        """Advances the time to the next timer, and makes its callback ready."""
+        while self._timers:
+            when, _, _, handle = heapq.heappop(self._timers)
+            if handle.cancelled():
+                continue
+            self._now = max(self._now, when)
+            self._make_ready(handle)
+            return
+        raise StoppedEarlyError("no callback and no timer is left, so the main task never ends")
+
+    def _make_ready(self, handle: asyncio.Handle) -> None:
+        process = current_process(handle._context)  # type: ignore[attr-defined] # noqa: SLF001
+        if not process.alive:
+            self._kept.append(handle)
+            return
+        process.ready.append(handle)
+        if len(process.ready) == 1 and not process.paused:
+            self._runnable.append(process)
+
+    def kill(self, process: Process) -> None:
+        """Ends a process at once."""
+        process.alive = False
+        self._kept += process.ready
+        process.ready.clear()
+
+    def pause(self, process: Process) -> None:
+        process.paused = True
+
+    def resume(self, process: Process) -> None:
+        process.paused = False
+        if process.ready and process.alive and process not in self._runnable:
+            self._runnable.append(process)
+
+    def call_soon(
+        self, callback: Callable[..., Any], *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
+        handle = asyncio.Handle(callback, args, self, context)
+        if not self._closed:
+            self._make_ready(handle)
+        return handle
+
+    call_soon_threadsafe = call_soon
+
+    def call_later(
+        self, delay: float, callback: Callable[..., Any], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        return self.call_at(self._now + delay, callback, *args, context=context)
+
+    def call_at(
+        self, when: float, callback: Callable[..., Any], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        handle = asyncio.TimerHandle(when, callback, args, self, context)
+        if not self._closed:
+            # timers of one moment fire in a random order: real clocks are never equal
+            entry = (when, self._rng.random(), next(self._numbers), handle)
+            heapq.heappush(self._timers, entry)
+        return handle
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        """Does nothing: `_pass_time` skips cancelled timers."""
+
+    def create_future(self) -> asyncio.Future[Any]:
+        future = OrderedFuture(loop=self)
+        future.number = next(self._numbers)
+        return future
+
+    def create_task(
+        self,
+        coro: Generator[Any, None, Result] | Coroutine[Any, Any, Result],
+        *,
+        name: str | None = None,
+        context: Context | None = None,
+    ) -> asyncio.Task[Result]:
+        number = next(self._numbers)
+        # also keeps asyncio from naming tasks by a count that goes on between simulations
+        # the number comes first: asyncio puts each new task into a set
+        task = OrderedTask.__new__(OrderedTask)
+        task.number = number
+        task.__init__(coro, loop=self, name=name or f"task-{number}", context=context)  # type: ignore[misc]
+        task._log_destroy_pending = False  # type: ignore[attr-defined] # noqa: SLF001
+        return task
+
+    def run_in_executor(
+        self, executor: Any, func: Callable[..., Result], *args: Any
+    ) -> asyncio.Future[Result]:
+        """Runs `func` at a drawn moment, and delivers its result at a later one.
+
+        Work of an executor is done in order, one piece at a time. Work without an executor
+        overlaps.
+        """
+        future = self.create_future()
+        begin = self._now if executor is None else max(self._now, self._lanes.get(executor, 0.0))
+        process = current_process()
+        run_at = begin + self.draw_duration(process)
+        end = run_at + self.draw_duration(process)
+        if executor is not None:
+            self._lanes[executor] = end
+
+        def work() -> None:
+            try:
+                result: Any = func(*args)
+            except BaseException as error:  # noqa: BLE001 (raised where it is awaited)
+                self.call_at(max(end, self._now), deliver, error, None)
+            else:
+                self.call_at(max(end, self._now), deliver, None, result)
+
+        def deliver(error: BaseException | None, result: Any) -> None:
+            if future.done():
+                return
+            if error is not None:
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+
+        self.call_at(run_at, work)
+        return future
+
+    def draw_duration(self, process: Process) -> float:
+        """Returns a random duration of work in a thread of a process, in seconds."""
+        return self._rng.expovariate(1 / _THREAD_SECONDS) * process.slowness
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        if not self._closed:
+            self.errors.append(context)
+
+    def default_exception_handler(self, context: dict[str, Any]) -> None:
+        self.call_exception_handler(context)
+
+    def get_debug(self) -> bool:
+        return False
+
+    def is_running(self) -> bool:
+        return not self._closed
+
+    def is_closed(self) -> bool:
+        return self._closed
+
+    def close(self) -> None:
+        """Drops all callbacks. `finally` blocks of tasks then run, without any effect."""
+        self._closed = True
+        self._timers.clear()
+        self._runnable.clear()
+        self._kept.clear()
+
+    def run_in(self, process: Process, callback: Callable[..., Any], *args: Any) -> None:
+        """Calls `callback` in a process soon; never if the process was killed."""
+        self.call_soon(callback, *args, context=process.context())
+
+    def start(self, process: Process, work: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
+        """Starts a task in a process."""
+        return self.create_task(work, context=process.context())

@@ -1,0 +1,94 @@
+"""The simulated network: connections whose messages arrive in order, late, or never.
+
+A connection is one direction between two processes of a call, as in TCP: messages keep their order.
+Different connections overtake each other. A partition holds the messages of one direction back.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+
+from simulation.loop import SimulatedLoop
+from simulation.process import Process
+
+_USUAL_SECONDS, _SLOWEST_SECONDS = 0.0005, 0.3
+_SLOW_SHARE = 0.01
+"""Share of messages with a long delay, as after a lost packet."""
+
+
+@dataclass(slots=True)
+class _Direction:
+    """Messages of one connection in one direction."""
+
+    last_arrival: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message on its way."""
+
+    source: Process
+    target: Process
+    label: str
+    deliver: Callable[[], None]
+    lost: Callable[[], None]
+    """Called in the source if the target ends before the message arrives."""
+
+
+@dataclass(slots=True)
+class Network:
+    """Delivers messages between processes."""
+
+    loop: SimulatedLoop
+    rng: Random
+    record: Callable[[str], None]
+    """Records a line of the timeline."""
+    cut: set[tuple[str, str]] = field(default_factory=set)
+    """Directions that deliver nothing now, by the names of source and target."""
+    slow: dict[str, float] = field(default_factory=dict)
+    """Additional seconds of messages to and from a process, by its name."""
+    dark: set[str] = field(default_factory=set)
+    """Names of processes whose machine is without power: nobody learns that they ended."""
+    messages: int = 0
+    _directions: defaultdict[tuple[str, str, str], _Direction] = field(
+        default_factory=lambda: defaultdict(_Direction)
+    )
+    _held: list[tuple[str, Message]] = field(default_factory=list)
+
+    def send(self, message: Message, connection: str = "") -> None:
+        """Sends a message; messages of one `connection` arrive in their order."""
+        self.messages += 1
+        names = (message.source.name, message.target.name)
+        if names in self.cut:
+            self._held.append((connection, message))
+            return
+        direction = self._directions[(*names, connection)]
+        arrival = max(self.loop.time() + self._delay(*names), direction.last_arrival)
+        direction.last_arrival = arrival
+        self.loop.call_at(arrival, self._arrive, connection, message)
+
+    def heal(self) -> None:
+        """Ends all partitions; the held messages are on their way again."""
+        self.cut.clear()
+        held, self._held = self._held, []
+        for connection, message in held:
+            self.send(message, connection)
+
+    def _delay(self, source: str, target: str) -> float:
+        delay = self.rng.expovariate(1 / _USUAL_SECONDS)
+        if self.rng.random() < _SLOW_SHARE:
+            delay += self.rng.uniform(0, _SLOWEST_SECONDS)
+        return delay + self.slow.get(source, 0.0) + self.slow.get(target, 0.0)
+
+    def _arrive(self, connection: str, message: Message) -> None:
+        source, target = message.source, message.target
+        if (source.name, target.name) in self.cut:
+            self._held.append((connection, message))
+            return
+        if not target.alive:
+            if target.name not in self.dark and source.alive:
+                self.loop.run_in(source, message.lost)
+            return
+        self.record(f"{source.name} -> {target.name}  {message.label}")
+        self.loop.run_in(target, message.deliver)

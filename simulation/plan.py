@@ -1,0 +1,231 @@
+"""The plan of a simulation: what clients do, and which faults happen when. Pure.
+
+A plan follows from a seed. It is a list of steps, so that it can be shortened.
+"""
+
+from dataclasses import dataclass, field
+from enum import Enum
+from random import Random
+
+_IDS = 12
+"""Number of ids that clients write to; few, so that writes meet."""
+_WORDS = 40
+
+
+class StepKind(Enum):
+    """What happens in a step."""
+
+    PUT = "put"
+    DELETE = "delete"
+    ASK = "ask"
+    KILL = "kill"
+    """A process ends as by kill -9, and starts again later."""
+    POWER_LOSS = "power loss"
+    """The machine of a process loses power, and starts again later."""
+    PAUSE = "pause"
+    """A process is stopped, and continues later."""
+    CUT = "cut"
+    """Messages of one direction are held back for a while."""
+    SLOW_NETWORK = "slow network"
+    SLOW_WORK = "slow work"
+    FULL_DISK = "full disk"
+    CLOCK_JUMP = "clock jump"
+    JOURNAL_FULL = "full journal"
+
+
+FAULTS = tuple(
+    kind for kind in StepKind if kind not in (StepKind.PUT, StepKind.DELETE, StepKind.ASK)
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One step of a plan."""
+
+    at: float
+    """Seconds since the start."""
+    kind: StepKind
+    client: int = 0
+    id: str = ""
+    text: str = ""
+    version: int | None = None
+    timeout: float = 0.0
+    """Seconds until the deadline of a call."""
+    waits_for_writes: bool = False
+    """Whether a question names the last writes of its client in `after`."""
+    allows_partial: bool = True
+    target: str = ""
+    """Name of the process that a fault concerns."""
+    other: str = ""
+    """Name of the process that gets no messages of `target`."""
+    seconds: float = 0.0
+    """Duration of a fault."""
+    amount: float = 0.0
+    """Strength of a fault."""
+
+    def __str__(self) -> str:
+        fields = [
+            self.id,
+            repr(self.text) if self.text else "",
+            f"version {self.version}" if self.version is not None else "",
+            f"timeout {self.timeout:.1f}" if self.timeout else "",
+            "after its writes" if self.waits_for_writes else "",
+            self.target,
+            f"to {self.other}" if self.other else "",
+            f"for {self.seconds:.2f} s" if self.seconds else "",
+            f"by {self.amount:.2f}" if self.amount else "",
+        ]
+        return f"{self.at:8.3f}  {self.kind.value} {' '.join(filter(None, fields))}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """The processes of a cluster."""
+
+    shards: int = 3
+    replicas: int = 2
+    """Replicas of each shard. With more than one, they follow a journal."""
+    fronts: int = 2
+    clients: int = 4
+    passages: int = 18
+    """Passages of the index as it was built."""
+
+    @property
+    def has_journal(self) -> bool:
+        return self.replicas > 1
+
+    def nodes(self) -> dict[str, tuple[int, ...]]:
+        """Returns the shards of each content node: node `r` of each replica has all of them."""
+        if not self.has_journal:
+            return {f"node-{shard}": (shard,) for shard in range(self.shards)}
+        return {
+            f"node-{shard}{'abcdefgh'[replica]}": (shard,)
+            for shard in range(self.shards)
+            for replica in range(self.replicas)
+        }
+
+    def front_names(self) -> list[str]:
+        return [f"front-{number}" for number in range(self.fronts)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A simulation: its seed, its cluster, and its steps."""
+
+    seed: int
+    shape: Shape
+    steps: tuple[Step, ...]
+    seconds: float
+    """When the last step may begin; the faults end soon after."""
+    merge_after: int = 12
+    faults: frozenset[StepKind] = field(default_factory=frozenset)
+    """The kinds of faults that this plan has."""
+
+    @property
+    def has_power_loss(self) -> bool:
+        return any(step.kind is StepKind.POWER_LOSS for step in self.steps)
+
+
+def make_plan(seed: int, shape: Shape | None = None, seconds: float = 30.0) -> Plan:
+    """Returns the plan of a seed. Without `shape`, the cluster is drawn, too."""
+    rng = Random(f"plan {seed}")  # noqa: S311 (a simulation)
+    shape = shape or draw_shape(rng)
+    # few kinds in a plan: with all of them, little would succeed
+    kinds = [kind for kind in FAULTS if rng.random() < 1 / 3]
+    if not shape.has_journal:
+        kinds = [kind for kind in kinds if kind is not StepKind.JOURNAL_FULL]
+    steps = [
+        *_calls(rng, shape, seconds),
+        *(
+            _fault(rng, shape, rng.choice(kinds), seconds)
+            for _ in range(rng.randint(0, 12))
+            if kinds
+        ),
+    ]
+    return Plan(
+        seed=seed,
+        shape=shape,
+        steps=tuple(sorted(steps, key=lambda step: step.at)),
+        seconds=seconds,
+        merge_after=rng.choice([4, 12, 1_000]),
+        faults=frozenset(kinds),
+    )
+
+
+def draw_shape(rng: Random) -> Shape:
+    """Returns a small cluster."""
+    return Shape(
+        shards=rng.choice([1, 1, 2, 3]),
+        replicas=rng.choice([1, 2, 2, 3]),
+        fronts=rng.choice([1, 2]),
+        clients=rng.randint(1, 4),
+    )
+
+
+def _calls(rng: Random, shape: Shape, seconds: float) -> list[Step]:
+    """Returns the calls of all clients."""
+    steps = []
+    number = 0
+    rate = rng.choice([0.3, 1.0, 3.0])  # calls of a client per second
+    uses_versions = rng.random() < 1 / 4
+    for client in range(shape.clients):
+        at = rng.expovariate(rate)
+        while at < seconds:
+            number += 1
+            kind = rng.choices([StepKind.PUT, StepKind.DELETE, StepKind.ASK], [4, 2, 4])[0]
+            identifier = f"id-{rng.randrange(_IDS)}"
+            timeout = rng.choice([2.5, 4.0, 8.0])
+            version = rng.randint(1, 20) if uses_versions and rng.random() < 1 / 2 else None
+            words = " ".join(f"w{rng.randrange(_WORDS)}" for _ in range(3))
+            if kind is StepKind.ASK:
+                step = Step(
+                    at=at,
+                    kind=kind,
+                    client=client,
+                    text=words,
+                    timeout=rng.choice([0.5, 2.0, 4.0]),
+                    waits_for_writes=rng.random() < 1 / 3,
+                    allows_partial=rng.random() < 3 / 4,
+                )
+            else:
+                step = Step(
+                    at=at,
+                    kind=kind,
+                    client=client,
+                    id=identifier,
+                    text=f"{words} n{number}" if kind is StepKind.PUT else "",
+                    timeout=timeout,
+                    version=version,
+                )
+            steps.append(step)
+            at += rng.expovariate(rate)
+    return steps
+
+
+def _fault(rng: Random, shape: Shape, kind: StepKind, seconds: float) -> Step:
+    nodes, fronts = list(shape.nodes()), shape.front_names()
+    journal = ["journal"] if shape.has_journal else []
+    disks = {StepKind.POWER_LOSS, StepKind.FULL_DISK}
+    everyone = [*nodes, *journal] if kind in disks else [*nodes, *fronts, *journal]
+    if kind is StepKind.FULL_DISK:
+        everyone = nodes
+    target = rng.choice(everyone)
+    other = ""
+    if kind is StepKind.CUT:
+        others = [each for each in [*nodes, *fronts, *journal] if each != target]
+        other = rng.choice(others) if others else target
+    amount = 0.0
+    if kind is StepKind.SLOW_NETWORK:
+        amount = rng.uniform(0.01, 0.5)
+    elif kind is StepKind.SLOW_WORK:
+        amount = rng.uniform(2, 200)
+    elif kind is StepKind.CLOCK_JUMP:
+        amount = rng.uniform(-0.45, 0.45)  # within the limit of --journal-skew
+    return Step(
+        at=rng.uniform(0, seconds),
+        kind=kind,
+        target="journal" if kind is StepKind.JOURNAL_FULL else target,
+        other=other,
+        seconds=rng.choice([0.1, 1.0, 3.0, 12.0]) * rng.uniform(0.5, 1.5),
+        amount=amount,
+    )

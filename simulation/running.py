@@ -1,0 +1,449 @@
+"""Runs the plan of a seed, and returns what happened."""
+
+import asyncio
+import contextlib
+import gc
+import hashlib
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from simulation import addresses, clock, fault_points, logs, randomness
+from simulation.checking import Checker
+from simulation.cluster import Cluster
+from simulation.disk import DISKS
+from simulation.front import PASSAGES_TO_READ, RunningFront
+from simulation.history import AppliedWrite, History, QuestionCall, WriteCall
+from simulation.index import build_index
+from simulation.loop import SimulatedLoop, StoppedEarlyError
+from simulation.models import make_bundle, tokenizer_of
+from simulation.plan import Plan, Shape, Step, StepKind
+from simulation.process import current_process
+from winnow.bundle import Bundle
+from winnow.content_node.live.entry import LoggedWrite
+from winnow.content_node.live.log import WriteLog
+from winnow.deadline import Deadline
+from winnow.domain.question import AnswerRequest, PartialResults
+from winnow.domain.shard import shard_number_of, shard_of
+from winnow.domain.write import Deletion, FedPassage, Position, WriteResult
+from winnow.errors import WinnowError
+
+_STARTED = 5.0
+"""Seconds until the first step, in which the cluster starts."""
+_SETTLE_SECONDS = 40.0
+"""Seconds after all faults in which the cluster recovers."""
+_LAST_TIMEOUT = 20.0
+_SLACK = 0.05
+"""Seconds after its deadline at which an answer is late."""
+
+
+@dataclass(slots=True)
+class Result:
+    """What happened in a simulation."""
+
+    plan: Plan
+    violations: list[str] = field(default_factory=list)
+    timeline: list[str] = field(default_factory=list)
+    digest: str = ""
+    """The hash of the timeline: equal if two runs are equal."""
+    simulated_seconds: float = 0.0
+    real_seconds: float = 0.0
+    events: int = 0
+    messages: int = 0
+    calls: int = 0
+    failed_calls: int = 0
+    faults: dict[str, int] = field(default_factory=dict)
+    """Number of faults by kind."""
+
+
+class Simulation:
+    """One run of a plan."""
+
+    def __init__(self, plan: Plan, bundle: Bundle, index: Path, directory: Path) -> None:
+        self.plan = plan
+        self.result = Result(plan)
+        self._digest, self._directory = hashlib.blake2b(digest_size=16), str(directory)
+        self.loop = SimulatedLoop(randomness.seeded(f"loop {plan.seed}"))
+        self.history = History(built_texts(plan.shape.passages))
+        tokenizer = tokenizer_of(bundle.tokenizer)
+        self.checker = Checker(self.history, plan.shape.shards, tokenizer, PASSAGES_TO_READ)
+        self.cluster = Cluster(
+            plan,
+            bundle,
+            index,
+            loop=self.loop,
+            directory=directory,
+            record=self.record,
+            report=self.report,
+        )
+        self._acknowledged: dict[str, dict[int, int]] = {}
+        """The last acknowledged write of each shard, by front."""
+        self._positions: dict[int, dict[int, Position]] = {}
+        """The last acknowledged write of each client in each shard."""
+
+    def record(self, line: str) -> None:
+        """Adds a line to the timeline."""
+        # without the path of this run, so that equal runs have equal timelines
+        text = f"{self.loop.time():10.4f}  {line}".replace(self._directory, "")
+        self._digest.update(text.encode())
+        self.result.timeline.append(text)
+
+    def report(self, violation: str) -> None:
+        """Adds a violation."""
+        self.record(f"VIOLATION: {violation}")
+        self.result.violations.append(violation)
+
+    def report_all(self, violations: Iterator[str]) -> None:
+        for violation in violations:
+            self.report(violation)
+
+    def run(self) -> Result:
+        """Runs the plan to its end."""
+        began = clock.real_monotonic()
+        with contextlib.suppress(StoppedEarlyError):
+            self.loop.run(self._main())
+        result = self.result
+        for context in self.loop.errors:
+            error = context.get("exception")
+            self.report(f"unhandled: {context.get('message')} {error!r}")
+        result.digest = self._digest.hexdigest()
+        result.simulated_seconds = self.loop.time()
+        result.real_seconds = clock.real_monotonic() - began
+        result.events, result.messages = self.loop.events, self.cluster.network.messages
+        calls = [*self.history.writes, *self.history.questions]
+        result.calls = len(calls)
+        result.failed_calls = sum(bool(call.error) for call in calls)
+        return result
+
+    async def _main(self) -> None:
+        self.cluster.start()
+        running = []
+        for step in self.plan.steps:
+            await asyncio.sleep(max(step.at + _STARTED - self.loop.time(), 0.0))
+            running.append(asyncio.ensure_future(self._run_step(step)))
+        if running:
+            await asyncio.wait(running)
+        for task in running:
+            task.result()
+        self.cluster.network.heal()
+        self.record("all faults have ended")
+        await asyncio.sleep(_SETTLE_SECONDS)
+        await self._check_end()
+
+    async def _run_step(self, step: Step) -> None:
+        match step.kind:
+            case StepKind.PUT | StepKind.DELETE:
+                await self._write(step)
+            case StepKind.ASK:
+                await self._ask(step)
+            case _:
+                self.record(f"fault: {step}")
+                kind = step.kind.value
+                self.result.faults[kind] = self.result.faults.get(kind, 0) + 1
+                await self._fault(step)
+
+    def _front_of(self, client: int) -> str:
+        names = list(self.cluster.fronts)
+        return names[client % len(names)]
+
+    async def _write(self, step: Step) -> WriteCall:
+        call = WriteCall(
+            client=step.client,
+            front=self._front_of(step.client),
+            id=step.id,
+            text=step.text,
+            version=step.version,
+            begun=self.loop.time(),
+        )
+        self.history.writes.append(call)
+        self.record(f"client {step.client} begins: {step}")
+
+        async def work(front: RunningFront) -> list[WriteResult]:
+            deadline = Deadline.after(step.timeout)
+            if step.kind is StepKind.DELETE:
+                return await front.feed.delete([Deletion(step.id, step.version)], deadline)
+            fed = FedPassage(id=step.id, title="", text=step.text, version=step.version)
+            return await front.feed.put([fed], deadline)
+
+        try:
+            (written,) = await self.cluster.call(call.front, work, step.timeout)
+        except (WinnowError, TimeoutError) as error:
+            call.error = repr(error)
+        else:
+            call.outcome, call.position = written.outcome, written.position
+            self._acknowledge(call)
+        call.ended = self.loop.time()
+        ended = call.error or f"{call.outcome} at {call.position}"
+        self.record(f"client {step.client} {step.kind.value} of {step.id} ends: {ended}")
+        self.report_all(self.checker.check_write(call))
+        return call
+
+    def _acknowledge(self, call: WriteCall) -> None:
+        position = call.position
+        assert position is not None
+        last = self._acknowledged.setdefault(call.front, {})
+        last[position.shard] = max(position.sequence, last.get(position.shard, 0))
+        own = self._positions.setdefault(call.client, {})
+        before = own.get(position.shard, position)
+        own[position.shard] = max(position, before)
+
+    async def _ask(self, step: Step) -> QuestionCall:
+        front = self._front_of(step.client)
+        after = (
+            tuple(self._positions.get(step.client, {}).values()) if step.waits_for_writes else ()
+        )
+        call = QuestionCall(
+            client=step.client,
+            front=front,
+            text=step.text,
+            after=after,
+            allows_partial=step.allows_partial,
+            required=dict(self._acknowledged.get(front, {})),
+            begun=self.loop.time(),
+        )
+        self.history.questions.append(call)
+        self.record(f"client {step.client} begins: {step}")
+        request = AnswerRequest(
+            question=step.text,
+            after=after,
+            partial_results=PartialResults.ALLOW if step.allows_partial else PartialResults.FORBID,
+        )
+
+        async def work(running: RunningFront) -> Any:
+            return await running.answers.answer(request, Deadline.after(step.timeout))
+
+        try:
+            call.answered = await self.cluster.call(front, work, step.timeout)
+        except (WinnowError, TimeoutError) as error:
+            call.error = repr(error)
+        call.ended = self.loop.time()
+        shown = (
+            [answer.reading.passage.id for answer in call.answered.answers] if call.answered else []
+        )
+        self.record(f"client {step.client} ask ends: {call.error or shown}")
+        self.report_all(self.checker.check_question(call))
+        return call
+
+    async def _fault(self, step: Step) -> None:
+        cluster, network = self.cluster, self.cluster.network
+        match step.kind:
+            case StepKind.KILL | StepKind.POWER_LOSS:
+                cluster.kill(step.target, power_loss=step.kind is StepKind.POWER_LOSS)
+                if step.target in cluster.fronts:
+                    self._acknowledged.pop(step.target, None)
+                await asyncio.sleep(step.seconds)
+                cluster.restart(step.target)
+            case StepKind.PAUSE:
+                process = cluster.process(step.target)
+                self.loop.pause(process)
+                await asyncio.sleep(step.seconds)
+                self.loop.resume(process)
+            case StepKind.CUT:
+                network.cut.add((step.target, step.other))
+                await asyncio.sleep(step.seconds)
+                network.heal()
+            case StepKind.SLOW_NETWORK:
+                network.slow[step.target] = step.amount
+                await asyncio.sleep(step.seconds)
+                network.slow.pop(step.target, None)
+            case StepKind.SLOW_WORK:
+                process = cluster.process(step.target)
+                process.slowness = step.amount
+                await asyncio.sleep(step.seconds)
+                process.slowness = 1.0
+            case StepKind.FULL_DISK:
+                process = cluster.process(step.target)
+                process.full_disk = True
+                await asyncio.sleep(step.seconds)
+                process.full_disk = False
+            case StepKind.CLOCK_JUMP:
+                cluster.process(step.target).wall_offset = step.amount
+            case StepKind.JOURNAL_FULL:
+                cluster.journal.model.full = True
+                await asyncio.sleep(step.seconds)
+                cluster.journal.model.full = False
+
+    async def _check_end(self) -> None:
+        """Checks that the cluster has recovered: it takes writes, answers, and replicas agree."""
+        shards = range(self.plan.shape.shards)
+        for number, name in enumerate(self.cluster.fronts):
+            written: set[int] = set()
+            for attempt in range(200):
+                identifier = f"last-{number}-{attempt}"
+                shard = shard_of(identifier, self.plan.shape.shards)
+                if shard in written:
+                    continue
+                written.add(shard)
+                step = Step(
+                    at=0, kind=StepKind.PUT, client=number, id=identifier, text=f"w1 {identifier}",
+                    timeout=_LAST_TIMEOUT,
+                )  # fmt: skip
+                call = await self._write(step)
+                if call.error:
+                    self.report(f"{name} cannot write to shard {shard} at the end: {call.error}")
+                if written == set(shards):
+                    break
+            asked = await self._ask(
+                Step(
+                    at=0,
+                    kind=StepKind.ASK,
+                    client=number,
+                    text=f"w1 w2 w{3 + number}",
+                    timeout=_LAST_TIMEOUT,
+                    waits_for_writes=True,
+                )  # fmt: skip
+            )
+            if asked.answered is None:
+                self.report(f"{name} cannot answer at the end: {asked.error}")
+            elif not asked.answered.coverage.complete:
+                self.report(f"{name} does not search all shards at the end")
+        await asyncio.sleep(5.0)
+        for node in self.cluster.nodes.values():
+            self._check_node(node)
+
+    def _check_node(self, node: Any) -> None:
+        """Checks the state of a node at the end."""
+        if node.running is None:
+            self.report(f"{node.name} does not run at the end")
+            return
+        for shard in node.shards:
+            served = node.running.shards.served.searcher(shard)
+            if served.fault:
+                self.report(f"{node.name} does not serve shard {shard} at the end: {served.fault}")
+                continue
+            live = served.transfer.shard
+            last = len(self.history.log(shard).writes)
+            if live.sequence != last:
+                self.report(f"{node.name} has write {live.sequence} of shard {shard}, not {last}")
+            expected = self.checker.state(shard, last)
+            found = _texts_of(live.view)
+            if found != expected:
+                self.report(
+                    f"{node.name} has other passages in shard {shard} than its log: "
+                    f"{sorted(found.items() ^ expected.items())}"
+                )
+
+
+def _texts_of(view: Any) -> dict[str, str]:
+    """Returns the texts of all live passages of a view, by id."""
+    found = {}
+    for placed in view.segments:
+        for row in range(placed.segment.rows):
+            if placed.live_rows is None or placed.live_rows[row]:
+                passage = placed.segment.load(row).passage
+                found[passage.id] = passage.text
+    return found
+
+
+def built_texts(count: int) -> dict[str, str]:
+    """Returns the texts of the index as it was built, by id."""
+    return {f"built-{number}": f"w{number} w{number + 7} b{number}" for number in range(count)}
+
+
+@cache
+def _bundle() -> Bundle:
+    return make_bundle(_directory())
+
+
+@cache
+def _directory() -> Path:
+    """Returns a directory in memory, if there is one."""
+    memory = Path("/dev/shm")  # noqa: S108 (Linux's file system in memory)
+    return Path(
+        tempfile.mkdtemp(prefix="winnow-simulation-", dir=memory if memory.is_dir() else None)
+    )
+
+
+@cache
+def _index(shape_key: tuple[int, int]) -> Path:
+    shards, passages = shape_key
+    directory = _directory() / f"index-{shards}-{passages}"
+    directory.mkdir()
+    build_index(_bundle(), directory, built_texts(passages), shards)
+    return directory
+
+
+def remove_files() -> None:
+    """Removes the files that all simulations of this process share."""
+    shutil.rmtree(_directory(), ignore_errors=True)
+
+
+def run_plan(plan: Plan) -> Result:
+    """Runs a plan."""
+    shape: Shape = plan.shape
+    index = _index((shape.shards, shape.passages))
+    directory = Path(tempfile.mkdtemp(dir=_directory()))
+    gc.collect()
+    gc.disable()  # the collector would run code of killed processes
+    simulation = None
+    try:
+        simulation = Simulation(plan, _bundle(), index, directory)
+        _install(simulation)
+        return simulation.run()
+    finally:
+        if simulation is not None:
+            simulation.loop.close()
+        _uninstall()
+        del simulation
+        _collect_quietly()
+        gc.enable()
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _install(simulation: Simulation) -> None:
+    clock.set_loop(simulation.loop)
+    randomness.set_source(randomness.seeded(f"code {simulation.plan.seed}"))
+    addresses.set_addresses(simulation.cluster.addresses)
+    logs.set_record(simulation.record)
+    _observe_appends(simulation)
+
+
+def _uninstall() -> None:
+    clock.set_loop(None)
+    randomness.set_source(None)
+    logs.set_record(lambda _: None)
+    fault_points.set_hook(lambda _: None)
+    DISKS.all.clear()
+    WriteLog.append = _real_append  # type: ignore[method-assign]
+
+
+def _collect_quietly() -> None:
+    """Collects the objects of a simulation. Code that then runs in `finally` blocks may fail."""
+    hook, sys.unraisablehook = sys.unraisablehook, lambda _: None
+    try:
+        gc.collect()
+    finally:
+        sys.unraisablehook = hook
+
+
+_real_append = WriteLog.append
+
+
+def _observe_appends(simulation: Simulation) -> None:
+    """Makes logs report what they append."""
+
+    def append(
+        log: WriteLog,
+        writes: Sequence[LoggedWrite],
+        journal_position: str | None = None,
+        log_id: str = "",
+    ) -> None:
+        _real_append(log, writes, journal_position, log_id)
+        shard = shard_number_of(log.path.parent.parent.name)
+        assert shard is not None
+        applied = [
+            AppliedWrite(
+                each.sequence, each.id, each.put.passage.text if each.put else None, each.version
+            )
+            for each in writes
+        ]
+        process = current_process()
+        now = simulation.loop.time()
+        simulation.report_all(simulation.checker.append(shard, process.name, applied, now))
+
+    WriteLog.append = append  # type: ignore[method-assign]

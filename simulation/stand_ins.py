@@ -1,0 +1,46 @@
+"""Installs the stand-ins of the simulation. Everything else is the code that ships.
+
+| stand-in | for |
+|---|---|
+| `clock` | clocks of the standard library |
+| `randomness` | random generators without a seed, and `os.urandom` |
+| `loop` | the event loop, and executors |
+| `threads` | `FairThreads` and `DaemonWork` |
+| `channel` | gRPC's channels and servers |
+| `journal_client`, `journal_server` | nats-py and its server |
+| `disk` | `os.fsync`, `os.pwrite` and SQLite's syncs |
+| `models` | encoder and reader |
+| `merge_process` | the child process of a merge |
+"""
+
+import importlib
+from typing import Any
+
+
+def install() -> None:
+    """Installs all stand-ins. To be called once, before the code of the cluster is imported."""
+    _module("simulation.clock").install()
+    _module("simulation.randomness").install()
+    _module("simulation.disk").install()
+    fault_points = _module("winnow.faultpoints")
+    fault_points.reach = _module("simulation.fault_points").reach
+    fair_threads = _module("winnow.inference.fair_threads")
+    fair_threads.FairThreads = _module("simulation.threads").SimulatedThreads
+    _module("winnow.inference.niceness").lower_priority = lambda _: None
+    heap = _module("winnow.heap")
+    heap.trim_heap = lambda: None
+    heap.trim_function = lambda: None
+    daemon_work = _module("winnow.content_node.daemon_work")
+    daemon_work.DaemonWork = _module("simulation.threads").SimulatedDaemonWork
+    channel, addresses = _module("winnow.rpc.channel"), _module("simulation.addresses")
+    channel.open_channel = channel.open_unshared = addresses.open_channel
+    child = _module("winnow.content_node.merging.child")
+    child.MergeChild = _module("simulation.merge_process").SimulatedMerge
+    _module("winnow.journal.jetstream").Client = _module("simulation.journal_client").SimulatedNats
+    feed = _module("winnow.stateless.composing.feed")
+    feed.FeedEncoder = _module("simulation.models").SimulatedFeedEncoder
+    _module("simulation.logs").install()
+
+
+def _module(name: str) -> Any:
+    return importlib.import_module(name)
