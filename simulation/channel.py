@@ -267,6 +267,7 @@ class _Call:
             self._future.set_exception(
                 AioRpcError(error.code, Metadata(), trailing, details=error.details)
             )
+            self._future.exception()  # the caller may have gone, and asyncio would warn
 
     def _lose(self) -> None:
         self._fail(AbortError(grpc.StatusCode.UNAVAILABLE, "the connection was lost", ()))

@@ -135,6 +135,11 @@ class Disks:
     def __init__(self) -> None:
         self.all: list[Disk] = []
 
+    @property
+    def track_syncs(self) -> bool:
+        """Whether any disk records what is durable."""
+        return any(each.tracks_syncs for each in self.all)
+
     def of(self, path: Path) -> Disk | None:
         return next((each for each in self.all if path.is_relative_to(each.root)), None)
 
@@ -164,13 +169,18 @@ class TrackedConnection(sqlite3.Connection):
     """A connection that reports its syncs, and fails while the disk is full."""
 
     path: Path | None = None
+    is_synced: bool = False
+    """Whether commits are durable when they return."""
 
     def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
         is_commit = sql == "COMMIT"
         if (is_commit or sql.startswith("INSERT")) and current_process().full_disk:
             raise full_error()
         cursor = super().execute(sql, parameters)
-        if is_commit or sql.startswith("PRAGMA wal_checkpoint"):
+        if sql.startswith("PRAGMA synchronous"):
+            ((level,),) = super().execute("PRAGMA synchronous").fetchall()
+            self.is_synced = level >= _FULL_SYNC
+        elif is_commit or sql.startswith("PRAGMA wal_checkpoint"):
             self._report()
         return cursor
 
@@ -184,20 +194,21 @@ class TrackedConnection(sqlite3.Connection):
         self._report()
 
     def close(self) -> None:
-        super().close()  # the last connection checkpoints
+        self._report()  # closing the last connection checkpoints, with syncs
+        super().close()
         if self.path is not None and self.path.exists() and (disk := DISKS.of(self.path)):
             disk.sync_database(self.path)
 
     def _report(self) -> None:
-        ((_, _, name), *_) = super().execute("PRAGMA database_list").fetchall()
-        path = Path(name)
-        disk = DISKS.of(path) if name else None
-        if disk is None:
+        """Reports a sync of the database, if commits are synced."""
+        if not self.is_synced or not DISKS.track_syncs:
             return
-        self.path = path
-        ((level,),) = super().execute("PRAGMA synchronous").fetchall()
-        if level >= _FULL_SYNC:
-            disk.sync_database(path)
+        if self.path is None:
+            ((_, _, name), *_) = super().execute("PRAGMA database_list").fetchall()
+            self.path = Path(name)
+        disk = DISKS.of(self.path)
+        if disk is not None:
+            disk.sync_database(self.path)
 
 
 def full_error() -> sqlite3.OperationalError:

@@ -13,6 +13,8 @@ from simulation.loop import SimulatedLoop
 from simulation.process import Process
 
 _USUAL_SECONDS, _SLOWEST_SECONDS = 0.0005, 0.3
+_GAP = 1e-6
+"""Seconds between two messages of a connection."""
 _SLOW_SHARE = 0.01
 """Share of messages with a long delay, as after a lost packet."""
 
@@ -64,7 +66,7 @@ class Network:
             self._held.append((connection, message))
             return
         direction = self._directions[(*names, connection)]
-        arrival = max(self.loop.time() + self._delay(*names), direction.last_arrival)
+        arrival = max(self.loop.time() + self._delay(*names), direction.last_arrival + _GAP)
         direction.last_arrival = arrival
         self.loop.call_at(arrival, self._arrive, connection, message)
 

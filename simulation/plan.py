@@ -126,7 +126,7 @@ class Plan:
         return any(step.kind is StepKind.POWER_LOSS for step in self.steps)
 
 
-def make_plan(seed: int, shape: Shape | None = None, seconds: float = 30.0) -> Plan:
+def make_plan(seed: int, shape: Shape | None = None, seconds: float = 20.0) -> Plan:
     """Returns the plan of a seed. Without `shape`, the cluster is drawn, too."""
     rng = Random(f"plan {seed}")  # noqa: S311 (a simulation)
     shape = shape or draw_shape(rng)

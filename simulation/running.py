@@ -31,15 +31,17 @@ from winnow.deadline import Deadline
 from winnow.domain.question import AnswerRequest, PartialResults
 from winnow.domain.shard import shard_number_of, shard_of
 from winnow.domain.write import Deletion, FedPassage, Position, WriteResult
-from winnow.errors import WinnowError
+from winnow.errors import GenerationGoneError, WinnowError
 
 _STARTED = 5.0
 """Seconds until the first step, in which the cluster starts."""
-_SETTLE_SECONDS = 40.0
+_SETTLE_SECONDS = 25.0
 """Seconds after all faults in which the cluster recovers."""
 _LAST_TIMEOUT = 20.0
-_SLACK = 0.05
-"""Seconds after its deadline at which an answer is late."""
+_WAIT_FOR_REPLICA = 1.9
+"""Seconds during which a front requires a write even if the replicas that have it fail."""
+_AFTERMATH = 10.0
+"""Seconds after a fault during which its effects last."""
 
 
 @dataclass(slots=True)
@@ -81,8 +83,10 @@ class Simulation:
             record=self.record,
             report=self.report,
         )
-        self._acknowledged: dict[str, dict[int, int]] = {}
-        """The last acknowledged write of each shard, by front."""
+        self._acknowledged: dict[str, dict[int, list[tuple[float, int]]]] = {}
+        """When each write of a shard was acknowledged, by front."""
+        self._troubled_until: dict[str, float] = {}
+        """Until when a fault may affect a process, by its name."""
         self._positions: dict[int, dict[int, Position]] = {}
         """The last acknowledged write of each client in each shard."""
 
@@ -145,7 +149,11 @@ class Simulation:
                 self.record(f"fault: {step}")
                 kind = step.kind.value
                 self.result.faults[kind] = self.result.faults.get(kind, 0) + 1
+                names = [step.target, *([step.other] if step.other else [])]
+                self._troubled_until |= dict.fromkeys(names, float("inf"))
                 await self._fault(step)
+                later = self.loop.time() + _AFTERMATH
+                self._troubled_until |= dict.fromkeys(names, later)
 
     def _front_of(self, client: int) -> str:
         names = list(self.cluster.fronts)
@@ -186,11 +194,30 @@ class Simulation:
     def _acknowledge(self, call: WriteCall) -> None:
         position = call.position
         assert position is not None
-        last = self._acknowledged.setdefault(call.front, {})
-        last[position.shard] = max(position.sequence, last.get(position.shard, 0))
+        writes = self._acknowledged.setdefault(call.front, {})
+        writes.setdefault(position.shard, []).append((self.loop.time(), position.sequence))
         own = self._positions.setdefault(call.client, {})
         before = own.get(position.shard, position)
         own[position.shard] = max(position, before)
+
+    def _required(self, front: str) -> dict[int, int]:
+        """Returns the last write of each shard that a question to a front must see.
+
+        If the replicas that have a write fail, a front waits two seconds for it, and then answers
+        without it.
+        """
+        now, required = self.loop.time(), {}
+        for shard, writes in self._acknowledged.get(front, {}).items():
+            names = [name for name, own in self.plan.shape.nodes().items() if shard in own]
+            troubled = any(self._is_troubled(name) for name in (*names, "journal", front))
+            required[shard] = max(
+                (number for at, number in writes if not troubled or now - at < _WAIT_FOR_REPLICA),
+                default=0,
+            )
+        return required
+
+    def _is_troubled(self, name: str) -> bool:
+        return self._troubled_until.get(name, 0.0) > self.loop.time()
 
     async def _ask(self, step: Step) -> QuestionCall:
         front = self._front_of(step.client)
@@ -203,7 +230,7 @@ class Simulation:
             text=step.text,
             after=after,
             allows_partial=step.allows_partial,
-            required=dict(self._acknowledged.get(front, {})),
+            required=self._required(front),
             begun=self.loop.time(),
         )
         self.history.questions.append(call)
@@ -335,8 +362,9 @@ def _texts_of(view: Any) -> dict[str, str]:
     for placed in view.segments:
         for row in range(placed.segment.rows):
             if placed.live_rows is None or placed.live_rows[row]:
-                passage = placed.segment.load(row).passage
-                found[passage.id] = passage.text
+                with contextlib.suppress(GenerationGoneError):  # a row that a merge emptied
+                    passage = placed.segment.load(row).passage
+                    found[passage.id] = passage.text
     return found
 
 
@@ -373,12 +401,19 @@ def remove_files() -> None:
     shutil.rmtree(_directory(), ignore_errors=True)
 
 
+@cache
+def _freeze_heap() -> None:
+    """Makes later collections skip what is there before the first simulation."""
+    gc.collect()
+    gc.freeze()
+
+
 def run_plan(plan: Plan) -> Result:
     """Runs a plan."""
     shape: Shape = plan.shape
     index = _index((shape.shards, shape.passages))
     directory = Path(tempfile.mkdtemp(dir=_directory()))
-    gc.collect()
+    _freeze_heap()
     gc.disable()  # the collector would run code of killed processes
     simulation = None
     try:
