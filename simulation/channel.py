@@ -5,7 +5,7 @@ are a part of the simulation. A call of a killed process fails as UNAVAILABLE on
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any

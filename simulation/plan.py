@@ -7,9 +7,13 @@ from dataclasses import dataclass, field
 from enum import Enum
 from random import Random
 
+from winnow.faultpoints import POINTS
+
 _IDS = 12
 """Number of ids that clients write to; few, so that writes meet."""
 _WORDS = 40
+_POINTS = tuple(point for point in POINTS if not point.startswith(("custody", "repair")))
+"""Fault points that a cluster without moves and damage reaches."""
 
 
 class StepKind(Enum):
@@ -20,6 +24,8 @@ class StepKind(Enum):
     ASK = "ask"
     KILL = "kill"
     """A process ends as by kill -9, and starts again later."""
+    KILL_AT = "kill at"
+    """A node ends at the next fault point of a name, and starts again later."""
     POWER_LOSS = "power loss"
     """The machine of a process loses power, and starts again later."""
     PAUSE = "pause"
@@ -58,6 +64,8 @@ class Step:
     """Name of the process that a fault concerns."""
     other: str = ""
     """Name of the process that gets no messages of `target`."""
+    point: str = ""
+    """Name of a fault point."""
     seconds: float = 0.0
     """Duration of a fault."""
     amount: float = 0.0
@@ -72,6 +80,7 @@ class Step:
             "after its writes" if self.waits_for_writes else "",
             self.target,
             f"to {self.other}" if self.other else "",
+            f"at {self.point}" if self.point else "",
             f"for {self.seconds:.2f} s" if self.seconds else "",
             f"by {self.amount:.2f}" if self.amount else "",
         ]
@@ -128,7 +137,7 @@ class Plan:
 
 def make_plan(seed: int, shape: Shape | None = None, seconds: float = 20.0) -> Plan:
     """Returns the plan of a seed. Without `shape`, the cluster is drawn, too."""
-    rng = Random(f"plan {seed}")  # noqa: S311 (a simulation)
+    rng = Random(f"plan {seed}")
     shape = shape or draw_shape(rng)
     # few kinds in a plan: with all of them, little would succeed
     kinds = [kind for kind in FAULTS if rng.random() < 1 / 3]
@@ -207,7 +216,7 @@ def _fault(rng: Random, shape: Shape, kind: StepKind, seconds: float) -> Step:
     journal = ["journal"] if shape.has_journal else []
     disks = {StepKind.POWER_LOSS, StepKind.FULL_DISK}
     everyone = [*nodes, *journal] if kind in disks else [*nodes, *fronts, *journal]
-    if kind is StepKind.FULL_DISK:
+    if kind in (StepKind.FULL_DISK, StepKind.KILL_AT):
         everyone = nodes
     target = rng.choice(everyone)
     other = ""
@@ -226,6 +235,7 @@ def _fault(rng: Random, shape: Shape, kind: StepKind, seconds: float) -> Step:
         kind=kind,
         target="journal" if kind is StepKind.JOURNAL_FULL else target,
         other=other,
+        point=rng.choice(_POINTS) if kind is StepKind.KILL_AT else "",
         seconds=rng.choice([0.1, 1.0, 3.0, 12.0]) * rng.uniform(0.5, 1.5),
         amount=amount,
     )

@@ -4,10 +4,10 @@ A callback belongs to the process in whose context it was scheduled. A killed pr
 more, not even `finally` blocks, just as after kill -9.
 """
 
+from asyncio import Handle
 from collections import deque
 from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass, field
-from asyncio import Handle
 
 
 @dataclass(eq=False, slots=True)

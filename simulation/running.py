@@ -23,7 +23,7 @@ from simulation.index import build_index
 from simulation.loop import SimulatedLoop, StoppedEarlyError
 from simulation.models import make_bundle, tokenizer_of
 from simulation.plan import Plan, Shape, Step, StepKind
-from simulation.process import current_process
+from simulation.process import OUTSIDE, current_process
 from winnow.bundle import Bundle
 from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.live.log import WriteLog
@@ -38,6 +38,8 @@ _STARTED = 5.0
 _SETTLE_SECONDS = 25.0
 """Seconds after all faults in which the cluster recovers."""
 _LAST_TIMEOUT = 20.0
+_WAIT_FOR_POINT = 12.0
+"""Seconds until a kill at a fault point is given up."""
 _WAIT_FOR_REPLICA = 1.9
 """Seconds during which a front requires a write even if the replicas that have it fail."""
 _AFTERMATH = 10.0
@@ -61,6 +63,10 @@ class Result:
     failed_calls: int = 0
     faults: dict[str, int] = field(default_factory=dict)
     """Number of faults by kind."""
+
+
+class KilledError(BaseException):
+    """Ends the running work of a process that was killed in the middle of it."""
 
 
 class Simulation:
@@ -87,6 +93,9 @@ class Simulation:
         """When each write of a shard was acknowledged, by front."""
         self._troubled_until: dict[str, float] = {}
         """Until when a fault may affect a process, by its name."""
+        self._points: dict[str, str] = {}
+        """The fault point at which a node is killed, by its name."""
+        self._awaited_points: dict[str, asyncio.Future[None]] = {}
         self._positions: dict[int, dict[int, Position]] = {}
         """The last acknowledged write of each client in each shard."""
 
@@ -265,6 +274,15 @@ class Simulation:
                     self._acknowledged.pop(step.target, None)
                 await asyncio.sleep(step.seconds)
                 cluster.restart(step.target)
+            case StepKind.KILL_AT:
+                reached = self._awaited_points[step.target] = self.loop.create_future()
+                self._points[step.target] = step.point
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_WAIT_FOR_POINT):
+                        await reached
+                    await asyncio.sleep(step.seconds)
+                self._points.pop(step.target, None)
+                cluster.restart(step.target)
             case StepKind.PAUSE:
                 process = cluster.process(step.target)
                 self.loop.pause(process)
@@ -295,6 +313,18 @@ class Simulation:
                 await asyncio.sleep(step.seconds)
                 cluster.journal.model.full = False
 
+    def reach(self, point: str) -> None:
+        """Kills the current process if a step has chosen this fault point for it."""
+        name = current_process().name
+        if self._points.get(name) != point or not current_process().alive:
+            return
+        del self._points[name]
+        self.record(f"{name}  reaches {point}")
+        self.cluster.kill(name)
+        reached = self._awaited_points[name]
+        self.loop.run_in(OUTSIDE, _resolve, reached)
+        raise KilledError
+
     async def _check_end(self) -> None:
         """Checks that the cluster has recovered: it takes writes, answers, and replicas agree."""
         shards = range(self.plan.shape.shards)
@@ -307,9 +337,13 @@ class Simulation:
                     continue
                 written.add(shard)
                 step = Step(
-                    at=0, kind=StepKind.PUT, client=number, id=identifier, text=f"w1 {identifier}",
+                    at=0,
+                    kind=StepKind.PUT,
+                    client=number,
+                    id=identifier,
+                    text=f"w1 {identifier}",
                     timeout=_LAST_TIMEOUT,
-                )  # fmt: skip
+                )
                 call = await self._write(step)
                 if call.error:
                     self.report(f"{name} cannot write to shard {shard} at the end: {call.error}")
@@ -323,7 +357,7 @@ class Simulation:
                     text=f"w1 w2 w{3 + number}",
                     timeout=_LAST_TIMEOUT,
                     waits_for_writes=True,
-                )  # fmt: skip
+                )
             )
             if asked.answered is None:
                 self.report(f"{name} cannot answer at the end: {asked.error}")
@@ -354,6 +388,11 @@ class Simulation:
                     f"{node.name} has other passages in shard {shard} than its log: "
                     f"{sorted(found.items() ^ expected.items())}"
                 )
+
+
+def _resolve(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)
 
 
 def _texts_of(view: Any) -> dict[str, str]:
@@ -435,6 +474,7 @@ def _install(simulation: Simulation) -> None:
     randomness.set_source(randomness.seeded(f"code {simulation.plan.seed}"))
     addresses.set_addresses(simulation.cluster.addresses)
     logs.set_record(simulation.record)
+    fault_points.set_hook(simulation.reach)
     _observe_appends(simulation)
 
 
@@ -468,7 +508,13 @@ def _observe_appends(simulation: Simulation) -> None:
         journal_position: str | None = None,
         log_id: str = "",
     ) -> None:
-        _real_append(log, writes, journal_position, log_id)
+        try:
+            _real_append(log, writes, journal_position, log_id)
+        finally:
+            if writes and log.last >= writes[-1].sequence:  # also if the process was killed then
+                observe(log, writes)
+
+    def observe(log: WriteLog, writes: Sequence[LoggedWrite]) -> None:
         shard = shard_number_of(log.path.parent.parent.name)
         assert shard is not None
         applied = [
@@ -477,8 +523,7 @@ def _observe_appends(simulation: Simulation) -> None:
             )
             for each in writes
         ]
-        process = current_process()
-        now = simulation.loop.time()
-        simulation.report_all(simulation.checker.append(shard, process.name, applied, now))
+        name, now = current_process().name, simulation.loop.time()
+        simulation.report_all(simulation.checker.append(shard, name, applied, now))
 
     WriteLog.append = append  # type: ignore[method-assign]

@@ -1,0 +1,295 @@
+"""Deliberate errors in the code that ships, to show that the simulation finds such errors.
+
+Each mutation replaces a function or a value while a simulation runs. `python -m simulation
+--mutations` runs all of them.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+from uuid import uuid4
+
+from winnow.content_node.journal import following, journaled
+from winnow.content_node.live import buffer, group_commit, log, sequence_waiter, shard, write_conflict
+from winnow.content_node.merging import merge, passages, tidying, writing
+from winnow.content_node.shard import generations, retrieving
+from winnow.domain import coverage, partition
+from winnow.domain.coverage import ShardStatus
+from winnow.domain.write import Outcome, Written
+from winnow.errors import UnavailableError
+from winnow.files import durable
+from winnow.journal import expiry, jetstream, publishing
+from winnow.stateless.answer import answer_cache, merge as answer_merge
+from winnow.stateless.cluster import cluster, sequences, snapshot
+from winnow.stateless.feed import storing, unchanged
+from winnow.stateless.replicas import joint
+
+MUTATIONS: dict[str, Callable[[], contextlib.AbstractContextManager[Any]]] = {}
+"""What applies each mutation, by its description."""
+
+
+def _mutation(description: str, target: object, name: str) -> Callable[[Any], Any]:
+    """Registers a function that takes the place of `target.name`; it gets the original first."""
+
+    def register(replacement: Callable[..., Any]) -> Callable[..., Any]:
+        original = getattr(target, name)
+        static = isinstance(target, type) and isinstance(target.__dict__[name], property)
+        source = target.__dict__[name].fget if static else original  # type: ignore[union-attr]
+
+        def replaced(*arguments: Any, **options: Any) -> Any:
+            return replacement(source, *arguments, **options)
+
+        new: Any = property(replaced) if static else replaced
+        MUTATIONS[description] = lambda: patch.object(target, name, new)
+        return replacement
+
+    return register
+
+
+@_mutation("commits are not synced", log, "connect")
+def _(original: Any, *arguments: Any) -> Any:
+    connection = original(*arguments)
+    connection.execute("PRAGMA synchronous = OFF")
+    return connection
+
+
+@_mutation("directories are not synced when a log is created", log, "sync_directory")
+def _(original: Any, path: Any) -> None:
+    return None
+
+
+@_mutation("the directory of a new log is not synced", durable, "sync_directory")
+def _(original: Any, path: Any) -> None:
+    return None
+
+
+@_mutation("the files of a merge are not synced", writing, "sync_file")
+def _(original: Any, path: Any) -> None:
+    return None
+
+
+@_mutation("the renaming of a merge is not synced before the log is trimmed", merge, "sync_directory")
+def _(original: Any, path: Any) -> None:
+    return None
+
+
+@_mutation("a lower version is stored", write_conflict, "_is_later")
+def _(original: Any, stored: int | None, version: int | None) -> bool:
+    return False
+
+
+@_mutation("versions are compared in the wrong direction", write_conflict, "_is_later")
+def _(original: Any, stored: int | None, version: int | None) -> bool:
+    return stored is not None and version is not None and stored < version
+
+
+@_mutation("a deletion forgets the version", write_conflict, "_version_to_store")
+def _(original: Any, write: Any, stored: Any) -> Any:
+    return write.version
+
+
+@_mutation("puts of other texts count as unchanged", write_conflict, "outcome_of_put")
+def _(original: Any, stored: Any, version: Any, same: bool) -> Any:
+    return original(stored, version, stored is not None)
+
+
+@_mutation("deleted rows stay visible", buffer.ViewBuilder, "_delete")
+def _(original: Any, self: Any, rows: Any) -> int:
+    return 0
+
+
+@_mutation("views are not shown until the next write", group_commit.GroupCommit, "_finish")
+def _(original: Any, self: Any, call: Any, result: Any) -> None:
+    self._publish = lambda: None
+    original(self, call, result)
+
+
+@_mutation("the number of a write is too high by one", write_conflict.WriteConflict, "decide")
+def _(original: Any, self: Any, write: Any) -> Any:
+    found = original(self, write)
+    return replace(found, sequence=found.sequence + 1)
+
+
+@_mutation("questions do not wait for the write that they name", sequence_waiter.SequenceWaiter, "wait")
+async def _(original: Any, self: Any, sequence: int, deadline: Any) -> None:
+    return None
+
+
+@_mutation("fronts forget acknowledged writes", snapshot.ClusterSnapshot, "record_write")
+def _(original: Any, self: Any, shard: int, sequence: int, log_id: str = "") -> None:
+    return None
+
+
+@_mutation("fronts require acknowledged writes for too short a time", sequences, "LastKnownWrites")
+def _(original: Any, clock: Any) -> Any:
+    made = original(clock)
+    made.required = lambda info: info.sequence
+    return made
+
+
+@_mutation("cached answers stay valid after writes", answer_cache.AnswerCache, "_get")
+def _(original: Any, self: Any, version: Any, key: Any) -> Any:
+    self._all = getattr(self, "_all", {})
+    return self._all.get(key[1])
+
+
+@_mutation("questions with `after` take any cached answer", answer_cache, "_includes_writes")
+def _(original: Any, answered: Any, after: Any) -> bool:
+    return True
+
+
+@_mutation("expired entries of the journal are applied", jetstream, "has_expired")
+def _(original: Any, header: str, stored_at: Any) -> bool:
+    return False
+
+
+@_mutation("entries expire a minute late", expiry.PublishWindow, "header")
+def _(original: Any, self: Any) -> str:
+    return str(int((self.expires_at + 60) * 1_000))
+
+
+@_mutation("each attempt to publish has another key", publishing, "publish")
+async def _(original: Any, *arguments: Any) -> Any:
+    return await original(*arguments)
+
+
+@_mutation("the position of the journal is stored too low", following, "_position_of")
+def _(original: Any, entry: Any) -> str:
+    return f"{max(entry.sequence - 1, 0)} "
+
+
+@_mutation("the position of the journal is not stored", following, "_position_of")
+def _(original: Any, entry: Any) -> str:
+    return "0 "
+
+
+@_mutation("batches of the journal are applied in reverse", following, "_batches")
+def _(original: Any, entries: Any) -> Any:
+    return (list(reversed(batch)) for batch in original(entries))
+
+
+@_mutation("entries of the journal are applied twice", jetstream, "new_entries")
+def _(original: Any, after: int, received: Any) -> Any:
+    found = original(after, received)
+    return (*found, *found[-1:])
+
+
+@_mutation("gaps in the journal are skipped", jetstream, "new_entries")
+def _(original: Any, after: int, received: Any) -> Any:
+    return tuple(each for each in received if each.sequence > after)[1:] or original(after, ())
+
+
+@_mutation("a write is acknowledged once the journal has it", journaled.JournaledShard, "_publish_and_wait")
+async def _(original: Any, self: Any, content: bytes, deadline: Any) -> Any:
+    await self._journal.publish(content, uuid4().hex, deadline)
+    writes = self._messages.decode(content).writes
+    return [Written(Outcome.STORED, self._shard.sequence, self._shard.log_id) for _ in writes]
+
+
+@_mutation("a replica reports unchanged puts without reading the journal", journaled.JournaledShard, "find_unchanged")
+async def _(original: Any, self: Any, puts: Any, deadline: Any) -> Any:
+    return await self._shard.find_unchanged_locally(puts, deadline)
+
+
+@_mutation("a follower that fails once stops", following.JournalFollower, "_last_entry")
+async def _(original: Any, self: Any) -> Any:
+    if getattr(self, "_has_begun", False):
+        self._replica.take_no_more = True
+        raise SystemError("stopped")
+    self._has_begun = True
+    return await original(self)
+
+
+@_mutation("the coverage leaves out the last shard", coverage.Coverage, "of")
+def _(original: Any, shards: Any) -> Any:
+    return coverage.Coverage(tuple(sorted(shards, key=lambda part: part.shard))[:-1])
+
+
+@_mutation("failed shards count as searched", answer_merge, "_shard_coverage")
+def _(original: Any, info: Any, failure: Any, result: Any) -> Any:
+    return replace(original(info, failure, result), status=ShardStatus.SEARCHED)
+
+
+@_mutation("the coverage counts passages of the last poll", answer_merge, "_shard_coverage")
+def _(original: Any, info: Any, failure: Any, result: Any) -> Any:
+    return replace(original(info, failure, result), passages=info.passages)
+
+
+@_mutation("one passage too few is retrieved", retrieving, "_nearest")
+def _(original: Any, scored: Any, k: int) -> Any:
+    return original(scored, max(k - 1, 1))
+
+
+@_mutation("the joint reply of a node is assigned to the wrong shards", joint._NodeCall, "results")
+def _(original: Any, self: Any) -> Any:
+    found = original(self)
+    return dict(zip(found, reversed(found.values()), strict=True))
+
+
+@_mutation("hits of another generation keep their rows", generations.RecentGenerations, "lease")
+def _(original: Any, self: Any, generation: str, deadline: Any) -> Any:
+    view = original(self, "", deadline)
+    return replace(view, generation=generation or view.generation)
+
+
+@_mutation("a merge loses its last write", passages.MergedPassages, "copy")
+def _(original: Any, self: Any) -> None:
+    original(self)
+    self._connection.execute("DELETE FROM main.passages WHERE row = (SELECT max(row) FROM main.passages)")
+
+
+@_mutation("the log is trimmed beyond the merged writes", shard.LiveShard, "trim")
+async def _(original: Any, self: Any, upto: int) -> None:
+    self._log.trim(self.sequence)
+
+
+@_mutation("generations are removed too early", tidying, "obsolete_names")
+def _(original: Any, names: Any, served: int) -> Any:
+    return [each for each in names if each.startswith("generation-")]
+
+
+@_mutation("failures of the disk are ignored", log.WriteLog, "append")
+def _(original: Any, self: Any, *arguments: Any) -> None:
+    with contextlib.suppress(Exception):
+        original(self, *arguments)
+
+
+@_mutation("a failed transaction stays in the log", log, "roll_back")
+def _(original: Any, connection: Any, state: Any) -> None:
+    return None
+
+
+@_mutation("writes go to the shard of another id", partition.Partition, "shard_of")
+def _(original: Any, self: Any, passage_id: str) -> int:
+    return int(original(self, passage_id[:-1] + "0"))
+
+
+@_mutation("a front does not retry a failed write", storing, "_retry_wait")
+def _(original: Any, error: Any, attempt: int, deadline: Any) -> None:
+    return None
+
+
+@_mutation("a front reports puts as unchanged if a shard cannot be asked", unchanged.UnchangedPuts, "find")
+async def _(original: Any, self: Any, puts: Any, deadline: Any, earlier_ids: Any = ()) -> Any:
+    try:
+        return await original(self, puts, deadline, earlier_ids)
+    except UnavailableError:
+        return [SimpleNamespace() for _ in puts]
+
+
+@_mutation("a front needs no writes of other logs", cluster.Cluster, "required_writes")
+def _(original: Any, self: Any, after: Any) -> dict[int, int]:
+    return {}
+
+
+def applied(description: str) -> contextlib.AbstractContextManager[Any]:
+    """Returns the context in which a mutation is applied."""
+    return MUTATIONS[description]()
+
+
+def descriptions() -> Iterator[str]:
+    """Yields the descriptions of all mutations."""
+    yield from MUTATIONS
