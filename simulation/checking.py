@@ -27,6 +27,8 @@ class Checker:
         self._history, self._shards, self._passages = history, shards, passages
         self._tokenizer = tokenizer
         self._distances: dict[tuple[str, str], float] = {}
+        self._versions: dict[tuple[int, str], int | None] = {}
+        """The version of the last write of each id of a shard."""
         self._built: dict[int, dict[str, str]] = {shard: {} for shard in range(shards)}
         for identifier, text in history.built.items():
             self._built[shard_of(identifier, shards)][identifier] = text
@@ -45,11 +47,22 @@ class Checker:
                         f"but another replica has {_described(known)}"
                     )
             elif write.sequence == len(log.writes) + 1:
+                yield from self._outdated(shard, write)
                 log.writes.append(write)
                 log.appended_at.append(now)
                 yield from self._unexplained(shard, write, now)
             else:
                 yield f"{node} skips writes of shard {shard} before {_described(write)}"
+
+    def _outdated(self, shard: int, write: AppliedWrite) -> Iterator[str]:
+        """Yields a violation if a later version was stored before a write."""
+        key = (shard, write.id)
+        before = self._versions.get(key)
+        if before is not None and write.version is not None and write.version < before:
+            yield f"{_described(write)} has version {write.version}, but {before} was stored before"
+        # a deletion without a version keeps the version of the passage
+        if write.version is not None or write.text is not None:
+            self._versions[key] = write.version
 
     def _unexplained(self, shard: int, write: AppliedWrite, now: float) -> Iterator[str]:
         """Yields a violation if no running call explains a write that is being appended."""
@@ -86,6 +99,7 @@ class Checker:
             write = log.writes[position.sequence - 1]
             if (write.id, write.text or "") != (call.id, call.text):
                 yield f"{_call(call)} was acknowledged as {_described(write)}"
+            yield from self._misplaced(call)
         elif call.outcome is Outcome.UNCHANGED:
             state = self.state(position.shard, position.sequence)
             expected = call.text or None
@@ -94,6 +108,21 @@ class Checker:
                     f"{_call(call)} is unchanged after write {position.sequence}, but the shard "
                     f"then has {state.get(call.id)!r}"
                 )
+
+    def _misplaced(self, call: WriteCall) -> Iterator[str]:
+        """Yields the acknowledged writes that ended before a write began, but come after it."""
+        position = call.position
+        assert position is not None
+        for other in self._history.writes:
+            before = other.position
+            if (
+                other.id == call.id
+                and other.outcome is Outcome.STORED
+                and before is not None
+                and other.ended < call.begun
+                and before.sequence >= position.sequence
+            ):
+                yield f"{_call(call)} is stored before {_call(other)}, which had ended"
 
     def state(self, shard: int, sequence: int) -> dict[str, str]:
         """Returns the texts of a shard by id after a write."""

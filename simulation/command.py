@@ -4,8 +4,10 @@ import argparse
 import sys
 from collections import Counter
 
+from simulation import fixtures
+from simulation.mutations import MUTATIONS
 from simulation.plan import make_plan
-from simulation.running import Result, remove_files, run_plan
+from simulation.running import Result, run_plan
 
 
 def run(arguments: list[str]) -> int:
@@ -14,7 +16,11 @@ def run(arguments: list[str]) -> int:
     parser.add_argument("--seeds", type=int, default=200, help="Number of seeds to run.")
     parser.add_argument("--first", type=int, default=0, help="The first seed.")
     parser.add_argument("--timeline", action="store_true", help="Print every message.")
+    parser.add_argument("--mutations", action="store_true", help="Find deliberate errors.")
+    parser.add_argument("--only", default="", help="Run only mutations with this text.")
     options = parser.parse_args(arguments)
+    if options.mutations:
+        return _find_mutations(options.first, options.seeds, options.only)
     total: Counter[str] = Counter()
     failed = []
     try:
@@ -28,9 +34,28 @@ def run(arguments: list[str]) -> int:
                 _say(f"seed {seed}: {result.violations[0]}")
                 _say("\n".join(f"    {each}" for each in result.violations[1:6]))
     finally:
-        remove_files()
+        fixtures.remove()
     _say(_summary(total))
     return int(bool(failed))
+
+
+def _find_mutations(first: int, seeds: int, only: str) -> int:
+    """Runs each mutation until a seed finds it; returns 0 if all were found."""
+    missed = 0
+    try:
+        for description in (each for each in MUTATIONS if only in each):
+            found = None
+            for seed in range(first, first + seeds):
+                with MUTATIONS[description]():
+                    result = run_plan(make_plan(seed))
+                if result.violations:
+                    found = f"seed {seed}: {result.violations[0]}"
+                    break
+            missed += found is None
+            _say(f"{description}\n    {found or 'NOT FOUND'}")
+    finally:
+        fixtures.remove()
+    return int(missed > 0)
 
 
 def _count(total: Counter[str], result: Result) -> None:

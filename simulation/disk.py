@@ -149,7 +149,7 @@ DISKS = Disks()
 
 
 def _fsync(descriptor: int) -> None:
-    path = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
+    path = Path(f"/proc/self/fd/{descriptor}").readlink()
     disk = DISKS.of(path)
     if disk is None:
         _real_fsync(descriptor)

@@ -13,7 +13,14 @@ from unittest.mock import patch
 from uuid import uuid4
 
 from winnow.content_node.journal import following, journaled
-from winnow.content_node.live import buffer, group_commit, log, sequence_waiter, shard, write_conflict
+from winnow.content_node.live import (
+    buffer,
+    group_commit,
+    log,
+    sequence_waiter,
+    shard,
+    write_conflict,
+)
 from winnow.content_node.merging import merge, passages, tidying, writing
 from winnow.content_node.shard import generations, retrieving
 from winnow.domain import coverage, partition
@@ -22,7 +29,8 @@ from winnow.domain.write import Outcome, Written
 from winnow.errors import UnavailableError
 from winnow.files import durable
 from winnow.journal import expiry, jetstream, publishing
-from winnow.stateless.answer import answer_cache, merge as answer_merge
+from winnow.stateless.answer import answer_cache
+from winnow.stateless.answer import merge as answer_merge
 from winnow.stateless.cluster import cluster, sequences, snapshot
 from winnow.stateless.feed import storing, unchanged
 from winnow.stateless.replicas import joint
@@ -71,7 +79,9 @@ def _(original: Any, path: Any) -> None:
     return None
 
 
-@_mutation("the renaming of a merge is not synced before the log is trimmed", merge, "sync_directory")
+@_mutation(
+    "the renaming of a merge is not synced before the log is trimmed", merge, "sync_directory"
+)
 def _(original: Any, path: Any) -> None:
     return None
 
@@ -113,7 +123,9 @@ def _(original: Any, self: Any, write: Any) -> Any:
     return replace(found, sequence=found.sequence + 1)
 
 
-@_mutation("questions do not wait for the write that they name", sequence_waiter.SequenceWaiter, "wait")
+@_mutation(
+    "questions do not wait for the write that they name", sequence_waiter.SequenceWaiter, "wait"
+)
 async def _(original: Any, self: Any, sequence: int, deadline: Any) -> None:
     return None
 
@@ -182,14 +194,20 @@ def _(original: Any, after: int, received: Any) -> Any:
     return tuple(each for each in received if each.sequence > after)[1:] or original(after, ())
 
 
-@_mutation("a write is acknowledged once the journal has it", journaled.JournaledShard, "_publish_and_wait")
+@_mutation(
+    "a write is acknowledged once the journal has it", journaled.JournaledShard, "_publish_and_wait"
+)
 async def _(original: Any, self: Any, content: bytes, deadline: Any) -> Any:
     await self._journal.publish(content, uuid4().hex, deadline)
     writes = self._messages.decode(content).writes
     return [Written(Outcome.STORED, self._shard.sequence, self._shard.log_id) for _ in writes]
 
 
-@_mutation("a replica reports unchanged puts without reading the journal", journaled.JournaledShard, "find_unchanged")
+@_mutation(
+    "a replica reports unchanged puts without reading the journal",
+    journaled.JournaledShard,
+    "find_unchanged",
+)
 async def _(original: Any, self: Any, puts: Any, deadline: Any) -> Any:
     return await self._shard.find_unchanged_locally(puts, deadline)
 
@@ -238,7 +256,9 @@ def _(original: Any, self: Any, generation: str, deadline: Any) -> Any:
 @_mutation("a merge loses its last write", passages.MergedPassages, "copy")
 def _(original: Any, self: Any) -> None:
     original(self)
-    self._connection.execute("DELETE FROM main.passages WHERE row = (SELECT max(row) FROM main.passages)")
+    self._connection.execute(
+        "DELETE FROM main.passages WHERE row = (SELECT max(row) FROM main.passages)"
+    )
 
 
 @_mutation("the log is trimmed beyond the merged writes", shard.LiveShard, "trim")
@@ -272,7 +292,9 @@ def _(original: Any, error: Any, attempt: int, deadline: Any) -> None:
     return None
 
 
-@_mutation("a front reports puts as unchanged if a shard cannot be asked", unchanged.UnchangedPuts, "find")
+@_mutation(
+    "a front reports puts as unchanged if a shard cannot be asked", unchanged.UnchangedPuts, "find"
+)
 async def _(original: Any, self: Any, puts: Any, deadline: Any, earlier_ids: Any = ()) -> Any:
     try:
         return await original(self, puts, deadline, earlier_ids)

@@ -7,29 +7,27 @@ import hashlib
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from simulation import addresses, clock, fault_points, logs, randomness
+from simulation import addresses, clock, fault_points, fixtures, logs, randomness
 from simulation.checking import Checker
 from simulation.cluster import Cluster
 from simulation.disk import DISKS
+from simulation.faults import Faults
 from simulation.front import PASSAGES_TO_READ, RunningFront
 from simulation.history import AppliedWrite, History, QuestionCall, WriteCall
-from simulation.index import build_index
 from simulation.loop import SimulatedLoop, StoppedEarlyError
-from simulation.models import make_bundle, tokenizer_of
-from simulation.plan import Plan, Shape, Step, StepKind
-from simulation.process import OUTSIDE, current_process
+from simulation.models import tokenizer_of
+from simulation.observing import observe_appends, stop_observing
+from simulation.plan import Plan, Step, StepKind
 from winnow.bundle import Bundle
-from winnow.content_node.live.entry import LoggedWrite
-from winnow.content_node.live.log import WriteLog
 from winnow.deadline import Deadline
 from winnow.domain.question import AnswerRequest, PartialResults
-from winnow.domain.shard import shard_number_of, shard_of
+from winnow.domain.shard import shard_of
 from winnow.domain.write import Deletion, FedPassage, Position, WriteResult
 from winnow.errors import GenerationGoneError, WinnowError
 
@@ -38,12 +36,8 @@ _STARTED = 5.0
 _SETTLE_SECONDS = 25.0
 """Seconds after all faults in which the cluster recovers."""
 _LAST_TIMEOUT = 20.0
-_WAIT_FOR_POINT = 12.0
-"""Seconds until a kill at a fault point is given up."""
 _WAIT_FOR_REPLICA = 1.9
 """Seconds during which a front requires a write even if the replicas that have it fail."""
-_AFTERMATH = 10.0
-"""Seconds after a fault during which its effects last."""
 
 
 @dataclass(slots=True)
@@ -65,10 +59,6 @@ class Result:
     """Number of faults by kind."""
 
 
-class KilledError(BaseException):
-    """Ends the running work of a process that was killed in the middle of it."""
-
-
 class Simulation:
     """One run of a plan."""
 
@@ -77,7 +67,7 @@ class Simulation:
         self.result = Result(plan)
         self._digest, self._directory = hashlib.blake2b(digest_size=16), str(directory)
         self.loop = SimulatedLoop(randomness.seeded(f"loop {plan.seed}"))
-        self.history = History(built_texts(plan.shape.passages))
+        self.history = History(fixtures.built_texts(plan.shape.passages))
         tokenizer = tokenizer_of(bundle.tokenizer)
         self.checker = Checker(self.history, plan.shape.shards, tokenizer, PASSAGES_TO_READ)
         self.cluster = Cluster(
@@ -89,13 +79,9 @@ class Simulation:
             record=self.record,
             report=self.report,
         )
+        self.faults = Faults(self.cluster, self.loop, self.record)
         self._acknowledged: dict[str, dict[int, list[tuple[float, int]]]] = {}
         """When each write of a shard was acknowledged, by front."""
-        self._troubled_until: dict[str, float] = {}
-        """Until when a fault may affect a process, by its name."""
-        self._points: dict[str, str] = {}
-        """The fault point at which a node is killed, by its name."""
-        self._awaited_points: dict[str, asyncio.Future[None]] = {}
         self._positions: dict[int, dict[int, Position]] = {}
         """The last acknowledged write of each client in each shard."""
 
@@ -115,6 +101,10 @@ class Simulation:
         for violation in violations:
             self.report(violation)
 
+    def observe(self, shard: int, node: str, writes: list[AppliedWrite]) -> None:
+        """Checks what the log of a node holds now."""
+        self.report_all(self.checker.append(shard, node, writes, self.loop.time()))
+
     def run(self) -> Result:
         """Runs the plan to its end."""
         began = clock.real_monotonic()
@@ -130,6 +120,7 @@ class Simulation:
         result.events, result.messages = self.loop.events, self.cluster.network.messages
         calls = [*self.history.writes, *self.history.questions]
         result.calls = len(calls)
+        result.faults = dict(self.faults.counts)
         result.failed_calls = sum(bool(call.error) for call in calls)
         return result
 
@@ -155,14 +146,9 @@ class Simulation:
             case StepKind.ASK:
                 await self._ask(step)
             case _:
-                self.record(f"fault: {step}")
-                kind = step.kind.value
-                self.result.faults[kind] = self.result.faults.get(kind, 0) + 1
-                names = [step.target, *([step.other] if step.other else [])]
-                self._troubled_until |= dict.fromkeys(names, float("inf"))
-                await self._fault(step)
-                later = self.loop.time() + _AFTERMATH
-                self._troubled_until |= dict.fromkeys(names, later)
+                if step.kind is StepKind.KILL and step.target in self.cluster.fronts:
+                    self._acknowledged.pop(step.target, None)  # a new front knows of no write
+                await self.faults.inject(step)
 
     def _front_of(self, client: int) -> str:
         names = list(self.cluster.fronts)
@@ -218,15 +204,12 @@ class Simulation:
         now, required = self.loop.time(), {}
         for shard, writes in self._acknowledged.get(front, {}).items():
             names = [name for name, own in self.plan.shape.nodes().items() if shard in own]
-            troubled = any(self._is_troubled(name) for name in (*names, "journal", front))
+            troubled = any(self.faults.is_troubled(name) for name in (*names, "journal", front))
             required[shard] = max(
                 (number for at, number in writes if not troubled or now - at < _WAIT_FOR_REPLICA),
                 default=0,
             )
         return required
-
-    def _is_troubled(self, name: str) -> bool:
-        return self._troubled_until.get(name, 0.0) > self.loop.time()
 
     async def _ask(self, step: Step) -> QuestionCall:
         front = self._front_of(step.client)
@@ -264,66 +247,6 @@ class Simulation:
         self.record(f"client {step.client} ask ends: {call.error or shown}")
         self.report_all(self.checker.check_question(call))
         return call
-
-    async def _fault(self, step: Step) -> None:
-        cluster, network = self.cluster, self.cluster.network
-        match step.kind:
-            case StepKind.KILL | StepKind.POWER_LOSS:
-                cluster.kill(step.target, power_loss=step.kind is StepKind.POWER_LOSS)
-                if step.target in cluster.fronts:
-                    self._acknowledged.pop(step.target, None)
-                await asyncio.sleep(step.seconds)
-                cluster.restart(step.target)
-            case StepKind.KILL_AT:
-                reached = self._awaited_points[step.target] = self.loop.create_future()
-                self._points[step.target] = step.point
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(_WAIT_FOR_POINT):
-                        await reached
-                    await asyncio.sleep(step.seconds)
-                self._points.pop(step.target, None)
-                cluster.restart(step.target)
-            case StepKind.PAUSE:
-                process = cluster.process(step.target)
-                self.loop.pause(process)
-                await asyncio.sleep(step.seconds)
-                self.loop.resume(process)
-            case StepKind.CUT:
-                network.cut.add((step.target, step.other))
-                await asyncio.sleep(step.seconds)
-                network.heal()
-            case StepKind.SLOW_NETWORK:
-                network.slow[step.target] = step.amount
-                await asyncio.sleep(step.seconds)
-                network.slow.pop(step.target, None)
-            case StepKind.SLOW_WORK:
-                process = cluster.process(step.target)
-                process.slowness = step.amount
-                await asyncio.sleep(step.seconds)
-                process.slowness = 1.0
-            case StepKind.FULL_DISK:
-                process = cluster.process(step.target)
-                process.full_disk = True
-                await asyncio.sleep(step.seconds)
-                process.full_disk = False
-            case StepKind.CLOCK_JUMP:
-                cluster.process(step.target).wall_offset = step.amount
-            case StepKind.JOURNAL_FULL:
-                cluster.journal.model.full = True
-                await asyncio.sleep(step.seconds)
-                cluster.journal.model.full = False
-
-    def reach(self, point: str) -> None:
-        """Kills the current process if a step has chosen this fault point for it."""
-        name = current_process().name
-        if self._points.get(name) != point or not current_process().alive:
-            return
-        del self._points[name]
-        self.record(f"{name}  reaches {point}")
-        self.cluster.kill(name)
-        reached = self._awaited_points[name]
-        self.loop.run_in(OUTSIDE, _resolve, reached)
-        raise KilledError
 
     async def _check_end(self) -> None:
         """Checks that the cluster has recovered: it takes writes, answers, and replicas agree."""
@@ -390,11 +313,6 @@ class Simulation:
                 )
 
 
-def _resolve(future: "asyncio.Future[None]") -> None:
-    if not future.done():
-        future.set_result(None)
-
-
 def _texts_of(view: Any) -> dict[str, str]:
     """Returns the texts of all live passages of a view, by id."""
     found = {}
@@ -407,39 +325,6 @@ def _texts_of(view: Any) -> dict[str, str]:
     return found
 
 
-def built_texts(count: int) -> dict[str, str]:
-    """Returns the texts of the index as it was built, by id."""
-    return {f"built-{number}": f"w{number} w{number + 7} b{number}" for number in range(count)}
-
-
-@cache
-def _bundle() -> Bundle:
-    return make_bundle(_directory())
-
-
-@cache
-def _directory() -> Path:
-    """Returns a directory in memory, if there is one."""
-    memory = Path("/dev/shm")  # noqa: S108 (Linux's file system in memory)
-    return Path(
-        tempfile.mkdtemp(prefix="winnow-simulation-", dir=memory if memory.is_dir() else None)
-    )
-
-
-@cache
-def _index(shape_key: tuple[int, int]) -> Path:
-    shards, passages = shape_key
-    directory = _directory() / f"index-{shards}-{passages}"
-    directory.mkdir()
-    build_index(_bundle(), directory, built_texts(passages), shards)
-    return directory
-
-
-def remove_files() -> None:
-    """Removes the files that all simulations of this process share."""
-    shutil.rmtree(_directory(), ignore_errors=True)
-
-
 @cache
 def _freeze_heap() -> None:
     """Makes later collections skip what is there before the first simulation."""
@@ -449,14 +334,13 @@ def _freeze_heap() -> None:
 
 def run_plan(plan: Plan) -> Result:
     """Runs a plan."""
-    shape: Shape = plan.shape
-    index = _index((shape.shards, shape.passages))
-    directory = Path(tempfile.mkdtemp(dir=_directory()))
+    index = fixtures.index(plan.shape.shards, plan.shape.passages)
+    directory = Path(tempfile.mkdtemp(dir=fixtures.directory()))
     _freeze_heap()
     gc.disable()  # the collector would run code of killed processes
     simulation = None
     try:
-        simulation = Simulation(plan, _bundle(), index, directory)
+        simulation = Simulation(plan, fixtures.bundle(), index, directory)
         _install(simulation)
         return simulation.run()
     finally:
@@ -474,8 +358,8 @@ def _install(simulation: Simulation) -> None:
     randomness.set_source(randomness.seeded(f"code {simulation.plan.seed}"))
     addresses.set_addresses(simulation.cluster.addresses)
     logs.set_record(simulation.record)
-    fault_points.set_hook(simulation.reach)
-    _observe_appends(simulation)
+    fault_points.set_hook(simulation.faults.reach)
+    observe_appends(simulation.observe)
 
 
 def _uninstall() -> None:
@@ -484,7 +368,7 @@ def _uninstall() -> None:
     logs.set_record(lambda _: None)
     fault_points.set_hook(lambda _: None)
     DISKS.all.clear()
-    WriteLog.append = _real_append  # type: ignore[method-assign]
+    stop_observing()
 
 
 def _collect_quietly() -> None:
@@ -494,36 +378,3 @@ def _collect_quietly() -> None:
         gc.collect()
     finally:
         sys.unraisablehook = hook
-
-
-_real_append = WriteLog.append
-
-
-def _observe_appends(simulation: Simulation) -> None:
-    """Makes logs report what they append."""
-
-    def append(
-        log: WriteLog,
-        writes: Sequence[LoggedWrite],
-        journal_position: str | None = None,
-        log_id: str = "",
-    ) -> None:
-        try:
-            _real_append(log, writes, journal_position, log_id)
-        finally:
-            if writes and log.last >= writes[-1].sequence:  # also if the process was killed then
-                observe(log, writes)
-
-    def observe(log: WriteLog, writes: Sequence[LoggedWrite]) -> None:
-        shard = shard_number_of(log.path.parent.parent.name)
-        assert shard is not None
-        applied = [
-            AppliedWrite(
-                each.sequence, each.id, each.put.passage.text if each.put else None, each.version
-            )
-            for each in writes
-        ]
-        name, now = current_process().name, simulation.loop.time()
-        simulation.report_all(simulation.checker.append(shard, name, applied, now))
-
-    WriteLog.append = append  # type: ignore[method-assign]

@@ -98,7 +98,9 @@ class GroupCommit:
         """
         if self._closed:
             raise UnavailableError("the node is leaving")
-        return await asyncio.shield(self._start_task(self._run(work)))
+        task = self._start_task(self._run(work))
+        task.add_done_callback(_retrieve_exception)
+        return await asyncio.shield(task)
 
     async def close(self, release: Callable[[], None]) -> None:
         """Takes no more writes, stores the queued ones, and then calls `release` in the thread."""
@@ -164,3 +166,9 @@ class GroupCommit:
             return await asyncio.get_running_loop().run_in_executor(self._thread, work)
         finally:
             self._publish()
+
+
+def _retrieve_exception(task: "asyncio.Task[object]") -> None:
+    """Retrieves the exception of a task whose caller may be gone, or asyncio would log it."""
+    if not task.cancelled():
+        task.exception()

@@ -1,0 +1,123 @@
+"""Brings the faults of a plan about, and ends them."""
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import Awaitable, Callable
+
+from simulation.cluster import Cluster
+from simulation.loop import SimulatedLoop
+from simulation.plan import Step, StepKind
+from simulation.process import OUTSIDE, current_process
+
+_AFTERMATH = 10.0
+"""Seconds after a fault during which its effects last."""
+_WAIT_FOR_POINT = 12.0
+"""Seconds until a kill at a fault point is given up."""
+Handler = Callable[[Step], Awaitable[None]]
+
+
+class KilledError(BaseException):
+    """Ends the running work of a process that was killed in the middle of it."""
+
+
+class Faults:
+    """The faults of a cluster, those that last and those that are over."""
+
+    def __init__(
+        self, cluster: Cluster, loop: SimulatedLoop, record: Callable[[str], None]
+    ) -> None:
+        self._cluster, self._loop, self._record = cluster, loop, record
+        self.counts = Counter[str]()
+        """Number of faults by kind."""
+        self._troubled_until: dict[str, float] = {}
+        """Until when a fault may affect a process, by its name."""
+        self._awaited_points: dict[str, tuple[str, asyncio.Future[None]]] = {}
+        """The fault point at which a node is killed, by its name."""
+        self._handlers: dict[StepKind, Handler] = {
+            StepKind.KILL: self._kill,
+            StepKind.POWER_LOSS: self._kill,
+            StepKind.KILL_AT: self._kill_at,
+            StepKind.PAUSE: self._pause,
+            StepKind.CUT: self._cut,
+            StepKind.SLOW_NETWORK: self._slow_network,
+            StepKind.SLOW_WORK: self._slow_work,
+            StepKind.FULL_DISK: self._fill_disk,
+            StepKind.CLOCK_JUMP: self._set_clock,
+            StepKind.JOURNAL_FULL: self._fill_journal,
+        }
+
+    async def inject(self, step: Step) -> None:
+        """Brings a fault about; returns once it has ended."""
+        self._record(f"fault: {step}")
+        self.counts[step.kind.value] += 1
+        names = [step.target, *([step.other] if step.other else [])]
+        self._troubled_until |= dict.fromkeys(names, float("inf"))
+        await self._handlers[step.kind](step)
+        self._troubled_until |= dict.fromkeys(names, self._loop.time() + _AFTERMATH)
+
+    def is_troubled(self, name: str) -> bool:
+        """Whether a fault may still affect a process."""
+        return self._troubled_until.get(name, 0.0) > self._loop.time()
+
+    def reach(self, point: str) -> None:
+        """Kills the current process if a step has chosen this fault point for it."""
+        process = current_process()
+        awaited, reached = self._awaited_points.get(process.name, ("", None))
+        if reached is None or awaited != point or reached.done() or not process.alive:
+            return
+        self._record(f"{process.name}  reaches {point}")
+        self._cluster.kill(process.name)
+        self._loop.run_in(OUTSIDE, reached.set_result, None)
+        raise KilledError
+
+    async def _kill(self, step: Step) -> None:
+        self._cluster.kill(step.target, power_loss=step.kind is StepKind.POWER_LOSS)
+        await asyncio.sleep(step.seconds)
+        self._cluster.restart(step.target)
+
+    async def _kill_at(self, step: Step) -> None:
+        reached = self._loop.create_future()
+        self._awaited_points[step.target] = step.point, reached
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_WAIT_FOR_POINT):
+                await reached
+            await asyncio.sleep(step.seconds)
+        self._awaited_points.pop(step.target, None)
+        self._cluster.restart(step.target)
+
+    async def _pause(self, step: Step) -> None:
+        process = self._cluster.process(step.target)
+        self._loop.pause(process)
+        await asyncio.sleep(step.seconds)
+        self._loop.resume(process)
+
+    async def _cut(self, step: Step) -> None:
+        self._cluster.network.cut.add((step.target, step.other))
+        await asyncio.sleep(step.seconds)
+        self._cluster.network.heal()
+
+    async def _slow_network(self, step: Step) -> None:
+        self._cluster.network.slow[step.target] = step.amount
+        await asyncio.sleep(step.seconds)
+        self._cluster.network.slow.pop(step.target, None)
+
+    async def _slow_work(self, step: Step) -> None:
+        process = self._cluster.process(step.target)
+        process.slowness = step.amount
+        await asyncio.sleep(step.seconds)
+        process.slowness = 1.0
+
+    async def _fill_disk(self, step: Step) -> None:
+        process = self._cluster.process(step.target)
+        process.full_disk = True
+        await asyncio.sleep(step.seconds)
+        process.full_disk = False
+
+    async def _set_clock(self, step: Step) -> None:
+        self._cluster.process(step.target).wall_offset = step.amount
+
+    async def _fill_journal(self, step: Step) -> None:
+        self._cluster.journal.model.full = True
+        await asyncio.sleep(step.seconds)
+        self._cluster.journal.model.full = False

@@ -1,0 +1,45 @@
+"""The files that all simulations of this process share: the bundle, and indexes as built."""
+
+import shutil
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from simulation.index import build_index
+from simulation.models import make_bundle
+from winnow.bundle import Bundle
+
+
+def built_texts(count: int) -> dict[str, str]:
+    """Returns the texts of an index as it was built, by id."""
+    return {f"built-{number}": f"w{number} w{number + 7} b{number}" for number in range(count)}
+
+
+@cache
+def directory() -> Path:
+    """Returns a directory in memory, if the system has one."""
+    memory = Path("/dev/shm")  # noqa: S108 (Linux's file system in memory)
+    parent = memory if memory.is_dir() else None
+    return Path(tempfile.mkdtemp(prefix="winnow-simulation-", dir=parent))
+
+
+@cache
+def bundle() -> Bundle:
+    """Returns the bundle of the stand-ins."""
+    return make_bundle(directory())
+
+
+@cache
+def index(shards: int, passages: int) -> Path:
+    """Returns an index as it was built."""
+    path = directory() / f"index-{shards}-{passages}"
+    path.mkdir()
+    build_index(bundle(), path, built_texts(passages), shards)
+    return path
+
+
+def remove() -> None:
+    """Removes all of these files."""
+    shutil.rmtree(directory(), ignore_errors=True)
+    for each in (directory, bundle, index):
+        each.cache_clear()

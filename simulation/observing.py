@@ -1,0 +1,43 @@
+"""Reports what the logs of shards append to a checker."""
+
+from collections.abc import Callable, Sequence
+
+from simulation.history import AppliedWrite
+from simulation.process import current_process
+from winnow.content_node.live.entry import LoggedWrite
+from winnow.content_node.live.log import WriteLog
+from winnow.domain.shard import shard_number_of
+
+OnAppend = Callable[[int, str, list[AppliedWrite]], None]
+"""Called with a shard, the name of the node, and the writes that its log now holds."""
+_append = WriteLog.append
+
+
+def observe_appends(on_append: OnAppend) -> None:
+    """Makes every log report its writes, also if the node is killed right after the commit."""
+
+    def append(
+        log: WriteLog,
+        writes: Sequence[LoggedWrite],
+        journal_position: str | None = None,
+        log_id: str = "",
+    ) -> None:
+        try:
+            _append(log, writes, journal_position, log_id)
+        finally:
+            if writes and log.last >= writes[-1].sequence:
+                shard = shard_number_of(log.path.parent.parent.name)
+                assert shard is not None
+                on_append(shard, current_process().name, list(map(_applied, writes)))
+
+    WriteLog.append = append  # type: ignore[method-assign]
+
+
+def stop_observing() -> None:
+    """Ends the reports."""
+    WriteLog.append = _append  # type: ignore[method-assign]
+
+
+def _applied(write: LoggedWrite) -> AppliedWrite:
+    text = write.put.passage.text if write.put is not None else None
+    return AppliedWrite(write.sequence, write.id, text, write.version)
