@@ -102,7 +102,7 @@ format: $(STAMP) ## Format the code and apply the linter's fixes
 
 types: $(STAMP) ## Check types (mypy --strict) of code that needs no PyTorch
 	$(call say,'types (a minute if nothing was checked before)')
-	@$(BIN)/mypy client/hatch_build.py proto winnow bench deploy tests $(NEEDS_TORCH:%=--exclude '^%')
+	@$(BIN)/mypy client/hatch_build.py proto winnow bench deploy simulation tests $(NEEDS_TORCH:%=--exclude '^%')
 
 types-models: $(TORCH_STAMP) ## Check types of code that needs PyTorch
 	$(call say,'types of models (a minute if nothing was checked before)')

@@ -84,11 +84,12 @@ class SimulatedServer:
         return self._found[method]
 
     async def _find(self, method: str) -> Any:
+        details: Any = CallDetails(method)
+
         async def inner(details: Any) -> Any:
             found = (each.service(details) for each in self._handlers)
             return next((each for each in found if each is not None), None)
 
-        details = CallDetails(method)
         if self._interceptor is None:
             return await inner(details)
         return await self._interceptor.intercept_service(inner, details)

@@ -43,9 +43,9 @@ def wall() -> float:
     return EPOCH + _Running.loop.time() + current_process().wall_offset
 
 
-def real_monotonic() -> float:
-    """Returns the time of the machine's monotonic clock."""
-    return float(_real["monotonic"]())
+def processor_seconds() -> float:
+    """Returns the processor time of this process."""
+    return float(_real["process_time"]())
 
 
 def install() -> None:

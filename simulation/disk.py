@@ -220,11 +220,12 @@ def full_error() -> sqlite3.OperationalError:
 
 def _connect(*args: Any, **options: Any) -> sqlite3.Connection:
     options.setdefault("factory", TrackedConnection)
-    return _real_connect(*args, **options)
+    connection: sqlite3.Connection = _real_connect(*args, **options)
+    return connection
 
 
 def install() -> None:
     """Replaces the calls that write durably."""
-    os.fsync = _fsync
-    os.pwrite = _pwrite
+    os.fsync = _fsync  # type: ignore[assignment]
+    os.pwrite = _pwrite  # type: ignore[assignment]
     sqlite3.connect = _connect  # type: ignore[assignment]

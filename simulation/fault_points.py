@@ -11,7 +11,7 @@ class _Hook:
 
 def set_hook(on_reach: Callable[[str], None]) -> None:
     """Makes each fault point call `on_reach` with its name."""
-    _Hook.on_reach = on_reach  # type: ignore[assignment]
+    _Hook.on_reach = on_reach
 
 
 def reach(point: str) -> None:

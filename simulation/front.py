@@ -45,14 +45,15 @@ class RunningFront:
 async def open_front(bundle: Bundle, addresses: Sequence[str]) -> RunningFront:
     """Composes a front over the nodes at some addresses."""
     registry = CollectorRegistry()
-    settings = FrontSettings(
-        shards=list(addresses),
-        bundle=bundle.directory,
-        passages_to_read=PASSAGES_TO_READ,
-        answers=ANSWERS,
-        max_loss=0,
-        retriever="dense",
-        feed_listen="127.0.0.1:1",
+    settings = FrontSettings.model_validate(
+        {
+            "shards": list(addresses),
+            "bundle": bundle.directory,
+            "passages_to_read": PASSAGES_TO_READ,
+            "answers": ANSWERS,
+            "max_loss": 0,
+            "retriever": "dense",
+        }
     )
     server: Any = SimulatedServer()
     access: Any = FrontAccess(ServerSecurity(), PLAIN_TEXT)

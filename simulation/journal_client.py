@@ -60,7 +60,7 @@ class Received:
 class SimulatedSubscription:
     """The messages that have arrived for an inbox."""
 
-    def __init__(self, close: Callable[[], None]) -> None:
+    def __init__(self, close: Callable[[], object]) -> None:
         self._messages: deque[Received] = deque()
         self._arrived = asyncio.Event()
         self._close = close
@@ -348,7 +348,8 @@ class SimulatedJetStream:
             messages = _stream(model, stream).messages
             if not 1 <= sequence <= len(messages):
                 raise nats.js.errors.NotFoundError
-            return messages[sequence - 1]
+            found: StoredMessage = messages[sequence - 1]
+            return found
 
         found: StoredMessage = await self._ask("get message", get)
         return found

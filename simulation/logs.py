@@ -14,7 +14,7 @@ class _Sink:
 
 def set_record(record: Callable[[str], None]) -> None:
     """Makes log lines a part of a timeline."""
-    _Sink.record = record  # type: ignore[assignment]
+    _Sink.record = record
 
 
 def _record(_: Any, level: str, line: MutableMapping[str, Any]) -> str:

@@ -12,11 +12,12 @@ import itertools
 from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context
 from random import Random
-from typing import Any, TypeVar
+from typing import Any, TypeVar, TypeVarTuple
 
 from simulation.process import Process, current_process
 
 Result = TypeVar("Result")
+Arguments = TypeVarTuple("Arguments")
 _THREAD_SECONDS = 0.002
 """Mean duration of work in a thread, in seconds."""
 
@@ -130,7 +131,10 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
             self._runnable.append(process)
 
     def call_soon(
-        self, callback: Callable[..., Any], *args: Any, context: Context | None = None
+        self,
+        callback: Callable[[*Arguments], object],
+        *args: *Arguments,
+        context: Context | None = None,
     ) -> asyncio.Handle:
         handle = asyncio.Handle(callback, args, self, context)
         if not self._closed:
@@ -140,12 +144,20 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
     call_soon_threadsafe = call_soon
 
     def call_later(
-        self, delay: float, callback: Callable[..., Any], *args: Any, context: Context | None = None
+        self,
+        delay: float,
+        callback: Callable[[*Arguments], object],
+        *args: *Arguments,
+        context: Context | None = None,
     ) -> asyncio.TimerHandle:
         return self.call_at(self._now + delay, callback, *args, context=context)
 
     def call_at(
-        self, when: float, callback: Callable[..., Any], *args: Any, context: Context | None = None
+        self,
+        when: float,
+        callback: Callable[[*Arguments], object],
+        *args: *Arguments,
+        context: Context | None = None,
     ) -> asyncio.TimerHandle:
         handle = asyncio.TimerHandle(when, callback, args, self, context)
         if not self._closed:
@@ -179,7 +191,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         return task
 
     def run_in_executor(
-        self, executor: Any, func: Callable[..., Result], *args: Any
+        self, executor: Any, func: Callable[[*Arguments], Result], *args: *Arguments
     ) -> asyncio.Future[Result]:
         """Runs `func` at a drawn moment, and delivers its result at a later one.
 

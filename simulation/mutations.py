@@ -45,7 +45,7 @@ def _mutation(description: str, target: object, name: str) -> Callable[[Any], An
     def register(replacement: Callable[..., Any]) -> Callable[..., Any]:
         original = getattr(target, name)
         static = isinstance(target, type) and isinstance(target.__dict__[name], property)
-        source = target.__dict__[name].fget if static else original  # type: ignore[union-attr]
+        source = target.__dict__[name].fget if static else original
 
         def replaced(*arguments: Any, **options: Any) -> Any:
             return replacement(source, *arguments, **options)

@@ -44,17 +44,19 @@ def open_node(
 ) -> RunningNode:
     """Composes a node; its shards are not loaded yet."""
     registry = CollectorRegistry()
-    settings = NodeSettings(
-        shard=list(directories),
-        bundle=bundle.directory,
-        feed=True,
-        journal=JOURNAL_URL if journal else "",
-        threads=2,
-        reader_threads=2,
-        reader_nice=0,
-        exact=True,
-        merge_after=merge_after,
-        max_unmerged=1_000,
+    settings = NodeSettings.model_validate(
+        {
+            "shard": list(directories),
+            "bundle": bundle.directory,
+            "feed": True,
+            "journal": JOURNAL_URL if journal else "",
+            "threads": 2,
+            "reader_threads": 2,
+            "reader_nice": 0,
+            "exact": True,
+            "merge_after": merge_after,
+            "max_unmerged": 1_000,
+        }
     )
     runtimes: Any = _NoRuntimes()
     parts = open_node_parts(settings, bundle, registry, runtimes, len(directories))

@@ -30,7 +30,7 @@ def observe_appends(on_append: OnAppend) -> None:
                 assert shard is not None
                 on_append(shard, current_process().name, list(map(_applied, writes)))
 
-    WriteLog.append = append  # type: ignore[method-assign]
+    WriteLog.append = append  # type: ignore[method-assign,assignment]
 
 
 def stop_observing() -> None:

@@ -37,5 +37,5 @@ def _urandom(count: int) -> bytes:
 
 def install() -> None:
     """Replaces the sources of randomness."""
-    random.Random = _DrawnRandom  # type: ignore[misc]
+    random.Random = _DrawnRandom  # type: ignore[misc,assignment]
     os.urandom = _urandom

@@ -50,7 +50,7 @@ class Result:
     digest: str = ""
     """The hash of the timeline: equal if two runs are equal."""
     simulated_seconds: float = 0.0
-    real_seconds: float = 0.0
+    processor_seconds: float = 0.0
     events: int = 0
     messages: int = 0
     calls: int = 0
@@ -66,7 +66,7 @@ class Simulation:
         self.plan = plan
         self.result = Result(plan)
         self._digest, self._directory = hashlib.blake2b(digest_size=16), str(directory)
-        self.loop = SimulatedLoop(randomness.seeded(f"loop {plan.seed}"))
+        self.loop = SimulatedLoop(randomness.seeded(f"loop {plan.seed}"))  # type: ignore[abstract]
         self.history = History(fixtures.built_texts(plan.shape.passages))
         tokenizer = tokenizer_of(bundle.tokenizer)
         self.checker = Checker(self.history, plan.shape.shards, tokenizer, PASSAGES_TO_READ)
@@ -107,7 +107,7 @@ class Simulation:
 
     def run(self) -> Result:
         """Runs the plan to its end."""
-        began = clock.real_monotonic()
+        began = clock.processor_seconds()
         with contextlib.suppress(StoppedEarlyError):
             self.loop.run(self._main())
         result = self.result
@@ -116,12 +116,12 @@ class Simulation:
             self.report(f"unhandled: {context.get('message')} {error!r}")
         result.digest = self._digest.hexdigest()
         result.simulated_seconds = self.loop.time()
-        result.real_seconds = clock.real_monotonic() - began
+        result.processor_seconds = clock.processor_seconds() - began
         result.events, result.messages = self.loop.events, self.cluster.network.messages
-        calls = [*self.history.writes, *self.history.questions]
-        result.calls = len(calls)
+        errors = [call.error for call in self.history.writes]
+        errors += [call.error for call in self.history.questions]
+        result.calls, result.failed_calls = len(errors), sum(map(bool, errors))
         result.faults = dict(self.faults.counts)
-        result.failed_calls = sum(bool(call.error) for call in calls)
         return result
 
     async def _main(self) -> None:
