@@ -1,7 +1,7 @@
 # Everything a checkout can do. Needs Python 3.11 or newer and make; hnswlib needs a C++ compiler.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test test-serving test-models test-integrations fuzz busy lint format format-check types types-models
+.PHONY: help setup demo test test-serving test-models test-integrations simulate fuzz busy lint format format-check types types-models
 .PHONY: proto api proto-check proto-released models lock platforms sbom audit clean
 
 PYTHON ?= python3
@@ -14,6 +14,9 @@ MODELS ?= yes
 MINUTES ?= 10
 TESTS   ?= tests
 RUNS    ?= 20
+# the seeds of `make simulate`
+SEEDS   ?= 200
+FIRST   ?= 0
 
 # code that needs PyTorch, which most machines lack
 NEEDS_TORCH  := models bench/reading/networks.py tests/models tests/checkpoints.py tests/heads_made.py tests/learning.py tests/restored.py
@@ -78,6 +81,9 @@ $(TEST_INDEX): deploy/demo/passages.jsonl integrations/testing/corpus.py
 	@mkdir -p $(@D) && rm -rf $@
 	@$(BIN)/python integrations/testing/corpus.py > $(@D)/passages.jsonl
 	@$(BIN)/winnow index build --passages $(@D)/passages.jsonl --out $@
+
+simulate: $(STAMP) ## Simulate a cluster with faults, from seeds (SEEDS=200, FIRST=0)
+	@$(BIN)/python -m simulation --seeds $(SEEDS) --first $(FIRST)
 
 fuzz: $(STAMP) ## Run the property tests repeatedly from random seeds (MINUTES=10, TESTS=tests)
 	$(call say,'property tests of $(TESTS) from random seeds (MINUTES=$(MINUTES))')

@@ -54,7 +54,7 @@ _INDENT = "    "
 _SPAN = re.compile(r"`((?:winnow|python|make) [^`\n]+)`(?!\s+at\s+commit\s+`)")
 
 
-_FOLDERS = "winnow|stateless|content_node|encoder_node|head_node|models|bench|deploy|tests|proto|client|docs|integrations"
+_FOLDERS = "winnow|stateless|content_node|encoder_node|head_node|models|bench|simulation|deploy|tests|proto|client|docs|integrations"
 _NAME = re.compile(rf"((?:{_FOLDERS})/[\w./*-]*)|\b(\w+\.(?:py|md|yml))\b|`(\w+)`")
 _PATH = re.compile(rf"`((?:{_FOLDERS}|bundles|docs)/[\w./*{{}},-]*)`(?!\s+at\s+commit\s+`)")
 _LINK = re.compile(r"\]\(([^)#\s:]*)(?:#([\w-]+))?\)")

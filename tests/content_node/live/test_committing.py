@@ -1,8 +1,10 @@
 """Writes that wait at the same time are stored in one transaction, and nobody is told too early."""
 
 import asyncio
+import gc
 import threading
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from live_writes import delete
@@ -200,6 +202,32 @@ async def test_work_is_done_alone_and_to_its_end(disk: Disk) -> None:
     await committing.close(lambda: None)
     assert done.is_set()
     assert await GroupCommit(disk.commit, disk.show).run_alone(lambda: 7) == 7
+
+
+async def test_a_failure_of_work_whose_caller_has_gone_is_not_reported_as_unhandled(
+    disk: Disk,
+) -> None:
+    unhandled: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: unhandled.append(context))
+    committing = GroupCommit(disk.commit, disk.show)
+
+    def fail() -> None:
+        raise UnavailableError("too late")
+
+    await disk.stop()
+    first = write(committing, "a")
+    await disk.has_begun()
+    work = asyncio.create_task(committing.run_alone(fail))
+    await turn()
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    disk.go_on.set()
+    await first
+    await committing.close(lambda: None)
+    del work
+    gc.collect()
+    assert not unhandled
 
 
 async def test_closing_stores_waiting_writes_and_takes_no_more(disk: Disk) -> None:
