@@ -120,6 +120,7 @@ RULES = (
     Rule("python -m bench *", How.PARSED, _MEASURES),
     # dashboards
     Rule("promtool *", How.ELSEWHERE, "tests/deploy"),
+    Rule("make simulate *", How.ELSEWHERE, "tests/simulation/test_simulation.py"),
     Rule("python -m simulation *", How.ELSEWHERE, "tests/simulation/test_simulation.py"),
     # releases
     Rule("python -m hatchling build *", How.ELSEWHERE, "tests/distribution"),
