@@ -15,15 +15,15 @@ from winnow.security.from_settings import ServerSecurity
 from winnow.security.peers import PLAIN_TEXT
 from winnow.stateless.answer.core import AnswerCore
 from winnow.stateless.composing.access import FrontAccess
-from winnow.stateless.composing.answers import serve_answers
-from winnow.stateless.composing.feed import open_feed
+from winnow.stateless.composing.answers import ConversionThreads, open_index
+from winnow.stateless.composing.feed import FeedParts, open_feed
 from winnow.stateless.composing.front import Front, FrontPart
 from winnow.stateless.composing.nodes import RemoteNodes
 from winnow.stateless.early_rejection import EarlyRejection
 from winnow.stateless.encoding import QuestionEncoder
 from winnow.stateless.feed.core import FeedCore
 from winnow.stateless.feed.metrics import FeedMetrics
-from winnow.stateless.metrics import FrontMetrics
+from winnow.stateless.metrics import FrontMetrics, ReadinessMetrics
 from winnow.stateless.settings import FrontSettings
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.text.cached import CachedTextEncoder
@@ -62,6 +62,7 @@ async def open_front(bundle: Bundle, addresses: Sequence[str]) -> RunningFront:
         bundle=bundle,
         registry=registry,
         metrics=FrontMetrics(registry),
+        readiness=ReadinessMetrics(registry),
         runtimes=None,  # type: ignore[arg-type] # no model runs
         interceptor=CallInterceptor(RpcMetrics(registry)),
         services=server,
@@ -74,8 +75,7 @@ async def open_front(bundle: Bundle, addresses: Sequence[str]) -> RunningFront:
         bundle, tokenizer_of(bundle.tokenizer), CachedTextEncoder(SimulatedTextEncoder(), 1 << 20)
     )
     source = RemoteNodes(front)
-    opened, passages = serve_answers(front, source, encoder, None)
-    feed = await open_feed(front, source, opened, FeedMetrics(registry), passages.core)
-    answers = front.work.answering
-    assert isinstance(answers, AnswerCore)
-    return RunningFront(answers, feed.core, opened.part)
+    index = open_index(front, source, encoder, None, ConversionThreads.open(front))
+    shared = FeedParts(front, FeedMetrics(registry))
+    fed = await open_feed(front, source, index.cluster, index.parts.passages, shared)
+    return RunningFront(index.parts.answers, fed.core, index.cluster.part)
