@@ -225,10 +225,7 @@ class PassageCore:
             fields=request.fields,
             client=client,
         )
-
-        with self._enter(deadline, client):
-            sends = dict.fromkeys(cluster.searchers, _send(listing))
-            pages = await _gather(cluster, sends, after, deadline)
+        pages = await self._fetch_all(cluster, listing, after, deadline)
         passages, complete = merge_passages(list(pages.values()), size)
         token = "" if complete else token_after(_PASSAGE, passages[-1].id)
         return PassageResults(passages=passages, next_page_token=token)
@@ -278,10 +275,7 @@ class PassageCore:
         wanted = CountRequest(
             where=self._filter(request.where, request.after, cluster), client=client
         )
-
-        with self._enter(deadline, client):
-            sends = dict.fromkeys(cluster.searchers, _send(wanted))
-            counts = await _gather(cluster, sends, after, deadline)
+        counts = await self._fetch_all(cluster, wanted, after, deadline)
         return sum(each.passages for each in counts.values())
 
     async def documents(
@@ -298,13 +292,22 @@ class PassageCore:
             after_document=last,
             client=client,
         )
-
-        with self._enter(deadline, client):
-            sends = dict.fromkeys(cluster.searchers, _send(listing))
-            pages = await _gather(cluster, sends, after, deadline)
+        pages = await self._fetch_all(cluster, listing, after, deadline)
         documents, complete = merge_documents(list(pages.values()), size)
         token = "" if complete else token_after(_DOCUMENT, documents[-1].name)
         return DocumentBatch(documents=documents, next_page_token=token)
+
+    async def _fetch_all(
+        self,
+        cluster: Cluster,
+        request: ShardRequest[Seen],
+        after: Sequence[Position],
+        deadline: Deadline,
+    ) -> dict[int, Seen]:
+        """Sends a request to every shard; returns their results."""
+        with self._enter(deadline, request.client):
+            sends = dict.fromkeys(cluster.searchers, _send(request))
+            return await _gather(cluster, sends, after, deadline)
 
     @contextmanager
     def _enter(self, deadline: Deadline, client: str) -> Iterator[None]:
