@@ -64,7 +64,7 @@ test: ## Run every check and every test (MODELS=: without those that need PyTorc
 	@cat $(SKIPPED)/*.txt | grep . || echo '    0'
 
 test-serving: $(STAMP) format-check lint types proto-check ## Run the checks and tests that need no PyTorch
-	$(call say,'tests: a dot each (a process for each core, and one more)')
+	$(call say,'tests: a dot each (two processes for each core, at most four)')
 	@$(PYTEST) -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder --max-worker-restart 0 --ignore=tests/models --skipped-to $(SKIPPED)/serving.txt
 
 test-models: $(TORCH_STAMP) types-models ## Run the checks and tests that need PyTorch

@@ -14,6 +14,7 @@ import pytest
 import skipped
 import structlog
 from nats_server import NatsServer
+from shared_models import opened_once
 from whole_bundle import WHOLE
 
 from winnow.bundle import Bundle, load_bundle
@@ -44,8 +45,8 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Returns one process more than cores, because many tests wait for other processes."""
-    return cores() + 1
+    """Returns two processes for each core, because tests wait for half of their time."""
+    return 2 * cores()
 
 
 _SLOW = (
@@ -144,6 +145,12 @@ def _logs() -> Iterator[None]:
 
 
 WARM_UP_LENGTHS = {name: getattr(warmup, name) for name in ("_LENGTHS", "_TIMED_LENGTHS")}
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _shared_models() -> Iterator[None]:
+    with opened_once():
+        yield
 
 
 @pytest.fixture(autouse=True, scope="session")

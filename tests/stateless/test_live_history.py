@@ -185,4 +185,4 @@ def _shard(name: str) -> int:
 
 
 TestHistories = History.TestCase
-TestHistories.settings = settings(max_examples=50, stateful_step_count=30, deadline=None)
+TestHistories.settings = settings(max_examples=25, stateful_step_count=30, deadline=None)
