@@ -169,7 +169,8 @@ async def test_an_index_for_asyncio_is_used_within_its_block(indexes: dict[int, 
 
 
 def test_a_program_that_never_closes_its_index_ends(indexes: dict[int, Path]) -> None:
-    program = f"from winnow import Index; print(Index.open({str(indexes[1])!r}).ask({QUESTIONS[1][0]!r}).coverage)"
+    asked = f"ask({QUESTIONS[1][0]!r}, timeout={LONG})"
+    program = f"from winnow import Index; print(Index.open({str(indexes[1])!r}).{asked}.coverage)"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
     )
