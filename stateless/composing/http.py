@@ -23,7 +23,7 @@ from winnow.stateless.http.server import HttpServer
 from winnow.stateless.mcp.agent_server import AgentServer, manager_of
 from winnow.stateless.mcp.endpoint import PATH, McpEndpoint
 from winnow.stateless.mcp.front_calls import FrontCalls
-from winnow.stateless.page.routes import page_routes
+from winnow.stateless.page.routes import page_routes, route_to_docs
 from winnow.telemetry.endpoint import register_process_metrics
 
 _AGENT_CALLS = ("Answer", "ReadTexts")
@@ -48,7 +48,8 @@ def serve_http(front: Front) -> FrontPart:
     extra_routes += (agents := _agent_routes(front, context, json_thread))
     if settings.http_pages:
         docs = docs_routes(front.http_operations, running_version(), serves_agents=bool(agents))
-        extra_routes += [*docs, *page_routes()]
+        answers = any(each.name == "Answer" for each in front.http_operations)
+        extra_routes += [*docs, *(page_routes() if answers else [route_to_docs()])]
     if not settings.metrics_listen:
         register_process_metrics(registry)
     listen_host, needs_keys = Address.parse(settings.http_listen).host, settings.keys is not None

@@ -22,14 +22,15 @@ _FEED = "--feed-listen and --http-feed (or WINNOW_FRONT_HTTP_FEED=true)"
 _HEADS = "--heads or --head-servers"
 _AGENTS = f"--shards or --reader-threads, and the extra `mcp`: {extra('mcp')}"
 _READER = "--reader-threads"
+_SHARDS = "--shards; `winnow reader` has no index"
 _PAGES = "HTTP pages, which --no-http-pages switches off"
 _NEEDS = {
-    "/v1/answer": "--shards",
-    "/v1/answers": "--shards",
-    "/v1/search": "--shards",
-    "/v1/documents": "--shards",
-    "/v1/passages:get": "--shards",
-    "/v1/passages:count": "--shards",
+    "/v1/answer": _SHARDS,
+    "/v1/answers": _SHARDS,
+    "/v1/search": _SHARDS,
+    "/v1/documents": _SHARDS,
+    "/v1/passages:get": _SHARDS,
+    "/v1/passages:count": _SHARDS,
     "/v1/predict": _HEADS,
     "/v1/heads": _HEADS,
     "/v1/read": _READER,
@@ -39,7 +40,7 @@ _NEEDS = {
     "/v1/passages": _FEED,
     "/v1/passages:delete": _FEED,
     "/v1/passages:deleteWhere": _FEED,
-    "/v1/passages:export": "--shards",
+    "/v1/passages:export": _SHARDS,
     "/v1/documents:convert": f"{_FEED}, and the extra `documents`",
     "/mcp": _AGENTS,
     "/": _PAGES,

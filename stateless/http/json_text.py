@@ -40,10 +40,13 @@ _SPACE = b" \t\r\n"
 # an error of protobuf's parser quotes the request and may be as long: each pattern takes time
 # linear in the text, so that no request makes it slow
 _OF_FIELD = re.compile(r"Failed to parse (\w+) field: ")
-_UNKNOWN = re.compile(r'[^"]*"[^"]*" has no field named "(.*)" at ', re.DOTALL)
+_UNKNOWN = re.compile(r'[^"]*"([^"]*)" has no field named "(.*)" at ', re.DOTALL)
+_FEW_FIELDS = 8
+"""Number of fields up to which an error lists all fields of a message."""
 _FIELD_PATH = re.compile(r"\w+((?:\.\w+)*)")
 _ENUM = re.compile(r"Invalid enum value (.*) for enum type ([\w.]+)", re.DOTALL)
 _PLAIN_MESSAGES = (
+    (r"expected string or bytes-like object, got 'dict'", "is an object and not a string"),
     (r"expected string or bytes-like object, got '\w+'", "is not a string: give it in quotes"),
     (r"invalid literal for int\(\) with base \d+: (?P<value>.*)", "is not a whole number"),
     (r"Couldn't parse integer: (?P<value>.*)", "is not a whole number"),
@@ -175,13 +178,22 @@ def _request_error(message: str) -> InvalidRequestError:
         path.append(nested[1])
         at = nested.end()
     if unknown := _UNKNOWN.match(message, at):
-        problem = f"{quoted(unknown[1])} is not a field of this request: see /openapi.json"
-        return invalid_field(shortened(unknown[1]) or "request", problem)
+        kind, name = unknown.groups()
+        problem = f"{quoted(name)} is not a field of this request: {_known_fields(kind)}"
+        return invalid_field(shortened(name) or "request", problem)
     message = message[at:].rstrip(".")
     problem, _, location = message.rpartition(" at ")
     if problem and (field_path := _FIELD_PATH.fullmatch(location)):
         message, path = problem, path or field_path[1].split(".")[1:]
     return invalid_field(".".join(path) or "request", shortened(_plain(message)))
+
+
+def _known_fields(kind: str) -> str:
+    """Lists the fields of a message if they are few, and otherwise says where they are listed."""
+    fields = descriptor_pool.Default().FindMessageTypeByName(kind).fields
+    if len(fields) > _FEW_FIELDS:
+        return "see /openapi.json"
+    return f"its fields are {', '.join(each.json_name for each in fields)}"
 
 
 def _plain(message: str) -> str:

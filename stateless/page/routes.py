@@ -5,7 +5,7 @@ it. Trusted Types keep replies from becoming markup: the page shows them as text
 """
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from winnow.stateless.page.assets import Asset, assets
@@ -40,6 +40,15 @@ def page_routes() -> list[Route]:
     index = files.pop(_INDEX)
     others = [_route(f"/page/{name}", asset) for name, asset in files.items()]
     return [_route("/", index), *others]
+
+
+def route_to_docs() -> Route:
+    """Returns a route of `/` for a server that answers no questions: it leads to `/docs`."""
+
+    async def send(_request: Request) -> Response:
+        return RedirectResponse("docs")  # relative, since a proxy may serve it below a path
+
+    return Route("/", send)
 
 
 def _route(path: str, asset: Asset) -> Route:

@@ -34,16 +34,12 @@ from winnow.reading.reader import Reader
 from winnow.reading.window_reading import WindowReading
 from winnow.stateless.reading.admission import ReadingAdmission
 from winnow.stateless.reading.highlighting import SentenceReading, highlighted, sentences_within
-from winnow.stateless.reading.merging import (
-    Relevance,
-    best_readings,
-    ranked_texts,
-    text_reading,
-)
+from winnow.stateless.reading.merging import best_readings, ranked_texts, text_reading
 from winnow.stateless.reading.metrics import TextReadingMetrics
 from winnow.stateless.reading.question import QuestionTokeniser, TokenisedQuery
 from winnow.stateless.reading.scoring import (
     ASSUMED_DISTANCE,
+    WindowRelevance,
     highest,
     relevance_score,
 )
@@ -185,10 +181,10 @@ class ReadCore:
             found = await self._run(job, partial(_relevance, job))
 
             def merge() -> RankedTexts:
-                windows: dict[int, list[Relevance]] = defaultdict(list)
+                windows: dict[int, list[WindowRelevance]] = defaultdict(list)
                 for window, own in zip(job.windows, found, strict=True):
                     windows[window.index] += own
-                remembered = sum(each for own in found for _, each in own)
+                remembered = sum(each.remembered for own in found for each in own)
                 return RankedTexts(
                     results=ranked_texts(request.texts, windows, top_n),
                     report=self._report(job, remembered),
@@ -217,6 +213,7 @@ class ReadCore:
                     ASSUMED_DISTANCE,
                     options.max_answer_tokens,
                     stop,
+                    words=job.question.words.bm25(window.token_ids),
                 )
                 return [(numbered[each][0], window.start, found) for each, found in readings]
 
@@ -227,12 +224,16 @@ class ReadCore:
                 shown, has_answer = highlighted(
                     text, sentences, readings, self._bundle.scores, options
                 )
-                relevance = highest([each.relevance for _, _, each in readings])
+                share = job.question.words.share
+                odds = [
+                    WindowRelevance(each.relevance, share(each.words)).odds
+                    for _, _, each in readings
+                ]
                 remembered = sum(any(each.remembered for _, _, each in own) for own in found)
                 return HighlightedText(
                     sentences=tuple(shown),
                     has_answer=has_answer,
-                    relevance_score=relevance_score(relevance),
+                    relevance_score=relevance_score(highest(odds)),
                     report=self._report(job, remembered),
                 )
 
@@ -368,7 +369,7 @@ class ReadCore:
             job.texts[index].text,
             [(window.start, reading) for window, reading in windows],
             self._bundle.scores,
-            asks_for_several=job.question.asks_for_several,
+            job.question,
         )
 
     def _has_answer(self, best: TextReading | None, min_confidence: float | None) -> bool:
@@ -397,14 +398,17 @@ def _read(job: _Job, max_answer_tokens: int, window: TextWindow, stop: StopSigna
     """Reads a window, in a thread."""
     if not window.passage.tokens.ids:
         return _NOTHING
+    words = job.question.words.bm25(window.token_ids)
     (reading,) = job.reader.read_windows(
-        job.question.ids, window.passage, ASSUMED_DISTANCE, max_answer_tokens, stop
+        job.question.ids, window.passage, ASSUMED_DISTANCE, max_answer_tokens, stop, words=words
     )
     return reading
 
 
-def _relevance(job: _Job, window: TextWindow, stop: StopSignal) -> list[Relevance]:
+def _relevance(job: _Job, window: TextWindow, stop: StopSignal) -> list[WindowRelevance]:
     """Returns the relevance of a window, in a thread."""
     if not window.passage.tokens.ids:
-        return [(_NOTHING.relevance, False)]
-    return job.reader.relevances(job.question.ids, window.passage, stop)
+        return [WindowRelevance(_NOTHING.relevance, 0.0)]
+    words = job.question.words.share(job.question.words.bm25(window.token_ids))
+    found = job.reader.relevances(job.question.ids, window.passage, stop)
+    return [WindowRelevance(logit, words, remembered) for logit, remembered in found]

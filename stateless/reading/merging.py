@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from winnow.domain.calibration import AnswerCalibration
 from winnow.domain.text_reading import RankedText, TextReading, TextToRead
 from winnow.reading.window_reading import WindowReading
-from winnow.stateless.reading.scoring import highest, relevance_score
+from winnow.stateless.reading.question import TokenisedQuery
+from winnow.stateless.reading.scoring import (
+    WindowRelevance,
+    highest,
+    relevance_score,
+)
 from winnow.text.surroundings import list_around, sentence_around
-
-Relevance = tuple[float, bool]
-"""Relevance of a window, and whether its states were remembered."""
 
 
 def text_reading(
@@ -18,8 +20,7 @@ def text_reading(
     text: TextToRead,
     windows: Sequence[tuple[int, WindowReading]],
     scores: AnswerCalibration,
-    *,
-    asks_for_several: bool,
+    question: TokenisedQuery,
 ) -> TextReading:
     """Merges the windows of a text.
 
@@ -28,16 +29,18 @@ def text_reading(
         text: the text.
         windows: the reading of each window in any order, with the offset of its text in the text.
         scores: the calibrated figures of the bundle.
-        asks_for_several: whether the question asks for several things.
+        question: the question.
 
     """
     offset, best = min(windows, key=lambda window: (*_order(window[1]), window[0]))
     start, end = best.start + offset, best.end + offset
     sentence = (start, end)
     if end > start:
-        listed = list_around(text.text, start, end) if asks_for_several else None
+        listed = list_around(text.text, start, end) if question.asks_for_several else None
         sentence = listed or sentence_around(text.text, start, end)
-    relevance = highest([each.relevance for _, each in windows])
+    relevances = [
+        WindowRelevance(each.relevance, question.words.share(each.words)) for _, each in windows
+    ]
     return TextReading(
         index=index,
         id=text.id,
@@ -46,9 +49,9 @@ def text_reading(
         end=end,
         sentence=sentence,
         score=best.score,
-        relevance=relevance,
+        relevance=highest([each.logit for each in relevances]),
         span_score=best.span_score,
-        relevance_score=relevance_score(relevance),
+        relevance_score=relevance_score(highest([each.odds for each in relevances])),
         confidence=scores.span_confidence(best),
         sentence_confidence=scores.confidence_of_sentence(best),
         windows=len(windows),
@@ -67,19 +70,17 @@ def best_readings(readings: Sequence[TextReading], answers: int) -> tuple[int, .
 
 
 def ranked_texts(
-    texts: Sequence[TextToRead], windows: Mapping[int, Sequence[Relevance]], top_n: int
+    texts: Sequence[TextToRead], windows: Mapping[int, Sequence[WindowRelevance]], top_n: int
 ) -> tuple[RankedText, ...]:
     """Orders texts by their most relevant window, best first. `windows` are those of each text."""
-    relevances = {
-        index: highest([relevance for relevance, _ in own]) for index, own in windows.items()
-    }
-    ordered = sorted(relevances, key=lambda index: (-relevances[index], index))
+    odds = {index: highest([each.odds for each in own]) for index, own in windows.items()}
+    ordered = sorted(odds, key=lambda index: (-odds[index], index))
     return tuple(
         RankedText(
             index=index,
             id=texts[index].id,
-            relevance=relevances[index],
-            relevance_score=relevance_score(relevances[index]),
+            relevance=highest([each.logit for each in windows[index]]),
+            relevance_score=relevance_score(odds[index]),
         )
         for index in ordered[:top_n]
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from winnow.errors import invalid_field
 from winnow.stateless.encoding import unread_language_error
 from winnow.text.language import LanguageCheck
+from winnow.text.question_words import QuestionWords
 from winnow.text.surroundings import asks_for_several
 from winnow.text.tokenizer import Tokenizer
 
@@ -15,6 +16,7 @@ class TokenisedQuery:
     """The tokens of a question for a reader."""
 
     ids: tuple[int, ...]
+    words: QuestionWords
     truncated: bool
     """Whether tokens at the end of the question were left out."""
     unread_language: str = ""
@@ -57,6 +59,7 @@ class QuestionTokeniser:
             raise unread_language_error(language, self._refused_unless)
         return TokenisedQuery(
             ids=tokens.ids[: self._max_tokens],
+            words=QuestionWords(tokens.ids, tokenizer.first_word),
             truncated=len(tokens) > self._max_tokens,
             unread_language=language,
             asks_for_several=asks_for_several(text),

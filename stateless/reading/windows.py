@@ -30,6 +30,11 @@ class TextWindow:
     passage: StoredPassage
     """The tokens of the window, and the part of the text around them."""
 
+    @property
+    def token_ids(self) -> tuple[int, ...]:
+        """The tokens of the title and of the window."""
+        return (*self.passage.title_ids, *self.passage.tokens.ids)
+
 
 def windows_of(
     question: Sequence[int], texts: Sequence[TokenisedText], model: ReadingModel

@@ -141,7 +141,7 @@ async def test_the_error_without_a_listening_front_names_the_command_that_starts
     assert err.startswith(
         f"error: cannot reach a front node at {address}; start one with `winnow up"
     )
-    assert err.endswith("--feed-listen HOST:PORT (Connection refused)\n")
+    assert err.endswith("`winnow reader` to read texts without an index (Connection refused)\n")
 
 
 async def test_the_error_for_a_server_without_grpc_says_so() -> None:

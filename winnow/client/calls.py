@@ -29,10 +29,16 @@ from winnow.rpc.status import error_of
 DEFAULT_TIMEOUT = 10.0
 """Seconds until a question or a prediction is given up."""
 _DETAILS = "grpc-status-details-bin"
-_START_HINT = "start one with `winnow up --index DIR`; to feed it, add --feed-listen HOST:PORT"
+_START_HINT = (
+    "start one with `winnow up --index DIR` (to feed it, add --feed-listen HOST:PORT), or with "
+    "`winnow reader` to read texts without an index"
+)
 _TRUST_HINT = "its certificate has another authority or name than expected"
 _HTTP_HINT = "that port serves HTTP: use a gRPC port, such as 8080 to ask or 8081 to feed"
+_ENDED_HINT = "the server ended during the call: send it again"
 _HINTS = (
+    ("Cancelling all calls", _ENDED_HINT),
+    ("Stream removed", _ENDED_HINT),
     ("CERTIFICATE_VERIFY_FAILED", _TRUST_HINT),
     ("Hostname Verification", _TRUST_HINT),
     ("WRONG_VERSION_NUMBER", "that port serves no TLS: leave out --tls and --ca"),

@@ -75,7 +75,7 @@ class TextReading:
     """The reader's raw relevance logit. None if the text has no words."""
     span_score: float | None
     relevance_score: float
-    """The relevance, mapped to 0 to 1."""
+    """Relevance by the reader's logit and the question's words in the text, 0 to 1."""
     confidence: float | None = None
     """Probability that the span is right, 0 to 1; None without a calibration."""
     sentence_confidence: float | None = None

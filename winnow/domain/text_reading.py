@@ -49,7 +49,9 @@ class TextReading:
     sentence: TextSpan
     """Range of the sentence, list item, table row or list that contains the span."""
     score: float
-    """Weighted sum of the relevance and the score of the span; minus infinity without a span."""
+    """Weighted sum of the relevance, the score of the span and the BM25 of the question's words;
+    minus infinity without a span.
+    """
     relevance: float
     """The reader's highest raw relevance logit for a window of the text; minus infinity for a text
     without words.
@@ -57,7 +59,7 @@ class TextReading:
     span_score: float
     """Start logit plus end logit of the span."""
     relevance_score: float
-    """The relevance, mapped to 0 to 1."""
+    """Relevance by the reader's logit and the question's words in the text, 0 to 1."""
     confidence: float | None = None
     """Probability that the span is right, 0 to 1; None if the bundle cannot estimate it."""
     sentence_confidence: float | None = None
@@ -134,7 +136,7 @@ class RankedText:
     without words.
     """
     relevance_score: float
-    """The relevance, mapped to 0 to 1."""
+    """Relevance by the reader's logit and the question's words in the text, 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,5 +193,5 @@ class HighlightedText:
     has_answer: bool
     """Whether the best sentence is likely enough to contain the answer."""
     relevance_score: float
-    """Relevance of the text, mapped to 0 to 1."""
+    """Relevance of the text, 0 to 1."""
     report: ReadingReport

@@ -116,13 +116,18 @@ class Reader:
         distance: float,
         max_answer_tokens: int,
         stop: StopSignal | None = None,
+        *,
+        words: float = 0.0,
     ) -> list[WindowReading]:
         """Returns the best span of each window of a passage.
 
-        `distance` is that of question and passage. Other arguments and errors are those of `read`.
+        `distance` and `words` are those of question and passage: squared Euclidean distance, and
+        BM25. Other arguments and errors are those of `read`.
         """
         return [
-            self._reading(stored, window, _best_of_window(window, max_answer_tokens), distance)
+            self._reading(
+                stored, window, _best_of_window(window, max_answer_tokens), distance, words
+            )
             for window in self.model.run_windows(question, stored, stop)
         ]
 
@@ -134,6 +139,8 @@ class Reader:
         distance: float,
         max_answer_tokens: int,
         stop: StopSignal | None = None,
+        *,
+        words: float = 0.0,
     ) -> list[tuple[int, WindowReading]]:
         """Returns the best span of each sentence in each window, with the number of the sentence.
 
@@ -155,20 +162,27 @@ class Reader:
                     candidate = _Candidate(
                         begin + span.first, begin + span.last, span.score, window.relevance
                     )
-                    found.append((number, self._reading(stored, window, candidate, distance)))
+                    reading = self._reading(stored, window, candidate, distance, words)
+                    found.append((number, reading))
         return found
 
     def _reading(
-        self, stored: StoredPassage, window: WindowLogits, span: _Candidate, distance: float
+        self,
+        stored: StoredPassage,
+        window: WindowLogits,
+        span: _Candidate,
+        distance: float,
+        words: float,
     ) -> WindowReading:
         start, end = _characters(stored, span)
         return WindowReading(
             start=start,
             end=end,
-            score=combine_scores(self._weights, span.relevance, span.span_score, distance),
+            score=combine_scores(self._weights, span.relevance, span.span_score, distance, words),
             relevance=span.relevance,
             span_score=span.span_score,
             distance=distance,
+            words=words,
             remembered=window.remembered,
         )
 

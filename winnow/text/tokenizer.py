@@ -52,8 +52,12 @@ class Tokenizer:
             raise ArtefactError(f"{path} cannot be opened as a tokenizer: {error}") from error
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
-        self.vocabulary = max(self._tokenizer.get_vocab().values(), default=-1) + 1
+        ids = self._tokenizer.get_vocab()
+        self.vocabulary = max(ids.values(), default=-1) + 1
         """Size of the vocabulary: one more than the greatest token id."""
+        words = (each for token, each in ids.items() if len(token) > 1 and token.isalpha())
+        self.first_word = min(words, default=self.vocabulary)
+        """The lowest id of a token that consists of several letters."""
         self.special = SpecialTokens(self._special("[CLS]", path), self._special("[SEP]", path))
 
     def tokenise(self, text: str) -> Tokens:

@@ -160,7 +160,7 @@ class TextReading(google.protobuf.message.Message):
     span_score: builtins.float
     """Sum of the reader's raw logits for the first and the last token of the span."""
     relevance_score: builtins.float
-    """The relevance, mapped to 0 to 1. Texts have the same order by both. 0 if the text has no words."""
+    """Relevance by the reader's logit and the question's words in the text, 0 to 1. 0 if the text has no words."""
     confidence: builtins.float
     """Probability that the span is the right answer, 0 to 1. Absent if the bundle has no calibration."""
     sentence_confidence: builtins.float
@@ -362,7 +362,9 @@ class RankedText(google.protobuf.message.Message):
     passage_id: builtins.str
     """Id of the passage. Empty if the request has texts."""
     relevance_score: builtins.float
-    """The relevance, mapped to 0 to 1. Higher is more relevant. 0 if the text has no words."""
+    """Relevance by the reader's logit and the question's words in the text, 0 to 1. Texts are ordered by it. 0 if the
+    text has no words.
+    """
     relevance: builtins.float
     """The reader's highest raw logit for a part of the text. Absent if the text has no words."""
     def __init__(
@@ -442,7 +444,7 @@ class HighlightTextResponse(google.protobuf.message.Message):
     bundle, which is a confidence or a score.
     """
     relevance_score: builtins.float
-    """Relevance of the text, mapped to 0 to 1."""
+    """Relevance of the text, 0 to 1."""
     request_id: builtins.str
     """Identifies this request in the logs of the server."""
     @property

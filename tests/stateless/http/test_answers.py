@@ -88,6 +88,7 @@ async def test_a_caller_may_name_itself_and_its_request(
         (b'{"question": "Who?", "answers": 1000}', "answers", "1000 is not between 1 and 100"),
         (b'{"question": "Who?", "retriever": 77}', "retriever", "77 is not a known value"),
         (b'{"question": 5}', "question", "is not a string: give it in quotes"),
+        (b'{"question": {"text": "Who?"}}', "question", "is an object and not a string"),
         (b'{"question": "Who?", "heads": "intent"}', "heads", "is not a list: put it in [ ]"),
         (
             b'{"question": "Who?", "passagesToRead": "ten"}',

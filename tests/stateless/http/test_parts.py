@@ -132,7 +132,12 @@ def test_a_field_that_is_not_known_is_named_wherever_it_is(name: str) -> None:
         parse_message(http_pb2.AnswersRequest, data)
     (violation,) = caught.value.violations
     assert violation.field[:90] == name[:90]
-    assert "is not a field of this request: see /openapi.json" in violation.description
+    assert violation.description.endswith("its fields are shard, sequence")
+
+
+def test_a_message_of_many_fields_refers_to_the_description() -> None:
+    with pytest.raises(InvalidRequestError, match=r"not a field of .*: see /openapi\.json"):
+        parse_message(http_pb2.AnswersRequest, b'{"requests": [{"wheel": 1}]}')
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,12 @@ from winnow.domain.text_reading import (
 )
 from winnow.errors import DeadlineExceededError, OverloadedError, UnavailableError
 from winnow.reading.stored_passage import StoredPassage
-from winnow.stateless.reading.scoring import ASSUMED_DISTANCE
+from winnow.stateless.reading.scoring import (
+    ASSUMED_DISTANCE,
+    WindowRelevance,
+    relevance_score,
+)
+from winnow.text.question_words import QuestionWords
 
 WORDS = [
     "river",
@@ -133,12 +138,12 @@ async def test_states_are_remembered_within_a_budget() -> None:
 
 
 async def test_texts_are_ranked_by_relevance(made: TextReadingCore) -> None:
-    """The order is that of the relevances of `read`."""
+    """The order is that of the relevance scores of `read`."""
     given = (*made_texts(20), TextToRead(""), TextToRead(made_text(300, 3)))
     request = RerankTextsRequest(question=QUESTION, texts=given)
     ranked = (await made.core.rerank(request, SOON)).results
     readings = (await read(made, *given)).readings
-    ordered = sorted(readings, key=lambda each: (-each.relevance, each.index))
+    ordered = sorted(readings, key=lambda each: (-each.relevance_score, each.index))
     assert [each.index for each in ranked] == [each.index for each in ordered]
     assert [each.relevance for each in ranked] == [each.relevance for each in ordered]
     relevances = [each.relevance_score for each in ranked]
@@ -147,6 +152,17 @@ async def test_texts_are_ranked_by_relevance(made: TextReadingCore) -> None:
     assert (ranked[-1].index, ranked[-1].relevance_score) == (20, 0.0)
     top = await made.core.rerank(replace(request, top_n=3), SOON)
     assert top.results == ranked[:3]
+
+
+async def test_words_of_the_question_make_a_text_more_relevant(made: TextReadingCore) -> None:
+    """The reader's logit is not all that counts. Words of the title count, too."""
+    words = QuestionWords(TOKENIZER.tokenise(QUESTION).ids, TOKENIZER.first_word)
+    for title, text in (("", "A river."), ("", "The bridge was built."), ("Bridge", "Nothing.")):
+        (reading,) = (await read(made, TextToRead(text, title))).readings
+        share = words.share(words.bm25(TOKENIZER.tokenise(f"{title} {text}").ids))
+        odds = WindowRelevance(reading.relevance, share).odds
+        assert (share > 0) == ("ridge" in title + text)
+        assert reading.relevance_score == relevance_score(odds)
 
 
 async def test_a_text_without_words_has_no_span(made: TextReadingCore) -> None:

@@ -60,6 +60,9 @@ async def test_a_reader_serves_texts_and_nothing_else(tmp_path: Path) -> None:
             body = {"query": QUESTION, "documents": TEXTS, "top_n": 1}
             other = (await http.post("/v1/rerank", json=body)).json()
             metrics = (await http.get("/metrics")).text
+            home = await http.get("/")
+            docs = await http.get(home.headers["location"])
+            asked = await http.post("/v1/answer", json={"question": QUESTION})
         files = [tmp_path / f"{number}.txt" for number in range(3)]
         for file, text in zip(files, TEXTS, strict=True):
             file.write_text(text, encoding="utf-8")
@@ -81,5 +84,7 @@ async def test_a_reader_serves_texts_and_nothing_else(tmp_path: Path) -> None:
     assert best.span == "Ada Lind"
     assert [each["index"] for each in other["results"]] == [1]
     assert "winnow_reader_windows_total" in metrics
+    assert (home.status_code, docs.status_code, asked.status_code) == (307, 200, 404)
+    assert "`winnow reader` has no index" in asked.json()["detail"]
     assert process.returncode == 0, errors.decode()
     assert "**Ada Lind** built the bridge in 1987." in output.decode()

@@ -253,6 +253,17 @@ async def test_without_a_reply_in_time_the_question_is_given_up(
     await front.cancelled.wait()
 
 
+async def test_a_server_that_ends_during_a_call_is_not_said_to_be_missing(
+    front: ScriptedFront, client: Asks
+) -> None:
+    front.hangs = True
+    asking = asyncio.ensure_future(client.ask("?", timeout=30.0))
+    await front.asked.wait()
+    await front.server.grpc.stop(0)
+    with pytest.raises(UnavailableError, match="the server ended during the call: send it again"):
+        await asking
+
+
 @pytest.mark.parametrize("kind", [InThread, AsyncClient])
 async def test_an_address_where_nobody_listens_is_named(kind: Any) -> None:
     client = kind(f"127.0.0.1:{free_ports(1)[0]}")

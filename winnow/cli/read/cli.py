@@ -47,6 +47,8 @@ def read(
     end, sentence, score, relevance, confidence, …), best, report, request_id. The id of a reading
     is the name of its file.
     """
+    if not files and Path(question).is_file():
+        raise WinnowError(f"{question} is a file: write the question before it, in quotes")
     texts = {str(file): _content(file) for file in files or [_STDIN]}
 
     async def work(api: AsyncClientApi) -> ReadReply:
@@ -86,6 +88,8 @@ def _sentence(reading: TextReading, text: str, plain: bool) -> Text:
 
 def _content(file: Path) -> str:
     """Returns the text of a file; raises WinnowError if it cannot be read as text."""
+    if file == _STDIN and sys.stdin.isatty():
+        console(stderr=True).print("reading standard input: end it with Ctrl-D")
     try:
         data = sys.stdin.buffer.read() if file == _STDIN else file.read_bytes()
         return data.decode("utf-8-sig")
