@@ -10,6 +10,10 @@ exchange with the process. All peers run the full cross-encoder of --network. Th
 ask another question about the same texts. Exact match and gold first have the same questions. Gold
 first is the share of questions whose gold passage is ranked first, if the gold passage is among the
 ten. Needs the extra `models`. docs/measurements/reading.md says how the environments are made.
+
+With --reader-pid, processor times are compared, too: they hardly depend on other work of the
+machine. The reader threads of Winnow have a low priority, so on a busy machine elapsed times are
+worse than those of peers.
 """
 
 import argparse
@@ -21,12 +25,13 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean, median
 
 from bench.figures import Figure, at_least, print_figures, quantile_figure, ratio_figure
 from bench.inputs import add_index_and_questions
+from bench.processes import processor_seconds
 from bench.reading import peer
 from winnow.cli.questions import LabelledQuestion, read_questions
 from winnow.client.aio import AsyncClient
@@ -64,6 +69,8 @@ class Outcome:
     seconds: float
     first: int
     answer: str
+    processor: float = 0.0
+    """Processor seconds of the process that read; 0 if they were not measured."""
 
 
 Reader = Callable[[Task], Outcome]
@@ -87,6 +94,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="bundle with the full cross-encoder of the peers",
     )
     parser.add_argument("--limit", type=int, default=200, help="maximum number of questions")
+    parser.add_argument(
+        "--reader-pid", type=int, help="process of `winnow reader`, to compare processor times"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -106,9 +116,15 @@ def run(options: argparse.Namespace) -> int:
         }
         client = AsyncClient(options.address)
         stack.callback(lambda: runner.run(client.close()))
-        readers[_WINNOW] = lambda task: runner.run(_read(client, task, task.question.question))
-        other = questions[0].question
-        readers[_REMEMBERED] = lambda task: runner.run(_read(client, task, other))
+        pid, other = options.reader_pid, questions[0].question
+
+        def ask(task: Task, question: str) -> Outcome:
+            before = processor_seconds(pid) if pid else 0.0
+            outcome = runner.run(_read(client, task, question))
+            return replace(outcome, processor=processor_seconds(pid) - before if pid else 0.0)
+
+        readers[_WINNOW] = lambda task: ask(task, task.question.question)
+        readers[_REMEMBERED] = lambda task: ask(task, other)
         outcomes = _measure(readers, tasks)
     return print_figures(_figures(outcomes, tasks), as_json=options.json)
 
@@ -148,13 +164,15 @@ def _peer(library: str, python: str, directory: Path) -> Iterator[Reader]:
 
         def read(task: Task) -> Outcome:
             row = {"question": task.question.question, "texts": task.texts}
+            before = processor_seconds(process.pid)
             requests.write(json.dumps(row) + "\n")
             requests.flush()
             line = replies.readline()
             if not line:
                 raise RuntimeError(f"{library} ended; its error is above")
             reply = json.loads(line)
-            return Outcome(reply["seconds"], reply["order"][0], reply["answer"])
+            spent = processor_seconds(process.pid) - before
+            return Outcome(reply["seconds"], reply["order"][0], reply["answer"], spent)
 
         yield read
         requests.close()
@@ -176,11 +194,15 @@ def _measure(readers: Mapping[str, Reader], tasks: Sequence[Task]) -> dict[str, 
 
 def _figures(outcomes: Mapping[str, Sequence[Outcome]], tasks: Sequence[Task]) -> list[Figure]:
     seconds = {name: [each.seconds for each in rows] for name, rows in outcomes.items()}
+    processor = {name: [each.processor for each in rows] for name, rows in outcomes.items()}
     figures = []
     for name, rows in outcomes.items():
         figures.append(quantile_figure(name, f"{_PASSAGES} texts", seconds[name], 0.5))
         rate = _PASSAGES / median(seconds[name])
         figures.append(Figure(name, "texts a second, from the p50", rate, "1/s"))
+        if processor[_WINNOW][0]:
+            label = f"processor time, {name} / {_WINNOW}"
+            figures.append(ratio_figure(name, label, processor[name], processor[_WINNOW], 0.5))
         if name == _REMEMBERED:
             ratio = ratio_figure(name, f"{_WINNOW} / {name}", seconds[_WINNOW], seconds[name], 0.5)
             figures.append(at_least(ratio, 2.0))
