@@ -190,8 +190,11 @@ def _request_error(message: str) -> InvalidRequestError:
 
 def _known_fields(kind: str) -> str:
     """Lists the fields of a message if they are few, and otherwise says where they are listed."""
-    fields = descriptor_pool.Default().FindMessageTypeByName(kind).fields
-    if len(fields) > _FEW_FIELDS:
+    try:
+        fields = descriptor_pool.Default().FindMessageTypeByName(kind).fields
+    except KeyError:  # a value of the request that looks like this error
+        fields = ()
+    if not 0 < len(fields) <= _FEW_FIELDS:
         return "see /openapi.json"
     return f"its fields are {', '.join(each.json_name for each in fields)}"
 

@@ -135,6 +135,14 @@ def test_a_field_that_is_not_known_is_named_wherever_it_is(name: str) -> None:
     assert violation.description.endswith("its fields are shard, sequence")
 
 
+@pytest.mark.parametrize("value", [' has no field named "' * 100, '" has no field named "x" at '])
+def test_a_value_that_looks_like_an_error_of_the_parser_is_refused(value: str) -> None:
+    """Found by random requests: the parser quotes the value in its own error."""
+    data = json.dumps({"query": "Who?", "documents": value}).encode()
+    with pytest.raises(InvalidRequestError):
+        parse_message(http_pb2.RerankRequest, data)
+
+
 def test_a_message_of_many_fields_refers_to_the_description() -> None:
     with pytest.raises(InvalidRequestError, match=r"not a field of .*: see /openapi\.json"):
         parse_message(http_pb2.AnswersRequest, b'{"requests": [{"wheel": 1}]}')
