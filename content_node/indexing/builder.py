@@ -131,7 +131,7 @@ def _is_staged(staging: Staging, resume_key: dict[str, object], workspace: Works
     if not staging.get("staged"):
         return False
     staged_key = staging.get("plan")
-    if isinstance(staged_key, dict) and _has_changed(staged_key, resume_key):
+    if isinstance(staged_key, dict) and _folder_has_changed(staged_key, resume_key):
         staging.keep_vectors()
         staging.record(staged=False)
         return False
@@ -155,8 +155,8 @@ def _is_staged(staging: Staging, resume_key: dict[str, object], workspace: Works
     return True
 
 
-def _has_changed(staged_key: Mapping[str, object], resume_key: Mapping[str, object]) -> bool:
-    """Whether only the content of the same folder of documents differs."""
+def _folder_has_changed(staged_key: Mapping[str, object], resume_key: Mapping[str, object]) -> bool:
+    """Whether the builds differ only in the content of a folder of documents."""
     folder = resume_key["folder"]
     same = {**resume_key, "source": staged_key.get("source")} == {"folder": None, **staged_key}
     return folder is not None and same and staged_key.get("source") != resume_key["source"]

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from winnow.domain.catalog import check_only
+from winnow.domain.catalog import check_is_default
 from winnow.errors import NotServedError, invalid_field
 from winnow.stateless.feed.core import FeedCore
 from winnow.stateless.feed.filter_deletion import FilterDeletion
@@ -39,7 +39,7 @@ def only_fed(core: FeedCore, by_filter: FilterDeletion | None = None) -> ChooseF
     fed = FedIndex(core, by_filter)
 
     def choose(name: str) -> FedIndex:
-        check_only(name)
+        check_is_default(name)
         return fed
 
     return choose

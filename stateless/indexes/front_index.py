@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from winnow.domain.catalog import check_only
+from winnow.domain.catalog import check_is_default
 from winnow.errors import NotServedError
 from winnow.stateless.answer.admission import Admission
 from winnow.stateless.answer.core import AnswerCore
@@ -56,7 +56,7 @@ def only_index(parts: FrontIndex) -> ChooseIndex:
     chosen = ChosenIndex(parts)
 
     def choose(name: str) -> ChosenIndex:
-        check_only(name)
+        check_is_default(name)
         return chosen
 
     return choose

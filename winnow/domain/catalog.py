@@ -254,7 +254,7 @@ def check_name(name: str) -> None:
         )
 
 
-def check_only(name: str) -> None:
+def check_is_default(name: str) -> None:
     """Raises NotFoundError for any name but the default one, for a server of a single index."""
     if name not in ("", DEFAULT_INDEX):
         raise NotFoundError(

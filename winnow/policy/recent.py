@@ -67,7 +67,7 @@ class SlidingQuantile:
             self._forget_oldest()
         return len(self._sorted)
 
-    def of(self, share: float) -> float:
+    def quantile(self, share: float) -> float:
         """The quantile `share` (0 to 1), by nearest rank. There must be at least one sample.
 
         This is the smallest sample `s` for which at least this share of the samples is <= `s`.

@@ -74,7 +74,7 @@ def test_a_quantile_is_the_nearest_rank(share: float, quantile: float) -> None:
     window = sliding(20)
     for value in range(20, 0, -1):
         window.add(float(value))
-    assert window.of(share) == quantile
+    assert window.quantile(share) == quantile
 
 
 @given(st.lists(values, min_size=1, max_size=60), st.integers(1, 20), st.floats(0, 1))
@@ -83,7 +83,7 @@ def test_only_the_window_counts(samples: list[float], size: int, share: float) -
     for value in samples:
         window.add(value)
     kept = samples[-size:]
-    quantile = window.of(share)
+    quantile = window.quantile(share)
     assert window.count() == len(kept)
     assert quantile in kept
     assert sum(value <= quantile for value in kept) >= share * len(kept) - 1e-6
@@ -96,8 +96,8 @@ def test_quantiles_rise_with_their_share(samples: list[float]) -> None:
     for value in samples:
         window.add(value)
     for lower, higher in pairwise(n / 10 for n in range(11)):
-        assert window.of(lower) <= window.of(higher)
-    assert (window.of(0), window.of(1)) == (min(samples), max(samples))
+        assert window.quantile(lower) <= window.quantile(higher)
+    assert (window.quantile(0), window.quantile(1)) == (min(samples), max(samples))
 
 
 @given(
@@ -119,7 +119,7 @@ def test_old_samples_are_forgotten_but_for_a_few(
     fresh = [value for at, value in last if at >= clock() - 10.0]
     kept = [value for _, value in last][-max(len(fresh), least) :]
     assert recent.count() == len(kept)
-    assert (recent.of(0), recent.of(1)) == (min(kept), max(kept))
+    assert (recent.quantile(0), recent.quantile(1)) == (min(kept), max(kept))
 
 
 def test_a_key_is_forgotten_some_seconds_after_it_was_seen_last() -> None:

@@ -121,8 +121,8 @@ class HedgeDelay:
         settings = self._settings
         if self._recent.count() < settings.min_samples:
             return None
-        late = max(self._recent.of(settings.quantile), settings.min_delay)
-        return LatencyEstimate(self._recent.of(0.5), late, late * settings.overdue_factor)
+        late = max(self._recent.quantile(settings.quantile), settings.min_delay)
+        return LatencyEstimate(self._recent.quantile(0.5), late, late * settings.overdue_factor)
 
 
 class HedgeDelays:
