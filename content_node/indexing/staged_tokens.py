@@ -60,5 +60,7 @@ def write_token_vectors(
         staged = StagedTokens(connection)
         for shard in range(shards):
             stage = STAGE.format(noun=TOKEN_VECTORS.noun, shard=shard)
-            writer = StatesWriter(index / shard_name(shard, shards), model, [staged])
+            directory = index / shard_name(shard, shards)
+            writer = StatesWriter(directory, model, [staged])
             writer.write(threads, partial(progress.start, stage), progress.advance)
+            (directory / TOKEN_VECTORS.lock).unlink()  # no other process knows the directory

@@ -127,6 +127,7 @@ def test_a_build_computes_vectors_and_token_vectors_in_one_run(
     (built,), (added,) = (shard_directories(each) for each in (plan.target, copies[1]))
     data = TOKEN_VECTORS.data
     assert (built / data).read_bytes() == (added / data).read_bytes()
+    assert not (built / TOKEN_VECTORS.lock).exists()
 
 
 def test_a_resumed_build_computes_token_vectors_that_it_lacks(

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from conftest import QUESTIONS
 from winnow import AsyncIndex, Index
 from winnow.client import Options, PassageFields, Reply
 from winnow.content_node.merging.names import LIVE
+from winnow.content_node.merging.states import carry_states
 from winnow.content_node.splitting.write_half import write_half
 from winnow.domain.partition import halves_of
 from winnow.domain.shard import shard_name, shard_of
@@ -31,6 +33,7 @@ from winnow.errors import (
     UnavailableError,
 )
 from winnow.index_directory import shard_directories
+from winnow.packaged import default_bundle
 
 pytestmark = pytest.mark.bundle
 LONG = 60.0
@@ -68,10 +71,11 @@ def test_an_index_whose_shard_was_split_gives_the_same_answers_and_takes_writes(
     indexes: dict[int, Path], directory: Path
 ) -> None:
     parent = directory / shard_name(1, 2)
+    carry = partial(carry_states, default_bundle(), parent)
     for half in halves_of(1, 2):
         made = directory / shard_name(half, 2)
         made.mkdir()
-        write_half(parent, parent, half, made, following=False)
+        write_half(parent, parent, half, made, following=False, carry=carry)
     shutil.rmtree(parent)
     few: Options = {"max_loss": 0, "passages_to_read": 3}
     with Index.open(indexes[2]) as whole, Index.open(directory, writable=True) as split:

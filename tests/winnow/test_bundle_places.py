@@ -34,7 +34,7 @@ def small_bundle(
     content = bundle.manifest.model_dump(mode="json") | {"version": version, "files": {}}
     content["encoder"] |= {"question": "encoder.onnx", "passage": "encoder.onnx"}
     content["reader"] |= {"file": "reader.onnx", "apart": None}
-    content["tokenizer"] = "tokenizer.json"
+    content |= {"tokenizer": "tokenizer.json", "late_interaction": None}
     for name, data in (FILES | {"reader.onnx": reader}).items():
         (directory / name).write_bytes(data)
         content["files"][name] = entry(data)
