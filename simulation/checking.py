@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from simulation.history import AppliedWrite, History, QuestionCall, WriteCall
+from simulation.linearisability import RegisterOperation, is_linearisable
 from simulation.models import vector_of
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.shard import shard_of
@@ -123,6 +124,42 @@ class Checker:
                 and before.sequence >= position.sequence
             ):
                 yield f"{_call(call)} is stored before {_call(other)}, which had ended"
+
+    def check_histories(self) -> Iterator[str]:
+        """Checks at the end that the writes of each id have one order that explains all results."""
+        ids = {call.id for call in self._history.writes}
+        versioned = {call.id for call in self._history.writes if call.version is not None}
+        for identifier in sorted(ids - versioned):
+            shard = shard_of(identifier, self._shards)
+            log = self._history.log(shard).writes
+            stored = {write.text for write in log if write.id == identifier}
+            calls = [call for call in self._history.writes if call.id == identifier]
+            operations = [
+                self._operation(call)
+                for call in calls
+                if call.outcome or (call.text or None) in stored
+            ]
+            last = self.state(shard, len(log)).get(identifier, "")
+            end = max((call.ended for call in calls), default=0.0)
+            operations.append(RegisterOperation(False, last, end + 1, end + 2))
+            if not is_linearisable(operations, self._built[shard].get(identifier, "")):
+                yield f"no order of the writes of {identifier} explains their results"
+
+    def _operation(self, call: WriteCall) -> RegisterOperation:
+        """Returns a write as an operation.
+
+        An unchanged write has only read what is there, unless an earlier attempt has stored it.
+        """
+        log = self._history.log(shard_of(call.id, self._shards))
+        was_stored = any(
+            write.id == call.id
+            and (write.text or "") == call.text
+            and call.begun <= at <= call.ended
+            for write, at in zip(log.writes, log.appended_at, strict=True)
+        )
+        is_write = call.outcome is not Outcome.UNCHANGED or was_stored
+        certain = call.outcome is not None
+        return RegisterOperation(is_write, call.text, call.begun, call.ended, certain)
 
     def state(self, shard: int, sequence: int) -> dict[str, str]:
         """Returns the texts of a shard by id after a write."""

@@ -25,6 +25,8 @@ from winnow.errors import UnavailableError
 
 Result = TypeVar("Result")
 _HEARTBEAT = 1.0
+_LINGER, _GRACE = 1.5, 1.0
+"""Seconds in which a node that leaves still takes calls, and in which it finishes them."""
 
 
 @dataclass(eq=False)
@@ -135,6 +137,26 @@ class Cluster:
             for call in list(front.calls):
                 if not call.done():
                     call.set_exception(UnavailableError("the front was killed"))
+
+    async def leave(self, name: str) -> None:
+        """Shuts a content node down as after SIGTERM: announces it, finishes calls, and closes."""
+        node = self.nodes[name]
+        running = node.running
+        if running is None or not node.process.alive:
+            return
+        self._record(f"{name}  leaves")
+        left = self._loop.create_future()
+
+        async def close() -> None:
+            running.shards.start_leaving()
+            await asyncio.sleep(_LINGER)
+            running.server.serving = False
+            await asyncio.sleep(_GRACE)
+            await running.shards.close()
+            self._loop.run_in(OUTSIDE, left.set_result, None)
+
+        self._run(node.process, close(), "did not shut down")
+        await left
 
     def restart(self, name: str) -> None:
         """Starts a process that was killed."""

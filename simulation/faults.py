@@ -14,6 +14,8 @@ _AFTERMATH = 10.0
 """Seconds after a fault during which its effects last."""
 _WAIT_FOR_POINT = 12.0
 """Seconds until a kill at a fault point is given up."""
+_WAIT_FOR_LEAVING = 10.0
+"""Seconds until a node that shuts down is killed."""
 Handler = Callable[[Step], Awaitable[None]]
 
 
@@ -38,6 +40,7 @@ class Faults:
             StepKind.KILL: self._kill,
             StepKind.POWER_LOSS: self._kill,
             StepKind.KILL_AT: self._kill_at,
+            StepKind.LEAVE: self._leave,
             StepKind.PAUSE: self._pause,
             StepKind.CUT: self._cut,
             StepKind.SLOW_NETWORK: self._slow_network,
@@ -84,6 +87,14 @@ class Faults:
                 await reached
             await asyncio.sleep(step.seconds)
         self._awaited_points.pop(step.target, None)
+        self._cluster.restart(step.target)
+
+    async def _leave(self, step: Step) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_WAIT_FOR_LEAVING):
+                await self._cluster.leave(step.target)
+        self._cluster.kill(step.target)
+        await asyncio.sleep(step.seconds)
         self._cluster.restart(step.target)
 
     async def _pause(self, step: Step) -> None:

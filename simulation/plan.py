@@ -26,6 +26,8 @@ class StepKind(Enum):
     """A process ends as by kill -9, and starts again later."""
     KILL_AT = "kill at"
     """A node ends at the next fault point of a name, and starts again later."""
+    LEAVE = "leave"
+    """A node shuts down as after SIGTERM, and starts again later."""
     POWER_LOSS = "power loss"
     """The machine of a process loses power, and starts again later."""
     PAUSE = "pause"
@@ -216,7 +218,7 @@ def _fault(rng: Random, shape: Shape, kind: StepKind, seconds: float) -> Step:
     journal = ["journal"] if shape.has_journal else []
     disks = {StepKind.POWER_LOSS, StepKind.FULL_DISK}
     everyone = [*nodes, *journal] if kind in disks else [*nodes, *fronts, *journal]
-    if kind in (StepKind.FULL_DISK, StepKind.KILL_AT):
+    if kind in (StepKind.FULL_DISK, StepKind.KILL_AT, StepKind.LEAVE):
         everyone = nodes
     target = rng.choice(everyone)
     other = ""

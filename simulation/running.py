@@ -36,6 +36,10 @@ _STARTED = 5.0
 _SETTLE_SECONDS = 25.0
 """Seconds after all faults in which the cluster recovers."""
 _LAST_TIMEOUT = 20.0
+_LAST_SECONDS = 5.0
+"""Seconds in which replicas apply the last writes."""
+_SLACK = 0.05
+"""Seconds after its deadline at which a call is cancelled. It should end by itself before."""
 _WAIT_FOR_REPLICA = 1.9
 """Seconds during which a front requires a write even if the replicas that have it fail."""
 
@@ -174,9 +178,10 @@ class Simulation:
             return await front.feed.put([fed], deadline)
 
         try:
-            (written,) = await self.cluster.call(call.front, work, step.timeout)
+            (written,) = await self.cluster.call(call.front, work, step.timeout + _SLACK)
         except (WinnowError, TimeoutError) as error:
             call.error = repr(error)
+            self._check_deadline(step, call.front, error)
         else:
             call.outcome, call.position = written.outcome, written.position
             self._acknowledge(call)
@@ -185,6 +190,11 @@ class Simulation:
         self.record(f"client {step.client} {step.kind.value} of {step.id} ends: {ended}")
         self.report_all(self.checker.check_write(call))
         return call
+
+    def _check_deadline(self, step: Step, front: str, error: Exception) -> None:
+        """Reports a call that did not end by its deadline, although its front worked."""
+        if isinstance(error, TimeoutError) and not self.faults.is_troubled(front):
+            self.report(f"{front} did not end a call by its deadline: {step}")
 
     def _acknowledge(self, call: WriteCall) -> None:
         position = call.position
@@ -237,9 +247,10 @@ class Simulation:
             return await running.answers.answer(request, Deadline.after(step.timeout))
 
         try:
-            call.answered = await self.cluster.call(front, work, step.timeout)
+            call.answered = await self.cluster.call(front, work, step.timeout + _SLACK)
         except (WinnowError, TimeoutError) as error:
             call.error = repr(error)
+            self._check_deadline(step, front, error)
         call.ended = self.loop.time()
         shown = (
             [answer.reading.passage.id for answer in call.answered.answers] if call.answered else []
@@ -286,9 +297,10 @@ class Simulation:
                 self.report(f"{name} cannot answer at the end: {asked.error}")
             elif not asked.answered.coverage.complete:
                 self.report(f"{name} does not search all shards at the end")
-        await asyncio.sleep(5.0)
+        await asyncio.sleep(_LAST_SECONDS)
         for node in self.cluster.nodes.values():
             self._check_node(node)
+        self.report_all(self.checker.check_histories())
 
     def _check_node(self, node: Any) -> None:
         """Checks the state of a node at the end."""
