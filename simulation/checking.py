@@ -96,6 +96,9 @@ class Checker:
         if position.sequence > len(log.writes):
             yield f"{_call(call)} was acknowledged before a replica stored it"
             return
+        if call.outcome is Outcome.STORED and not position.sequence:
+            yield f"{_call(call)} is stored, but its number is 0"
+            return
         if call.outcome is Outcome.STORED:
             write = log.writes[position.sequence - 1]
             if (write.id, write.text or "") != (call.id, call.text):

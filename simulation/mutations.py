@@ -5,6 +5,7 @@ Each mutation replaces a function or a value while a simulation runs. `python -m
 """
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from types import SimpleNamespace
@@ -15,6 +16,7 @@ from uuid import uuid4
 from winnow.content_node.journal import following, journaled
 from winnow.content_node.live import (
     buffer,
+    database,
     group_commit,
     log,
     sequence_waiter,
@@ -27,11 +29,10 @@ from winnow.domain import coverage, partition
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.write import Outcome, Written
 from winnow.errors import UnavailableError
-from winnow.files import durable
-from winnow.journal import expiry, jetstream, publishing
+from winnow.journal import expiry, jetstream
 from winnow.stateless.answer import answer_cache
 from winnow.stateless.answer import merge as answer_merge
-from winnow.stateless.cluster import cluster, sequences, snapshot
+from winnow.stateless.cluster import cluster, snapshot
 from winnow.stateless.feed import storing, unchanged
 from winnow.stateless.replicas import joint
 
@@ -69,7 +70,7 @@ def _(original: Any, path: Any) -> None:
     return None
 
 
-@_mutation("the directory of a new log is not synced", durable, "sync_directory")
+@_mutation("the name of a new log is not synced", database, "sync_directory")
 def _(original: Any, path: Any) -> None:
     return None
 
@@ -135,17 +136,19 @@ def _(original: Any, self: Any, shard: int, sequence: int, log_id: str = "") -> 
     return None
 
 
-@_mutation("fronts require acknowledged writes for too short a time", sequences, "LastKnownWrites")
+@_mutation("fronts require only writes that polls have reported", cluster, "LastKnownWrites")
 def _(original: Any, clock: Any) -> Any:
     made = original(clock)
     made.required = lambda info: info.sequence
     return made
 
 
-@_mutation("cached answers stay valid after writes", answer_cache.AnswerCache, "_get")
-def _(original: Any, self: Any, version: Any, key: Any) -> Any:
-    self._all = getattr(self, "_all", {})
-    return self._all.get(key[1])
+@_mutation("cached answers stay valid after writes", snapshot.ClusterSnapshot, "index_version")
+def _(original: Any, self: Any) -> Any:
+    found = original(self)
+    if found.name is not None:
+        self.first = getattr(self, "first", found)
+    return getattr(self, "first", found)
 
 
 @_mutation("questions with `after` take any cached answer", answer_cache, "_includes_writes")
@@ -163,14 +166,20 @@ def _(original: Any, self: Any) -> str:
     return str(int((self.expires_at + 60) * 1_000))
 
 
-@_mutation("each attempt to publish has another key", publishing, "publish")
-async def _(original: Any, *arguments: Any) -> Any:
-    return await original(*arguments)
+@_mutation("a second attempt to publish has another key", jetstream, "publish")
+async def _(original: Any, streams: Any, *arguments: Any) -> Any:
+    attempts = itertools.count()
+
+    async def publish(*parts: Any, headers: Any, **options: Any) -> Any:
+        key = headers["Nats-Msg-Id"] + ("-again" if next(attempts) else "")
+        return await streams.publish(*parts, headers={**headers, "Nats-Msg-Id": key}, **options)
+
+    return await original(SimpleNamespace(publish=publish), *arguments)
 
 
 @_mutation("the position of the journal is stored too low", following, "_position_of")
 def _(original: Any, entry: Any) -> str:
-    return f"{max(entry.sequence - 1, 0)} "
+    return f"{max(entry.sequence - 4, 0)} "
 
 
 @_mutation("the position of the journal is not stored", following, "_position_of")
@@ -181,12 +190,6 @@ def _(original: Any, entry: Any) -> str:
 @_mutation("batches of the journal are applied in reverse", following, "_batches")
 def _(original: Any, entries: Any) -> Any:
     return (list(reversed(batch)) for batch in original(entries))
-
-
-@_mutation("entries of the journal are applied twice", jetstream, "new_entries")
-def _(original: Any, after: int, received: Any) -> Any:
-    found = original(after, received)
-    return (*found, *found[-1:])
 
 
 @_mutation("gaps in the journal are skipped", jetstream, "new_entries")

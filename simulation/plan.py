@@ -178,6 +178,8 @@ def _calls(rng: Random, shape: Shape, seconds: float) -> list[Step]:
     steps = []
     number = 0
     rate = rng.choice([0.3, 1.0, 3.0])  # calls of a client per second
+    # few questions, so that answers are cached and shared
+    questions = [_words(rng) for _ in range(rng.choice([2, 6, 50]))]
     uses_versions = rng.random() < 1 / 4
     for client in range(shape.clients):
         at = rng.expovariate(rate)
@@ -187,13 +189,12 @@ def _calls(rng: Random, shape: Shape, seconds: float) -> list[Step]:
             identifier = f"id-{rng.randrange(_IDS)}"
             timeout = rng.choice([2.5, 4.0, 8.0])
             version = rng.randint(1, 20) if uses_versions and rng.random() < 1 / 2 else None
-            words = " ".join(f"w{rng.randrange(_WORDS)}" for _ in range(3))
             if kind is StepKind.ASK:
                 step = Step(
                     at=at,
                     kind=kind,
                     client=client,
-                    text=words,
+                    text=rng.choice(questions),
                     timeout=rng.choice([0.5, 2.0, 4.0]),
                     waits_for_writes=rng.random() < 1 / 3,
                     allows_partial=rng.random() < 3 / 4,
@@ -204,13 +205,17 @@ def _calls(rng: Random, shape: Shape, seconds: float) -> list[Step]:
                     kind=kind,
                     client=client,
                     id=identifier,
-                    text=f"{words} n{number}" if kind is StepKind.PUT else "",
+                    text=f"{_words(rng)} n{number}" if kind is StepKind.PUT else "",
                     timeout=timeout,
                     version=version,
                 )
             steps.append(step)
             at += rng.expovariate(rate)
     return steps
+
+
+def _words(rng: Random) -> str:
+    return " ".join(f"w{rng.randrange(_WORDS)}" for _ in range(3))
 
 
 def _fault(rng: Random, shape: Shape, kind: StepKind, seconds: float) -> Step:
