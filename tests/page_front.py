@@ -48,6 +48,7 @@ class PageFront:
     def app(self) -> Starlette:
         ways = [
             Route("/v1/answer", self._answer, methods=["POST"]),
+            Route("/v1/indexes/{index}/answer", self._answer, methods=["POST"]),
             Route("/v1/cluster", self._cluster),
         ]
         reading = [
@@ -62,7 +63,7 @@ class PageFront:
         return Starlette(routes=[*ways, *reading, *page_routes()])
 
     async def _answer(self, request: Request) -> Response:
-        self.requests.append(await request.json())
+        self.requests.append({**await request.json(), **request.path_params})
         self.headers = dict(request.headers)
         await asyncio.to_thread(self.go_on.wait, 30)
         return _response(self.reply)

@@ -11,7 +11,7 @@ from winnow.packaged import running_version
 from winnow.rpc.service import Listener
 from winnow.security.serving import http_context
 from winnow.stateless.composing.front import Front, FrontPart
-from winnow.stateless.http.app import application
+from winnow.stateless.http.app import application, with_index
 from winnow.stateless.http.connection_limiter import ConnectionLimiter, HttpMetrics
 from winnow.stateless.http.docs import docs_routes
 from winnow.stateless.http.endpoint import EndpointContext
@@ -69,7 +69,7 @@ def serve_http(front: Front) -> FrontPart:
 
 
 def _agent_routes(front: Front, context: EndpointContext, json_threads: FairThreads) -> list[Route]:
-    """Returns the route of the MCP server; none if its package or the operations are missing."""
+    """Returns the routes of the MCP server; none if its package or the operations are missing."""
     operations = {each.name: each for each in front.http_operations}
     scopes = [operations[name].scope for name in _AGENT_CALLS if name in operations]
     if find_spec("mcp") is None or not scopes:
@@ -78,4 +78,5 @@ def _agent_routes(front: Front, context: EndpointContext, json_threads: FairThre
     server = AgentServer(partial(manager_of, calls, operations))
     front.stack.push_async_callback(server.close)
     endpoint = McpEndpoint(server, context, scopes, front.settings.http_hosts)
-    return [Route(PATH, endpoint, methods=["POST"], name="Mcp")]
+    paths = (PATH, with_index(PATH))
+    return [Route(path, endpoint, methods=["POST"], name="Mcp") for path in paths]

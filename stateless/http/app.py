@@ -76,11 +76,15 @@ def application(
     return app
 
 
+def with_index(path: str) -> str:
+    """Returns the path that does the same as `path` for an index that it names."""
+    return f"/v1/indexes/{{{INDEX_PARAMETER}}}{path.removeprefix('/v1')}"
+
+
 def _paths(call: HttpOperation) -> list[str]:
-    """Returns the paths of an operation: one for the default index, and one that names an index."""
     if INDEX_PARAMETER not in call.request.DESCRIPTOR.fields_by_name:
         return [call.path]
-    return [call.path, f"/v1/indexes/{{{INDEX_PARAMETER}}}{call.path.removeprefix('/v1')}"]
+    return [call.path, with_index(call.path)]
 
 
 async def _routing_error(request: Request, error: Exception) -> Response:

@@ -12,6 +12,7 @@ from winnow.quoting import quoted
 from winnow.rpc.bounded_receive import BoundedReceive
 from winnow.rpc.server import KIB
 from winnow.stateless.http.endpoint import (
+    INDEX_PARAMETER,
     MAX_PENDING_BYTES,
     EndpointContext,
     RecordedEndpoint,
@@ -62,5 +63,6 @@ class McpEndpoint(RecordedEndpoint):
         is_limited = bool(header_value(headers, TIMEOUT_HEADER))
         new_deadline = new_deadline_of(headers, MAX_SECONDS) if is_limited else None
         body = await read_body(self._bodies, MAX_BODY_BYTES, headers, receive)
-        current_request.set(McpRequest(client, new_deadline))
+        index = scope.get("path_params", {}).get(INDEX_PARAMETER, "")
+        current_request.set(McpRequest(client, new_deadline, index))
         return await while_connected(self._server.respond(scope, body), receive)

@@ -14,7 +14,7 @@ from google.protobuf.message import Message
 
 from winnow import caller
 from winnow.client.aio import AsyncClientApi
-from winnow.client.calls import Call
+from winnow.client.calls import Call, set_index
 from winnow.deadline import Deadline
 from winnow.errors import NotServedError, WinnowError
 from winnow.inference.fair_threads import FairThreads
@@ -36,6 +36,8 @@ class McpRequest:
     """Key of the client, for fair sharing."""
     new_deadline: NewDeadline | None
     """Returns the deadline of all calls of the request; None if each call has its default."""
+    index: str = ""
+    """Name of the index of all calls of the request; empty for the default index."""
 
 
 current_request: ContextVar[McpRequest] = ContextVar("mcp_request")
@@ -74,6 +76,7 @@ class FrontCalls(AsyncClientApi):
     async def _run(self, operation: HttpOperation, call: Call[Result]) -> Result:
         request = current_request.get()
         caller.require_scope(operation.scope)
+        set_index(call.request, request.index)
         limits = operation.limits
         new_deadline = request.new_deadline or partial(Deadline.after, limits.default_deadline)
         if error := limits.refusal(request.client):

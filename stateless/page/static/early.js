@@ -15,12 +15,21 @@ globalThis.winnow = {
   /** Returns the question in the address, as in #q=who. Browsers do not send this part. */
   namedQuestion: () => (new URLSearchParams(location.hash.slice(1)).get("q") ?? "").trim(),
 
+  /** The index in the address, as in ?index=docs; empty for the default index. */
+  index: new URLSearchParams(location.search).get("index") ?? "",
+
+  /** Returns the path of a call for the index in the address. Converting a document needs no index. */
+  pathOf(path) {
+    if (!this.index || !path.startsWith("v1/") || path.startsWith("v1/documents:convert")) return path;
+    return `v1/indexes/${encodeURIComponent(this.index)}/${path.slice("v1/".length)}`;
+  },
+
   /** Sends a call; returns its response. */
   send(path, options) {
     const headers = {};
     if (options.body) headers["content-type"] = "application/json";
     if (this.key()) headers.authorization = `Bearer ${this.key()}`;
-    return fetch(path, { ...options, headers, credentials: "omit", cache: "no-store" });
+    return fetch(this.pathOf(path), { ...options, headers, credentials: "omit", cache: "no-store" });
   },
 
   /** Sends a request for an answer. If this script has sent it already, returns that response. */

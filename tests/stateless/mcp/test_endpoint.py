@@ -13,6 +13,9 @@ from passage_front import PassageFront
 from structlog.testing import capture_logs
 from tenacious import happens
 
+from winnow.deadline import Deadline
+from winnow.domain.answered import Answered
+from winnow.domain.question import AnswerRequest
 from winnow.errors import OverloadedError
 from winnow.inference.fair_threads import FairThreads
 from winnow.keys.gate import Gate, header_gate
@@ -58,6 +61,22 @@ async def test_an_agent_asks_over_http(mode: str) -> None:
     assert front.calls_ended("Answer", "OK") == 1
     assert front.calls_ended("Mcp", "OK") >= 2
     assert "Answer" in [line["method"] for line in logged if line["event"] == "call"]
+
+
+async def test_the_calls_of_an_agent_are_for_the_index_of_its_address() -> None:
+    front, asked = HttpFront(), list[str]()
+    answer = front.core.answer
+
+    async def record(request: AnswerRequest, deadline: Deadline, client: str = "") -> Answered:
+        asked.append(request.index)
+        return await answer(request, deadline, client)
+
+    front.core.answer = record  # type: ignore[method-assign]
+    async with front.serving():
+        for path in ("/mcp", "/v1/indexes/docs/mcp"):
+            async with http_agent(f"http://{front.address}{path}") as agent:
+                await ask(agent)
+    assert asked == ["", "docs"]
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -39,6 +39,12 @@ def test_a_question_is_asked_and_answered_with_the_keyboard_alone(
     assert page.text_content("#status") == f"Answer: {NAME}. 3 passages read in 38 ms."
 
 
+def test_the_index_in_the_address_is_asked(page: Any, front: PageFront) -> None:
+    page.goto(f"{front.address}/?index=docs")
+    ask(page)
+    assert front.requests == [{"question": "Who opened it?", "index": "docs"}]
+
+
 def test_the_words_that_are_marked_are_counted_in_code_points(page: Any) -> None:
     """An emoji is two units of JavaScript, a combining mark is a separate code point."""
     ask(page)
