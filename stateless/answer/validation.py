@@ -17,8 +17,9 @@ from winnow.domain.question import (
     WaitPolicy,
 )
 from winnow.domain.write import Position
-from winnow.errors import InvalidRequestError, Violation
+from winnow.errors import InvalidRequestError, Violation, invalid_field
 from winnow.filtering import Filter, parse
+from winnow.quoting import shortened
 from winnow.stateless.answer.fields import unknown_fields
 from winnow.stateless.heads.validation import head_id_violations, raise_if_any
 from winnow.text.surroundings import asks_for_several
@@ -220,6 +221,22 @@ def knows_shards(after: Sequence[Position], partition: Partition) -> bool:
     return not any(
         part < write.shard for write in after for part in partition.parts_of(write.shard)
     )
+
+
+def check_index_of_positions(after: Sequence[Position], index: str) -> None:
+    """Raises InvalidRequestError if a write is of another index than the request.
+
+    Shards and logs of two indexes have the same numbers. `index` is the name of the index of the
+    request; empty if the front serves a single index.
+    """
+    for write in after:
+        if write.index not in ("", index):
+            served = f"for index {index}" if index else "for an index without a name"
+            raise invalid_field(
+                "after",
+                f"the position is of index {shortened(write.index)}, but the request is {served}: "
+                "leave it out",
+            )
 
 
 def current_positions(after: Sequence[Position], partition: Partition) -> tuple[Position, ...]:

@@ -4,8 +4,11 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from winnow.deadline import Deadline
 from winnow.domain.catalog import check_is_default
+from winnow.domain.write import DeletedPassages, FilteredDeletion
 from winnow.errors import NotServedError, invalid_field
+from winnow.stateless.answer.validation import check_index_of_positions
 from winnow.stateless.feed.core import FeedCore
 from winnow.stateless.feed.filter_deletion import FilterDeletion
 
@@ -18,13 +21,20 @@ class FedIndex:
     """Stores and deletes passages."""
     by_filter: FilterDeletion | None = None
     """Deletes passages by filter; None refuses that."""
+    name: str = ""
+    """Name of the index; empty if the front serves a single index."""
 
-    @property
-    def deletion(self) -> FilterDeletion:
-        """The deletion by filter; raises NotServedError if there is none."""
+    async def delete_where(
+        self, request: FilteredDeletion, deadline: Deadline, client: str
+    ) -> DeletedPassages:
+        """Deletes passages by filter, as `FilterDeletion.delete`.
+
+        Raises NotServedError if the front does not delete by filter.
+        """
         if self.by_filter is None:
             raise NotServedError("this front does not delete by filter")
-        return self.by_filter
+        check_index_of_positions(request.after, self.name)
+        return await self.by_filter.delete(request, deadline, client)
 
 
 ChooseFed = Callable[[str], FedIndex]

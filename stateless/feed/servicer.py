@@ -12,8 +12,7 @@ from winnow.rpc.client_key import client_of
 from winnow.rpc.deadline import deadline_of
 from winnow.rpc.message_interceptor import Metadata, Reject
 from winnow.stateless.feed.admission import FeedAdmission
-from winnow.stateless.feed.core import FeedCore
-from winnow.stateless.feed.fed_index import ChooseFed, NamingMessage, with_one_index
+from winnow.stateless.feed.fed_index import ChooseFed, FedIndex, NamingMessage, with_one_index
 from winnow.v1 import feed_pb2, feed_pb2_grpc
 
 SERVICE = "winnow.v1.FeedService"
@@ -37,54 +36,54 @@ class FeedServicer(feed_pb2_grpc.FeedServiceServicer):
     async def Put(  # noqa: N802
         self, request: feed_pb2.PutRequest, context: Any
     ) -> feed_pb2.PutResponse:
-        core = self._choose(request.index).core
+        fed = self._choose(request.index)
         passages = convert.passages_of_message(request)
-        results = await core.put(passages, self._deadline(context), client_of(context))
-        return feed_pb2.PutResponse(results=convert.results_to_messages(results))
+        results = await fed.core.put(passages, self._deadline(context), client_of(context))
+        return feed_pb2.PutResponse(results=convert.results_to_messages(results, fed.name))
 
     async def PutStream(  # noqa: N802
         self, requests: AsyncIterator[feed_pb2.PutRequest], context: Any
     ) -> feed_pb2.FeedSummary:
-        core, requests = await self._choose_for_stream(requests)
+        fed, requests = await self._choose_for_stream(requests)
         messages = (convert.passages_of_message(each) async for each in requests)
         new_deadline = partial(self._message_deadline, context)
-        summary = await core.put_stream(messages, new_deadline, client_of(context))
-        return convert.summary_to_message(summary)
+        summary = await fed.core.put_stream(messages, new_deadline, client_of(context))
+        return convert.summary_to_message(summary, fed.name)
 
     async def Delete(  # noqa: N802
         self, request: feed_pb2.DeleteRequest, context: Any
     ) -> feed_pb2.DeleteResponse:
-        core = self._choose(request.index).core
+        fed = self._choose(request.index)
         deletions = convert.deletions_of_message(request)
-        results = await core.delete(deletions, self._deadline(context), client_of(context))
-        return feed_pb2.DeleteResponse(results=convert.results_to_messages(results))
+        results = await fed.core.delete(deletions, self._deadline(context), client_of(context))
+        return feed_pb2.DeleteResponse(results=convert.results_to_messages(results, fed.name))
 
     async def DeleteWhere(  # noqa: N802
         self, request: feed_pb2.DeleteWhereRequest, context: Any
     ) -> feed_pb2.DeleteWhereResponse:
-        deletion = self._choose(request.index).deletion
+        fed = self._choose(request.index)
         wanted = convert.filtered_deletion_of_message(request)
-        deleted = await deletion.delete(wanted, self._deadline(context), client_of(context))
-        return convert.deleted_to_message(deleted)
+        deleted = await fed.delete_where(wanted, self._deadline(context), client_of(context))
+        return convert.deleted_to_message(deleted, fed.name)
 
     async def DeleteStream(  # noqa: N802
         self, requests: AsyncIterator[feed_pb2.DeleteRequest], context: Any
     ) -> feed_pb2.FeedSummary:
-        core, requests = await self._choose_for_stream(requests)
+        fed, requests = await self._choose_for_stream(requests)
         messages = (convert.deletions_of_message(each) async for each in requests)
         new_deadline = partial(self._message_deadline, context)
-        summary = await core.delete_stream(messages, new_deadline, client_of(context))
-        return convert.summary_to_message(summary)
+        summary = await fed.core.delete_stream(messages, new_deadline, client_of(context))
+        return convert.summary_to_message(summary, fed.name)
 
     async def _choose_for_stream(
         self, requests: AsyncIterator[NamingMessage]
-    ) -> tuple[FeedCore, AsyncIterator[NamingMessage]]:
-        """Returns the core of the index that the first message names, and all messages."""
+    ) -> tuple[FedIndex, AsyncIterator[NamingMessage]]:
+        """Returns the index that the first message names, and all messages."""
         messages = aiter(requests)
         first = await anext(messages, None)
         if first is None:
-            return self._choose("").core, messages
-        return self._choose(first.index).core, with_one_index(first, messages)
+            return self._choose(""), messages
+        return self._choose(first.index), with_one_index(first, messages)
 
     def _deadline(self, context: Any) -> Deadline:
         return deadline_of(context, self._default_deadline)

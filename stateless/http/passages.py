@@ -55,22 +55,23 @@ def feed_operations(choose: ChooseFed, limits: OperationLimits) -> list[HttpOper
 async def _put(
     choose: ChooseFed, message: feed_pb2.PutRequest, deadline: Deadline, client: str
 ) -> feed_pb2.PutResponse:
-    core = choose(message.index).core
-    results = await core.put(convert.passages_of_message(message), deadline, client)
-    return feed_pb2.PutResponse(results=convert.results_to_messages(results))
+    fed = choose(message.index)
+    results = await fed.core.put(convert.passages_of_message(message), deadline, client)
+    return feed_pb2.PutResponse(results=convert.results_to_messages(results, fed.name))
 
 
 async def _delete(
     choose: ChooseFed, message: feed_pb2.DeleteRequest, deadline: Deadline, client: str
 ) -> feed_pb2.DeleteResponse:
-    core = choose(message.index).core
-    results = await core.delete(convert.deletions_of_message(message), deadline, client)
-    return feed_pb2.DeleteResponse(results=convert.results_to_messages(results))
+    fed = choose(message.index)
+    results = await fed.core.delete(convert.deletions_of_message(message), deadline, client)
+    return feed_pb2.DeleteResponse(results=convert.results_to_messages(results, fed.name))
 
 
 async def _delete_where(
     choose: ChooseFed, message: feed_pb2.DeleteWhereRequest, deadline: Deadline, client: str
 ) -> feed_pb2.DeleteWhereResponse:
-    deletion = choose(message.index).deletion
+    fed = choose(message.index)
     request = convert.filtered_deletion_of_message(message)
-    return convert.deleted_to_message(await deletion.delete(request, deadline, client))
+    deleted = await fed.delete_where(request, deadline, client)
+    return convert.deleted_to_message(deleted, fed.name)

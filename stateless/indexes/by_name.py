@@ -19,7 +19,11 @@ from winnow.domain.passage_request import (
     PassagesRequest,
 )
 from winnow.domain.question import AnswerRequest
+from winnow.stateless.answer.validation import check_index_of_positions
 from winnow.stateless.indexes.front_index import ChooseIndex
+from winnow.stateless.passages.core import PassageCore
+
+_PassageRequest = PassageSearchRequest | PassagesRequest | PageRequest | PassageCountRequest
 
 
 class IndexedAnswers:
@@ -36,6 +40,7 @@ class IndexedAnswers:
         The index is chosen once, so an answer is wholly of one index.
         """
         chosen = self._choose(request.index)
+        check_index_of_positions(request.after, chosen.name or "")
         answered = await chosen.parts.answers.answer(request, deadline, client)
         if chosen.name is None:
             return answered
@@ -52,38 +57,43 @@ class IndexedPassages:
         self, request: PassageSearchRequest, deadline: Deadline, client: str = ""
     ) -> PassageSearchResult:
         """Returns the passages that are most likely to answer a question."""
-        core = self._choose(request.index).parts.passages
+        core = self._core_of(request)
         return await core.search(request, deadline, client)
 
     async def look_up(
         self, request: PassagesRequest, deadline: Deadline, client: str = ""
     ) -> PassagesById:
         """Returns passages by their ids."""
-        core = self._choose(request.index).parts.passages
+        core = self._core_of(request)
         return await core.look_up(request, deadline, client)
 
     async def page(
         self, request: PageRequest, deadline: Deadline, client: str = ""
     ) -> PassageResults:
         """Returns a page of passages."""
-        return await self._choose(request.index).parts.passages.page(request, deadline, client)
+        return await self._core_of(request).page(request, deadline, client)
 
     def export(
         self, request: PageRequest, new_deadline: Callable[[], Deadline], client: str = ""
     ) -> AsyncIterator[PassageResults]:
         """Yields all pages, from the index that was chosen for the first one."""
-        core = self._choose(request.index).parts.passages
+        core = self._core_of(request)
         return core.export(request, new_deadline, client)
 
     async def count(
         self, request: PassageCountRequest, deadline: Deadline, client: str = ""
     ) -> int:
         """Counts the passages that match a filter."""
-        return await self._choose(request.index).parts.passages.count(request, deadline, client)
+        return await self._core_of(request).count(request, deadline, client)
 
     async def documents(
         self, request: PageRequest, deadline: Deadline, client: str = ""
     ) -> DocumentBatch:
         """Returns a page of documents."""
-        core = self._choose(request.index).parts.passages
+        core = self._core_of(request)
         return await core.documents(request, deadline, client)
+
+    def _core_of(self, request: _PassageRequest) -> PassageCore:
+        chosen = self._choose(request.index)
+        check_index_of_positions(request.after, chosen.name or "")
+        return chosen.parts.passages

@@ -1,5 +1,7 @@
 """The named indexes of a front, which are chosen by the current version of the catalog."""
 
+from dataclasses import replace
+
 from winnow.domain.catalog import Catalog
 from winnow.errors import UnavailableError, WinnowError
 from winnow.stateless.feed.fed_index import FedIndex
@@ -46,7 +48,8 @@ class CatalogChoice:
 
     def choose_fed(self, name: str) -> FedIndex:
         """Returns the index of writes; see `ChooseFed`."""
-        return self.choose(name).parts.writable
+        chosen = self.choose(name)
+        return replace(chosen.parts.writable, name=chosen.name or "")
 
     def refusal(self, client: str) -> WinnowError | None:
         """Refuses a call before its message is read, if the front has a single index.

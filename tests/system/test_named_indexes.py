@@ -21,14 +21,14 @@ import winnow.content_node.__main__ as node
 import winnow.stateless.__main__ as front
 from winnow.bundle import Bundle
 from winnow.catalog import CatalogFile
-from winnow.client import AsyncClient, Reply
+from winnow.client import AsyncClient, PassageFields, Reply
 from winnow.content_node.composing.node_indexes import index_directory
 from winnow.content_node.indexing.builder import build_index
 from winnow.content_node.indexing.plan import BuildPlan
 from winnow.content_node.settings import NodeSettings
 from winnow.content_node.shard.manifest import read_index_manifest
 from winnow.domain.catalog import Catalog, CatalogIndex
-from winnow.errors import NotFoundError, UnavailableError
+from winnow.errors import InvalidRequestError, NotFoundError, UnavailableError
 from winnow.index_directory import shard_directories
 from winnow.stateless.settings import FrontSettings
 from winnow.telemetry.tracing.tracer import NO_TRACER
@@ -118,8 +118,13 @@ async def test_each_request_is_of_the_index_that_it_names(
         with pytest.raises(NotFoundError, match="there is no index default: name one"):
             await cluster.ask(question)
         async with AsyncClient(cluster.feed, index="prizes") as feeding:
-            await feeding.put([{"id": "new", "text": "The Zorblax Prize of 2032 went to Ann."}])
-            assert await feeding.count_passages() == 2
+            new: PassageFields = {"id": "new", "text": "The Zorblax Prize of 2032 went to Ann."}
+            (written,) = await feeding.put([new])
+            assert await feeding.count_passages(after=[written.position]) == 2
+        after = [written.position]
+        async with AsyncClient(cluster.client.address, index="docs") as client:
+            with pytest.raises(InvalidRequestError, match="is of index prizes, but the request is"):
+                await client.ask(question, after=after, timeout=LONG)
         headers = {"x-winnow-timeout": str(LONG)}
         url = f"http://{cluster.http}"
         async with httpx.AsyncClient(base_url=url, timeout=LONG, headers=headers) as http:

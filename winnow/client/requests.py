@@ -59,7 +59,7 @@ def _positions(value: Position | Sequence[Position]) -> list[answer_pb2.Position
 def _position(value: object) -> answer_pb2.Position:
     if not isinstance(value, Position):
         raise TypeError(f"{quoted(str(value))} is not a winnow.client.Position")
-    return answer_pb2.Position(shard=value.shard, sequence=value.sequence)
+    return answer_pb2.Position(shard=value.shard, sequence=value.sequence, index=value.index)
 
 
 _CONVERTERS: Mapping[str, Callable[[Any], Any]] = {

@@ -166,7 +166,12 @@ def positions_of_messages(
     complete = [message for message in messages if message.HasField("shard")]
     if len(complete) < len(messages):
         violations.append(Violation("after", "a position has no shard"))
-    return tuple(Position(message.shard, message.sequence) for message in complete)
+    return tuple(map(position_of_message, complete))
+
+
+def position_of_message(message: answer_pb2.Position) -> Position:
+    """Converts a position."""
+    return Position(message.shard, message.sequence, message.index)
 
 
 def decimal(single: float) -> float:

@@ -6,7 +6,7 @@ from typing import Any
 
 from google.protobuf import struct_pb2
 
-from winnow.convert.answer import positions_of_messages
+from winnow.convert.answer import position_of_message, positions_of_messages
 from winnow.convert.by_name import choices_of, numbers_of, value_of_message
 from winnow.convert.lazy import LazySequence
 from winnow.domain.write import (
@@ -53,12 +53,14 @@ def deletion_to_message(deletion: Deletion) -> feed_pb2.Deletion:
     return feed_pb2.Deletion(id=deletion.id, version=deletion.version)
 
 
-def results_to_messages(results: Iterable[WriteResult]) -> list[feed_pb2.WriteResult]:
+def results_to_messages(
+    results: Iterable[WriteResult], index: str = ""
+) -> list[feed_pb2.WriteResult]:
     return [
         feed_pb2.WriteResult(
             id=item.id,
             outcome=OUTCOMES[item.outcome],
-            position=_position_to_message(item.position),
+            position=_position_to_message(item.position, index),
             truncated=item.truncated,
         )
         for item in results
@@ -75,20 +77,20 @@ def results_of_messages(messages: Iterable[feed_pb2.WriteResult]) -> tuple[Write
         WriteResult(
             item.id,
             OUTCOME_BY_NUMBER.get(item.outcome, Outcome.UNCHANGED),
-            Position(item.position.shard, item.position.sequence),
+            position_of_message(item.position),
             item.truncated,
         )
         for item in messages
     )
 
 
-def summary_to_message(summary: FeedSummary) -> feed_pb2.FeedSummary:
-    """Converts the summary of the writes of a stream."""
+def summary_to_message(summary: FeedSummary, index: str = "") -> feed_pb2.FeedSummary:
+    """Converts the summary of the writes of a stream to an index, which has a name or none."""
     return feed_pb2.FeedSummary(
         stored=summary.stored,
         unchanged=summary.unchanged,
         outdated=summary.outdated,
-        positions=map(_position_to_message, summary.positions),
+        positions=[_position_to_message(each, index) for each in summary.positions],
     )
 
 
@@ -103,13 +105,13 @@ def filtered_deletion_of_message(message: feed_pb2.DeleteWhereRequest) -> Filter
     )
 
 
-def deleted_to_message(deleted: DeletedPassages) -> feed_pb2.DeleteWhereResponse:
-    """Converts the result of a deletion by filter."""
+def deleted_to_message(deleted: DeletedPassages, index: str = "") -> feed_pb2.DeleteWhereResponse:
+    """Converts the result of a deletion by filter from an index, which has a name or none."""
     return feed_pb2.DeleteWhereResponse(
         matched=deleted.matched,
         deleted=deleted.deleted,
         complete=deleted.complete,
-        positions=map(_position_to_message, deleted.positions),
+        positions=[_position_to_message(each, index) for each in deleted.positions],
     )
 
 
@@ -118,7 +120,7 @@ def deleted_of_message(message: feed_pb2.DeleteWhereResponse) -> DeletedPassages
     return value_of_message(
         DeletedPassages,
         message,
-        positions=tuple(Position(each.shard, each.sequence) for each in message.positions),
+        positions=tuple(map(position_of_message, message.positions)),
     )
 
 
@@ -133,8 +135,8 @@ def _deletions(message: feed_pb2.DeleteRequest) -> list[Deletion]:
     return [value_of_message(Deletion, item) for item in message.deletions]
 
 
-def _position_to_message(position: Position) -> answer_pb2.Position:
-    return answer_pb2.Position(shard=position.shard, sequence=position.sequence)
+def _position_to_message(position: Position, index: str) -> answer_pb2.Position:
+    return answer_pb2.Position(shard=position.shard, sequence=position.sequence, index=index)
 
 
 def _object_of_struct(message: struct_pb2.Struct) -> dict[str, Any]:

@@ -15,6 +15,8 @@ class Position:
     shard: int
     sequence: int
     """Sequence number of a write, from 1; 0 before the first write."""
+    index: str = ""
+    """Name of the index; empty if it is not known, or the front serves a single index."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -275,18 +275,24 @@ class Position(google.protobuf.message.Message):
 
     SHARD_FIELD_NUMBER: builtins.int
     SEQUENCE_FIELD_NUMBER: builtins.int
+    INDEX_FIELD_NUMBER: builtins.int
     shard: builtins.int
     """The shard's number."""
     sequence: builtins.int
     """Sequence number of a write, from 1."""
+    index: builtins.str
+    """Name of the index of the log. Empty if the front node serves a single index without a name. A request for another
+    index refuses the position.
+    """
     def __init__(
         self,
         *,
         shard: builtins.int | None = ...,
         sequence: builtins.int = ...,
+        index: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_shard", b"_shard", "shard", b"shard"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_shard", b"_shard", "sequence", b"sequence", "shard", b"shard"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_shard", b"_shard", "index", b"index", "sequence", b"sequence", "shard", b"shard"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_shard", b"_shard"]) -> typing.Literal["shard"] | None: ...
 
 Global___Position: typing_extensions.TypeAlias = Position
