@@ -47,6 +47,14 @@ class NodeHealth:
         self._set_serving = set_serving
         self._serving: dict[str, bool] = {}
 
+    def add_index(self, index_id: str) -> None:
+        """Adds an index, which is served until `set_index` says otherwise."""
+        self._serving[index_id] = True
+
+    def remove_index(self, index_id: str) -> None:
+        """Removes an index."""
+        self._serving.pop(index_id, None)
+
     async def set_index(self, index_id: str, serving: bool) -> None:
         """Sets whether an index is served."""
         self._serving[index_id] = serving
@@ -73,6 +81,8 @@ class NamedIndexOpener:
         self._models = {parts.bundle.manifest.fingerprint: default}
         """The models by the fingerprint of their bundle."""
         self._bundles = {"": parts.bundle}
+        self._registries: dict[str, tuple[str, CollectorRegistry]] = {}
+        """The name and the metrics of each open index, by its id."""
 
     async def open(
         self, name: str, index: CatalogIndex, assignment: CatalogAssignment
@@ -92,6 +102,8 @@ class NamedIndexOpener:
         )
         self._labelled.drop(name)  # metrics of a dropped index with the same name
         registry = self._labelled.of(name)
+        self._registries[index.index_id] = name, registry
+        self._health.add_index(index.index_id)
         addresses: dict[str, str] = {}
         peer_nodes = PeerNodes(
             settings.name,
@@ -111,6 +123,12 @@ class NamedIndexOpener:
             set_serving=partial(self._health.set_index, index.index_id),
             sleep=self._sleep,
         )
+
+    def forget(self, index_id: str) -> None:
+        """Removes the metrics and the health of a closed index."""
+        self._health.remove_index(index_id)
+        if index_id in self._registries:
+            self._labelled.drop(*self._registries.pop(index_id))
 
     async def _models_of(self, directory: str) -> IndexModels:
         if directory not in self._bundles:
@@ -157,6 +175,8 @@ def open_node_indexes(
         default = RunningShards(directories, parts, own, set_default)
     else:
         parts = open_node_parts(settings, bundle, own, runtimes, shards=1)
+    if default is not None:
+        health.add_index("")
     nothing = ServedShards(joint=parts.joint, node=settings.name, address=settings.peer_address)
     opener = NamedIndexOpener(
         settings, parts, labelled=labelled, health=health, peers=peers, sleep=sleep
@@ -165,7 +185,7 @@ def open_node_indexes(
     indexes = NodeIndexes(
         settings,
         CatalogFile(settings.indexes),
-        opener.open,
+        opener,
         served=ServedIndexes(default.served if default is not None else nothing, nothing),
         default=default,
         watch_files=peers.watch_files if watches_files else None,

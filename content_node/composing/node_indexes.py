@@ -6,6 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 import structlog
 
@@ -37,21 +38,30 @@ def index_directory(data: Path, index_id: str) -> Path:
 class CatalogAssignment:
     """The assignment of one index, from the last version of the catalog that the node has read."""
 
-    def __init__(self, name: str, catalog: Callable[[], Catalog | None]) -> None:
+    def __init__(self, name: str, index_id: str, catalog: Callable[[], Catalog | None]) -> None:
         """`catalog` returns the last version."""
-        self._name, self._catalog = name, catalog
+        self._name, self._index_id, self._catalog = name, index_id, catalog
         self._last: Assignment | None = None
 
     def read(self) -> Assignment | None:
         """Returns the assignment. It stays when the catalog no longer has the index."""
         catalog = self._catalog()
-        if catalog is not None and self._name in catalog.indexes:
+        own = catalog.indexes.get(self._name) if catalog is not None else None
+        if catalog is not None and own is not None and own.index_id == self._index_id:
             self._last = catalog.assignment(self._name)
         return self._last
 
 
-OpenAssigned = Callable[[str, CatalogIndex, CatalogAssignment], Awaitable[AssignedShards]]
-"""Opens a named index without loading it: `open_index(name, index, assignment)`."""
+class OpensIndexes(Protocol):
+    """Opens named indexes. `NamedIndexOpener` implements it."""
+
+    async def open(
+        self, name: str, index: CatalogIndex, assignment: CatalogAssignment
+    ) -> AssignedShards:
+        """Opens an index without loading it. Raises a WinnowError or SettingsError if it fails."""
+
+    def forget(self, index_id: str) -> None:
+        """Removes the metrics and the health of a closed index."""
 
 
 class NodeIndexes:
@@ -61,7 +71,7 @@ class NodeIndexes:
         self,
         settings: NodeSettings,
         file: ReadsCatalog,
-        open_index: OpenAssigned,
+        opener: OpensIndexes,
         *,
         served: ServedIndexes,
         default: RunningShards | AssignedShards | None = None,
@@ -74,7 +84,7 @@ class NodeIndexes:
         Args:
             settings: settings of the node.
             file: the file of the catalog.
-            open_index: opens a named index.
+            opener: opens named indexes.
             served: gets the shards of the named indexes.
             default: the shards of the default index; None if the node has none.
             watch_files: rereads the certificates for calls to other nodes; None without any.
@@ -84,7 +94,7 @@ class NodeIndexes:
         """
         assert settings.data is not None
         self._name, self._data = settings.name, settings.data
-        self._reader, self._open_index, self.indexes = CatalogReader(file), open_index, served
+        self._reader, self._opener, self.indexes = CatalogReader(file), opener, served
         self._default, self._watch_files = default, watch_files
         self._clock, self._sleep = clock, sleep
         self._catalog: Catalog | None = None
@@ -188,22 +198,29 @@ class NodeIndexes:
     async def _open_and_load(self, name: str, index: CatalogIndex) -> None:
         index_id = index.index_id
         try:
-            shards = await self._open_index(
-                name, index, CatalogAssignment(name, lambda: self._catalog)
+            shards = await self._opener.open(
+                name, index, CatalogAssignment(name, index_id, lambda: self._catalog)
             )
-        except (WinnowError, SettingsError) as error:
+        except Exception as error:  # noqa: BLE001 (the other indexes are served)
             self._record_failure(name, index_id, error)
+            self._opener.forget(index_id)
             return
         self._open[index_id] = shards
         self.indexes.add(index_id, shards.served)
         try:
             await shards.load()
-        except (WinnowError, SettingsError) as error:
+        except Exception as error:  # noqa: BLE001 (the other indexes are served)
             self._record_failure(name, index_id, error)
             await self._close(index_id)
 
     def _record_failure(self, name: str, index_id: str, error: Exception) -> None:
-        _log.error("index could not be opened", index=name, reason=str(error))
+        known = isinstance(error, WinnowError | SettingsError)
+        _log.error(
+            "index could not be opened",
+            index=name,
+            reason=str(error) if known else repr(error),
+            exc_info=None if known else error,
+        )
         self._not_before[index_id] = self._clock() + _RETRY_AFTER
 
     async def _close(self, index_id: str) -> None:
@@ -211,6 +228,7 @@ class NodeIndexes:
         shards.start_leaving()
         self.indexes.remove(index_id)
         await shards.close()
+        self._opener.forget(index_id)
         _log.info("index closed", index_id=index_id)
 
     async def _delete_dropped(self, catalog: Catalog, now: float) -> None:

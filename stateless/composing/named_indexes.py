@@ -137,7 +137,7 @@ class NamedIndexes:
         assert labelled is not None  # the settings name a catalog
         labelled.drop(name)  # metrics of a dropped index with the same name
         registry = labelled.of(name)
-        stack.callback(labelled.drop, name)
+        stack.callback(labelled.drop, name, registry)
         return replace(
             self._front,
             bundle=bundle,

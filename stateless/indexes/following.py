@@ -121,8 +121,14 @@ class CatalogFollower:
     async def _open(self, name: str, index: CatalogIndex, group: asyncio.TaskGroup) -> None:
         try:
             opened = await self._open_index(name, index)
-        except WinnowError as error:
-            _log.error("index could not be opened", index=name, reason=str(error))
+        except Exception as error:  # noqa: BLE001 (the other indexes are served)
+            known = isinstance(error, WinnowError)
+            _log.error(
+                "index could not be opened",
+                index=name,
+                reason=str(error) if known else repr(error),
+                exc_info=None if known else error,
+            )
             self._not_before[index.index_id] = self._clock() + _RETRY_AFTER
             return
         self._running[index.index_id] = _RunningIndex(opened, group)

@@ -24,9 +24,14 @@ class LabelledRegistries(Collector):
         """Returns the registry of a part, and creates it if needed. `part` is the label's value."""
         return self._parts.setdefault(part, CollectorRegistry())
 
-    def drop(self, part: str) -> None:
-        """Stops exporting the metrics of a part, such as a shard that was closed."""
-        self._parts.pop(part, None)
+    def drop(self, part: str, registry: CollectorRegistry | None = None) -> None:
+        """Stops exporting the metrics of a part, such as a shard that was closed.
+
+        With `registry`, only if the part still has this registry, and not that of a later part with
+        the same name.
+        """
+        if registry is None or self._parts.get(part) is registry:
+            self._parts.pop(part, None)
 
     def collect(self) -> Iterator[Metric]:
         """Yields one metric family for each name, with the samples of all parts."""
