@@ -1,5 +1,8 @@
-"""The bundle with a full cross-encoder as its reader."""
+"""Bundles of a checkout beside the default one."""
 
 from winnow.packaged import default_bundle
 
 WHOLE = default_bundle().parent / "whole"
+"""The bundle with a full cross-encoder as its reader."""
+NEXT = default_bundle().parent / "next"
+"""The bundle with late interaction."""

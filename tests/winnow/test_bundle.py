@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from damaged_files import flip_bit
-from whole_bundle import WHOLE
+from whole_bundle import NEXT, WHOLE
 
 from winnow.bundle import Bundle, Manifest, load_bundle, read_manifest
 from winnow.errors import ArtefactError
@@ -142,3 +142,15 @@ def test_a_minimum_confidence_makes_another_bundle_as_in_older_versions(copy: Pa
     first = rewritten(copy, False, 0.5, 0.2, 0.3)
     assert first.fingerprint != rewritten(copy, False, 0.5, 0.6, 0.3).fingerprint
     assert first.answer_calibration(late_interaction=True) == first.answer_calibration()
+
+
+def test_the_next_bundle_serves_what_the_default_one_served(bundle: Bundle) -> None:
+    """Indexes, states and heads stay valid, and answers without token vectors stay the same."""
+    manifest, following = bundle.manifest, load_bundle(NEXT).manifest
+    assert following.encoding_fingerprint == manifest.encoding_fingerprint
+    assert following.states_fingerprint == manifest.states_fingerprint
+    assert following.lower_layers_fingerprint == manifest.lower_layers_fingerprint
+    assert (following.score, following.stopping) == (manifest.score, manifest.stopping)
+    assert following.token_vectors_fingerprint
+    assert following.stopping_rule(0.3, late_interaction=True) is not None
+    assert following.answer_calibration(late_interaction=True).sentence_confidence is not None
