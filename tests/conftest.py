@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import needs
 import property_profiles
 import pytest
 import skipped
@@ -20,6 +21,7 @@ from whole_bundle import WHOLE
 from winnow.bundle import Bundle, load_bundle
 from winnow.content_node.indexing.builder import build_index
 from winnow.content_node.indexing.plan import BuildPlan
+from winnow.content_node.shard.hnsw import can_use_graphs
 from winnow.documents.folder import SkippedFile
 from winnow.packaged import default_bundle
 from winnow.passages.rows import BadRow
@@ -63,7 +65,10 @@ _SLOW = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Moves slow files to the front, so that no process is left with one at the end of a run."""
+    """Moves slow files to the front, so that no process is left with one at the end of a run.
+
+    Skips tests of graphs where hnswlib is missing.
+    """
     slow = [str(Path(__file__).parent / each) for each in _SLOW]
 
     def place(item: pytest.Item) -> int:
@@ -71,6 +76,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return next((n for n, path in enumerate(slow) if own.startswith(path)), len(slow))
 
     items.sort(key=place)
+    if not can_use_graphs():
+        for item in items:
+            if item.get_closest_marker("graph"):
+                item.add_marker(pytest.mark.skip(reason=needs.HNSWLIB))
 
 
 PASSAGES = [

@@ -193,6 +193,7 @@ async def test_a_file_that_changes_in_place_is_an_error_and_never_another_answer
         await node.ask(by_words)
 
 
+@pytest.mark.graph
 @pytest.mark.parametrize("name", ["graph.hnsw", "ends.npy", "frequencies.npy", "manifest.json"])
 async def test_a_file_in_memory_that_is_cut_short_is_reported(name: str, node: Node) -> None:
     before = (await node.ask()).readings
@@ -276,6 +277,7 @@ def test_an_overwritten_file_is_worse_than_a_replaced_one_and_permanent() -> Non
     assert change_to_report(None, gone) == gone
 
 
+@pytest.mark.graph
 def test_a_file_that_is_written_to_while_it_is_loaded_is_refused(
     indexes: dict[int, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -86,6 +86,7 @@ def test_a_build_that_was_refused_for_large_shards_goes_on_with_more_shards(
     assert not any(report.faults for report in verify_index(plan.target, 50, 0.95))
 
 
+@pytest.mark.graph
 def test_without_hnswlib_shards_are_small_enough_to_need_no_graph(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -37,6 +37,7 @@ def test_a_made_up_shard_is_a_shard_and_is_measured_whole() -> None:
     assert len(found.spread) == len(SPREAD_QUANTILES)
 
 
+@pytest.mark.graph
 def test_a_graph_takes_its_vectors_and_their_links() -> None:
     cost = measure_graph(200, RandomVectors(16), threads=1, repetitions=5)
     assert cost.bytes_each > 4 * 16

@@ -83,6 +83,7 @@ def test_a_generation_has_the_rows_that_the_node_gave_its_puts(fed: Fed) -> None
     expect_same(segment, fed)
 
 
+@pytest.mark.graph
 @pytest.mark.parametrize("deleted", [1, 8], ids=["some holes", "too many holes"])
 def test_a_merge_needs_no_hnswlib_and_adds_the_graph_once_it_is_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deleted: int

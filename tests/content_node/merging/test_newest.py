@@ -111,6 +111,7 @@ def sampled() -> list[tuple[str, float]]:
     return [(name, float(place)) for name in files for place in rng.random(PLACES)]
 
 
+@pytest.mark.graph
 def test_a_flipped_byte_is_refused_by_name_or_repaired_and_said_so(shard: Path, fed: Fed) -> None:
     """225 places in all: every file of a generation, its manifest included."""
     directory, good = newest(shard), expected(fed)
@@ -134,12 +135,14 @@ def test_a_flipped_byte_is_refused_by_name_or_repaired_and_said_so(shard: Path, 
         shutil.copytree(kept, directory)
 
 
+@pytest.mark.graph
 def test_nothing_is_repaired_by_a_node_that_takes_no_writes(shard: Path) -> None:
     flip_bit(newest(shard) / "graph.hnsw", 100)
     with pytest.raises(ArtefactError, match=r"graph\.hnsw"):
         opened(shard, feeding=False)
 
 
+@pytest.mark.graph
 def test_a_missing_file_is_repaired_like_a_damaged_one(shard: Path, fed: Fed) -> None:
     for name in DERIVED:
         (newest(shard) / name).unlink()

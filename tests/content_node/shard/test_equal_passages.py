@@ -195,6 +195,7 @@ def test_rows_with_the_vector_of_many_equal_passages_and_other_tokens_are_found(
     assert [hit.passage_id for hit in hits][:4] == ["a00", "a01", "a02", "a03"]
 
 
+@pytest.mark.graph
 @pytest.mark.parametrize("reads_per_neighbour", [0.0, 1e9])
 def test_a_row_leads_to_its_whole_group_by_graph_and_by_comparing(
     reads_per_neighbour: float,

@@ -24,6 +24,7 @@ NEWEST = GOLDEN / f"shard-format-{FORMAT}"
 FILES = {path.name: path.read_bytes() for path in sorted(NEWEST.iterdir())}
 
 
+@pytest.mark.graph
 @pytest.mark.parametrize("exact_up_to", [0, 3], ids=["by graph", "exactly"])
 @pytest.mark.parametrize("number", range(1, GRAPHLESS_FORMAT + 1))
 def test_a_shard_of_every_format_still_loads(number: int, exact_up_to: int) -> None:

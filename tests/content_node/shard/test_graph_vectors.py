@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-import hnswlib
+import needs
 import numpy as np
 import pytest
 
@@ -12,6 +12,7 @@ from winnow.content_node.shard.saving import save_graph
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 
+hnswlib = pytest.importorskip("hnswlib", reason=needs.HNSWLIB)
 VECTORS = np.random.default_rng(3).standard_normal((50, 6)).astype(np.float32)
 
 

@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Iterator
 
+import needs
 import numpy as np
 import pytest
 from hypothesis import given
@@ -24,6 +25,7 @@ from winnow.content_node.shard.rows import RowNumbers
 from winnow.errors import StoppedError
 from winnow.inference.stop_signal import StopSignal
 
+pytest.importorskip("hnswlib", reason=needs.HNSWLIB)
 RANDOM = np.random.default_rng(1)
 DIFFERENT = RANDOM.standard_normal((600, 16)).astype(np.float32)
 EQUAL = np.repeat(DIFFERENT[:1], 600, axis=0)

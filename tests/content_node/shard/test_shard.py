@@ -23,6 +23,7 @@ def index(indexes: dict[int, Path], tmp_path: Path) -> Path:
     return Path(shutil.copytree(indexes[2], tmp_path / "index"))
 
 
+@pytest.mark.graph
 @pytest.mark.parametrize("name", ["passages.sqlite", "graph.hnsw"])
 @pytest.mark.parametrize("share", [0.0, 0.37, 0.9])
 def test_a_flipped_byte_anywhere_is_refused_by_name(index: Path, name: str, share: float) -> None:
@@ -35,6 +36,7 @@ def test_a_flipped_byte_anywhere_is_refused_by_name(index: Path, name: str, shar
     assert name in reports[1].faults[0]
 
 
+@pytest.mark.graph
 def test_a_truncated_file_is_refused_by_name(index: Path) -> None:
     path = index / shard_name(0, 2) / "graph.hnsw"
     path.write_bytes(path.read_bytes()[:-10])
@@ -106,6 +108,7 @@ def test_an_index_manifest_that_does_not_name_every_shard_is_refused(index: Path
         read_index_manifest(index)
 
 
+@pytest.mark.graph
 @pytest.mark.parametrize(
     ("altered", "said"),
     [
@@ -163,6 +166,7 @@ def test_a_directory_that_is_not_an_index_is_refused(tmp_path: Path) -> None:
         open_shard(tmp_path, ef=64)
 
 
+@pytest.mark.graph
 def test_graph_and_exact_search_agree_to_the_bit(indexes: dict[int, Path]) -> None:
     from winnow.content_node.shard.nearest import ExactIndex, load_graph
 

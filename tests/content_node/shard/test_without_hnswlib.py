@@ -42,6 +42,7 @@ def test_a_small_shard_with_a_graph_is_searched_exactly(
     assert ids(open_shard(with_graph, ef=64, exact_up_to=0)) == expected
 
 
+@pytest.mark.graph
 @pytest.mark.usefixtures("missing")
 def test_a_large_shard_with_a_graph_says_what_to_install(
     with_graph: Path, monkeypatch: pytest.MonkeyPatch
@@ -82,6 +83,7 @@ def test_vectors_of_another_shape_are_refused(
         stored(tmp_path / "shard", PASSAGES, rows=61)
 
 
+@pytest.mark.graph
 @pytest.mark.usefixtures("missing")
 def test_a_damaged_graph_cannot_be_repaired(with_graph: Path) -> None:
     flip_bit(with_graph / "graph.hnsw", 999)
@@ -89,5 +91,6 @@ def test_a_damaged_graph_cannot_be_repaired(with_graph: Path) -> None:
         repair(with_graph, [])
 
 
+@pytest.mark.graph
 def test_a_small_graph_is_searched_where_hnswlib_is_installed(with_graph: Path) -> None:
     assert isinstance(open_shard(with_graph, ef=64, exact_up_to=0).index, GraphIndex)

@@ -125,6 +125,7 @@ def test_files_at_the_place_are_not_copied_again(index: Path, url: str) -> None:
     assert snapshot_names(open_snapshots(url))[0] == second.name
 
 
+@pytest.mark.graph
 def test_a_file_that_was_cut_off_is_copied_again(index: Path, url: str, tmp_path: Path) -> None:
     snapshot = taken(index, url)
     entry = snapshot.files[f"{shard_name(0, 2)}/graph.hnsw"]
@@ -233,6 +234,7 @@ def test_no_snapshot_restores_other_files_than_shards(
     assert not (tmp_path / "restored").exists()
 
 
+@pytest.mark.graph
 def test_a_damaged_index_is_not_copied(index: Path, tmp_path: Path) -> None:
     graph = index / shard_name(1, 2) / "graph.hnsw"
     graph.write_bytes(bytes(graph.stat().st_size))
@@ -285,6 +287,7 @@ class Breaking(LocalStorage):
             raise OSError(errno.ENOSPC, "No space left on device", str(target))
 
 
+@pytest.mark.graph
 def test_a_full_disk_is_one_line_and_the_same_restore_goes_on(
     index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -63,6 +63,6 @@ async def test_nonsense_as_texts_or_of_agents_is_served_or_refused(
         front.add(read_operations(messages, OperationLimits(LONG, made.admission.refusal)))
         outcomes = await outcomes_of_requests(front, seed, texts=True)
         await happens(lambda: not made.admission.in_flight, LONG)
-    assert outcomes["200"] > 15
+    assert outcomes["200"] > 5
     assert outcomes["400"] > 50
     assert not caplog.records
