@@ -73,7 +73,7 @@ class Gate:
             raise UnauthenticatedError(
                 "the key is unknown"
                 if token
-                else "no key was sent: send `authorization: Bearer TOKEN`"
+                else "no key was sent as `authorization: Bearer TOKEN`"
             )
         self.require(key, scope)
         if wait := self._count(key.id, calls, begun):
