@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
+import structlog
 from prometheus_client import CollectorRegistry
 
 from winnow.bundle import Bundle, load_bundle
@@ -20,6 +21,7 @@ from winnow.content_node.late_interaction.passage_tokens import (
 from winnow.content_node.metrics import NodeMetrics
 from winnow.content_node.settings import NodeSettings
 from winnow.content_node.transfer.remote import PeerNodes
+from winnow.deadline import Clock
 from winnow.errors import ArtefactError
 from winnow.heap import HeapTrimmer, trim_function
 from winnow.inference.niceness import lower_priority
@@ -32,6 +34,9 @@ from winnow.settings.common import cores
 from winnow.telemetry.runtimes import RuntimeMetrics
 from winnow.text.tokenizer import Tokenizer
 
+_log = structlog.get_logger("content_node")
+_RETRY_SECONDS = 60.0
+"""Seconds after which opening the model of token vectors is tried again."""
 _BACKGROUND_NICE = 10
 """Niceness of the thread that computes token vectors, so that questions have priority."""
 _HALF_LIFE = 2.0
@@ -75,31 +80,45 @@ class SharedReader:
 class SharedPassageTokens:
     """The model of token vectors of all shards of a process, opened by the first use."""
 
-    def __init__(self, bundle: Bundle) -> None:
-        self._bundle = bundle
+    def __init__(self, bundle: Bundle, clock: Clock = time.monotonic) -> None:
+        self._bundle, self._clock = bundle, clock
         self.computed = ComputedTokens()
         """Token vectors that the model computed."""
         self.background = BackgroundTokens(partial(lower_priority, _BACKGROUND_NICE))
         """Computes the token vectors of new passages."""
         self._lock = threading.Lock()
         self._model: PassageTokens | None = None
+        self._failure: tuple[float, ArtefactError] | None = None
+        """The last failure to open the model, and its time."""
 
     def open(self) -> PassageTokens:
         """Returns the model. Safe to use from several threads.
+
+        Logs a failure, and tries again a minute later: questions must not wait for each try.
 
         Raises:
             ArtefactError: the model cannot be opened, or the bundle was changed since the start.
 
         """
         with self._lock:
-            if self._model is None:
-                # the bundle was verified at the start, which may be long ago
-                bundle = load_bundle(self._bundle.directory)
-                if bundle.manifest.fingerprint != self._bundle.manifest.fingerprint:
-                    raise ArtefactError(f"{bundle.directory} was replaced: restart the node")
-                special = Tokenizer(bundle.tokenizer).special
-                self._model = open_passage_tokens(bundle, special)
+            if self._model is not None:
+                return self._model
+            if self._failure is not None and self._clock() < self._failure[0] + _RETRY_SECONDS:
+                raise self._failure[1]
+            try:
+                self._model = self._open_verified()
+            except ArtefactError as error:
+                self._failure = self._clock(), error
+                _log.error("token vectors cannot be computed", reason=str(error))
+                raise
             return self._model
+
+    def _open_verified(self) -> PassageTokens:
+        # the bundle was verified at the start, which may be long ago
+        bundle = load_bundle(self._bundle.directory)
+        if bundle.manifest.fingerprint != self._bundle.manifest.fingerprint:
+            raise ArtefactError(f"{bundle.directory} was replaced: restart the node")
+        return open_passage_tokens(bundle, Tokenizer(bundle.tokenizer).special)
 
 
 @dataclass(frozen=True, slots=True)

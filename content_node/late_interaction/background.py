@@ -64,8 +64,8 @@ class BackgroundTokens:
         while (work := self._next()) is not None:
             try:
                 self._handle(*work)
-            except WinnowError as error:
-                _log.error("token vectors cannot be computed", reason=str(error))
+            except WinnowError:
+                continue  # logged by the opener of the model, or by the check of files
             except Exception:  # noqa: BLE001 (nobody awaits this thread)
                 _log.exception("token vectors cannot be computed")
 

@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import structlog
 from numpy.typing import NDArray
 
 from winnow.content_node.late_interaction.computed_tokens import ComputedTokens, TokensKey
@@ -27,8 +26,6 @@ from winnow.domain.question import QuestionTokens
 from winnow.errors import WinnowError
 from winnow.inference.stop_signal import StopSignal
 
-_log = structlog.get_logger("content_node")
-
 
 class LateScorer:
     """Scores passages of one shard by late interaction. Safe to use from several threads."""
@@ -39,8 +36,8 @@ class LateScorer:
         computed: ComputedTokens,
         shard: Path,
     ) -> None:
-        """`open_model` returns the model that computes missing token vectors. `computed` caches
-        them; `shard` is the directory of the shard.
+        """`open_model` returns the model that computes missing token vectors, and logs a failure.
+        `computed` caches them; `shard` is the directory of the shard.
         """
         self._open_model = open_model
         self._computed, self.shard = computed, shard
@@ -54,7 +51,7 @@ class LateScorer:
     ) -> NDArray[np.float64] | None:
         """Returns the score of each row, [rows]; None if too many token vectors are missing.
 
-        They are also None if missing token vectors cannot be computed, which is logged.
+        They are also None if missing token vectors cannot be computed.
 
         Raises:
             StoppedError: `stop` was set while token vectors were computed.
@@ -99,8 +96,7 @@ class LateScorer:
             return False
         try:
             self._open_model()
-        except WinnowError as error:
-            _log.error("token vectors cannot be computed", reason=str(error))
+        except WinnowError:
             return False
         for segment, row in missing:
             self._compute(segment, row, stop)
