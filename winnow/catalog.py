@@ -1,10 +1,11 @@
 """Reads and writes the catalog of named indexes."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
 from winnow.assignment import holders_of_json, holders_to_json
+from winnow.domain.assignment import Assignment
 from winnow.domain.catalog import Alias, Catalog, CatalogIndex
 from winnow.errors import ArtefactError
 from winnow.versioned_file import VersionedFile
@@ -21,6 +22,40 @@ class CatalogFile(VersionedFile[Catalog]):
         Raises UnavailableError if fsspec does not support the URL, or lacks the package for it.
         """
         super().__init__(url, "catalogs", to_fields=_to_fields, of_fields=_of_fields)
+
+
+class IndexAssignmentFile:
+    """The assignment of one index in a catalog, with the methods of `AssignmentFile`."""
+
+    def __init__(self, url: str, index: str) -> None:
+        """`url` of the catalog, and the name of the index. Raises as `CatalogFile`."""
+        self._file, self._index = CatalogFile(url), index
+
+    def read(self) -> Assignment | None:
+        """Reads the assignment; None if the settings of the nodes name the shards.
+
+        Raises NotFoundError if there is no such index, and as `CatalogFile.read`.
+        """
+        return self._assignment(self._file.read() or Catalog())
+
+    def change(self, change: Callable[[Assignment | None], Assignment]) -> Assignment:
+        """Applies `change` to the assignment, and writes the catalog with the result.
+
+        Raises as `CatalogFile.change`, and NotFoundError if there is no such index.
+        """
+
+        def change_catalog(before: Catalog | None) -> Catalog:
+            catalog = before or Catalog()
+            changed = change(self._assignment(catalog))
+            name = catalog.resolve(self._index).name
+            return catalog.with_holders(name, changed.holders, changed.nodes)
+
+        changed = self._assignment(self._file.change(change_catalog))
+        assert changed is not None  # it has holders now
+        return changed
+
+    def _assignment(self, catalog: Catalog) -> Assignment | None:
+        return catalog.assignment(catalog.resolve(self._index).name)
 
 
 def _to_fields(catalog: Catalog) -> dict[str, Any]:

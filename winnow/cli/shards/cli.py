@@ -8,6 +8,7 @@ import typer
 
 from winnow.address import DEFAULT_ADDRESS
 from winnow.assignment import AssignmentFile
+from winnow.catalog import IndexAssignmentFile
 from winnow.cli.access import with_credentials
 from winnow.cli.options import FrontAddress
 from winnow.cli.output import AsJson, console, print_json, table
@@ -33,6 +34,15 @@ _URL_HELP = (
 _Assignment = Annotated[
     str, typer.Option("--assignment", envvar="WINNOW_ASSIGNMENT", help=_URL_HELP)
 ]
+_Index = Annotated[
+    str,
+    typer.Option(
+        "--on",
+        metavar="NAME",
+        help="Name of the index. Then --assignment is the catalog, as in --indexes of the nodes.",
+        show_default="the default index",
+    ),
+]
 _Wait = Annotated[bool, typer.Option("--wait", help="Wait until all shards have moved.")]
 
 
@@ -41,6 +51,7 @@ _Wait = Annotated[bool, typer.Option("--wait", help="Wait until all shards have 
 def shards(
     context: typer.Context,
     address: FrontAddress = DEFAULT_ADDRESS,
+    on: _Index = "",
     assignment: Annotated[
         str,
         typer.Option(
@@ -63,8 +74,8 @@ def shards(
     """
     if context.invoked_subcommand is not None:
         return
-    stored = AssignmentFile(assignment).read() if assignment else None
-    with ClusterPoller(address, [], _TIMEOUT, credentials) as poller:
+    stored = _open_file(assignment, on).read() if assignment else None
+    with ClusterPoller(address, [], _TIMEOUT, credentials, index=on) as poller:
         rows = list(PlacedShards(poller.poll().cluster, stored).rows())
     if as_json:
         print_json(rows)
@@ -96,6 +107,7 @@ def move(
         ),
     ] = "",
     address: FrontAddress = DEFAULT_ADDRESS,
+    on: _Index = "",
     wait: _Wait = False,
     credentials: Credentials | None = None,
 ) -> None:
@@ -106,7 +118,7 @@ def move(
     The node copies the shard, follows its writes and serves it. Then the old node deletes its copy.
     The nodes do this by themselves: Ctrl-C ends only the waiting.
     """
-    with ClusterPoller(address, [], _TIMEOUT, credentials) as poller:
+    with ClusterPoller(address, [], _TIMEOUT, credentials, index=on) as poller:
         cluster = poller.poll().cluster
 
         def change(before: Assignment | None) -> Assignment:
@@ -121,7 +133,7 @@ def move(
                 raise UnavailableError(f"shard {shard} is still moving ({path}): {advice}")
             return present.with_move(shard, from_, to, placement.nodes())
 
-        changed = AssignmentFile(assignment).change(change)
+        changed = _open_file(assignment, on).change(change)
         typer.echo(f"assignment {changed.version}: shard {shard} moves to {to}")
         if wait:
             _wait_for_moves(poller, changed)
@@ -133,6 +145,7 @@ def split(
     shard: Annotated[int, typer.Argument(min=0, help="Number of the shard.")],
     assignment: _Assignment,
     address: FrontAddress = DEFAULT_ADDRESS,
+    on: _Index = "",
     wait: _Wait = False,
     credentials: Credentials | None = None,
 ) -> None:
@@ -144,7 +157,7 @@ def split(
     the writes of the shard, and then its questions. Then the node deletes the shard. The halves
     have new numbers, and you can move them to other nodes. A split cannot be undone.
     """
-    with ClusterPoller(address, [], _TIMEOUT, credentials) as poller:
+    with ClusterPoller(address, [], _TIMEOUT, credentials, index=on) as poller:
         cluster = poller.poll().cluster
 
         def change(before: Assignment | None) -> Assignment:
@@ -159,7 +172,7 @@ def split(
                 )
             return split
 
-        changed = AssignmentFile(assignment).change(change)
+        changed = _open_file(assignment, on).change(change)
         halves = " and ".join(map(str, halves_of(shard, changed.shards)))
         typer.echo(f"assignment {changed.version}: shard {shard} is split into shards {halves}")
         if wait:
@@ -191,6 +204,7 @@ def spread(
         ),
     ] = None,
     address: FrontAddress = DEFAULT_ADDRESS,
+    on: _Index = "",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the moves, and change nothing.")
     ] = False,
@@ -205,7 +219,7 @@ def spread(
     each of them.
     """
     named = set(node or ())
-    with ClusterPoller(address, [], _TIMEOUT, credentials) as poller:
+    with ClusterPoller(address, [], _TIMEOUT, credentials, index=on) as poller:
         cluster = _poll_until_served(poller, named) if named and wait else poller.poll().cluster
         moves: dict[int, str] = {}
 
@@ -217,7 +231,7 @@ def spread(
                     moves[number] = f"{', '.join(old)} -> {', '.join(spread.holders[number])}"
             return spread
 
-        file = AssignmentFile(assignment)
+        file = _open_file(assignment, on)
         stored = file.read()
         if wait and stored is not None and PlacedShards(cluster, stored).moving():
             _wait_for_moves(poller, stored)  # an earlier command
@@ -233,6 +247,11 @@ def spread(
         typer.echo(f"{version}{many(len(moves), 'shard')} to move")
         if wait and changed is not None:
             _wait_for_moves(poller, changed)
+
+
+def _open_file(url: str, index: str) -> AssignmentFile | IndexAssignmentFile:
+    """Returns the assignment at a URL, or that of a named index in the catalog at the URL."""
+    return IndexAssignmentFile(url, index) if index else AssignmentFile(url)
 
 
 def _spread_assignment(

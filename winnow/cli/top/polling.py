@@ -38,10 +38,15 @@ class ClusterPoller:
         metrics: Sequence[str],
         timeout: float,
         credentials: Credentials | None = None,
+        *,
+        index: str = "",
     ) -> None:
-        """`timeout`: seconds that each call may take; `credentials`: for the front node."""
+        """`timeout`: seconds that each call may take; `credentials`: for the front node.
+
+        `index` is the name of the index; empty for the default index.
+        """
         self._metrics, self._timeout = metrics, timeout
-        self._client = Client(address, credentials=credentials)
+        self._client = Client(address, credentials=credentials, index=index)
         self._threads = ThreadPoolExecutor(_PARALLEL_PAGES, "metrics")
 
     def poll(self) -> ClusterSample:

@@ -10,7 +10,9 @@ import grpc
 import pytest
 
 from winnow.assignment import AssignmentFile
+from winnow.catalog import CatalogFile
 from winnow.cli.commands import main
+from winnow.domain.catalog import Catalog, CatalogIndex
 from winnow.v1 import cluster_pb2_grpc
 from winnow.v1.cluster_pb2 import GetClusterResponse, ReplicaState, ShardState
 
@@ -34,8 +36,11 @@ class Front(cluster_pb2_grpc.ClusterServiceServicer):
         """Nodes without shards that later calls see."""
         self.is_starting = False
         """Whether the next call sees no index."""
+        self.requested: list[str] = []
+        """The index that each call names."""
 
     def GetCluster(self, request: Any, context: Any) -> GetClusterResponse:
+        self.requested.append(request.index)
         reply = GetClusterResponse(
             index_id=self.index_id,
             built_shards=3,
@@ -125,6 +130,23 @@ def test_a_move_creates_the_assignment_from_what_is_served(run: Any, tmp_path: P
         (2, "a", "serving", True),
         (None, "b", "serving", False),
     ]
+
+
+def test_a_shard_of_a_named_index_is_moved_in_the_catalog(
+    run: Any, front: Front, tmp_path: Path
+) -> None:
+    file = CatalogFile(str(tmp_path / "assignment.json"))
+    docs = CatalogIndex(index_id="index", shards=3, holders=dict.fromkeys(range(3), ("a",)))
+    named = Catalog().with_index("docs", docs, {"a": "a:9000"}).with_alias("latest", "docs")
+    file.change(lambda _: named)
+    code, out, err = run("move", "1", "--to", "b", "--on", "latest")
+    assert (code, out, err) == (0, "assignment 3: shard 1 moves to b\n", "")
+    changed = file.read()
+    assert changed is not None
+    assert changed.indexes["docs"].holders == {0: ("a",), 1: ("b",), 2: ("a",)}
+    assert changed.nodes == {"a": "a:9000", "b": "b:9000"}
+    assert front.requested == ["latest"]
+    assert "there is no index 'other'" in run("spread", "--on", "other")[2]
 
 
 def test_a_move_can_be_awaited(run: Any, front: Front) -> None:
