@@ -70,13 +70,19 @@ class NamedCluster:
 
 
 @asynccontextmanager
-async def named_cluster(root: Path, **indexes: Path) -> AsyncIterator[NamedCluster]:
-    """Runs a node and a front. `indexes` are the indexes by name, which the node holds."""
-    listen, http, feed, address = (f"127.0.0.1:{port}" for port in free_ports(4))
+async def named_cluster(
+    root: Path, nodes: str = "a", **indexes: Path
+) -> AsyncIterator[NamedCluster]:
+    """Runs nodes, each named by a letter, and a front.
+
+    `indexes` are the indexes by name, which the node `a` holds.
+    """
+    listen, http, feed, *ports = (f"127.0.0.1:{port}" for port in free_ports(3 + len(nodes)))
+    addresses = dict(zip(nodes, ports, strict=True))
     catalog, registry = CatalogFile(str(root / "indexes.json")), CollectorRegistry()
     for name, directory in indexes.items():
         manifest = read_index_manifest(directory)
-        own = index_directory(root / "data", manifest.index_id)
+        own = index_directory(root / "a", manifest.index_id)
         for shard in shard_directories(directory):
             shutil.copytree(shard, own / shard.name)
         entry = CatalogIndex(
@@ -85,19 +91,23 @@ async def named_cluster(root: Path, **indexes: Path) -> AsyncIterator[NamedClust
             holders=dict.fromkeys(range(manifest.shards), ("a",)),
         )
         before = catalog.read() or Catalog()
-        added = before.with_index(name, entry, {"a": address})
+        added = before.with_index(name, entry, addresses)
         catalog.change(lambda _, added=added: added)  # type: ignore[misc]
     shared = {"indexes": str(root / "indexes.json")}
-    flags = {"listen": address, "name": "a", "data": root / "data", "feed": True, **shared}
-    node_settings = NodeSettings.load(flags, None, {})
-    flags = {"listen": listen, "http_listen": http, "feed_listen": feed, "shards": [address]}
+
+    def node_named(name: str, address: str) -> Run:
+        flags = {"listen": address, "name": name, "data": root / name, "feed": True, **shared}
+        settings = NodeSettings.load(flags, None, {})
+        return lambda: node._run(settings, CollectorRegistry(), NO_TRACER)
+
+    flags = {"listen": listen, "http_listen": http, "feed_listen": feed, "shards": ports}
     front_settings = FrontSettings.load({**flags, **shared}, None, {})
     runs: list[Run] = [
-        lambda: node._run(node_settings, CollectorRegistry(), NO_TRACER),
+        *(node_named(*each) for each in addresses.items()),
         lambda: front._run(front_settings, registry),
     ]
     async with running(runs, listen) as client:
-        yield NamedCluster(catalog, client, feed, http, root / "data", registry)
+        yield NamedCluster(catalog, client, feed, http, root / "a", registry)
 
 
 @pytest.mark.bundle
@@ -181,6 +191,26 @@ async def test_an_alias_is_switched_and_a_dropped_index_comes_back(
         cluster.change(lambda before: before.with_dropped("docs", time.time()))
         await happens(lambda: not list(cluster.data.glob("index-*/shard-*-of-00002")))
         assert (await cluster.ask(OTHER)).answers[0].text == "Marta Quendelheim"
+
+
+@pytest.mark.bundle
+async def test_a_shard_of_a_named_index_moves_with_its_writes(
+    indexes: dict[int, Path], other_index: Path, tmp_path: Path
+) -> None:
+    """Each node asks the others for the shards of the same index only."""
+    async with named_cluster(tmp_path, "ab", docs=indexes[2], prizes=other_index) as cluster:
+        first: PassageFields = {"id": "new", "text": "The Zorblax Prize of 2032 went to Ann."}
+        later: PassageFields = {"id": "later", "text": "The Zorblax Prize of 2033 went to Bo."}
+        async with AsyncClient(cluster.feed, index="prizes") as feeding:
+            await feeding.put([first])
+            cluster.change(lambda before: before.with_holders("prizes", {0: ("b",)}, {}))
+            await happens(lambda: bool(list((tmp_path / "b").glob("index-*/shard-*"))))
+            await feeding.put([later])
+            assert await feeding.count_passages() == 3
+        question, wanted = QUESTIONS[0]
+        assert (await cluster.ask(question, "docs")).answers[0].text == wanted
+        assert (await cluster.ask(OTHER, "prizes")).answers[0].text == "Marta Quendelheim"
+        assert not list((tmp_path / "b").glob("index-*/shard-*-of-00002"))
 
 
 async def _is_gone(cluster: NamedCluster, index: str) -> None:
