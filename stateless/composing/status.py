@@ -1,14 +1,14 @@
 """Adds the cluster service to the server of a front."""
 
 import time
+from functools import partial
 
-from winnow.domain.cluster_state import ClusterState
 from winnow.packaged import running_version
 from winnow.stateless.composing.front import Front
 from winnow.stateless.heads.encoder_groups import EncoderGroups
 from winnow.stateless.http.call import OperationLimits
 from winnow.stateless.http.status import cluster_operations
-from winnow.stateless.indexes.front_index import ChooseIndex
+from winnow.stateless.indexes.front_index import ChooseIndex, state_of_index
 from winnow.stateless.status.core import FrontVersion, StatusCore
 from winnow.stateless.status.servicer import ClusterServicer
 from winnow.v1 import cluster_pb2_grpc
@@ -19,16 +19,12 @@ def serve_status(front: Front, choose: ChooseIndex | None, groups: EncoderGroups
 
     `choose` returns the index of a name; None if the front has no index.
     """
-
-    def shown(name: str) -> ClusterState:
-        return ClusterState() if choose is None else choose(name).parts.reporter.report()
-
     manifest = front.bundle.manifest
     version = FrontVersion(running_version(), manifest.name, manifest.fingerprint)
     core = StatusCore(
         version,
         front.work,
-        cluster=shown,
+        cluster=partial(state_of_index, choose),
         groups=lambda: [group.info() for group in groups.all()],
         clock=time.monotonic,
     )

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from winnow.domain.catalog import check_is_default
-from winnow.errors import NotServedError
+from winnow.domain.cluster_state import ClusterState
+from winnow.errors import NotFoundError, NotServedError, UnavailableError
 from winnow.stateless.answer.admission import Admission
 from winnow.stateless.answer.core import AnswerCore
 from winnow.stateless.cluster.status import ClusterReporter
@@ -60,3 +61,19 @@ def only_index(parts: FrontIndex) -> ChooseIndex:
         return chosen
 
     return choose
+
+
+def state_of_index(choose: ChooseIndex | None, name: str) -> ClusterState:
+    """Returns the state of the cluster of an index. `choose` is None for a front without an index.
+
+    The state of the default index is empty if there is none, or it is not open yet: operators still
+    see the front. Raises as `choose` for another name.
+    """
+    if choose is None:
+        return ClusterState()
+    try:
+        return choose(name).parts.reporter.report()
+    except (NotFoundError, UnavailableError):
+        if name:
+            raise
+        return ClusterState()

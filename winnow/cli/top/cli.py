@@ -13,6 +13,7 @@ from rich.live import Live
 
 from winnow.address import DEFAULT_ADDRESS, Address
 from winnow.cli.access import with_credentials
+from winnow.cli.options import NamedIndex
 from winnow.cli.output import console, print_json
 from winnow.cli.top.figures import IntervalFigures, interval_figures
 from winnow.cli.top.polling import ClusterPoller, ClusterSample
@@ -37,6 +38,7 @@ def top(
     address: Annotated[
         str, typer.Option(help="HOST:PORT of one front node.", callback=_check_address)
     ] = DEFAULT_ADDRESS,
+    on: NamedIndex = "",
     metrics: Annotated[
         list[str] | None,
         typer.Option(
@@ -85,7 +87,7 @@ def top(
     out = console()
     if not out.is_terminal:
         out.width = max(out.width, _MIN_PIPE_WIDTH)
-    with ClusterPoller(address, metrics or [], timeout, credentials) as poller:
+    with ClusterPoller(address, metrics or [], timeout, credentials, index=on) as poller:
         first = poller.poll()
         samples = _samples(first, poller.poll, every)
         if once:
