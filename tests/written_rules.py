@@ -58,6 +58,12 @@ RULES = (
     ),
     Rule("winnow index states *", How.RUN),
     Rule("winnow index token-vectors *", How.PARSED, "the projection is trained on a GPU"),
+    Rule(
+        "winnow index snapshot *",
+        How.ELSEWHERE,
+        "tests/system/test_snapshots.py",
+        page="docs/indexes.md",
+    ),
     Rule("winnow index snapshot* *", How.RUN),
     Rule("winnow index restore *", How.RUN),
     Rule("winnow index build --passages my*", How.RUN),
