@@ -201,6 +201,7 @@ class Checker:
                 )
         if {part.shard for part in answered.coverage.shards} != set(range(self._shards)):
             yield f"the coverage of {call.text!r} does not list every shard"
+            return
         yield from self._check_nearest(call, expected)
 
     def _check_nearest(self, call: QuestionCall, expected: Mapping[str, str]) -> Iterator[str]:

@@ -9,8 +9,8 @@ from random import Random
 
 from winnow.faultpoints import POINTS
 
-_IDS = 12
-"""Number of ids that clients write to; few, so that writes meet."""
+_IDS = (3, 12)
+"""Numbers of ids that clients write to; few, so that writes meet."""
 _WORDS = 40
 _POINTS = tuple(point for point in POINTS if not point.startswith(("custody", "repair")))
 """Fault points that a cluster without moves and damage reaches."""
@@ -96,6 +96,8 @@ class Shape:
     shards: int = 3
     replicas: int = 2
     """Replicas of each shard. With more than one, they follow a journal."""
+    together: bool = False
+    """Whether a node has a replica of every shard, and not of one shard only."""
     fronts: int = 2
     clients: int = 4
     passages: int = 18
@@ -106,7 +108,10 @@ class Shape:
         return self.replicas > 1
 
     def nodes(self) -> dict[str, tuple[int, ...]]:
-        """Returns the shards of each content node: node `r` of each replica has all of them."""
+        """Returns the shards of each content node, by its name."""
+        if self.together:
+            everything = tuple(range(self.shards))
+            return {f"node-{'abcdefgh'[replica]}": everything for replica in range(self.replicas)}
         if not self.has_journal:
             return {f"node-{shard}": (shard,) for shard in range(self.shards)}
         return {
@@ -168,6 +173,7 @@ def draw_shape(rng: Random) -> Shape:
     return Shape(
         shards=rng.choice([1, 1, 2, 3]),
         replicas=rng.choice([1, 2, 2, 3]),
+        together=rng.random() < 1 / 2,
         fronts=rng.choice([1, 2]),
         clients=rng.randint(1, 4),
     )
@@ -180,13 +186,14 @@ def _calls(rng: Random, shape: Shape, seconds: float) -> list[Step]:
     rate = rng.choice([0.3, 1.0, 3.0])  # calls of a client per second
     # few questions, so that answers are cached and shared
     questions = [_words(rng) for _ in range(rng.choice([2, 6, 50]))]
+    ids = rng.choice(_IDS)
     uses_versions = rng.random() < 1 / 4
     for client in range(shape.clients):
         at = rng.expovariate(rate)
         while at < seconds:
             number += 1
             kind = rng.choices([StepKind.PUT, StepKind.DELETE, StepKind.ASK], [4, 2, 4])[0]
-            identifier = f"id-{rng.randrange(_IDS)}"
+            identifier = f"id-{rng.randrange(ids)}"
             timeout = rng.choice([2.5, 4.0, 8.0])
             version = rng.randint(1, 20) if uses_versions and rng.random() < 1 / 2 else None
             if kind is StepKind.ASK:
@@ -230,6 +237,8 @@ def _fault(rng: Random, shape: Shape, kind: StepKind, seconds: float) -> Step:
     if kind is StepKind.CUT:
         others = [each for each in [*nodes, *fronts, *journal] if each != target]
         other = rng.choice(others) if others else target
+        if journal and rng.random() < 1 / 2:  # the connections that writes depend on
+            target, other = rng.sample([rng.choice(nodes), *journal], 2)
     amount = 0.0
     if kind is StepKind.SLOW_NETWORK:
         amount = rng.uniform(0.01, 0.5)
