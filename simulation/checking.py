@@ -210,7 +210,8 @@ class Checker:
         distances = {
             identifier: self._distance(call.text, text) for identifier, text in expected.items()
         }
-        nearest = sorted(distances.values())[: self._passages]
+        read = min(self._passages, answered.passages_granted)  # fewer under load
+        nearest = sorted(distances.values())[:read]
         shown = [answer.reading.passage for answer in answered.answers]
         for passage in shown:
             part = next(

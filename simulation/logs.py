@@ -7,21 +7,24 @@ import structlog
 
 from simulation.process import current_process
 
+OnLine = Callable[[str, str], None]
+"""Called with the level of a log line, and with its process, event and fields."""
+
 
 class _Sink:
-    record: Callable[[str], None] = lambda _: None
+    on_line: OnLine = lambda _level, _line: None
 
 
-def set_record(record: Callable[[str], None]) -> None:
-    """Makes log lines a part of a timeline."""
-    _Sink.record = record
+def set_sink(on_line: OnLine) -> None:
+    """Makes each log line call a function."""
+    _Sink.on_line = on_line
 
 
 def _record(_: Any, level: str, line: MutableMapping[str, Any]) -> str:
     event = line.pop("event", "")
     line.pop("exc_info", None)
     fields = " ".join(f"{name}={value}" for name, value in sorted(line.items()))
-    _Sink.record(f"{current_process().name}  {level}: {event} {fields}")
+    _Sink.on_line(level, f"{current_process().name}  {level}: {event} {fields}")
     raise structlog.DropEvent
 
 

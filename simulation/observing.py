@@ -1,6 +1,7 @@
 """Reports what the logs of shards append to a checker."""
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 
 from simulation.history import AppliedWrite
 from simulation.process import current_process
@@ -10,11 +11,12 @@ from winnow.domain.shard import shard_number_of
 
 OnAppend = Callable[[int, str, list[AppliedWrite]], None]
 """Called with a shard, the name of the node, and the writes that its log now holds."""
-_append = WriteLog.append
 
 
-def observe_appends(on_append: OnAppend) -> None:
+@contextlib.contextmanager
+def observed_appends(on_append: OnAppend) -> Iterator[None]:
     """Makes every log report its writes, also if the node is killed right after the commit."""
+    original = WriteLog.append
 
     def append(
         log: WriteLog,
@@ -23,7 +25,7 @@ def observe_appends(on_append: OnAppend) -> None:
         log_id: str = "",
     ) -> None:
         try:
-            _append(log, writes, journal_position, log_id)
+            original(log, writes, journal_position, log_id)
         finally:
             if writes and log.last >= writes[-1].sequence:
                 shard = shard_number_of(log.path.parent.parent.name)
@@ -31,11 +33,10 @@ def observe_appends(on_append: OnAppend) -> None:
                 on_append(shard, current_process().name, list(map(_applied, writes)))
 
     WriteLog.append = append  # type: ignore[method-assign,assignment]
-
-
-def stop_observing() -> None:
-    """Ends the reports."""
-    WriteLog.append = _append  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        WriteLog.append = original  # type: ignore[method-assign]
 
 
 def _applied(write: LoggedWrite) -> AppliedWrite:

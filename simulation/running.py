@@ -7,6 +7,7 @@ import hashlib
 import shutil
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -22,8 +23,9 @@ from simulation.front import PASSAGES_TO_READ, RunningFront
 from simulation.history import AppliedWrite, History, QuestionCall, WriteCall
 from simulation.loop import SimulatedLoop, StoppedEarlyError
 from simulation.models import tokenizer_of
-from simulation.observing import observe_appends, stop_observing
+from simulation.observing import observed_appends
 from simulation.plan import Plan, Step, StepKind
+from simulation.process import current_process
 from winnow.bundle import Bundle
 from winnow.deadline import Deadline
 from winnow.domain.question import AnswerRequest, PartialResults
@@ -95,6 +97,13 @@ class Simulation:
         text = f"{self.loop.time():10.4f}  {line}".replace(self._directory, "")
         self._digest.update(text.encode())
         self.result.timeline.append(text)
+
+    def record_log(self, level: str, line: str) -> None:
+        """Adds a log line to the timeline. Only a full disk may cause a line of level `error`."""
+        if level == "error" and not current_process().full_disk:
+            self.report(line)
+        else:
+            self.record(line)
 
     def report(self, violation: str) -> None:
         """Adds a violation."""
@@ -301,6 +310,16 @@ class Simulation:
         for node in self.cluster.nodes.values():
             self._check_node(node)
         self.report_all(self.checker.check_histories())
+        await self._restart_all()
+
+    async def _restart_all(self) -> None:
+        """Checks that a kill of all nodes at the end loses nothing."""
+        for name in self.cluster.nodes:
+            self.cluster.kill(name)
+            self.cluster.restart(name)
+        await asyncio.sleep(_LAST_SECONDS)
+        for node in self.cluster.nodes.values():
+            self._check_node(node)
 
     def _check_node(self, node: Any) -> None:
         """Checks the state of a node at the end."""
@@ -354,13 +373,15 @@ def run_plan(plan: Plan) -> Result:
     try:
         simulation = Simulation(plan, fixtures.bundle(), index, directory)
         _install(simulation)
-        return simulation.run()
+        with observed_appends(simulation.observe):
+            return simulation.run()
     finally:
-        if simulation is not None:
-            simulation.loop.close()
-        _uninstall()
-        del simulation
-        _collect_quietly()
+        with _quiet_end():
+            if simulation is not None:
+                simulation.loop.close()
+            _uninstall()
+            del simulation
+            gc.collect()
         gc.enable()
         shutil.rmtree(directory, ignore_errors=True)
 
@@ -369,24 +390,25 @@ def _install(simulation: Simulation) -> None:
     clock.set_loop(simulation.loop)
     randomness.set_source(randomness.seeded(f"code {simulation.plan.seed}"))
     addresses.set_addresses(simulation.cluster.addresses)
-    logs.set_record(simulation.record)
+    logs.set_sink(simulation.record_log)
     fault_points.set_hook(simulation.faults.reach)
-    observe_appends(simulation.observe)
 
 
 def _uninstall() -> None:
     clock.set_loop(None)
     randomness.set_source(None)
-    logs.set_record(lambda _: None)
+    logs.set_sink(lambda _level, _line: None)
     fault_points.set_hook(lambda _: None)
     DISKS.all.clear()
-    stop_observing()
 
 
-def _collect_quietly() -> None:
-    """Collects the objects of a simulation. Code that then runs in `finally` blocks may fail."""
+@contextlib.contextmanager
+def _quiet_end() -> Iterator[None]:
+    """Ignores errors of `finally` blocks, which run when the objects of a simulation are freed."""
     hook, sys.unraisablehook = sys.unraisablehook, lambda _: None
     try:
-        gc.collect()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # coroutines that have not begun
+            yield
     finally:
         sys.unraisablehook = hook
