@@ -69,7 +69,7 @@ def test_the_completion_script_is_shown(winnow: InProcess) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("indx", "no such command 'indx'. Did you mean 'index'?|try 'winnow --help'"),
+        ("indx", "no such command 'indx'. Did you mean 'index', 'indexes'?|try 'winnow --help'"),
         ("index bild", "no such command 'bild'. Did you mean 'build'?|try 'winnow index --help'"),
         ("ask ? --adress x", "(Possible options: --address|try 'winnow ask --help'"),
         ("evaluate", "missing option '--questions'|try 'winnow evaluate --help'"),
