@@ -80,6 +80,7 @@ def test_an_interrupted_build_goes_on_and_equals_an_uninterrupted_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(winnow.content_node.indexing.engine, "COMMIT_CHUNK", 5)
+    monkeypatch.setattr(winnow.content_node.indexing.engine, "COMMIT_SECONDS", 1e9)
     plan = BuildPlan(source=passages_file, target=tmp_path / "index", shards=3, threads=2)
     with pytest.raises(KeyboardInterrupt):
         build_index(plan, bundle, Interrupted())

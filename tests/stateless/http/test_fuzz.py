@@ -19,7 +19,7 @@ from winnow.stateless.http.reading import read_operations
 from winnow.stateless.reading.servicer import ReadMessages
 
 _REQUESTS, _AT_ONCE = 600, 32
-_PATIENCE = 1.0
+_PATIENCE = 2.0
 """Seconds for the reply to a request that may be half there."""
 
 
