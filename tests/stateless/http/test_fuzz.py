@@ -19,13 +19,15 @@ from winnow.stateless.http.reading import read_operations
 from winnow.stateless.reading.servicer import ReadMessages
 
 _REQUESTS, _AT_ONCE = 600, 32
+_TEXTS_AT_ONCE = 8
+"""Fewer, because on a busy machine many texts at once would take longer than the patience."""
 _PATIENCE = 2.0
 """Seconds for the reply to a request that may be half there."""
 
 
 async def outcomes_of_requests(front: HttpFront, seed: int, *, texts: bool) -> Counter[str]:
     """Sends random requests; returns the number of each status. None may fail inside."""
-    chance, places = Random(seed), asyncio.Semaphore(_AT_ONCE)
+    chance, places = Random(seed), asyncio.Semaphore(_TEXTS_AT_ONCE if texts else _AT_ONCE)
 
     async def ask(target: Target) -> str:
         async with places:
