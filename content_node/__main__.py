@@ -55,12 +55,12 @@ async def _run(
     settings: NodeSettings, registry: CollectorRegistry, tracer: Tracer
 ) -> Sequence[DaemonWork[Any]]:
     certificates = CertificateMetrics(registry)
-    server = _server(settings, registry, tracer, certificates)
+    server = _build_server(settings, registry, tracer, certificates)
     serve_metrics(settings.metrics_listen, registry)
     bundle = await process.load_configured_bundle(settings, registry)
     check_reader(settings, bundle)
     shards, parts = _open_shards(settings, bundle, registry, server, certificates)
-    served, of_index = _served(shards)
+    served, of_index = _served_shards(shards)
     feed = ShardFeedServicer(served, settings.default_deadline, of_index)
     passages = ShardPassageServicer(served, settings.default_deadline, of_index)
     servicer = ShardServicer(served, settings.default_deadline, of_index)
@@ -111,7 +111,7 @@ def _open_shards(
     return RunningShards(directories, parts, registry, server.set_serving), parts
 
 
-def _served(
+def _served_shards(
     shards: RunningShards | AssignedShards | NodeIndexes,
 ) -> tuple[ServedShards, Callable[[str], ServedShards] | None]:
     """Returns the shards of the default index, and a function that returns those of any index."""
@@ -120,7 +120,7 @@ def _served(
     return shards.served, None
 
 
-def _server(
+def _build_server(
     settings: NodeSettings,
     registry: CollectorRegistry,
     tracer: Tracer,

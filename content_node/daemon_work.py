@@ -51,10 +51,10 @@ class DaemonWork(Generic[Result]):
         try:
             result = self._work()
         except BaseException as error:  # noqa: BLE001 (raised by `result`)
-            _resolve(loop, future, partial(future.set_exception, error), lambda: None)
+            _resolve_future(loop, future, partial(future.set_exception, error), lambda: None)
         else:
             discard = partial(self._discard, result)
-            _resolve(loop, future, partial(future.set_result, result), discard)
+            _resolve_future(loop, future, partial(future.set_result, result), discard)
 
     def finish_before_exit(self) -> None:
         """Makes a normal exit of the interpreter wait for the thread, if the work is not done.
@@ -76,7 +76,7 @@ class DaemonWork(Generic[Result]):
             os._exit(0)
 
 
-def _resolve(
+def _resolve_future(
     loop: asyncio.AbstractEventLoop,
     future: "asyncio.Future[Result]",
     set_outcome: Callable[[], None],

@@ -14,7 +14,7 @@ from winnow.deadline import Sleep
 _log = structlog.get_logger("content_node")
 
 
-class ServingStatus:
+class ShardHealth:
     """Reports NOT_SERVING, with the reason, while the served shard differs from the one on disk."""
 
     def __init__(
@@ -39,15 +39,15 @@ class ServingStatus:
         else:
             _log.error("shard files changed on disk", reason=change.reason)
         self._file_change = change
-        await self._update()
+        await self._update_health()
 
     async def stopped_following(self, change: FileChange) -> None:
         """Withdraws the shard for good, because it no longer follows its journal or its owner."""
         _log.error("shard no longer follows its journal", reason=change.reason)
         self._permanent_change = change
-        await self._update()
+        await self._update_health()
 
-    async def _update(self) -> None:
+    async def _update_health(self) -> None:
         change = self._file_change or self._permanent_change
         self._shard.withdraw(change.reason if change else "")
         if change is not None and not change.readable:
@@ -80,6 +80,6 @@ async def watch_changes(
             try:
                 await report(change)
             except Exception:  # noqa: BLE001 (repeated after the next check)
-                _log.exception("report of changed shard files failed")
+                _log.exception("changed shard files could not be reported")
             else:
                 reported = change

@@ -134,7 +134,7 @@ class LocalSearcher:
         Waits until the write `depth.after` is served.
         """
         arrived_at = time.perf_counter()
-        self._check(question)
+        self._check_vector(question)
         await self._sequence_waiter.wait(depth.after, deadline)
         view = self._generations.lease_newest(deadline)
         return partial(self._retrieve, view, question, depth, arrived_at)
@@ -152,7 +152,7 @@ class LocalSearcher:
         deadline: Deadline,
         arrived_at: float,
     ) -> Read:
-        self._check(question)
+        self._check_vector(question)
         view, hits = await self._resolve_hits(hits, deadline, question.client)
         started = time.perf_counter()
         with span("read", {"winnow.passages": len(hits)}) as step:
@@ -228,7 +228,7 @@ class LocalSearcher:
         self._metrics.passages_read.inc()
         self._pace.done(1)
 
-    def _check(self, question: EncodedQuestion) -> None:
+    def _check_vector(self, question: EncodedQuestion) -> None:
         encoded_by = question.bundle_fingerprint
         if encoded_by != self._info.bundle_fingerprint:
             raise IdentityError(
@@ -273,7 +273,7 @@ def _check_row(view: ShardView, hit: Hit, index: int) -> None:
         return
     if view.log_id:
         # the replica that returned the hit has applied more of the log
-        raise GenerationGoneError(f"row {hit.row} is not written yet: retrieve again")
+        raise GenerationGoneError(f"this replica has no row {hit.row} yet: retrieve again")
     raise invalid_field(f"hits[{index}].row", f"{hit.row} is not a row of this shard")
 
 
@@ -281,7 +281,7 @@ def _relocate_hits(view: ShardView, hits: Sequence[Hit], _: StopSignal) -> Seque
     """Returns hits of another generation, with the rows that they have in this view.
 
     Raises:
-        GenerationGoneError: a passage was removed, or is not written yet.
+        GenerationGoneError: a passage was removed, or this replica lacks the row yet.
 
     """
     with readable():

@@ -52,7 +52,7 @@ class ServedShard:
 
         Raises NotLoadedError or UnavailableError if the shard is not served.
         """
-        return self._available(self._transfer)
+        return self._available_part(self._transfer)
 
     @property
     def writing(self) -> WritableShard:
@@ -60,7 +60,7 @@ class ServedShard:
 
         Raises NotLoadedError or UnavailableError if the shard is not served.
         """
-        return self._available(self._writing)
+        return self._available_part(self._writing)
 
     def fail(self, fault: str, *, is_temporary: bool = False) -> None:
         """Makes every call fail with the reason `fault`.
@@ -83,7 +83,7 @@ class ServedShard:
     @property
     def passages(self) -> PassageSource:
         """The passages of the shard; raises UnavailableError if the shard is not served."""
-        return self._available(self._searcher).passages
+        return self._available_part(self._searcher).passages
 
     async def info(self, deadline: Deadline) -> ShardInfo:
         """Returns the description of the shard."""
@@ -91,38 +91,38 @@ class ServedShard:
             raise LeavingError("the node is leaving")
         if self._withdrawal_reason:
             raise NotLoadedError(self._withdrawal_reason)
-        return await self._available(self._searcher).info(deadline)
+        return await self._available_part(self._searcher).info(deadline)
 
     async def retrieve(
         self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
     ) -> Retrieved:
         """Retrieves the shard's passages that may be among the best of the cluster."""
-        return await self._available(self._searcher).retrieve(question, depth, deadline)
+        return await self._available_part(self._searcher).retrieve(question, depth, deadline)
 
     async def prepare(
         self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
     ) -> Retrieval:
         """Returns a retrieval that runs in any thread."""
-        return await self._available(self._searcher).prepare(question, depth, deadline)
+        return await self._available_part(self._searcher).prepare(question, depth, deadline)
 
     async def read(
         self, question: EncodedQuestion, hits: Sequence[Hit], deadline: Deadline
     ) -> Read:
         """Reads hits of `retrieve`."""
-        return await self._available(self._searcher).read(question, hits, deadline)
+        return await self._available_part(self._searcher).read(question, hits, deadline)
 
     async def search(
         self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
     ) -> Read:
         """Retrieves and reads this shard's best passages."""
-        return await self._available(self._searcher).search(question, depth, deadline)
+        return await self._available_part(self._searcher).search(question, depth, deadline)
 
     @property
     def fault_error(self) -> UnavailableError:
         """The error of every call after `fail`."""
         return UnavailableError(self.fault) if self._is_temporary else NotLoadedError(self.fault)
 
-    def _available(self, part: Part | None) -> Part:
+    def _available_part(self, part: Part | None) -> Part:
         """Returns a part of the shard that is set once the shard is loaded."""
         if self.fault:
             raise self.fault_error

@@ -44,7 +44,7 @@ def shards_to_serve(settings: NodeSettings) -> dict[Path, str]:
         raise SettingsError("name the shards to serve: --shard DIRECTORY or --shards DIRECTORY")
     if not settings.pull:
         # a missing shard does not stop the node from serving the others
-        problems = list(map(_problem, directories))
+        problems = list(map(_directory_problem, directories))
         if all(problems):
             raise ArtefactError(problems[0])
         return dict.fromkeys(directories, "")
@@ -67,7 +67,7 @@ def _shards_in(index: Path) -> list[Path]:
     return sorted(found)
 
 
-def _problem(directory: Path) -> str:
+def _directory_problem(directory: Path) -> str:
     """Returns why a directory holds no shard; empty if it may hold one."""
     if not directory.is_dir():
         return f"there is no directory {directory} to serve"

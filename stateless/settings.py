@@ -423,7 +423,7 @@ class FrontSettings(
 
     @property
     def encodes(self) -> bool:
-        """Whether the front node encodes questions or texts."""
+        """Whether the front node encodes anything, be it questions or texts."""
         return self.serves_answers or self.serves_heads
 
     @property

@@ -31,7 +31,7 @@ async def serve_with_task(
         await asyncio.wait((server, supervised), return_when=asyncio.FIRST_COMPLETED)
         ended_first = supervised.done() and not server.done()
         if ended_first:
-            _log.error(f"supervision of {name} ended", exc_info=_error(supervised))
+            _log.error(f"supervision of {name} ended", exc_info=_task_error(supervised))
     finally:
         # end the server first: the questions that it still answers need the task
         for each in (server, supervised):
@@ -39,10 +39,10 @@ async def serve_with_task(
             await asyncio.wait([each])
     if ended_first:
         raise WinnowError(
-            f"the background task of {name} ended ({_error(supervised)!r}): restart the front"
+            f"the background task of {name} ended ({_task_error(supervised)!r}): restart the front"
         )
     server.result()
 
 
-def _error(task: asyncio.Task[None]) -> BaseException | None:
+def _task_error(task: asyncio.Task[None]) -> BaseException | None:
     return None if task.cancelled() else task.exception()

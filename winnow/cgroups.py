@@ -20,11 +20,13 @@ def cpu_quota(root: Path = Path("/")) -> float | None:
     This is the smallest quota of the process's groups and their ancestors. `root`: directory in
     which `proc` and `sys` are mounted.
     """
-    quotas = [each for group in _groups(root) if (each := _quota(group)) is not None]
+    quotas = [
+        each for group in _group_directories(root) if (each := _group_quota(group)) is not None
+    ]
     return min(quotas, default=None)
 
 
-def _groups(root: Path) -> Iterator[Path]:
+def _group_directories(root: Path) -> Iterator[Path]:
     """Yields the directories of the process's groups and their ancestors.
 
     Some may not exist: a container may see the host's paths, although only its own group is
@@ -48,7 +50,7 @@ def _with_ancestors(mount: Path, path: str) -> Iterator[Path]:
     yield mount
 
 
-def _quota(group: Path) -> float | None:
+def _group_quota(group: Path) -> float | None:
     """Returns the quota of one group in cores, from the files of version 2 or version 1."""
     quota, _, period = _read(group / "cpu.max").strip().partition(" ")
     if not quota:

@@ -38,7 +38,7 @@ def demo_corpus() -> Path:
     return root / "deploy" / "demo" if root else _CORPUS
 
 
-def generated_files() -> Path:
+def generated_directory() -> Path:
     """Returns the directory of generated files, which commands can create again.
 
     In a checkout this is `var/`; otherwise `$XDG_CACHE_HOME/winnow`, by default `~/.cache/winnow`.

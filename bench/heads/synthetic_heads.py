@@ -18,7 +18,7 @@ from winnow.bundle import Bundle
 from winnow.heads.manifest import INPUT, OUTPUT
 from winnow.heads.store import HeadStore, open_store
 from winnow.heads.writing import write_head
-from winnow.packaged import generated_files
+from winnow.packaged import generated_directory
 from winnow.telemetry.progress import StageProgress
 
 LABELS = 20
@@ -141,7 +141,7 @@ def head_ids(number: int = STORE_SIZE) -> list[str]:
 def open_store_of_many(bundle: Bundle, progress: StageProgress) -> Path:
     """Returns the directory of a store with `STORE_SIZE` heads, which the first call creates."""
     name = f"{bundle.manifest.states_fingerprint}-{STORE_SIZE}-{_STORE_FORMAT}"
-    directory = generated_files() / "bench-heads" / name
+    directory = generated_directory() / "bench-heads" / name
     store = open_store(directory)
     if directory.is_dir() and len(store.ids()) == STORE_SIZE:
         return directory

@@ -197,11 +197,11 @@ def nodes_serving(
     return [
         name
         for name, report in sorted(reports.items())
-        if any(_serves(each, index_id, shard, info) for each in report.infos)
+        if any(_serves_shard(each, index_id, shard, info) for each in report.infos)
     ]
 
 
-def _serves(other: ShardInfo, index_id: str, shard: int, info: ShardInfo | None) -> bool:
+def _serves_shard(other: ShardInfo, index_id: str, shard: int, info: ShardInfo | None) -> bool:
     return (
         (other.index_id, other.shard) == (index_id, shard)
         and not other.writes_elsewhere

@@ -225,7 +225,7 @@ class AssignedShards:
         is_settled = held.keys() == own and not self._hidden
         if is_settled and not any(copy.must_be_replaced for copy in held.values()):
             return  # nothing to do, so the other nodes need not be asked
-        reports = await self._reports(assignment)
+        reports = await self._fetch_reports(assignment)
         held = await self._held_shards()  # a shard may have been opened meanwhile
         steps = next_steps(assignment, self._settings.name, held, reports)
         for shard in steps.to_show:
@@ -311,12 +311,12 @@ class AssignedShards:
     async def _held_shards(self) -> dict[int, HeldShard]:
         """Returns the shards of this node, except shards that are being opened or closed."""
         return {
-            shard: await self._describe(running)
+            shard: await self._describe_shard(running)
             for shard, running in list(self._held.items())
             if shard not in self._changing
         }
 
-    async def _describe(self, running: RunningShard) -> HeldShard:
+    async def _describe_shard(self, running: RunningShard) -> HeldShard:
         info: ShardInfo | None = None
         try:
             info = await running.served.info(Deadline.after(_INTERVAL))
@@ -330,7 +330,7 @@ class AssignedShards:
             is_hidden=running.served.number in self._hidden,
         )
 
-    async def _reports(self, assignment: Assignment) -> dict[str, NodeReport]:
+    async def _fetch_reports(self, assignment: Assignment) -> dict[str, NodeReport]:
         """The reports of the other nodes that reply."""
         names = other_nodes(assignment, self._settings.name)
         replies = await asyncio.gather(*map(self._peer_nodes.report, names), return_exceptions=True)
@@ -350,8 +350,8 @@ class AssignedShards:
         assert assignment is not None
         if self._is_half_changing(shard):
             return False
-        held = {**await self._held_shards(), shard: await self._describe(self._held[shard])}
-        reports = await self._reports(assignment)
+        held = {**await self._held_shards(), shard: await self._describe_shard(self._held[shard])}
+        reports = await self._fetch_reports(assignment)
         return shard in next_steps(assignment, self._settings.name, held, reports).to_close
 
     async def _try_prepare_close(self, shard: int) -> bool:
@@ -451,7 +451,7 @@ class AssignedShards:
 
         Otherwise a snapshot could be restored beside a newer copy, and both would take writes.
         """
-        reports = await self._reports(assignment)
+        reports = await self._fetch_reports(assignment)
         for name in other_nodes(assignment, self._settings.name):
             report = reports.get(name)
             if report is None:

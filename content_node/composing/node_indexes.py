@@ -110,7 +110,7 @@ class NodeIndexes:
     @property
     def all(self) -> Sequence[RunningShard]:
         """All shards of the node."""
-        return [shard for each in self._parts for shard in each.all]
+        return [shard for each in self._opened_indexes for shard in each.all]
 
     async def load(self) -> None:
         """Loads the shards of all indexes in the data directory, and begins to follow the catalog.
@@ -123,7 +123,7 @@ class NodeIndexes:
             await self._default.load()
         await self.update()
         await asyncio.gather(*self._changing.values())
-        following = keep_running("following the catalog", self._follow)
+        following = keep_running("following the catalog", self._follow_catalog)
         self._tasks.append(asyncio.create_task(following))
         if self._watch_files is not None:
             watching = keep_running("certificates of other nodes", self._watch_files)
@@ -134,7 +134,7 @@ class NodeIndexes:
         self._is_leaving = True
         for task in (*self._tasks, *self._changing.values()):
             task.cancel()
-        for each in self._parts:
+        for each in self._opened_indexes:
             each.start_leaving()
 
     async def close(self) -> None:
@@ -143,7 +143,7 @@ class NodeIndexes:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for each in self._parts:
+        for each in self._opened_indexes:
             await each.close()
 
     async def update(self) -> None:
@@ -160,14 +160,14 @@ class NodeIndexes:
                 if self._may_open(index.index_id, now):
                     self._start_change(index.index_id, self._open_and_load(name, index))
         for index_id in self._open.keys() - wanted - self._changing.keys():
-            self._start_change(index_id, self._close(index_id))
+            self._start_change(index_id, self._close_index(index_id))
         await self._delete_dropped(catalog, now)
 
     @property
-    def _parts(self) -> list[RunningShards | AssignedShards]:
+    def _opened_indexes(self) -> list[RunningShards | AssignedShards]:
         return [*([self._default] if self._default is not None else []), *self._open.values()]
 
-    async def _follow(self) -> None:
+    async def _follow_catalog(self) -> None:
         while True:
             await self._sleep(CATALOG_INTERVAL)
             await self.update()
@@ -211,7 +211,7 @@ class NodeIndexes:
             await shards.load()
         except Exception as error:  # noqa: BLE001 (the other indexes are served)
             self._record_failure(name, index_id, error)
-            await self._close(index_id)
+            await self._close_index(index_id)
 
     def _record_failure(self, name: str, index_id: str, error: Exception) -> None:
         known = isinstance(error, WinnowError | SettingsError)
@@ -223,7 +223,7 @@ class NodeIndexes:
         )
         self._not_before[index_id] = self._clock() + _RETRY_AFTER
 
-    async def _close(self, index_id: str) -> None:
+    async def _close_index(self, index_id: str) -> None:
         shards = self._open.pop(index_id)
         shards.start_leaving()
         self.indexes.remove(index_id)

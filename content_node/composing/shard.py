@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 from winnow.content_node.admission import AdmittedSearcher
 from winnow.content_node.composing.parts import NodeParts
 from winnow.content_node.daemon_work import DaemonWork
-from winnow.content_node.file_changes import ServingStatus, watch_changes
+from winnow.content_node.file_changes import ShardHealth, watch_changes
 from winnow.content_node.identity import shard_info
 from winnow.content_node.journal.composing import ShardWritePath
 from winnow.content_node.late_interaction.scoring import LateRanking, LateScorer
@@ -96,7 +96,7 @@ class RunningShard:
         self.served = ServedShard(shard_number_of(directory.name))
         self._shard_metrics = ShardMetrics(registry)
         self._write_metrics, self._merge_metrics = WriteMetrics(registry), MergeMetrics(registry)
-        self._status = ServingStatus(self.served, set_serving, self._shard_metrics)
+        self._status = ShardHealth(self.served, set_serving, self._shard_metrics)
         self.loading = DaemonWork(self._load, _release)
         self._tasks: list[asyncio.Task[None]] = []
         self._merger: Merger[StoredSegment] | None = None
@@ -147,7 +147,7 @@ class RunningShard:
             )
         )
         if live.custody.role is Role.FOLLOWER:
-            self._follow(live, info)
+            self._follow_owner(live, info)
         self._shard_metrics.ready.set(1)
         DiskMetrics(self._registry, self.directory)
         SnapshotMetrics(self._registry, self.directory)
@@ -242,7 +242,7 @@ class RunningShard:
         if self._follower is not None:
             self._follower.cancel_drop()
 
-    def _follow(self, live: LiveShard, info: ShardInfo) -> None:
+    def _follow_owner(self, live: LiveShard, info: ShardInfo) -> None:
         """Starts to follow the owner of this copy."""
         if live.custody.parent is not None:
             follower = follow_parent(live, info, self._live_shard)

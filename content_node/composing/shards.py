@@ -162,7 +162,7 @@ class RunningShards:
             parts,
             self._registry_of(directory),
             partial(self._update_health, directory),
-            check=self._check,
+            check=self._check_manifest,
             live_shard=self._live_shard,
             pull=pull,
         )
@@ -175,7 +175,7 @@ class RunningShards:
     def _live_shard(self, number: int) -> LiveShard:
         return self.served.searcher(number).transfer.shard
 
-    def _check(self, manifest: ShardManifest, directory: Path) -> None:
+    def _check_manifest(self, manifest: ShardManifest, directory: Path) -> None:
         # looked up here, since `load` and `set_index` may replace it
         self._index_check.check(manifest, directory)
 

@@ -67,10 +67,10 @@ def build_index(
     with convert_errors(plan.source, staging_path(plan.target)):
         check_source(plan)
         with open_workspace(plan.target, progress.workspace_kept) as workspace:
-            return _build(workspace, plan, bundle, progress, engine)
+            return _build_index(workspace, plan, bundle, progress, engine)
 
 
-def _build(
+def _build_index(
     workspace: Workspace, plan: BuildPlan, bundle: Bundle, progress: BuildListener, engine: Engine
 ) -> IndexManifest:
     with contextlib.closing(Staging(workspace.staging)) as staging:
@@ -89,7 +89,7 @@ def _build(
             "the largest shard", staging.count_largest_shard(), "make smaller shards: --shards N"
         )
         engine.encode(staging, bundle, progress)
-        manifest = _manifest(staging, plan, bundle)
+        manifest = _index_manifest(staging, plan, bundle)
         words = _count_words(staging, progress)
     partial = workspace.index
     partial.mkdir(exist_ok=True)
@@ -162,7 +162,7 @@ def _folder_has_changed(staged_key: Mapping[str, object], resume_key: Mapping[st
     return folder is not None and same and staged_key.get("source") != resume_key["source"]
 
 
-def _manifest(staging: Staging, plan: BuildPlan, bundle: Bundle) -> IndexManifest:
+def _index_manifest(staging: Staging, plan: BuildPlan, bundle: Bundle) -> IndexManifest:
     entry = bundle.manifest.encoder
     return IndexManifest(
         format=FORMAT,
@@ -181,7 +181,7 @@ def _manifest(staging: Staging, plan: BuildPlan, bundle: Bundle) -> IndexManifes
 def _count_words(staging: Staging, progress: BuildListener) -> WordCounts:
     progress.start("counting words", staging.counts()[0])
 
-    def with_progress() -> Iterator[NDArray[np.uint32]]:
+    def tokens_with_progress() -> Iterator[NDArray[np.uint32]]:
         number = 0
         for number, tokens in enumerate(staging.passage_tokens(), start=1):
             if number % _PROGRESS_STEP == 0:
@@ -189,7 +189,7 @@ def _count_words(staging: Staging, progress: BuildListener) -> WordCounts:
             yield tokens
         progress.advance(number % _PROGRESS_STEP)
 
-    return count_words(with_progress())
+    return count_words(tokens_with_progress())
 
 
 def _write_shards(

@@ -194,12 +194,12 @@ def build(
         graph=GraphPlan(m, ef_construction, threads),
         cut_documents=cut,
     )
-    chosen_engine = _engine(engine, threads, workers, ray_address)
+    chosen_engine = _choose_engine(engine, threads, workers, ray_address)
     with BuildProgress() as progress, contextlib.ExitStack() as converters:
         if documents is not None:
             patterns = FilePatterns(tuple(include or ()), tuple(exclude or ()))
             converter = converters.enter_context(DocumentConverter())
-            folder = _scan(documents, patterns, base_url, progress)
+            folder = _scan_folder(documents, patterns, base_url, progress)
             plan = replace(plan, documents=DocumentSource(folder, converter.convert))
         try:
             manifest = build_index(plan, loaded, progress, chosen_engine)
@@ -238,7 +238,7 @@ def _print_skipped(skipped: Sequence[SkippedFile], *, err: bool = False) -> None
         typer.echo(f"{what}: {printable(each.name)}: {printable(each.reason)}", err=err)
 
 
-def _scan(
+def _scan_folder(
     folder: Path, patterns: FilePatterns, base_url: str, progress: BuildProgress
 ) -> ScannedFolder:
     """Lists the documents of a folder and reads their checksums."""
@@ -260,7 +260,7 @@ def compute_states(out: Path, bundle: Bundle, threads: int, progress: BuildProgr
         raise
 
 
-def _engine(name: EngineName, threads: int, workers: int | None, ray_address: str) -> Engine:
+def _choose_engine(name: EngineName, threads: int, workers: int | None, ray_address: str) -> Engine:
     if name is EngineName.RAY:
         return RayEngine(workers, ray_address)
     if workers is not None or ray_address:
@@ -353,7 +353,7 @@ def inspect(directory: _Directory, as_json: AsJson = False) -> None:
     )
     typer.echo(f"encoded by {index.bundle_name} ({index.encoding_fingerprint})")
     columns = ("shard", "passages", "M", "ef_construction", "MB", "token vectors MB", "states MB")
-    console().print(table(columns, map(_row, shards)))
+    console().print(table(columns, map(_shard_row, shards)))
     for reader in sorted({shard.states.fingerprint for shard in shards if shard.states}):
         typer.echo(f"states are of {reader_name(reader)}")
     for shard in shards:
@@ -386,12 +386,14 @@ def verify(
         print_json({"ok": not faulty, "shards": reports})
     else:
         for report in reports:
-            typer.echo(f"shard {report.shard}: {'; '.join(report.faults) or _summary(report)}")
+            typer.echo(
+                f"shard {report.shard}: {'; '.join(report.faults) or _shard_summary(report)}"
+            )
         typer.echo("faults found" if faulty else "ok")
     raise typer.Exit(1 if faulty else 0)
 
 
-def _summary(report: ShardReport) -> str:
+def _shard_summary(report: ShardReport) -> str:
     """Summarises the report of a shard without faults."""
     summary = f"{many(report.passages, 'passage')}: recall@{K} {report.recall:.4f}"
     if report.sequence:
@@ -401,7 +403,7 @@ def _summary(report: ShardReport) -> str:
     return summary
 
 
-def _row(shard: CurrentShard) -> tuple[str, ...]:
+def _shard_row(shard: CurrentShard) -> tuple[str, ...]:
     manifest = shard.manifest
     size = sum(entry.bytes for entry in manifest.files.values()) / 1e6
     return (
@@ -410,11 +412,11 @@ def _row(shard: CurrentShard) -> tuple[str, ...]:
         str(manifest.m) if manifest.graph else "none",
         str(manifest.ef_construction) if manifest.graph else "none",
         f"{size:,.1f}",
-        *(_size(shard, kind, shard.data(kind)) for kind in (TOKEN_VECTORS, READER_STATES)),
+        *(_states_size(shard, kind, shard.data(kind)) for kind in (TOKEN_VECTORS, READER_STATES)),
     )
 
 
-def _size(shard: CurrentShard, kind: StatesKind, found: StatesManifest | None) -> str:
+def _states_size(shard: CurrentShard, kind: StatesKind, found: StatesManifest | None) -> str:
     """Returns the megabytes of a shard's data of a kind, or why there are none."""
     if found is not None:
         size = f"{found.bytes / 1e6:,.1f}"

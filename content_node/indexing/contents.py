@@ -75,7 +75,7 @@ def check_contents(
             faults.append("its field tables do not match the metadata of its passages")
     finally:
         store.close()
-    recall = _recall(directory, manifest, vectors, rows, target.sample)
+    recall = _graph_recall(directory, manifest, vectors, rows, target.sample)
     if recall < target.min_recall:
         faults.append(
             f"recall@{K} of the graph is {recall:.3f}, but must be at least {target.min_recall}"
@@ -106,7 +106,7 @@ def _word_faults(directory: Path, manifest: ShardManifest, store: PassageStore) 
     return faults
 
 
-def _recall(
+def _graph_recall(
     directory: Path,
     manifest: ShardManifest,
     vectors: NDArray[np.float32],

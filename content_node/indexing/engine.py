@@ -80,14 +80,14 @@ def encode_pending(
                 (row[0], *future.result()) for row, future in zip(chunk, futures, strict=True)
             )
             try:
-                _store(staging, vectors, advance, clock)
+                _store_vectors(staging, vectors, advance, clock)
             except BaseException:
                 for future in futures:
                     future.cancel()
                 raise
 
 
-def _store(
+def _store_vectors(
     staging: Staging, vectors: Iterable[Encoded], advance: Callable[[int], None], clock: Clock
 ) -> None:
     """Stores vectors every few seconds, and the rest even after an exception."""

@@ -53,7 +53,7 @@ def check_ray(address: str) -> None:
     if find_spec("ray") is None:
         raise WinnowError(f"Ray is not installed: {extra('ray')}")
     # Ray's agent imports the SDK, but `ray` does not require it; a running cluster has it
-    if not address and not _importable("opentelemetry.sdk"):
+    if not address and not _is_importable("opentelemetry.sdk"):
         raise WinnowError(f"Ray cannot start without the SDK of OpenTelemetry: {extra('ray')}")
     if address.startswith(_CLIENT_PREFIX):
         raise WinnowError(
@@ -64,7 +64,7 @@ def check_ray(address: str) -> None:
         _check_reachable(address)
 
 
-def _importable(package: str) -> bool:
+def _is_importable(package: str) -> bool:
     try:
         return find_spec(package) is not None
     except ModuleNotFoundError:  # its parent package is missing
@@ -108,7 +108,7 @@ def open_cluster(address: str, cores: int, object_store_bytes: int) -> Iterator[
             options = _start_options(stack.enter_context(directory), cores, object_store_bytes)
         ray = importlib.import_module("ray")
         stack.callback(ray.shutdown)
-        _connect(ray, options)
+        _connect_to_ray(ray, options)
         yield ray
 
 
@@ -125,7 +125,7 @@ def _start_options(directory: str, cores: int, object_store_bytes: int) -> dict[
     }
 
 
-def _connect(ray: Any, options: dict[str, Any]) -> None:
+def _connect_to_ray(ray: Any, options: dict[str, Any]) -> None:
     try:
         with _restored_signal_handlers():
             ray.init(log_to_driver=False, logging_level=logging.ERROR, **options)

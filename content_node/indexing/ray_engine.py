@@ -112,7 +112,7 @@ def make_worker_model(bundle: Bundle, sample: Batch) -> WorkerModel:
         special=Tokenizer(bundle.tokenizer).special,
         model=np.fromfile(bundle.passage_encoder, np.uint8),
         sample=sample,
-        expected=_vectors(open_encoder(bundle), sample),
+        expected=_encode_batch(open_encoder(bundle), sample),
     )
 
 
@@ -163,7 +163,7 @@ def encode_batch(worker_model: WorkerModel, batch: Batch) -> Vectors:
         IdentityError: the vectors of the worker differ from those of the build's machine.
 
     """
-    return _vectors(_open_encoder(worker_model), batch)
+    return _encode_batch(_open_encoder(worker_model), batch)
 
 
 @lru_cache(maxsize=1)
@@ -179,7 +179,7 @@ def _open_encoder(worker_model: WorkerModel) -> PassageEncoder:
         verify(bundle.passage_encoder, entry.sha256, entry.bytes)
         model = open_passage_encoder(bundle, worker_model.special)
     encoder = PassageEncoder(model, manifest.encoder)
-    if not np.array_equal(_vectors(encoder, worker_model.sample), worker_model.expected):
+    if not np.array_equal(_encode_batch(encoder, worker_model.sample), worker_model.expected):
         raise IdentityError(
             f"a worker on {socket.gethostname()} encodes differently from this machine: use "
             "machines with the same kind of processor, onnxruntime and OpenVINO"
@@ -187,5 +187,5 @@ def _open_encoder(worker_model: WorkerModel) -> PassageEncoder:
     return encoder
 
 
-def _vectors(encoder: PassageEncoder, batch: Batch) -> Vectors:
+def _encode_batch(encoder: PassageEncoder, batch: Batch) -> Vectors:
     return np.stack([encoder.encode(title, text) for _, title, text in batch])

@@ -43,9 +43,9 @@ def lock_writes(index: Path) -> Iterator[None]:
 
     """
     with contextlib.ExitStack() as locks:
-        for shard in _shards(index):
+        for shard in _shard_directories(index):
             if (path := log_path(shard).with_name(LOCK_FILE)).exists():
-                locks.callback(_lock(path).release)
+                locks.callback(_lock_shard(path).release)
         before = source_fingerprint(index)
         yield
         # a shard without writes has no lock file yet, so a node may have begun to write
@@ -63,7 +63,7 @@ def source_fingerprint(index: Path) -> str:
 
     """
     built = sha256(index / INDEX_FILE)
-    states = [read_state(log_path(shard)) for shard in _shards(index)]
+    states = [read_state(log_path(shard)) for shard in _shard_directories(index)]
     if not any(states):
         return built
     logs = [[each.log_id, each.last, each.link.hex()] if each else None for each in states]
@@ -86,7 +86,7 @@ def verified_shards(index: Path, bundle: Manifest) -> list[tuple[Path, CurrentSh
             "from the passages"
         )
     shards, passages = [], 0
-    for directory in _shards(index):
+    for directory in _shard_directories(index):
         built = read_shard_manifest(directory)
         if faults := identity_faults(built, directory, manifest):
             raise ArtefactError(f"{directory} is not of this index: {'; '.join(faults)}")
@@ -122,14 +122,14 @@ def replay_unmerged(
         check_log_continues_base(shard.manifest, directory, log.log_id, log.trimmed, log.last)
 
 
-def _shards(index: Path) -> list[Path]:
+def _shard_directories(index: Path) -> list[Path]:
     shards = present_shards(index, read_index_manifest(index).shards)
     for shard in shards:
         check_owned(shard)
     return shards
 
 
-def _lock(path: Path) -> DirectoryLock:
+def _lock_shard(path: Path) -> DirectoryLock:
     try:
         return DirectoryLock(path, shared=True)
     except ArtefactError as error:

@@ -80,7 +80,7 @@ class Staging:
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = NORMAL")
         self._connection.executescript(_SCHEMA)
-        columns = _columns(self._connection)  # an older release may have begun the build
+        columns = _column_names(self._connection)  # an older release may have begun the build
         if "version" not in columns:
             self._connection.execute("ALTER TABLE passages ADD COLUMN version INTEGER")
         if "shard" in columns:
@@ -124,7 +124,7 @@ class Staging:
         uri = f"{store.resolve().as_uri()}?mode=ro&immutable=1"
         with contextlib.closing(sqlite3.connect(uri, uri=True)) as old:
             # before format 3 passages had no versions, and there were no tombstones
-            has_versions = "version" in _columns(old)
+            has_versions = "version" in _column_names(old)
             rows = old.execute(_SELECT if has_versions else _SELECT.replace("version", "NULL"))
             while batch := rows.fetchmany(_BATCH):
                 self._connection.executemany(
@@ -246,5 +246,5 @@ class Staging:
         return seq, unpack_ids(title), unpack_ids(text)
 
 
-def _columns(connection: sqlite3.Connection) -> set[str]:
+def _column_names(connection: sqlite3.Connection) -> set[str]:
     return {name for _, name, *_ in connection.execute("PRAGMA table_info(passages)")}

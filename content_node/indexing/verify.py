@@ -73,7 +73,7 @@ def _check_built(directory: Path, index: IndexManifest, target: GraphTarget) -> 
         manifest = read_shard_manifest(directory)
         findings = check_contents(directory, manifest, target)
     except Exception as error:  # noqa: BLE001 (even files with right checksums may be nonsense)
-        return ShardReport(shard=shard, passages=0, recall=0.0, faults=(_describe(error),))
+        return ShardReport(shard=shard, passages=0, recall=0.0, faults=(_describe_error(error),))
     return ShardReport(
         shard=shard,
         passages=manifest.passages,
@@ -87,7 +87,7 @@ def _add_writes(report: ShardReport, directory: Path, target: GraphTarget) -> Sh
     try:
         findings = check_writes(directory, target)
     except Exception as error:  # noqa: BLE001 (even files with right checksums may be nonsense)
-        return _add_fault(report, _describe(error))
+        return _add_fault(report, _describe_error(error))
     if findings is None:
         return report
     return replace(
@@ -123,7 +123,7 @@ def _add_fault(report: ShardReport, fault: str) -> ShardReport:
     return replace(report, faults=tuple(dict.fromkeys((*report.faults, fault))))
 
 
-def _describe(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     return str(error) if isinstance(error, WinnowError) else f"it cannot be read: {error!r}"
 
 

@@ -53,7 +53,7 @@ def check_writes(shard: Path, target: GraphTarget) -> WriteFindings | None:
     for _ in range(_MAX_ATTEMPTS):
         name = newest_name(shard)
         try:
-            return _check(shard, target)
+            return _check_writes(shard, target)
         except ArtefactError:
             if newest_name(shard) == name:
                 raise
@@ -61,7 +61,7 @@ def check_writes(shard: Path, target: GraphTarget) -> WriteFindings | None:
     raise UnavailableError(f"{shard} was merged in each of {_MAX_ATTEMPTS} checks: verify it later")
 
 
-def _check(shard: Path, target: GraphTarget) -> WriteFindings | None:
+def _check_writes(shard: Path, target: GraphTarget) -> WriteFindings | None:
     base, findings = open_newest(
         shard, 0, lambda each: (each, _check_generation(each, shard, target)), feeding=False
     )

@@ -81,15 +81,15 @@ def open_workspace(target: Path, on_kept: Callable[[Path], None]) -> Iterator[Wo
     created = [each for each in (directory, *directory.parents) if not each.exists()]
     reused = _has_build(directory)
     try:
-        with _locked(directory, target):
-            yield from _use(Workspace(target, directory, reused), on_kept)
+        with _locked_directory(directory, target):
+            yield from _use_workspace(Workspace(target, directory, reused), on_kept)
     finally:
         for each in created:
             with contextlib.suppress(OSError):
                 each.rmdir()  # only if it is empty
 
 
-def _use(workspace: Workspace, on_kept: Callable[[Path], None]) -> Iterator[Workspace]:
+def _use_workspace(workspace: Workspace, on_kept: Callable[[Path], None]) -> Iterator[Workspace]:
     """Yields the workspace; removes or keeps it after a failure."""
     try:
         _check_absent(workspace.target)  # the build that held the lock may have finished just now
@@ -121,7 +121,7 @@ def _has_build(directory: Path) -> bool:
 
 
 @contextlib.contextmanager
-def _locked(directory: Path, target: Path) -> Iterator[None]:
+def _locked_directory(directory: Path, target: Path) -> Iterator[None]:
     """Locks `directory`; the kernel releases the lock when the process ends, even by a kill."""
     path = directory / _LOCK
     while True:

@@ -88,7 +88,7 @@ class ShardWritePath:
         if self._writer is None or self._task is not None or not self._shard.takes_writes:
             return
         assert self._on_change is not None  # set by `start`
-        self._task = asyncio.create_task(self._follow(self._writer, self._on_change))
+        self._task = asyncio.create_task(self._follow_journal(self._writer, self._on_change))
 
     async def close(self) -> None:
         """Stores waiting writes, and closes the journal and the shard."""
@@ -99,7 +99,7 @@ class ShardWritePath:
             await self._journal.close()
         await self._shard.close()
 
-    async def _follow(self, writer: JournaledShard, on_change: OnChange) -> None:
+    async def _follow_journal(self, writer: JournaledShard, on_change: OnChange) -> None:
         try:
             await self._follower.run()
             writer.end_for_halves()

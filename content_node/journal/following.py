@@ -112,7 +112,7 @@ class JournalFollower:
             try:
                 async with aclosing(self._journal.read(*await self._last_entry())) as deliveries:
                     async for delivered in deliveries:
-                        await self._apply(delivered)
+                        await self._apply_batch(delivered)
                         if not self._replica.takes_writes:
                             return
                         self._metrics.record_followed(delivered.backlog)
@@ -153,11 +153,11 @@ class JournalFollower:
         number, _, key = self._replica.journal_position.partition(" ")
         return int(number), key
 
-    async def _apply(self, delivered: EntryBatch) -> None:
+    async def _apply_batch(self, delivered: EntryBatch) -> None:
         """Stores entries, several in a transaction, because each transaction waits for the disk."""
         remaining = len(delivered.entries)
-        for batch in _batches(delivered.entries):
-            await self._store(batch)
+        for batch in _transaction_batches(delivered.entries):
+            await self._store_entries(batch)
             if not self._replica.takes_writes:
                 return
             remaining -= len(batch)
@@ -165,13 +165,13 @@ class JournalFollower:
                 len(batch), batch[-1].sequence, remaining + delivered.backlog
             )
 
-    async def _store(self, entries: Sequence[JournalEntry]) -> None:
+    async def _store_entries(self, entries: Sequence[JournalEntry]) -> None:
         """Stores entries in one transaction, or one by one if that fails.
 
         Stores none after the entry that splits the shard.
         """
         try:
-            contents = [await self._content(entry) for entry in entries]
+            contents = [await self._decode_entry(entry) for entry in entries]
             if any(content.is_split for content in contents) and len(entries) > 1:
                 await self._store_each(entries)
                 return
@@ -189,7 +189,7 @@ class JournalFollower:
                 return
             if isinstance(error, OverloadedError):
                 raise
-            await self._skip(entries[0], error)
+            await self._skip_entry(entries[0], error)
             return
         self._count_expired([each for each in entries if each.expired])
         remaining = iter(results)
@@ -200,11 +200,11 @@ class JournalFollower:
     async def _store_each(self, entries: Sequence[JournalEntry]) -> None:
         """Stores entries one by one, up to the one that splits the shard."""
         for entry in entries:
-            await self._store([entry])
+            await self._store_entries([entry])
             if not self._replica.takes_writes:
                 return
 
-    async def _content(self, entry: JournalEntry) -> JournalContent:
+    async def _decode_entry(self, entry: JournalEntry) -> JournalContent:
         """Decodes an entry. An expired one is empty."""
         if entry.expired:
             return JournalContent([])
@@ -221,7 +221,7 @@ class JournalFollower:
                 last=entries[-1].sequence,
             )
 
-    async def _skip(self, entry: JournalEntry, error: InvalidRequestError) -> None:
+    async def _skip_entry(self, entry: JournalEntry, error: InvalidRequestError) -> None:
         """Skips an invalid entry, as all replicas do."""
         _log.error(
             "invalid journal entry skipped",
@@ -238,7 +238,7 @@ def _position_of(entry: JournalEntry) -> str:
     return f"{entry.sequence} {entry.key}"
 
 
-def _batches(entries: Sequence[JournalEntry]) -> Iterator[Sequence[JournalEntry]]:
+def _transaction_batches(entries: Sequence[JournalEntry]) -> Iterator[Sequence[JournalEntry]]:
     """Yields the entries in batches that each share a transaction."""
     batch: list[JournalEntry] = []
     size = 0

@@ -61,15 +61,15 @@ class BackgroundTokens:
 
     def _run(self) -> None:
         self._prepare_thread()
-        while (work := self._next()) is not None:
+        while (work := self._next_work()) is not None:
             try:
-                self._handle(*work)
+                self._compute_missing_tokens(*work)
             except WinnowError:
                 continue  # logged by the opener of the model, or by the check of files
             except Exception:  # noqa: BLE001 (nobody awaits this thread)
                 _log.exception("token vectors cannot be computed")
 
-    def _next(self) -> tuple[LateScorer, ShardView] | None:
+    def _next_work(self) -> tuple[LateScorer, ShardView] | None:
         with self._changed:
             self._is_busy = False
             self._changed.notify_all()
@@ -79,7 +79,7 @@ class BackgroundTokens:
             self._is_busy = True
             return self._views.pop(next(iter(self._views)))
 
-    def _handle(self, scorer: LateScorer, view: ShardView) -> None:
+    def _compute_missing_tokens(self, scorer: LateScorer, view: ShardView) -> None:
         generation, rows = self._handled.get(scorer.shard, ("", 0))
         first_row = rows if generation == view.generation else 0
         scorer.compute_missing(view, first_row, lambda: not self._closed)

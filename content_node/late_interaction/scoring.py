@@ -61,7 +61,7 @@ class LateScorer:
         missing: list[tuple[Segment, int]] = []
 
         def find_missing(segment: Segment, own: list[int]) -> list[None]:
-            missing.extend((segment, row) for row in self._missing(segment, own))
+            missing.extend((segment, row) for row in self._rows_without_tokens(segment, own))
             return [None] * len(own)
 
         view.map_rows(rows, find_missing)
@@ -85,10 +85,10 @@ class LateScorer:
             rows = np.arange(max(first_row - placed.first_row, 0), placed.segment.rows)
             if placed.live_rows is not None:
                 rows = rows[placed.live_rows[rows]]
-            for row in self._missing(placed.segment, rows.tolist()):
+            for row in self._rows_without_tokens(placed.segment, rows.tolist()):
                 if not may_continue():
                     return
-                self._compute(placed.segment, row, None)
+                self._compute_levels(placed.segment, row, None)
 
     def _compute_all(self, missing: Sequence[tuple[Segment, int]], stop: StopSignal | None) -> bool:
         """Computes the token vectors of rows; returns whether all of them are computed."""
@@ -99,22 +99,22 @@ class LateScorer:
         except WinnowError:
             return False
         for segment, row in missing:
-            self._compute(segment, row, stop)
+            self._compute_levels(segment, row, stop)
         return True
 
-    def _missing(self, segment: Segment, own: Sequence[int]) -> list[int]:
+    def _rows_without_tokens(self, segment: Segment, own: Sequence[int]) -> list[int]:
         """Returns the rows whose token vectors are neither stored nor cached."""
         rows = np.array(own, np.int64)
-        lacking = rows[~_stored(segment, rows)].tolist()
+        lacking = rows[~_has_stored_tokens(segment, rows)].tolist()
         if not lacking:
             return []
         return [
             row
-            for row, key in zip(lacking, self._keys(segment, lacking), strict=True)
+            for row, key in zip(lacking, self._tokens_keys(segment, lacking), strict=True)
             if self._computed.get(key) is None
         ]
 
-    def _keys(self, segment: Segment, rows: Sequence[int]) -> list[TokensKey]:
+    def _tokens_keys(self, segment: Segment, rows: Sequence[int]) -> list[TokensKey]:
         return [(self.shard, *name) for name in segment.ids_and_sequences(rows)]
 
     def _segment_scores(
@@ -125,26 +125,30 @@ class LateScorer:
         own: Sequence[int],
     ) -> list[float]:
         rows, file = np.array(own, np.int64), segment.token_vectors
-        scores, stored = np.empty(len(rows)), _stored(segment, rows)
+        scores, stored = np.empty(len(rows)), _has_stored_tokens(segment, rows)
         if file is not None:
             scores[stored] = late_scores(question, read_vectors(file, rows[stored]))
         if not stored.all():
-            computed = [self._levels(segment, row, stop) for row in rows[~stored].tolist()]
+            computed = [self._computed_levels(segment, row, stop) for row in rows[~stored].tolist()]
             lengths = np.array([len(each) for each in computed], np.int64)
             vectors = PassageVectors(np.concatenate(computed), lengths)
             scores[~stored] = late_scores(question, vectors)
         result: list[float] = scores.tolist()
         return result
 
-    def _levels(self, segment: Segment, row: int, stop: StopSignal | None) -> NDArray[np.int8]:
+    def _computed_levels(
+        self, segment: Segment, row: int, stop: StopSignal | None
+    ) -> NDArray[np.int8]:
         """Returns the computed levels of a row that has no stored ones."""
-        cached = self._computed.get(self._keys(segment, [row])[0])
-        return self._compute(segment, row, stop) if cached is None else cached
+        cached = self._computed.get(self._tokens_keys(segment, [row])[0])
+        return self._compute_levels(segment, row, stop) if cached is None else cached
 
-    def _compute(self, segment: Segment, row: int, stop: StopSignal | None) -> NDArray[np.int8]:
+    def _compute_levels(
+        self, segment: Segment, row: int, stop: StopSignal | None
+    ) -> NDArray[np.int8]:
         check_stop(stop)
         levels = self._open_model().levels(segment.load(row))
-        self._computed.put(self._keys(segment, [row])[0], levels)
+        self._computed.put(self._tokens_keys(segment, [row])[0], levels)
         return levels
 
 
@@ -159,7 +163,7 @@ class LateRanking:
     scorer: LateScorer
 
 
-def _stored(segment: Segment, rows: RowNumbers) -> RowMask:
+def _has_stored_tokens(segment: Segment, rows: RowNumbers) -> RowMask:
     """Returns whether each row has stored token vectors, [rows]."""
     file = segment.token_vectors
     return np.zeros(len(rows), np.bool_) if file is None else file.has_rows(rows)

@@ -44,12 +44,12 @@ def late_scores(question: QuestionTokens, passages: PassageVectors) -> NDArray[n
         # at least one passage, and as many more as fit
         end = max(int(np.searchsorted(ends, first_token + _CHUNK_TOKENS, "right")), first + 1)
         levels = passages.levels[first_token : int(ends[end - 1])]
-        scores.append(_score(question, levels, ends[first:end] - first_token))
+        scores.append(_score_passages(question, levels, ends[first:end] - first_token))
         first, first_token = end, int(ends[end - 1])
     return np.concatenate(scores)
 
 
-def _score(
+def _score_passages(
     question: QuestionTokens, levels: NDArray[np.int8], ends: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     """Scores the passages whose tokens end at `ends`."""

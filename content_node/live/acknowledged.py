@@ -59,7 +59,7 @@ class AcknowledgedFile:
 
     def __init__(self, path: Path, last: AcknowledgedWrite) -> None:
         """Creates the file with `last`; raises OSError if the file cannot be written."""
-        write_durably(path, _packed(last))
+        write_durably(path, _pack_write(last))
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
         self.close = weakref.finalize(self, os.close, self._descriptor)
 
@@ -69,12 +69,12 @@ class AcknowledgedFile:
         The file is not synced: after a power loss it may name an earlier write, never a later one.
         It fits into one sector, so it is never written in part.
         """
-        data = _packed(last)
+        data = _pack_write(last)
         if os.pwrite(self._descriptor, data, 0) != len(data):
             raise OSError("the acknowledgement was written only in part")
 
 
-def _packed(last: AcknowledgedWrite) -> bytes:
+def _pack_write(last: AcknowledgedWrite) -> bytes:
     content = _RECORD.pack(_MAGIC, last.sequence, last.link)
     return content + _digest(content)
 

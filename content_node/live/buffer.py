@@ -59,7 +59,7 @@ class ViewBuilder:
         if count:
             first, *others = self._memory[-count:]
             segment = first.joined(*others)
-            placed[-count:] = [_replacement(segment, placed[-count:])]
+            placed[-count:] = [_place_joined(segment, placed[-count:])]
             self._memory[-count:] = [segment]
         self._view = replace(self._view, segments=tuple(placed))
 
@@ -85,7 +85,7 @@ def _live_rows(placed: PlacedSegment) -> RowMask:
     return np.ones(placed.segment.rows, np.bool_) if placed.live_rows is None else placed.live_rows
 
 
-def _replacement(segment: MemorySegment, parts: Sequence[PlacedSegment]) -> PlacedSegment:
+def _place_joined(segment: MemorySegment, parts: Sequence[PlacedSegment]) -> PlacedSegment:
     """Places `segment`, which was joined from `parts`, at the rows of `parts`."""
     all_alive = all(part.live_rows is None for part in parts)
     alive = None if all_alive else np.concatenate([_live_rows(part) for part in parts])

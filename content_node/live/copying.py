@@ -63,11 +63,11 @@ def copy_database(source: Path, copy: Path) -> None:
         if primary_code(error) in DAMAGED_CODES:
             raise ArtefactError(f"{source} is damaged: {error}") from error
         raise UnavailableError(
-            f"cannot copy {source} to {copy.parent}: {error}: {_advice(error, source, copy)}"
+            f"cannot copy {source} to {copy.parent}: {error}: {_copy_advice(error, source, copy)}"
         ) from error
 
 
-def _advice(error: sqlite3.Error, source: Path, copy: Path) -> str:
+def _copy_advice(error: sqlite3.Error, source: Path, copy: Path) -> str:
     """Advises what to do about a log that could not be copied; names the full disk."""
     code = getattr(error, "sqlite_errorcode", 0)
     if code == sqlite3.SQLITE_FULL:

@@ -72,7 +72,7 @@ OWNED = Custody()
 
 def read_custody(shard: Path) -> Custody:
     """Reads the custody of a shard. Raises ArtefactError if the file is damaged."""
-    path = _path(shard)
+    path = _custody_path(shard)
     try:
         content = json.loads(path.read_bytes())
         parent = content.get("parent")
@@ -107,7 +107,7 @@ def check_owned(shard: Path) -> None:
 
 def write_custody(shard: Path, custody: Custody) -> None:
     """Records the custody durably. Raises OSError if it cannot be written."""
-    path = _path(shard)
+    path = _custody_path(shard)
     if not path.parent.is_dir():
         path.parent.mkdir()
         sync_directory(shard)
@@ -117,5 +117,5 @@ def write_custody(shard: Path, custody: Custody) -> None:
     write_durably(path, json.dumps(content).encode())
 
 
-def _path(shard: Path) -> Path:
+def _custody_path(shard: Path) -> Path:
     return shard / LIVE / CUSTODY_FILE

@@ -94,7 +94,7 @@ def checkpoint(log: Path) -> None:
     The write-ahead log keeps its size. Raises sqlite3.Error if pages cannot be moved, for example
     on a full disk.
     """
-    _checkpoint(log, "PASSIVE")
+    _run_checkpoint(log, "PASSIVE")
 
 
 def truncate_wal(log: Path) -> bool:
@@ -104,10 +104,10 @@ def truncate_wal(log: Path) -> bool:
     caller must keep writers away, but only briefly if `checkpoint` has just run. Raises as
     `checkpoint`.
     """
-    return _checkpoint(log, "TRUNCATE")
+    return _run_checkpoint(log, "TRUNCATE")
 
 
-def _checkpoint(log: Path, mode: str) -> bool:
+def _run_checkpoint(log: Path, mode: str) -> bool:
     """Runs a checkpoint; returns False if another connection prevented it."""
     if not wal_path(log).exists() or not wal_path(log).stat().st_size:
         return True

@@ -23,7 +23,7 @@ class DiskMetrics(Collector):
         yield GaugeMetricFamily(
             "winnow_node_log_bytes",
             "Size of the log on disk, in bytes",
-            value=sum(_size(path) for path in (self._log, wal_path(self._log))),
+            value=sum(_file_size(path) for path in (self._log, wal_path(self._log))),
         )
         try:
             free = shutil.disk_usage(self._shard).free
@@ -36,7 +36,7 @@ class DiskMetrics(Collector):
         )
 
 
-def _size(path: Path) -> int:
+def _file_size(path: Path) -> int:
     try:
         return path.stat().st_size
     except OSError:

@@ -57,5 +57,7 @@ def next_link(previous: bytes, write: LoggedWrite) -> bytes:
 
 
 def first_link(log_id: str, sequence: int) -> bytes:
-    """Returns the link that precedes the first write of a log, whose number is `sequence` + 1."""
+    """Returns the link (chained hash) before a log's first write, which has the number
+    `sequence` + 1.
+    """
     return hashlib.blake2b(f"{log_id} {sequence}".encode(), digest_size=LINK_BYTES).digest()

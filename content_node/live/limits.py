@@ -68,15 +68,15 @@ class WriteLimits:
                 not fit.
 
         """
-        self._check(writes, self.shard)
+        self._check_room(writes, self.shard)
 
     def check_entry(self, writes: Sequence[Write]) -> None:
         """Checks that the writes of a journal entry are for this shard, or for other parts of the
         shard as it was built. Raises as `check`.
         """
-        self._check(writes, root_of(self.shard, self.shards))
+        self._check_room(writes, root_of(self.shard, self.shards))
 
-    def _check(self, writes: Sequence[Write], within: int) -> None:
+    def _check_room(self, writes: Sequence[Write], within: int) -> None:
         for index, write in enumerate(writes):
             if not holds(within, self.shards, write.id):
                 raise invalid_field(

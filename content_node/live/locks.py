@@ -27,7 +27,7 @@ class DirectoryLock:
 
         """
         flags = os.O_RDONLY if shared else os.O_RDWR | os.O_CREAT
-        self._descriptor = _open(path, flags)
+        self._descriptor = _open_lock_file(path, flags)
         self._close = weakref.finalize(self, os.close, self._descriptor)
         try:
             fcntl.flock(
@@ -62,7 +62,7 @@ class AlternatingLock:
         self._held.release()
 
 
-def _open(path: Path, flags: int) -> int:
+def _open_lock_file(path: Path, flags: int) -> int:
     try:
         return os.open(path, flags | os.O_CLOEXEC, 0o644)
     except OSError:

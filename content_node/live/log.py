@@ -173,7 +173,9 @@ class WriteLog:
         self._shrink_wal()
 
     def hold(self, node: str, after: int) -> None:
-        """Keeps the writes after `after` for `HOLD_SECONDS`, because `node` still copies them.
+        """Keeps the writes that follow write number `after`, because `node` still copies them.
+
+        They are kept for `HOLD_SECONDS`.
 
         Replaces an earlier hold of the same node.
         """
@@ -254,7 +256,7 @@ class WriteLog:
         if self._closed:
             raise NotWritableError(f"{self.path} was closed: the node is shutting down")
         if self._state is None:
-            self._create()
+            self._create_log()
         assert self._state is not None
         if self._acknowledged is None:
             last = AcknowledgedWrite(self._state.last, self._state.link)
@@ -264,7 +266,7 @@ class WriteLog:
             self._connection = connect(self.path)
         return self._connection, self._state
 
-    def _create(self) -> None:
+    def _create_log(self) -> None:
         """Creates the log; locks its directory first unless it is locked already."""
         self.path.parent.mkdir(exist_ok=True)
         sync_directory(self.path.parent.parent)

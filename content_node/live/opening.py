@@ -21,13 +21,13 @@ from winnow.errors import ArtefactError
 _log = structlog.get_logger("content_node")
 
 
-def _ignore(_: LoggedWrite) -> None:
+def _ignore_write(_: LoggedWrite) -> None:
     pass
 
 
 def open_log(
     shard: Path,
-    start_replay: StartReplay = lambda _: _ignore,
+    start_replay: StartReplay = lambda _: _ignore_write,
     *,
     feeding: bool = True,
     log_id: str = "",
@@ -48,9 +48,9 @@ def open_log(
 
     """
     path = log_path(shard)
-    lock = _lock(path.with_name(LOCK_FILE), feeding)
+    lock = _lock_log(path.with_name(LOCK_FILE), feeding)
     try:
-        return WriteLog(path, lock, _check(path, start_replay), log_id)
+        return WriteLog(path, lock, _check_log(path, start_replay), log_id)
     except BaseException:
         if lock is not None:
             lock.release()
@@ -77,7 +77,7 @@ def check_log_continues_base(
         )
 
 
-def _lock(path: Path, feeding: bool) -> DirectoryLock | None:
+def _lock_log(path: Path, feeding: bool) -> DirectoryLock | None:
     if not path.exists():
         return None
     try:
@@ -86,7 +86,7 @@ def _lock(path: Path, feeding: bool) -> DirectoryLock | None:
         raise ArtefactError(f"cannot lock {path}: {error.strerror}") from error
 
 
-def _check(path: Path, start_replay: StartReplay) -> tuple[State, TrimmedWrites] | None:
+def _check_log(path: Path, start_replay: StartReplay) -> tuple[State, TrimmedWrites] | None:
     """Checks and replays a log; returns its position, or None if there is no log."""
     acknowledged = read_acknowledged(path.with_name(ACKNOWLEDGED_FILE))
     if not path.exists():

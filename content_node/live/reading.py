@@ -58,13 +58,13 @@ def wal_path(log: Path) -> Path:
 
 
 def read_writes(log: Path, after: int, up_to: int | None = None) -> Iterator[LoggedWrite]:
-    """Reads the writes after `after` in order, up to `up_to` or to the last one.
+    """Reads the writes that follow write number `after`, up to `up_to` or to the last one.
 
     Raises:
         ArtefactError: a write is damaged, missing or trimmed.
 
     """
-    with _connect(log) as connection:
+    with _connect_read_only(log) as connection:
         last = get_state(connection).last if up_to is None else up_to
         link, sequence = link_at(connection, after), after
         while sequence < last:
@@ -77,7 +77,7 @@ def read_writes(log: Path, after: int, up_to: int | None = None) -> Iterator[Log
 
 
 def read_word_tally(log: Path, up_to: int) -> WordTally:
-    """Sums up the changes of word counts by the writes up to `up_to`; no changes without a log.
+    """Sums up how the writes up to `up_to` change word counts; without a log, nothing changes.
 
     Raises:
         ArtefactError: a later write was trimmed, or the log is damaged.
@@ -85,7 +85,7 @@ def read_word_tally(log: Path, up_to: int) -> WordTally:
     """
     if not log.exists():
         return WordTally()
-    with _connect(log) as connection:
+    with _connect_read_only(log) as connection:
         trimmed = get_trimmed(connection)
     words = trimmed.words
     words.count_writes(read_writes(log, trimmed.last, up_to))
@@ -101,7 +101,7 @@ def read_state(log: Path) -> State | None:
     """
     if not log.exists():
         return None
-    with _readable(log) as readable, _connect(readable, named=log) as connection:
+    with _readable_log(log) as readable, _connect_read_only(readable, named=log) as connection:
         return get_state(connection)
 
 
@@ -120,8 +120,8 @@ def check_log(
         ArtefactError: the log is damaged, or its end is missing.
 
     """
-    with contextlib.nullcontext(copy) if copy else _readable(log) as readable:
-        with _connect(readable, named=log) as connection:
+    with contextlib.nullcontext(copy) if copy else _readable_log(log) as readable:
+        with _connect_read_only(readable, named=log) as connection:
             _check_pages(connection)
             state, trimmed = get_state(connection), get_trimmed(connection)
         acknowledged = acknowledged or AcknowledgedWrite(trimmed.last, trimmed.link)
@@ -141,7 +141,7 @@ def _checked_writes(
 ) -> Iterator[LoggedWrite]:
     """Yields the writes of `readable`, a log or its copy; errors name `log`."""
     links, sequence = {trimmed.last: trimmed.link}, trimmed.last
-    with _connect(readable, named=log) as connection:
+    with _connect_read_only(readable, named=log) as connection:
         while chunk := select_writes(
             connection, sequence, state.last, _CHUNK_WRITES, links[sequence]
         ):
@@ -170,7 +170,7 @@ def _check_pages(connection: sqlite3.Connection) -> None:
 
 
 @contextlib.contextmanager
-def _connect(log: Path, named: Path | None = None) -> Iterator[sqlite3.Connection]:
+def _connect_read_only(log: Path, named: Path | None = None) -> Iterator[sqlite3.Connection]:
     """Opens a connection that cannot write. Errors name the log, or `named` instead."""
     uri = f"{log.resolve().as_uri()}?mode=ro"
     with (
@@ -198,7 +198,7 @@ def _log_errors(log: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _readable(log: Path) -> Iterator[Path]:
+def _readable_log(log: Path) -> Iterator[Path]:
     """Yields the path of the log, or of a temporary copy if the log's directory is read-only.
 
     SQLite has to write beside a log that was not closed.

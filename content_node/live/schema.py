@@ -95,13 +95,15 @@ def put_state(connection: sqlite3.Connection, state: State) -> None:
     """Writes the state of the log."""
     values = (state.log_id, state.last, state.link, state.journal_position)
     connection.execute(
-        "INSERT OR REPLACE INTO state VALUES (1, ?, ?, ?, ?, ?)", (*values, _checksum(*values))
+        "INSERT OR REPLACE INTO state VALUES (1, ?, ?, ?, ?, ?)", (*values, _row_checksum(*values))
     )
 
 
 def get_state(connection: sqlite3.Connection) -> State:
     """Reads the state of the log; raises ArtefactError if it is damaged."""
-    return State(*_checked(connection, "SELECT log_id, last, link, place, checksum FROM state"))
+    return State(
+        *_select_checked_row(connection, "SELECT log_id, last, link, place, checksum FROM state")
+    )
 
 
 def roll_back(connection: sqlite3.Connection, state: State) -> None:
@@ -115,13 +117,14 @@ def put_trimmed(connection: sqlite3.Connection, trimmed: TrimmedWrites) -> None:
     words = trimmed.words
     values = (trimmed.last, trimmed.link, words.packed, words.passages, words.tokens)
     connection.execute(
-        "INSERT OR REPLACE INTO trimmed VALUES (1, ?, ?, ?, ?, ?, ?)", (*values, _checksum(*values))
+        "INSERT OR REPLACE INTO trimmed VALUES (1, ?, ?, ?, ?, ?, ?)",
+        (*values, _row_checksum(*values)),
     )
 
 
 def get_trimmed(connection: sqlite3.Connection) -> TrimmedWrites:
     """Reads the summary of trimmed writes; raises ArtefactError if it is damaged."""
-    last, link, *words = _checked(
+    last, link, *words = _select_checked_row(
         connection, "SELECT last, link, words, passages, tokens, checksum FROM trimmed"
     )
     return TrimmedWrites(last, link, WordTally(*words))
@@ -136,7 +139,9 @@ def to_row(write: LoggedWrite, link: bytes) -> tuple[Any, ...]:
 def select_writes(
     connection: sqlite3.Connection, after: int, up_to: int, limit: int, link: bytes
 ) -> list[tuple[LoggedWrite, bytes]]:
-    """Reads up to `limit` writes after `after`, each with its link; `link` is that of `after`.
+    """Reads up to `limit` writes that follow write number `after`, each with its link.
+
+    `link` is the link of write `after`.
 
     Raises:
         ArtefactError: a write is damaged, or missing.
@@ -199,16 +204,16 @@ def _put_values(put: EncodedPassage) -> tuple[str | bytes, ...]:
     )
 
 
-def _checked(connection: sqlite3.Connection, query: str) -> list[Any]:
+def _select_checked_row(connection: sqlite3.Connection, query: str) -> list[Any]:
     """Reads the only row of a table; raises ArtefactError if its checksum does not match."""
     rows: list[list[Any]] = connection.execute(query).fetchall()
     if len(rows) != 1:
         raise ArtefactError("its state is missing")
     *values, checksum = rows[0]
-    if _checksum(*values) != checksum:
+    if _row_checksum(*values) != checksum:
         raise ArtefactError("its state is damaged")
     return values
 
 
-def _checksum(*values: Any) -> bytes:
+def _row_checksum(*values: Any) -> bytes:
     return hashlib.blake2b(repr(values).encode(), digest_size=16).digest()

@@ -178,7 +178,7 @@ class LiveShard:
         if self.follows_journal:
             raise NotWritableError(direct_write_refusal(self.log_id))
         self._check_owner()
-        self._admit(len(writes))
+        self._admit_writes(len(writes))
         return await self._group.write(writes, deadline)
 
     async def store_from_journal(
@@ -189,7 +189,7 @@ class LiveShard:
         Calls must not overlap. A log that does not exist yet is created with the id `log_id`.
         Raises as `write`.
         """
-        self._admit(len(writes))
+        self._admit_writes(len(writes))
         return await self._group.run_alone(
             partial(self._store_from_journal, writes, journal_position, log_id)
         )
@@ -210,7 +210,7 @@ class LiveShard:
             raise IdentityError(
                 f"this copy of the shard follows log {self.log_id}, but its owner has log {log_id}"
             )
-        self._admit(len(writes))
+        self._admit_writes(len(writes))
         await self._group.run_alone(partial(self._store_followed, writes, log_id))
 
     async def hand_over(self, node: str) -> int:
@@ -277,10 +277,10 @@ class LiveShard:
     async def check_writes(self, writes: Sequence[Write]) -> None:
         """Checks that writes can be stored, without storing them; raises as `write`."""
         self._check_owner()
-        self._admit(len(writes))
+        self._admit_writes(len(writes))
         await asyncio.to_thread(self._limits.check, writes)
 
-    def _admit(self, writes: int) -> None:
+    def _admit_writes(self, writes: int) -> None:
         """Raises an error if the shard cannot take this number of writes now."""
         if self._limits.refusal:
             raise NotWritableError(self._limits.refusal)
@@ -332,7 +332,7 @@ class LiveShard:
         return self._word_changes
 
     async def swap(self, base: StoredSegment) -> None:
-        """Replaces the served base by `base`, with all later writes.
+        """Serves `base` in place of the present base, and applies all later writes to it.
 
         Raises:
             ArtefactError: `base` and the log do not belong together; the old base stays served.
@@ -364,7 +364,7 @@ class LiveShard:
         """Stores the valid calls in one transaction; runs in the commit thread."""
         errors = [self._validation_error(writes) for writes in calls]
         valid = [writes for writes, error in zip(calls, errors, strict=True) if error is None]
-        stored = iter(self._store(valid))
+        stored = iter(self._store_calls(valid))
         return [error or next(stored) for error in errors]
 
     def _validation_error(self, writes: Sequence[Write]) -> Exception | None:
@@ -381,10 +381,10 @@ class LiveShard:
         """Checks and stores writes from a journal; runs in the commit thread."""
         self._limits.check_entry(writes)
         log_id = log_id_of_part(log_id, self._limits.shard, self._limits.shards)
-        (written,) = self._store([writes], journal_position, log_id)
+        (written,) = self._store_calls([writes], journal_position, log_id)
         return written
 
-    def _store(
+    def _store_calls(
         self,
         calls: Sequence[Sequence[Write]],
         journal_position: str | None = None,

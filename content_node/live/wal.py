@@ -106,7 +106,7 @@ def _add_to_checksum(sums: tuple[int, int], words: NDArray[np.uint32]) -> tuple[
     Each sum adds the two sums before it and a word, modulo 2 ** 32. So each word counts with a
     Fibonacci number as its weight.
     """
-    weights = _fibonacci(len(words) + 1)
+    weights = _fibonacci_numbers(len(words) + 1)
     checksums = []
     for last in (len(words) - 1, len(words)):
         weighted = words[:last] * weights[:last][::-1]
@@ -116,7 +116,7 @@ def _add_to_checksum(sums: tuple[int, int], words: NDArray[np.uint32]) -> tuple[
 
 
 @lru_cache
-def _fibonacci(count: int) -> NDArray[np.uint32]:
+def _fibonacci_numbers(count: int) -> NDArray[np.uint32]:
     """Returns the first Fibonacci numbers modulo 2 ** 32."""
     values = [1, 1]
     while len(values) < count:

@@ -14,7 +14,7 @@ from winnow.files.stored_array import read_integers
 
 
 class WordTally:
-    """Sums up the changes of the counts of words, passages and tokens by writes."""
+    """Sums up how writes change the counts of words, passages and tokens."""
 
     def __init__(self, packed: bytes = b"", passages: int = 0, tokens: int = 0) -> None:
         """Starts from the `packed` counts of an earlier tally, or from zero."""
@@ -31,7 +31,7 @@ class WordTally:
         return WordTally(self.packed, self.passages, self.tokens)
 
     def count_writes(self, writes: Iterable[LoggedWrite]) -> None:
-        """Adds the changes by writes."""
+        """Adds the changes that writes make."""
         for write in writes:
             if write.put is not None:
                 self.count_passage(write.put.words, 1)

@@ -63,10 +63,12 @@ def measure(
         progress.start(f"vectors of {OTHER_DIMENSION} values", 1)
         graphs.append(shard_costs.measure_graph(sizes[0], RandomVectors(OTHER_DIMENSION), threads))
         progress.advance()
-    typer.echo(_units(reads, [len(each.title) + len(each.text) for each in texts], shards, graphs))
+    typer.echo(
+        _units_json(reads, [len(each.title) + len(each.text) for each in texts], shards, graphs)
+    )
 
 
-def _units(
+def _units_json(
     reads: read_costs.ReadCosts,
     lengths: list[int],
     shards: list[shard_costs.MeasuredShard],

@@ -43,8 +43,10 @@ def measure_reads(bundle: Bundle, threads: int, repetitions: int = _REPETITIONS)
     special, options = Tokenizer(bundle.tokenizer).special, InferenceOptions(runs=threads)
     reader = open_reader(bundle, special, options)
     passages = [synthetic_passage(length - QUESTION_TOKENS) for length in LENGTHS]
-    times = [time_runs(partial(_read, reader, each), repetitions) for each in passages]
-    parallel_ms = parallel_run_ms(partial(_read, reader, passages[_TYPICAL]), threads, repetitions)
+    times = [time_runs(partial(_read_passage, reader, each), repetitions) for each in passages]
+    parallel_ms = parallel_run_ms(
+        partial(_read_passage, reader, passages[_TYPICAL]), threads, repetitions
+    )
     return ReadCosts(
         _length_costs(times),
         relative_spread(times),
@@ -66,10 +68,10 @@ def _measure_states(
         return None
     lower, threads = open_lower_layers(bundle, special, options), options.runs
     with_states = [replace(each, states=lower.passage_states(each)) for each in passages]
-    times = [time_runs(partial(_read, reader, each), repetitions) for each in with_states]
+    times = [time_runs(partial(_read_passage, reader, each), repetitions) for each in with_states]
     typical = passages[_TYPICAL]
     parallel_ms = parallel_run_ms(
-        partial(_read, reader, with_states[_TYPICAL]), threads, repetitions
+        partial(_read_passage, reader, with_states[_TYPICAL]), threads, repetitions
     )
     compute_ms = parallel_run_ms(partial(lower.passage_states, typical), threads, repetitions)
     question = (TOKEN,) * QUESTION_TOKENS
@@ -90,5 +92,5 @@ def _length_costs(times: list[list[float]]) -> tuple[LengthCost, ...]:
     )
 
 
-def _read(reader: Reader, passage: StoredPassage) -> None:
+def _read_passage(reader: Reader, passage: StoredPassage) -> None:
     read_synthetic(reader, passage, QUESTION_TOKENS)

@@ -34,7 +34,7 @@ def extend_graph(
     index = new_graph(dimension)
     try:
         index.load_index(str(file.link), max_elements=max(rows, 1))
-        _add(index, new)
+        _add_chunks(index, new)
         for row in dead:
             index.mark_deleted(row)
     except (RuntimeError, MemoryError) as error:
@@ -48,7 +48,7 @@ def build_graph_from_chunks(
     """Builds a graph of rows that all hold a passage; `m` is hnswlib's links per row."""
     index = new_graph(dimension)
     index.init_index(max_elements=max(rows, 1), M=m, ef_construction=ef_construction)
-    _add(index, all_rows)
+    _add_chunks(index, all_rows)
     return index
 
 
@@ -85,7 +85,7 @@ def save_vectors_of_store(store: PassageStore, manifest: ShardManifest, director
     return VECTORS
 
 
-def _add(index: Graph, chunks: Chunks) -> None:
+def _add_chunks(index: Graph, chunks: Chunks) -> None:
     for rows, vectors in chunks:
         if not len(rows):
             continue

@@ -39,9 +39,9 @@ def merge(base: Path, shard: Path, upto: int, carry: CarryStates | None = None) 
     generation = generation_path(shard, upto)
     with _generation_errors(generation), merge_lock(shard):
         remove_partial(shard)  # killed merges may have left some
-        manifest, without_states = _existing(generation), ""
+        manifest, without_states = _existing_manifest(generation), ""
         if manifest is None:
-            manifest, without_states = _create(base, shard, generation, upto, carry)
+            manifest, without_states = _create_generation(base, shard, generation, upto, carry)
     return Merged(
         directory=str(generation),
         sequence=manifest.sequence,
@@ -51,7 +51,7 @@ def merge(base: Path, shard: Path, upto: int, carry: CarryStates | None = None) 
     )
 
 
-def _existing(generation: Path) -> ShardManifest | None:
+def _existing_manifest(generation: Path) -> ShardManifest | None:
     """Returns the manifest of a generation that an earlier merge wrote; None if there is none.
 
     A generation that does not pass the verification is moved aside.
@@ -59,7 +59,7 @@ def _existing(generation: Path) -> ShardManifest | None:
     if not generation.exists():
         return None
     try:
-        manifest = _verify(generation)
+        manifest = _verify_generation(generation)
     except ArtefactError:
         aside = damaged_path(generation)
         shutil.rmtree(aside, ignore_errors=True)
@@ -69,7 +69,7 @@ def _existing(generation: Path) -> ShardManifest | None:
     return manifest
 
 
-def _create(
+def _create_generation(
     base: Path, shard: Path, generation: Path, upto: int, carry: CarryStates | None
 ) -> tuple[ShardManifest, str]:
     """Writes a generation; returns its manifest and the result of `carry`."""
@@ -78,7 +78,7 @@ def _create(
     try:
         reach("merge.begun")
         write_generation(base, shard, partial, upto)
-        manifest = _verify(partial)
+        manifest = _verify_generation(partial)
         reach("merge.verified")
         if carry is not None:
             without_states = carry_or_explain(carry, base, partial)
@@ -107,7 +107,7 @@ def carry_or_explain(carry: CarryStates, base: Path, generation: Path) -> str:
         return str(error) or repr(error)
 
 
-def _verify(directory: Path) -> ShardManifest:
+def _verify_generation(directory: Path) -> ShardManifest:
     """Returns the manifest of a generation. Raises ArtefactError if a node would not serve it."""
     return open_shard(directory, _EF, exact_up_to=0).manifest
 

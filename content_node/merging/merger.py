@@ -50,7 +50,7 @@ class Mergeable(Protocol[Base_contra]):
         """Returns the unmerged writes and deleted rows, by which the policy decides on a merge."""
 
     async def swap(self, base: Base_contra) -> None:
-        """Replaces the served base by `base`, with all later writes."""
+        """Serves `base` in place of the present base, and applies all later writes to it."""
 
     async def trim(self, upto: int) -> None:
         """Removes the writes up to `upto`, which are in the base, from the log."""

@@ -107,7 +107,10 @@ def _check_identity(directory: Path, built: ShardManifest) -> None:
     """
     manifest = manifest_of_generation(directory)
     sequence = generation_sequence(directory.name)
-    if _identity(built) != _identity(manifest) or manifest.sequence != sequence:
+    if (
+        _generation_identity(built) != _generation_identity(manifest)
+        or manifest.sequence != sequence
+    ):
         raise IdentityError(
             f"{directory} holds shard {manifest.shard} of index {manifest.index_id} up to write "
             f"{manifest.sequence}, but lies in shard {built.shard} of index {built.index_id}: move "
@@ -115,7 +118,7 @@ def _check_identity(directory: Path, built: ShardManifest) -> None:
         )
 
 
-def _identity(manifest: ShardManifest) -> tuple[object, ...]:
+def _generation_identity(manifest: ShardManifest) -> tuple[object, ...]:
     return (
         *(manifest.index_id, manifest.shard, manifest.shards),
         *(manifest.dimension, manifest.encoding_fingerprint),

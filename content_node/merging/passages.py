@@ -76,11 +76,11 @@ class MergedPassages:
         sqlite3.Error if a database cannot be used.
         """
         self._rows, self._range = rows, log_range
-        self._connection = connect = sqlite3.connect(_uri(target, "mode=rwc"), uri=True)
+        self._connection = connect = sqlite3.connect(_database_uri(target, "mode=rwc"), uri=True)
         # an interrupted merge starts over, so the file is synced once, at the end
         connect.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
-        connect.execute("ATTACH ? AS base", (_uri(base, "mode=ro&immutable=1"),))
-        connect.execute("ATTACH ? AS log", (_uri(log, "mode=ro"),))
+        connect.execute("ATTACH ? AS base", (_database_uri(base, "mode=ro&immutable=1"),))
+        connect.execute("ATTACH ? AS log", (_database_uri(log, "mode=ro"),))
         connect.executescript(SCHEMA)
         columns = {row[1] for row in connect.execute("PRAGMA base.table_info(passages)")}
         self._has_versions = "sequence" in columns
@@ -180,5 +180,5 @@ def _to_arrays(rows: Sequence[int], vectors: Sequence[bytes]) -> tuple[Rows, Vec
     return np.array(rows, np.int64), values.astype(np.float32)
 
 
-def _uri(path: Path, options: str) -> str:
+def _database_uri(path: Path, options: str) -> str:
     return f"{path.resolve().as_uri()}?{options}"

@@ -51,7 +51,7 @@ def repair(directory: Path, others: Sequence[Path]) -> list[str]:
     try:
         shutil.rmtree(aside, ignore_errors=True)
         aside.mkdir()
-        rebuilt = _rebuild(directory, aside, manifest, set(damaged), others)
+        rebuilt = _rebuild_files(directory, aside, manifest, set(damaged), others)
         for name in rebuilt:
             (aside / name).replace(directory / name)
         shutil.rmtree(aside)
@@ -83,7 +83,7 @@ def _find_damage(directory: Path, manifest: ShardManifest) -> dict[str, Artefact
     return damaged
 
 
-def _rebuild(
+def _rebuild_files(
     directory: Path, aside: Path, manifest: ShardManifest, damaged: set[str], others: Sequence[Path]
 ) -> list[str]:
     """Writes new versions of the damaged files to the directory `aside`; returns their names."""

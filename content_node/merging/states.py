@@ -64,14 +64,14 @@ def write_carried_states(
     noun = model.kind.noun
     try:
         writer = StatesWriter(generation, model, known)
-        _write(writer, max_computed)
+        _write_states(writer, max_computed)
     except OSError as error:
-        _write(StatesWriter(generation, model), 0)
+        _write_states(StatesWriter(generation, model), 0)
         return f"there is no room ({error}): a later merge with enough room computes the {noun}"
     if not writer.missing:
         return ""
     return f"{writer.missing} passages have no {noun} yet: each merge computes some"
 
 
-def _write(writer: StatesWriter, max_computed: int) -> None:
+def _write_states(writer: StatesWriter, max_computed: int) -> None:
     writer.write(_THREADS, lambda *_: None, lambda _: None, max_computed)

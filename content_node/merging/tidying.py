@@ -62,7 +62,7 @@ def remove_obsolete(shard: Path, served: int) -> None:
 
     Raises OSError if a file cannot be removed.
     """
-    _remove(shard, obsolete_names(list_names(shard), served))
+    _remove_files_of(shard, obsolete_names(list_names(shard), served))
     generation = generation_path(shard, served)
     for kind in KINDS:
         if generation.exists() and are_complete(generation, kind):
@@ -78,7 +78,7 @@ def remove_partial(shard: Path) -> None:
 
     Raises OSError if a file cannot be removed.
     """
-    _remove(shard, partial_names(list_names(shard)))
+    _remove_files_of(shard, partial_names(list_names(shard)))
 
 
 def remove_abandoned_merge(shard: Path) -> None:
@@ -94,7 +94,7 @@ def remove_abandoned_merge(shard: Path) -> None:
         _log.warning("removal of an interrupted merge's files failed", reason=str(error))
 
 
-def _remove(shard: Path, names: list[str]) -> None:
+def _remove_files_of(shard: Path, names: list[str]) -> None:
     for name in names:
         shutil.rmtree(shard / LIVE / name)
         reach("clean.one")
@@ -109,10 +109,10 @@ class Cleanup:
         remove_obsolete: Callable[[int], None],
         clock: Clock = time.monotonic,
     ) -> None:
-        """Both functions get the last write of the served base.
+        """Takes two functions that get the number of the last write in the served base.
 
-        `trim` removes the writes up to it from the log; `remove_obsolete` removes older
-        generations.
+        `trim` removes the writes up to this number from the log. `remove_obsolete` removes the
+        generations that are older than the served base.
         """
         self._trim, self._remove_obsolete, self._clock = trim, remove_obsolete, clock
         self._failures = 0
@@ -126,12 +126,14 @@ class Cleanup:
     async def run(self, served: int) -> None:
         """Removes data that the base of write `served` made obsolete; a failure is logged."""
         # both steps in any case: a failed trim may succeed later, after removals have made room
-        succeeded = [await self._try(step, served) for step in (self._trim_log, self._remove_files)]
+        succeeded = [
+            await self._try_step(step, served) for step in (self._trim_log, self._remove_files)
+        ]
         self._failures = 0 if all(succeeded) else self._failures + 1
         if self._failures:
             self._retry_at = self._clock() + retry_after(self._failures)
 
-    async def _try(self, step: Callable[[int], Awaitable[None]], served: int) -> bool:
+    async def _try_step(self, step: Callable[[int], Awaitable[None]], served: int) -> bool:
         """Runs a step; returns whether it succeeded."""
         try:
             await step(served)

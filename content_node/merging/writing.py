@@ -35,7 +35,7 @@ from winnow.files.stored_array import read_integers
 
 
 @dataclass(frozen=True, slots=True)
-class VerifiedBase:
+class VerifiedBaseShard:
     """A base whose files were verified."""
 
     directory: Path
@@ -87,7 +87,7 @@ def write_generation(base: Path, shard: Path, partial: Path, upto: int) -> None:
     reach("merge.manifest")
 
 
-def open_verified(directory: Path) -> VerifiedBase:
+def open_verified(directory: Path) -> VerifiedBaseShard:
     """Opens and verifies all files of a base. Raises ArtefactError if one is damaged or missing."""
     manifest = read_shard_manifest(directory)
     if manifest.words is None:
@@ -95,7 +95,7 @@ def open_verified(directory: Path) -> VerifiedBase:
     files = {name: OpenFile(directory / name) for name in manifest.files}
     for name, entry in manifest.files.items():
         files[name].verify(entry.sha256, entry.bytes)
-    return VerifiedBase(directory, manifest, manifest.words, files)
+    return VerifiedBaseShard(directory, manifest, manifest.words, files)
 
 
 def _check_log_id(passages: MergedPassages, base: ShardManifest, upto: int) -> str:
@@ -122,7 +122,7 @@ def _count_rows(passages: MergedPassages) -> tuple[RowCounts, bool]:
 
 def _write_vectors(
     passages: MergedPassages,
-    base: VerifiedBase,
+    base: VerifiedBaseShard,
     counts: RowCounts,
     partial: Path,
     *,
@@ -130,15 +130,15 @@ def _write_vectors(
 ) -> str:
     """Writes the vectors, with a graph if hnswlib is installed; returns the name of the file."""
     if can_use_graphs() and base.manifest.graph is not None:
-        save_graph(_graph(passages, base, counts, renumbered), partial / GRAPH)
+        save_graph(_merged_graph(passages, base, counts, renumbered), partial / GRAPH)
         return GRAPH
     written = base.manifest.model_copy(update={"rows": counts.rows})
     with contextlib.closing(PassageStore(OpenFile(partial / STORE))) as store:
         return save_vectors_of_store(store, written, partial)
 
 
-def _graph(
-    passages: MergedPassages, base: VerifiedBase, counts: RowCounts, renumbered: bool
+def _merged_graph(
+    passages: MergedPassages, base: VerifiedBaseShard, counts: RowCounts, renumbered: bool
 ) -> Graph:
     """Extends the graph of the base, or builds a new graph if the rows were renumbered."""
     manifest = base.manifest

@@ -57,7 +57,7 @@ def look_up(view: ShardView, request: PassageLookup, stop: StopSignal) -> FoundP
 
     Stops early once the passages have `MAX_PAGE_BYTES`. Raises the errors of `list_passages`.
     """
-    found = [(number, _find(view, each)) for number, each in enumerate(request.ids)]
+    found = [(number, _find_row(view, each)) for number, each in enumerate(request.ids)]
     rows = [(number, row) for number, row in found if row is not None]
     passages = _load_fitting(view, [row for _, row in rows], request.fields, stop)
     complete = len(passages) == len(rows)
@@ -113,7 +113,7 @@ def _next_ids(
         yield identifier.encode(), placed.first_row + row
 
 
-def _find(view: ShardView, passage_id: str) -> int | None:
+def _find_row(view: ShardView, passage_id: str) -> int | None:
     """Returns the row of a passage in the view; None if the view lacks it."""
     for placed in reversed(view.segments):
         for row in reversed(placed.segment.rows_of(passage_id)):

@@ -162,9 +162,9 @@ def write_tables(
         connection.execute(
             "INSERT INTO fields VALUES (?, ?, ?)", (*key, index.all_rows().tobytes())
         )
-        _insert(connection, "attributes", key, index, 1)
+        _insert_steps(connection, "attributes", key, index, 1)
         if len(index.values) > block_values:
-            _insert(connection, "blocks", key, index, block_values)
+            _insert_steps(connection, "blocks", key, index, block_values)
 
 
 def read_tables(select: Callable[[str], list[Any]]) -> list[list[Any]]:
@@ -181,7 +181,7 @@ def _collect_columns(passages: RowMetadata) -> dict[tuple[str, ValueKind], Value
     return columns
 
 
-def _insert(
+def _insert_steps(
     connection: sqlite3.Connection,
     table: str,
     key: tuple[str, ValueKind],

@@ -80,7 +80,7 @@ class RecentGenerations:
         `deadline` is that of the retrieval. The whole question has more time.
         """
         view = self.newest
-        self._extend(self._newest, deadline.left() * _QUESTION_PER_RETRIEVAL)
+        self._extend_lifetime(self._newest, deadline.left() * _QUESTION_PER_RETRIEVAL)
         return view
 
     def lease(self, generation: str, deadline: Deadline) -> ShardView:
@@ -107,9 +107,9 @@ class RecentGenerations:
                 f"the hits are rows of generation {shortened(generation)}, but shard "
                 f"{newest.manifest.shard} serves {served}: retrieve again"
             )
-        self._extend(found, deadline.left())
+        self._extend_lifetime(found, deadline.left())
         return found.view
 
-    def _extend(self, generation: _Generation, seconds: float) -> None:
+    def _extend_lifetime(self, generation: _Generation, seconds: float) -> None:
         until = self._clock() + min(seconds, _MAX_LEASE)
         generation.leased_until = max(generation.leased_until, until)

@@ -73,8 +73,8 @@ class MemoryPassages:
             passages=tuple(each.passage for each in passages),
             sequences=tuple(sequences),
             tokens=np.frombuffer(tokens, "<u4").astype(np.uint32, copy=False),
-            title_lengths=_lengths([each.title_tokens for each in passages]),
-            text_lengths=_lengths([each.text_tokens for each in passages]),
+            title_lengths=_packed_lengths([each.title_tokens for each in passages]),
+            text_lengths=_packed_lengths([each.text_tokens for each in passages]),
             offsets=np.frombuffer(offsets, "<u4").astype(np.uint32, copy=False).reshape(-1, 2),
             vectors=np.frombuffer(vectors, "<f4")
             .astype(np.float32, copy=False)
@@ -106,5 +106,5 @@ class MemoryPassages:
         )
 
 
-def _lengths(packed: Sequence[bytes]) -> NDArray[np.int64]:
+def _packed_lengths(packed: Sequence[bytes]) -> NDArray[np.int64]:
     return np.array([len(tokens) // TOKEN_BYTES for tokens in packed], np.int64)

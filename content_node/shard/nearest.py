@@ -79,7 +79,9 @@ class ExactIndex:
         self, vector: Vector, k: int, allowed: RowMask | None = None, stop: StopSignal | None = None
     ) -> ScoredRows:
         excluded = 0 if allowed is None else int(np.count_nonzero(~allowed[self._rows]))
-        return _sort(*self._query(vector, min(k + excluded, len(self._rows))), allowed, k)
+        return _sort_allowed_rows(
+            *self._query(vector, min(k + excluded, len(self._rows))), allowed, k
+        )
 
     def nearest(
         self, vector: Vector, k: int, allowed: RowMask | None = None, stop: StopSignal | None = None
@@ -156,7 +158,7 @@ class GraphIndex:
         find no more.
         """
         found = self._query_graph(vector, k)
-        return None if found is None else _sort(*found, None)
+        return None if found is None else _sort_allowed_rows(*found, None)
 
     def _query_graph(self, vector: Vector, k: int) -> tuple[NDArray[np.integer], Vectors] | None:
         k = min(k, self._count)
@@ -181,14 +183,14 @@ class GraphIndex:
             reached = self._query_graph(vector, fetch)
             if reached is None:
                 break
-            found = _sort(*self._equal.add_equal_rows(*reached), allowed)
+            found = _sort_allowed_rows(*self._equal.add_equal_rows(*reached), allowed)
             if len(found) >= k:
                 return found
             fetch *= 4  # allowed rows are farther away than others
         exact = self._search_exactly(vector, k, allowed, stop)
         rows = np.array([row for row, _ in exact], np.int64)
         distances = np.array([distance for _, distance in exact], np.float32)
-        return _sort(*self._equal.add_equal_rows(rows, distances), allowed)
+        return _sort_allowed_rows(*self._equal.add_equal_rows(rows, distances), allowed)
 
     def _search_exactly(
         self, vector: Vector, k: int, allowed: RowMask, stop: StopSignal | None
@@ -304,7 +306,7 @@ def _with_ties(
     return []
 
 
-def _sort(
+def _sort_allowed_rows(
     rows: NDArray[np.integer], distances: Vectors, allowed: RowMask | None, limit: int | None = None
 ) -> ScoredRows:
     """Returns at most `limit` allowed rows with their distances, nearest first."""

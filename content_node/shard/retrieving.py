@@ -62,7 +62,7 @@ def retrieve(
         placed.segment.equal_passages.limit_groups(placed.allowed_rows(depth.where, stop), limit)
         for placed in view.segments
     ]
-    near = _nearest(
+    near = _nearest_with_ties(
         [
             (placed.first_row + row, distance)
             for placed, mask in zip(view.segments, masks, strict=True)
@@ -156,7 +156,7 @@ def _late_distances(
     return (distances - late.words * bm25 - late.tokens * scores).astype(np.float32)
 
 
-def _nearest(scored: ScoredRows, k: int) -> ScoredRows:
+def _nearest_with_ties(scored: ScoredRows, k: int) -> ScoredRows:
     """Returns the nearest `k` and all others at the distance of the last one, nearest first.
 
     So the result does not depend on the segments in which rows with equal vectors are.
@@ -166,7 +166,7 @@ def _nearest(scored: ScoredRows, k: int) -> ScoredRows:
     return [pair for pair in scored if pair[1] <= furthest]
 
 
-def _best(scored: ScoredRows, k: int) -> ScoredRows:
+def _best_with_ties(scored: ScoredRows, k: int) -> ScoredRows:
     """Returns the best `k` and all others with the last one's single-precision score, best first.
 
     So the result does not depend on the segments in which rows with equal scores are.
@@ -201,5 +201,5 @@ def _best_by_words(
         )
         found += [(first + row, score) for row, score in best]
         scores.update(zip(own, own_scores.tolist(), strict=True))
-    found = _best(found, k)
+    found = _best_with_ties(found, k)
     return found, scores | dict(found)

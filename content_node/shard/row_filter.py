@@ -100,7 +100,7 @@ class RowFilter:
             packed = self._masks.get(expression)
         if packed is not None:
             return np.unpackbits(packed, count=self._rows).view(np.bool_)
-        mask = self._evaluate(parse(expression, MAX_CANONICAL), stop)
+        mask = self._evaluate_condition(parse(expression, MAX_CANONICAL), stop)
         packed = np.packbits(mask)
         with self._lock:
             self._masks.put(expression, packed, packed.nbytes + len(expression))
@@ -126,14 +126,18 @@ class RowFilter:
         column = self._fields.values_by_kind(field, stop).get(kind_of(value))
         return column.rows_equal([value]) if column is not None else np.empty(0, np.uint32)
 
-    def _evaluate(self, condition: Filter, stop: StopSignal | None) -> RowMask:
+    def _evaluate_condition(self, condition: Filter, stop: StopSignal | None) -> RowMask:
         match condition:
             case Not(part):
-                return ~self._evaluate(part, stop)
+                return ~self._evaluate_condition(part, stop)
             case And(parts):
-                return reduce(np.logical_and, (self._evaluate(part, stop) for part in parts))
+                return reduce(
+                    np.logical_and, (self._evaluate_condition(part, stop) for part in parts)
+                )
             case Or(parts):
-                return reduce(np.logical_or, (self._evaluate(part, stop) for part in parts))
+                return reduce(
+                    np.logical_or, (self._evaluate_condition(part, stop) for part in parts)
+                )
             case Exists() | AnyOf() | Compare():
                 check_stop(stop)
                 mask = np.zeros(self._rows, np.bool_)
@@ -164,12 +168,12 @@ def _look_up_condition(
         case Compare(_, operator, value):
             for kind, column in kinds.items():
                 if kind is kind_of(value):
-                    yield from _compare(column, operator, value)
+                    yield from _select_matching(column, operator, value)
                 elif operator is Operator.UNEQUAL:  # values of different kinds are never equal
                     yield column.all_rows()
 
 
-def _compare(column: SortedValues, operator: Operator, value: Value) -> Iterator[ValueRows]:
+def _select_matching(column: SortedValues, operator: Operator, value: Value) -> Iterator[ValueRows]:
     match operator:
         case Operator.EQUAL:
             yield column.rows_equal([value])

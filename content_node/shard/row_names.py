@@ -29,8 +29,15 @@ class RowNames:
         *,
         by_id: Callable[[], RowNumbers],
     ) -> None:
-        """Takes the joined ids in UTF-8, the end of each row's id in `ids`, and the sequence number
-        of each row's write. All were read from `file`. `by_id` returns the rows ordered by id.
+        """Takes arrays that were read from `file`.
+
+        Args:
+            file: file with the arrays.
+            ids: ids of all rows, joined, in UTF-8.
+            ends: where the id of each row ends in `ids`, [rows].
+            sequences: sequence number of the write of each row, [rows].
+            by_id: returns the rows ordered by id.
+
         """
         self._file, self._ids, self._ends, self._sequences = file, ids, ends, sequences
         self._by_id = by_id

@@ -106,7 +106,7 @@ def open_shard(
 
     """
     try:
-        segment = _open(directory, None if exact else ef, exact_up_to)
+        segment = _open_segment(directory, None if exact else ef, exact_up_to)
         return replace(
             segment,
             states=open_states(directory, segment.generation, lower_layers_fingerprint),
@@ -132,7 +132,7 @@ def _open_token_vectors(
     return found if complete else None
 
 
-def _open(directory: Path, ef: int | None, exact_up_to: int) -> StoredSegment:
+def _open_segment(directory: Path, ef: int | None, exact_up_to: int) -> StoredSegment:
     """Loads a shard; if `ef` is None, the shard is searched exactly."""
     manifest, manifest_file = open_shard_manifest(directory)
     files = {name: OpenFile(directory / name) for name in manifest.files}

@@ -70,11 +70,15 @@ def load_words(
             f"{files[entry.frequencies].path} has a negative count: build the index again"
         )
     highest = int(frequencies.max(initial=0))
-    if highest > passages or (entry.index_tokens < len(tokens) and not has_writes):
+    if highest > passages:
         raise ArtefactError(
-            f"a token is in {highest} passages and the shard has {len(tokens)} tokens, but the "
-            f"manifest says that the index has {passages} passages and {entry.index_tokens} "
-            "tokens: build the index again"
+            f"a token is in {highest} passages, but the manifest says that the index has "
+            f"{passages} passages: build the index again"
+        )
+    if entry.index_tokens < len(tokens) and not has_writes:
+        raise ArtefactError(
+            f"the shard has {len(tokens)} tokens, but the manifest says that the index has "
+            f"{entry.index_tokens}: build the index again"
         )
     built = BuiltRarities(frequencies, passages, entry.index_tokens / max(passages, 1))
     return WordIndex(tokens, ends, tokens.check), built

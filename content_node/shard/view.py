@@ -106,12 +106,12 @@ class ShardView:
         """Returns the passage of a row with its tokens and states, even if it was deleted.
 
         Raises:
-            GenerationGoneError: the row's passage was removed by a merge, or is not written yet.
+            GenerationGoneError: the row's passage was removed by a merge, or is not here yet.
             ArtefactError: a file was changed.
 
         """
         if not 0 <= row < self.rows:
-            raise GenerationGoneError(f"row {row} is not written yet: retrieve again")
+            raise GenerationGoneError(f"this replica has no row {row} yet: retrieve again")
         return self.map_rows([row], lambda segment, own: [segment.load(own[0])])[0]
 
     def find_row(self, passage_id: str, sequence: int) -> int | None:

@@ -39,7 +39,7 @@ def write_last_snapshot(shard: Path, snapshot: Snapshot, sequence: int) -> None:
         return
     last = LastSnapshot(name=snapshot.name, taken=snapshot.time.timestamp(), sequence=sequence)
     try:
-        write_durably(_path(shard), last.model_dump_json().encode())
+        write_durably(_last_snapshot_path(shard), last.model_dump_json().encode())
     except OSError as error:
         _log.warning("recording the snapshot time failed", shard=str(shard), reason=str(error))
 
@@ -47,12 +47,12 @@ def write_last_snapshot(shard: Path, snapshot: Snapshot, sequence: int) -> None:
 def last_snapshot(shard: Path) -> LastSnapshot | None:
     """Reads the record of a shard's last snapshot; returns None without a readable one."""
     try:
-        return LastSnapshot.model_validate_json(_path(shard).read_bytes())
+        return LastSnapshot.model_validate_json(_last_snapshot_path(shard).read_bytes())
     except (OSError, ValidationError):
         return None
 
 
-def _path(shard: Path) -> Path:
+def _last_snapshot_path(shard: Path) -> Path:
     return shard / LIVE / _FILE
 
 

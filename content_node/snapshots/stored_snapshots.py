@@ -87,13 +87,15 @@ def snapshot_names(storage: Storage) -> list[str]:
 def read_snapshots(storage: Storage) -> Iterator[Snapshot]:
     """Reads all snapshots, the newest first. Raises ArtefactError if one is damaged."""
     for name in snapshot_names(storage):
-        if (snapshot := _read(storage, name)) is not None:
+        if (snapshot := _read_snapshot(storage, name)) is not None:
             yield snapshot
 
 
 def read_snapshot(storage: Storage, name: str) -> Snapshot:
     """Reads the snapshot with this name. Raises NotFoundError if there is none."""
-    snapshot = _read(storage, name) if name in (existing := snapshot_names(storage)) else None
+    snapshot = (
+        _read_snapshot(storage, name) if name in (existing := snapshot_names(storage)) else None
+    )
     if snapshot is None:
         listed = ", ".join(existing[:_MAX_LISTED]) or "none"
         raise NotFoundError(f"no snapshot {quoted(name)} at {storage.name}; there are {listed}")
@@ -126,7 +128,7 @@ def newest_snapshot(storage: Storage, shard: str) -> Snapshot:
     )
 
 
-def _read(storage: Storage, name: str) -> Snapshot | None:
+def _read_snapshot(storage: Storage, name: str) -> Snapshot | None:
     """Reads a snapshot; returns None if it was removed since it was listed."""
     path = f"{SNAPSHOTS}/{name}{_SUFFIX}"
     content = storage.read(path)

@@ -48,17 +48,17 @@ class SnapshotUploader:
         Raises ArtefactError if a file differs from its manifest, or was written to. Raises
         UnavailableError if the storage cannot be written.
         """
-        missing = [file for file in files if not self._has(file)]
+        missing = [file for file in files if not self._has_file(file)]
         sizes, missing_sizes = ([file.entry.bytes for file in each] for each in (files, missing))
         advance = start_copying(self._progress, stage, sizes, missing_sizes)
         for file in missing:
-            self._upload(file, advance)
+            self._upload_file(file, advance)
 
-    def _has(self, file: SnapshotFile) -> bool:
+    def _has_file(self, file: SnapshotFile) -> bool:
         """Whether the storage has the whole file; an interrupted copy is shorter."""
         return self._sizes.get(file.entry.sha256) == file.entry.bytes
 
-    def _upload(self, file: SnapshotFile, advance: OnCopied) -> None:
+    def _upload_file(self, file: SnapshotFile, advance: OnCopied) -> None:
         if not file.verified:
             file.file.verify(file.entry.sha256, file.entry.bytes)
         self._storage.upload(f"{FILES}/{file.entry.sha256}", file.file.link, advance)

@@ -77,7 +77,9 @@ class _HalfWriter:
             for leftover in content.iterdir():  # an interrupted attempt may be of an older base
                 shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
             # a full disk would stop the writes of all shards
-            check_disk_space(self._directory, self._size(), "move another shard to another node")
+            check_disk_space(
+                self._directory, self._expected_size(), "move another shard to another node"
+            )
             self._child = child = self._open_child(content)
             if self._is_stopped:
                 child.stop()
@@ -92,7 +94,7 @@ class _HalfWriter:
         if made.without_states:
             _log.warning("passages were left without states", reason=made.without_states)
 
-    def _size(self) -> int:
+    def _expected_size(self) -> int:
         """Returns the expected bytes of the half: a hash splits the passages evenly."""
         return sum(each.stat().st_size for each in self._base.iterdir() if each.is_file()) // 2
 

@@ -126,7 +126,7 @@ def word_changes_of_half(base: Path, shard: Path, half: int, manifest: ShardMani
 def _add_words(
     words: WordTally, store: Path, half: int, manifest: ShardManifest, sign: int
 ) -> None:
-    with contextlib.closing(sqlite3.connect(_uri(store), uri=True)) as connection:
+    with contextlib.closing(sqlite3.connect(_database_uri(store), uri=True)) as connection:
         for each, title, text in connection.execute(_SELECT_TOKENS):
             if holds(half, manifest.shards, each):
                 words.count_passage(title + text, sign)
@@ -135,7 +135,7 @@ def _add_words(
 def _copy_passages(base: Path, target: Path, manifest: ShardManifest, half: int) -> None:
     with contextlib.closing(sqlite3.connect(target.resolve().as_uri(), uri=True)) as connection:
         connection.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
-        connection.execute("ATTACH ? AS base", (_uri(base),))
+        connection.execute("ATTACH ? AS base", (_database_uri(base),))
         connection.executescript(SCHEMA)
         connection.create_function(
             "belongs", 1, lambda each: holds(half, manifest.shards, each), deterministic=True
@@ -153,7 +153,7 @@ def _count_rows(store: Path) -> int:
         return int(count)
 
 
-def _uri(store: Path) -> str:
+def _database_uri(store: Path) -> str:
     return f"{store.resolve().as_uri()}?mode=ro&immutable=1"
 
 

@@ -22,7 +22,7 @@ def states_fault(directory: Path, kind: StatesKind = READER_STATES) -> str:
     shard = read_shard_manifest(directory)
     while (checked := stamp(directory / kind.manifest)) is not None:
         try:
-            _check(directory, shard.generation, shard.rows, kind)
+            _check_states(directory, shard.generation, shard.rows, kind)
         except Exception as error:  # noqa: BLE001 (invalid content may have a valid checksum)
             # a process that replaces the data removes this file first and writes it last
             if stamp(directory / kind.manifest) == checked:
@@ -35,7 +35,7 @@ def states_fault(directory: Path, kind: StatesKind = READER_STATES) -> str:
     return ""
 
 
-def _check(directory: Path, generation: str, rows: int, kind: StatesKind) -> None:
+def _check_states(directory: Path, generation: str, rows: int, kind: StatesKind) -> None:
     manifest = read_states_manifest(directory, kind)
     if manifest.generation != generation:
         raise ArtefactError(f"the {kind.noun} are of another generation")

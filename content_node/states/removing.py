@@ -36,19 +36,19 @@ def drop_states(directory: Path, kind: StatesKind = READER_STATES) -> None:
         OSError: a file cannot be removed.
 
     """
-    if not _files(directory, kind):
+    if not _states_files(directory, kind):
         return
     try:
         with locked(directory / kind.lock, f"{kind.noun} of {directory} are being written"):
             # the manifest first: without it nodes ignore the data
             (directory / kind.manifest).unlink(missing_ok=True)
             sync_directory(directory)
-            for path in _files(directory, kind):
+            for path in _states_files(directory, kind):
                 path.unlink()
     except UnavailableError:
         return
 
 
-def _files(directory: Path, kind: StatesKind) -> list[Path]:
+def _states_files(directory: Path, kind: StatesKind) -> list[Path]:
     finished = [directory / name for name in kind.files]
     return [*(path for path in finished if path.exists()), *partial_files(directory, kind)]

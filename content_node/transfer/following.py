@@ -92,7 +92,7 @@ class LogFollower:
         failures = 0
         while self._copy.custody.role is Role.FOLLOWER:
             try:
-                await self._follow()
+                await self._follow_log()
             except (ArtefactError, IdentityError):
                 raise
             except WinnowError as error:
@@ -120,7 +120,7 @@ class LogFollower:
         """Undoes `try_prepare_drop` for a copy that was not removed: it may take over again."""
         self._will_take_over = True
 
-    async def _follow(self) -> None:
+    async def _follow_log(self) -> None:
         node, end = self._copy.custody.node, None
         async with (
             self._open_owner(node) as owner,

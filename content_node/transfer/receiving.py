@@ -55,7 +55,7 @@ async def receive_shard(
     size = sum(file.bytes for file in copy.files.values())
     await asyncio.to_thread(check_disk_space, directory, size, "move the shard to another node")
     # if this is cancelled, the channel is closed, and the next read ends the thread
-    await asyncio.to_thread(_pull, copy, owner, directory, progress)
+    await asyncio.to_thread(_pull_files, copy, owner, directory, progress)
     _log.info(
         "shard received",
         shard=peer.shard,
@@ -65,7 +65,7 @@ async def receive_shard(
     )
 
 
-def _pull(copy: PeerCopy, owner: str, directory: Path, progress: CopyProgress) -> None:
+def _pull_files(copy: PeerCopy, owner: str, directory: Path, progress: CopyProgress) -> None:
     source = PullSource(
         storage=copy,
         source=f"the shard at node {owner}",

@@ -48,7 +48,7 @@ class PeerShard:
     async def hand_over(self) -> Handover:
         """Makes the other node take no more writes, because this node takes them."""
         request = shard_transfer_pb2.HandOverRequest(transfer=self._transfer)
-        reply = await self._call(self._stub.HandOver(request, **_options()))
+        reply = await self._call(self._stub.HandOver(request, **_call_options()))
         return Handover(reply.sequence, reply.log_id)
 
     async def follow(self, after: int) -> AsyncGenerator[LogBatch, None]:
@@ -57,7 +57,7 @@ class PeerShard:
             request = shard_transfer_pb2.ReadLogRequest(
                 transfer=self._transfer, after=after, wait_ms=_WAIT_MS
             )
-            reply = await self._call(self._stub.ReadLog(request, **_options()))
+            reply = await self._call(self._stub.ReadLog(request, **_call_options()))
             batch = await asyncio.to_thread(batch_of_message, reply)
             yield batch
             after += len(batch.writes)
@@ -65,13 +65,13 @@ class PeerShard:
     async def open_copy(self) -> "PeerCopy":
         """Opens a consistent copy of the shard's files."""
         request = shard_transfer_pb2.OpenCopyRequest(transfer=self._transfer)
-        call = self._stub.OpenCopy(request, **_options(_OPEN_SECONDS))
+        call = self._stub.OpenCopy(request, **_call_options(_OPEN_SECONDS))
         return PeerCopy(self, await self._call(call))
 
     async def read_file(self, copy: str, path: str, start: int) -> bytes:
         """Reads the next part of a file of an open copy; empty at the end of the file."""
         request = shard_transfer_pb2.ReadFileRequest(copy=copy, path=path, start=start)
-        reply = await self._call(self._stub.ReadFile(request, **_options()))
+        reply = await self._call(self._stub.ReadFile(request, **_call_options()))
         return bytes(reply.data)
 
     async def _call(self, call: Awaitable[Reply]) -> Reply:
@@ -154,7 +154,7 @@ class PeerNodes:
     @asynccontextmanager
     async def open_shard(self, node: str, index_id: str, shard: int) -> AsyncIterator[PeerShard]:
         """Opens a shard on the node with this name; raises UnavailableError if it is unknown."""
-        async with self._channel(node) as channel:
+        async with self._open_channel(node) as channel:
             yield PeerShard(
                 channel, self._address_of(node), index_id=index_id, shard=shard, node=self.name
             )
@@ -162,9 +162,9 @@ class PeerNodes:
     async def report(self, node: str) -> NodeReport:
         """Asks a node which shards it serves. Raises a WinnowError if it does not reply."""
         address = self._address_of(node)
-        async with self._channel(node) as channel:
+        async with self._open_channel(node) as channel:
             stub = shard_pb2_grpc.ShardServiceStub(channel)
-            options = _options(_REPORT_SECONDS, self._index_id)
+            options = _call_options(_REPORT_SECONDS, self._index_id)
             call = stub.ListShards(shard_pb2.ListShardsRequest(), **options)
             try:
                 return report_of_message(await reply_of(call), address)
@@ -172,7 +172,7 @@ class PeerNodes:
                 raise error_of_node(error, address) from error
 
     @asynccontextmanager
-    async def _channel(self, node: str) -> AsyncIterator[grpc.aio.Channel]:
+    async def _open_channel(self, node: str) -> AsyncIterator[grpc.aio.Channel]:
         address = self._address_of(node)
         if not address:
             raise UnavailableError(
@@ -186,6 +186,6 @@ class PeerNodes:
             await channel.close()
 
 
-def _options(seconds: float = _CALL_SECONDS, index_id: str = "") -> dict[str, Any]:
+def _call_options(seconds: float = _CALL_SECONDS, index_id: str = "") -> dict[str, Any]:
     deadline = Deadline.after(seconds)
     return {"timeout": timeout(deadline), "metadata": call_metadata.build(index_id=index_id)}

@@ -17,7 +17,7 @@ from models.training.encoding_task import EncodingPlan
 from models.training.loop import Schedule
 from models.training.question_task import QuestionPlan
 from models.training.reading_task import ReadingPlan
-from models.training.taught_task import DistillingPlan, SplitPlan
+from models.training.taught_task import DistillingPlan, SplitReaderPlan
 from models.workspace import Workspace
 from winnow.bundle import load_bundle
 
@@ -203,7 +203,7 @@ def train_split_reader(
     passes = add_cloze_passes(options.scale_passes(training.READER_PASSES, scale), clozes)
     plan = ReadingPlan(passes, questions, negatives, absolute_weight)
     initial_weights = str(begin_with.resolve()) if begin_with else ""
-    split_plan = SplitPlan(layers, neurons, initial_weights, average)
+    split_plan = SplitReaderPlan(layers, neurons, initial_weights, average)
     if own_ranking:
         split_plan = replace(split_plan, answers=1.0, fading=_STATES_FADE, ranks=False)
     schedule = Schedule(rate, quantised=quantised_share, seed=seed)

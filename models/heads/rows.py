@@ -161,5 +161,7 @@ def _parse_label(value: Any, fields: Fields) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str) or not value.strip():
-        raise _RowError(f"{fields.label} is {quoted(str(value))}: a label is needed")
+        raise _RowError(
+            f"{fields.label} is {quoted(str(value))}, which is no label: give a text or a whole number"
+        )
     return value.strip()

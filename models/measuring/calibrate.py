@@ -143,7 +143,7 @@ def read_candidates(
         (
             question.accepts_span(reading.answer),
             question.accepts_passage(ranked.passage),
-            question.accepts_sentence(_sentence(reading)),
+            question.accepts_sentence(_answer_sentence(reading)),
         )
         for reading, (question, ranked) in zip(readings, pairs, strict=True)
     ]
@@ -168,7 +168,7 @@ def read_candidates(
     )
 
 
-def _sentence(reading: Reading) -> str:
+def _answer_sentence(reading: Reading) -> str:
     text = reading.passage.text
     return text[slice(*sentence_around(text, reading.start, reading.end))]
 

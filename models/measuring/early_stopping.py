@@ -2,9 +2,10 @@
 
 A rule (`winnow.domain.stopping`) weighs three features: the best score so far, the hybrid distance
 of the next passage, and the gap between this distance and that of the first passage. The weights
-come from a logistic regression of whether a later passage wins. The bar is the lowest that keeps
-the promised loss of exact match. There are too few questions to count such small losses, so the
-loss is estimated: the share of changed answers times an upper estimate of the cost of a change.
+come from a logistic regression of whether a later passage wins. The bar, the score from which
+reading stops, is the lowest at which the loss of exact match stays within the promised limit. There
+are too few questions to count such small losses, so the loss is estimated: the share of changed
+answers times an upper estimate of the cost of a change.
 """
 
 from collections.abc import Sequence

@@ -35,7 +35,7 @@ class LateInteraction(nn.Module):
         layers = "+".join(map(str, self.layers))
         return f"layers {layers}, {self.project.out_features} values"
 
-    def passage_tokens(self, states: Sequence[Tensor]) -> Tensor:
+    def passage_token_vectors(self, states: Sequence[Tensor]) -> Tensor:
         """Maps the states of all layers [passages, tokens, width] to [passages, tokens, values]."""
         return normalize(self.project(self._select_layers(states)).float(), dim=-1)
 

@@ -92,7 +92,7 @@ class LateTask:
         for number, projection in enumerate(self.network.projections):
             assert isinstance(projection, LateInteraction)
             with autocast(rows.device.type):
-                tokens = projection.passage_tokens(passage_states)
+                tokens = projection.passage_token_vectors(passage_states)
                 query = projection.question_tokens(question_states, question_sequences.mask)
                 late = max_similarities(
                     query,

@@ -86,7 +86,7 @@ def write_pack(data: DataDirectory, tokenizer: Tokenizer, directory: Path, plan:
     asked = read_document_questions(plan.documents)[::every] if plan.documents else []
     documents = read_document_passages(plan.documents) if plan.documents else {}
     about = [each.as_question for each in asked]
-    premises = _change_premises(gold, about, plan.changed)
+    premises = _questions_with_changed_premises(gold, about, plan.changed)
     made = _make_clozes(wikipedia, development, plan.clozes)
     contexts = {
         name: list(dict.fromkeys(q.gold for q in each if q.gold is not None))
@@ -141,7 +141,7 @@ def _draw_wikipedia(passages: Sequence[Passage], share: float) -> tuple[list[Pas
     return drawn, small
 
 
-def _change_premises(
+def _questions_with_changed_premises(
     gold: Sequence[Question], about: Sequence[Question], count: int
 ) -> list[Question]:
     """Returns at most `count` questions of each kind with a changed premise, without an answer."""

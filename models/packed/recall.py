@@ -76,7 +76,7 @@ class LateScores:
             with autocast(device.type):
                 states = body_states(self._body, sequences.ids, sequences.mask)
                 for name, projection in self._projections.items():
-                    passage_tokens = projection.passage_tokens(states)
+                    passage_tokens = projection.passage_token_vectors(states)
                     tokens[name][target] = passage_tokens[sequences.mask].to(kind)
         return starts, lengths, tokens
 

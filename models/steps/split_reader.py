@@ -23,7 +23,7 @@ from models.training.examples import TokenisedQuestions
 from models.training.loop import Schedule
 from models.training.reading_task import ReadingPlan, ReadingTask
 from models.training.run import run_training
-from models.training.taught_task import SplitPlan, SplitTask
+from models.training.taught_task import SplitReaderPlan, SplitTask
 from models.workspace import Workspace
 from winnow.bundle import Bundle, load_bundle
 
@@ -32,7 +32,7 @@ def train_split_reader(
     weights: Path,
     workspace: Workspace,
     bundle: Bundle,
-    plans: tuple[ReadingPlan, SplitPlan],
+    plans: tuple[ReadingPlan, SplitReaderPlan],
     schedule: Schedule,
     checkpoint_every: int,
 ) -> None:

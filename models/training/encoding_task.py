@@ -98,7 +98,7 @@ class EncodingTask:
             passages = self.network(*_pad([self._passage_ids(n) for n in numbers]))
             questions = self.network(*_pad([self._question_ids(q.question) for q in asked]))
         scores = questions.float() @ passages.float().T * self._plan.scale
-        scores = scores.masked_fill(self._other_answers(asked, numbers), _MASKED)
+        scores = scores.masked_fill(self._also_answers_mask(asked, numbers), _MASKED)
         target = torch.tensor([columns[question.positive] for question in asked])
         return StepLosses({"retrieval": cross_entropy(scores, target)}, len(numbers))
 
@@ -130,7 +130,9 @@ class EncodingTask:
             return []
         return [generator.choice(question.negatives)]
 
-    def _other_answers(self, asked: Sequence[TrainingQuestion], numbers: Sequence[int]) -> Tensor:
+    def _also_answers_mask(
+        self, asked: Sequence[TrainingQuestion], numbers: Sequence[int]
+    ) -> Tensor:
         """Returns whether passages have the answer, bool [questions, passages].
 
         The value of a question's positive is false.

@@ -126,7 +126,7 @@ class DistillingTask(TaughtTask[Reader]):
 
 
 @dataclass(frozen=True, slots=True)
-class SplitPlan(TeachingPlan):
+class SplitReaderPlan(TeachingPlan):
     """Training settings of a split reader."""
 
     apart: int

@@ -170,9 +170,9 @@ class ShardCalls:
     ) -> ScatterResult[Result]:
         """Awaits a result of each shard, by the question's wait policy; see `scatter`.
 
-        The minimum coverage is a share of the called shards: shards that this step does not call do
-        not shorten the wait. It must also be reached over all shards, of which `failed_before`
-        have failed. No shard is given up before a result has arrived that is not empty.
+        The minimum coverage must be reached twice: among the shards that this step calls, and among
+        all shards of the index, where the `failed_before` shards count as failed. Shards are given
+        up only after the first result that is not empty, or at the deadline.
 
         Raises:
             WinnowError: a shard failed, and the question forbids partial results.

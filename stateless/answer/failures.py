@@ -91,8 +91,8 @@ def error_of(failures: Mapping[int, Failure], summary: str) -> WinnowError:
     It is a DeadlineExceededError if every failed shard was late, and an OverloadedError with the
     longest `retry_after` if every one was late or overloaded. Otherwise it is an UnavailableError.
     """
-    full = f"{summary}: {_list(failures, lambda failure: failure.reason_with_detail)}"
-    public = f"{summary}: {_list(failures, lambda failure: failure.reason)}"
+    full = f"{summary}: {_list_failures(failures, lambda failure: failure.reason_with_detail)}"
+    public = f"{summary}: {_list_failures(failures, lambda failure: failure.reason)}"
     return _error_with_faults(failures, full).with_public(public)
 
 
@@ -105,9 +105,9 @@ def failed_shards(error: WinnowError) -> list[tuple[int, ShardStatus]]:
     ]
 
 
-def _list(failures: Mapping[int, Failure], text: Callable[[Failure], str]) -> str:
+def _list_failures(failures: Mapping[int, Failure], text: Callable[[Failure], str]) -> str:
     some = sorted(failures.items())[:_MAX_NAMED_SHARDS]
-    reasons = [f"shard {shard}: {_truncate(text(failure))}" for shard, failure in some]
+    reasons = [f"shard {shard}: {_truncate_reason(text(failure))}" for shard, failure in some]
     if len(failures) > len(some):
         reasons.append(f"and {len(failures) - len(some)} more")
     return "; ".join(reasons)
@@ -126,6 +126,6 @@ def _error_with_faults(failures: Mapping[int, Failure], message: str) -> WinnowE
     return UnavailableError(message, faults)
 
 
-def _truncate(reason: str) -> str:
+def _truncate_reason(reason: str) -> str:
     """Returns the first bytes of a reason, in whole characters."""
     return reason.encode(errors="replace")[:_MAX_REASON_BYTES].decode(errors="ignore")

@@ -65,14 +65,14 @@ def _similar_names(name: str, known: Collection[str]) -> list[str]:
     compared = sorted(known)
     if len(compared) > _MAX_COMPARED:
         compared.sort(key=lambda each: each[:1].lower() != name[:1].lower())
-    ranked = sorted(compared[:_MAX_COMPARED], key=lambda each: -_similarity(name, each))
+    ranked = sorted(compared[:_MAX_COMPARED], key=lambda each: -_name_similarity(name, each))
     listed = list(map(shortened, ranked[:_MAX_NAMES]))
     sizes = accumulate(len(each.encode()) for each in listed)
     fitting = [each for each, size in zip(listed, sizes, strict=True) if size <= _MAX_NAME_BYTES]
     return fitting or listed[:1]
 
 
-def _similarity(name: str, other: str) -> float:
+def _name_similarity(name: str, other: str) -> float:
     """Similarity of two names, 0 to 1: the Dice coefficient of their letter pairs (Dice, 1945)."""
     pairs, other_pairs = _letter_pairs(name), _letter_pairs(other)
     return 2 * len(pairs & other_pairs) / (len(pairs) + len(other_pairs))

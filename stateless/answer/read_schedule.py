@@ -116,12 +116,12 @@ class ReadSchedule:
         tasks = self._needed.pop(shard, _NeededReads()).tasks
         for task in [*tasks, *(task for (n, _), task in self._speculative.items() if n == shard)]:
             task.cancel()
-        return [reading for read in _results(tasks) for reading in read.readings]
+        return [reading for read in _successful_reads(tasks) for reading in read.readings]
 
     @property
     def unneeded(self) -> int:
         """Number of passages that were read speculatively and are not needed so far."""
-        return sum(len(read.readings) for read in _results(self._speculative.values()))
+        return sum(len(read.readings) for read in _successful_reads(self._speculative.values()))
 
     def __enter__(self) -> Self:
         return self
@@ -152,7 +152,7 @@ class ReadSchedule:
             for task in needed.tasks:
                 task.cancel()
         del self._needed[shard]
-        return _combine([*reads, *filter(None, ended.values())])
+        return _combine_reads([*reads, *filter(None, ended.values())])
 
     def _send_needed(self, shard: int, hits: Sequence[Hit]) -> _ReadTask:
         task = self._start_read(shard, hits)
@@ -176,7 +176,7 @@ class ReadSchedule:
         needed = [task for reads in self._needed.values() for task in reads.tasks]
         if all(task.done() for task in needed):
             return False  # the stopping rule is about to be checked
-        readings = [reading for read in _results(needed) for reading in read.readings]
+        readings = [reading for read in _successful_reads(needed) for reading in read.readings]
         return not self._may_stop(self._needed_end, readings)
 
     def _start_read(self, shard: int, hits: Sequence[Hit]) -> _ReadTask:
@@ -199,7 +199,7 @@ def retrieve_exception(task: asyncio.Task[Any]) -> None:
 
 def _failed(task: _ReadTask) -> bool:
     """Whether a speculative read ended without reading its passage."""
-    return task.done() and all(read.unread for read in _results([task]))
+    return task.done() and all(read.unread for read in _successful_reads([task]))
 
 
 async def _complete_read(task: _ReadTask) -> Read | None:
@@ -211,7 +211,7 @@ async def _complete_read(task: _ReadTask) -> Read | None:
     return None if read.unread else read
 
 
-def _combine(parts: Sequence[Read]) -> Read:
+def _combine_reads(parts: Sequence[Read]) -> Read:
     return Read(
         tuple(reading for part in parts for reading in part.readings),
         sum((part.timings for part in parts), ShardTimings()),
@@ -219,7 +219,7 @@ def _combine(parts: Sequence[Read]) -> Read:
     )
 
 
-def _results(tasks: Iterable[_ReadTask]) -> list[Read]:
+def _successful_reads(tasks: Iterable[_ReadTask]) -> list[Read]:
     """The results of the tasks that have ended without an error."""
     ended = [task for task in tasks if task.done() and not task.cancelled()]
     return [task.result() for task in ended if task.exception() is None]

@@ -157,7 +157,7 @@ class CompletionOrder(Generic[Result]):
 
         The list is empty if none ends within `seconds`.
         """
-        if (done := self._drain()) or not self._running:
+        if (done := self._drain_completed()) or not self._running:
             return done
         try:
             async with asyncio.timeout(seconds):
@@ -165,9 +165,9 @@ class CompletionOrder(Generic[Result]):
         except TimeoutError:
             # a task may have ended just now, before its callback has run
             return self._take_running([task for task in self._running if task.done()])
-        return self._take_running([first]) + self._drain()
+        return self._take_running([first]) + self._drain_completed()
 
-    def _drain(self) -> list[asyncio.Task[Result]]:
+    def _drain_completed(self) -> list[asyncio.Task[Result]]:
         return self._take_running([self._ended.get_nowait() for _ in range(self._ended.qsize())])
 
     def _take_running(self, tasks: list[asyncio.Task[Any]]) -> list[asyncio.Task[Result]]:

@@ -12,7 +12,7 @@ from winnow.stateless.answer.calls import ShardCalls
 from winnow.stateless.answer.choose import Ranked, best_overall, by_shard
 from winnow.stateless.answer.read_schedule import ReadSchedule
 from winnow.stateless.answer.search_result import SearchResult
-from winnow.stateless.answer.stale_hits import StaleHitRetry, same_versions
+from winnow.stateless.answer.stale_hits import StaleHitRetry, hits_of_same_versions
 from winnow.stateless.policy.reading import SpeculationLimit
 from winnow.telemetry.tracing.span import span
 
@@ -78,7 +78,7 @@ async def _search_globally(
         again = await calls.retrieve_from(shard, late_interaction=late)
         result.add_retrieval(shard, again)
         if again.late_interaction != late:  # the distances of other passages are not comparable
-            return same_versions(by_shard(ranked)[shard], again.hits)
+            return hits_of_same_versions(by_shard(ranked)[shard], again.hits)
         return by_shard(best_overall({**retrieved, shard: again}, calls.depth)).get(shard, ())
 
     with (

@@ -74,7 +74,7 @@ class StaleHitRetry:
         return replacements(self._chosen[shard], await self._choose_again(shard))
 
 
-def same_versions(old: Sequence[Hit], new: Sequence[Hit]) -> list[Hit]:
+def hits_of_same_versions(old: Sequence[Hit], new: Sequence[Hit]) -> list[Hit]:
     """Returns the new hits of the passage versions in `old`, with the distances of `old`.
 
     The new hits may be ranked otherwise than the old ones.

@@ -172,7 +172,7 @@ def _wait_violations(policy: WaitPolicy) -> Iterator[Violation]:
 
 
 def min_confidence_violations(value: float | None, has_confidence: bool) -> Iterator[Violation]:
-    """Yields the violations of the minimum confidence of a request, which None leaves out.
+    """Yields what is invalid about the minimum confidence of a request; None if it sets none.
 
     `has_confidence`: whether the bundle has a calibrated confidence.
     """

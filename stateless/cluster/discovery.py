@@ -179,7 +179,7 @@ class Discovery:
             self._on_change()
             self._change_failed = False
         except Exception:  # noqa: BLE001 (polling must continue)
-            _log.exception("change of nodes failed")
+            _log.exception("a change of the nodes could not be applied")
             self._change_failed = True
 
     async def _close(self, node: Node) -> None:

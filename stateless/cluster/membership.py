@@ -123,11 +123,13 @@ def form_view(present: ReplicaInfos, encoding: FrontEncoding, served: ClusterVie
     if served.identity is not None:
         indexes[served.identity] = {}
     for replica, info in sorted(present.items()):
-        if reason := _mismatch(info, encoding):
+        if reason := _encoding_mismatch(info, encoding):
             refused[replica] = reason
         else:
             indexes.setdefault(IndexIdentity.of(info), {})[replica] = info
-    partitions = {identity: _partition(identity, own, served) for identity, own in indexes.items()}
+    partitions = {
+        identity: _partition_shards(identity, own, served) for identity, own in indexes.items()
+    }
     chosen = _choose_index(indexes, partitions, served.identity)
     for identity in indexes.keys() - {chosen}:
         for replica, info in indexes[identity].items():
@@ -147,11 +149,11 @@ def form_view(present: ReplicaInfos, encoding: FrontEncoding, served: ClusterVie
         matching = _select_replicas(own, infos.get(shard), refused)
         replicas[shard] = tuple(replica.address for replica in matching)
         if matching:
-            infos[shard] = _combine(matching.values())
+            infos[shard] = _most_written_info(matching.values())
     return ClusterView(chosen, replicas, infos, refused, unused=unused)
 
 
-def _combine(infos: Collection[ShardInfo]) -> ShardInfo:
+def _most_written_info(infos: Collection[ShardInfo]) -> ShardInfo:
     """Returns the info of the replica with most writes.
 
     It has token vectors only if those of all replicas are equal, because answers depend on them.
@@ -162,7 +164,9 @@ def _combine(infos: Collection[ShardInfo]) -> ShardInfo:
     return replace(info, token_vectors="")
 
 
-def _partition(identity: IndexIdentity, present: ReplicaInfos, served: ClusterView) -> Partition:
+def _partition_shards(
+    identity: IndexIdentity, present: ReplicaInfos, served: ClusterView
+) -> Partition:
     """Returns the shards of an index that questions use."""
     owners = {info.shard for info in present.values() if not info.writes_elsewhere}
     numbers = {info.shard for info in present.values()}
@@ -185,7 +189,7 @@ def _group_by_shard(
     return by_shard, unused
 
 
-def _mismatch(info: ShardInfo, encoding: FrontEncoding) -> str | None:
+def _encoding_mismatch(info: ShardInfo, encoding: FrontEncoding) -> str | None:
     if info.bundle_fingerprint != encoding.fingerprint:
         return (
             f"{_describe(info)} serves bundle {info.bundle_name} ({info.bundle_fingerprint}), but "

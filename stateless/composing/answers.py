@@ -87,19 +87,19 @@ def open_index(
         weigh = _weighing(front, cluster, opened.words.statistics_of(cluster))
         answers.set_answerer(_answerer(front, encoder, cluster, weigh))
         search = PassageSearch(
-            encoder, cluster, limits=_limits(front), threads=threads.passages, weigh=weigh
+            encoder, cluster, limits=_search_limits(front), threads=threads.passages, weigh=weigh
         )
         passages.set_index(PassageIndex(cluster, search))
 
     opened = open_cluster(front, source, set_cluster)
     defaults = _defaults(front, serves_heads=heads is not None)
-    admission = _admission(front, opened.snapshot)
+    admission = _open_admission(front, opened.snapshot)
     answers = AnswerCore(
         defaults,
         admission,
         front.metrics,
         on_question=opened.nodes.record_request,
-        cache=_cache(front, opened.snapshot),
+        cache=_open_cache(front, opened.snapshot),
         heads=heads,
         pack=partial(pack, threads.packing),
     )
@@ -155,7 +155,7 @@ def _defaults(front: Front, serves_heads: bool) -> QuestionDefaults:
     )
 
 
-def _admission(front: Front, snapshot: ClusterSnapshot) -> Admission:
+def _open_admission(front: Front, snapshot: ClusterSnapshot) -> Admission:
     """Opens the admission of questions."""
     settings, metrics = front.settings, AdmissionMetrics(front.registry)
 
@@ -168,7 +168,7 @@ def _admission(front: Front, snapshot: ClusterSnapshot) -> Admission:
     return Admission(load, settings.max_in_flight, metrics, typical_reads=settings.passages_to_read)
 
 
-def _cache(front: Front, snapshot: ClusterSnapshot) -> AnswerCache | None:
+def _open_cache(front: Front, snapshot: ClusterSnapshot) -> AnswerCache | None:
     metrics = CacheMetrics(front.registry, "winnow_front_answer_cache", "answers")
     budget = front.settings.answer_cache_mb * MIB
     return AnswerCache(budget, snapshot.index_version, metrics) if budget else None
@@ -187,13 +187,13 @@ def _answerer(front: Front, encoder: QuestionEncoder, cluster: Cluster, weigh: W
         cluster,
         calibration_for=manifest.answer_calibration,
         rule_for=manifest.stopping_rule,
-        limits=_limits(front),
+        limits=_search_limits(front),
         metrics=front.metrics,
         weigh=weigh,
     )
 
 
-def _limits(front: Front) -> SearchLimits:
+def _search_limits(front: Front) -> SearchLimits:
     settings = front.settings
     return SearchLimits(
         merge_reserve=settings.merge_reserve,

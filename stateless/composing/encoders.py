@@ -51,15 +51,15 @@ class Encoders:
         """
         tokenizer = Tokenizer(bundle.tokenizer)
         if address:
-            encoder, width = self._remote(bundle, address), None
+            encoder, width = self._open_remote(bundle, address), None
         else:
-            encoder, width = self._local(bundle, tokenizer)
+            encoder, width = self._open_local(bundle, tokenizer)
         budget = self._front.settings.cache_mb * MIB
         cached = CachedTextEncoder(encoder, budget, self._cache_metrics)
         self._front.stack.callback(cached.close)
         return OpenEncoder(bundle, tokenizer, cached, width)
 
-    def _local(self, bundle: Bundle, tokenizer: Tokenizer) -> tuple[TextEncoder, int | None]:
+    def _open_local(self, bundle: Bundle, tokenizer: Tokenizer) -> tuple[TextEncoder, int | None]:
         settings = self._front.settings
         choosing = self._front.runtimes.chooser(bundle.manifest.name)
         options = replace(settings.inference, runs=settings.encoder_threads, chooser=choosing)
@@ -70,7 +70,7 @@ class Encoders:
         width = 0 if states is None else states.shape[1]
         return LocalTextEncoder(model, settings.encoder_threads), width
 
-    def _remote(self, bundle: Bundle, address: str) -> TextEncoder:
+    def _open_remote(self, bundle: Bundle, address: str) -> TextEncoder:
         front, settings = self._front, self._front.settings
         states = StatesFormat.FLOAT16 if settings.serves_heads else StatesFormat.NONE
         manifest = bundle.manifest

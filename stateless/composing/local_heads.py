@@ -48,8 +48,8 @@ class LocalHeadsOpener:
             metrics=self._metrics.group(name),
         )
         self._stack.callback(heads.close)
-        return OpenHeads(heads, partial(_memory, heads), heads.begin_encoder_thread_run)
+        return OpenHeads(heads, partial(_head_memory, heads), heads.begin_encoder_thread_run)
 
 
-def _memory(heads: LocalHeads) -> HeadMemory:
+def _head_memory(heads: LocalHeads) -> HeadMemory:
     return HeadMemory(heads.budget_bytes, tuple(heads.cached()))

@@ -60,7 +60,11 @@ def open_reading(front: Front, shards: ReaderOfShards | None = None) -> FrontPar
     )
     pool = shards.pool if shards else _open_pool(front)
     core = ReadCore(
-        _reading_bundle(manifest), pool, _questions(front), admission=admission, metrics=metrics
+        _reading_bundle(manifest),
+        pool,
+        _question_tokeniser(front),
+        admission=admission,
+        metrics=metrics,
     )
     threads = FairThreads(1, "texts")
     front.stack.callback(threads.close)
@@ -97,7 +101,7 @@ def _reading_bundle(manifest: Manifest) -> ReadingBundle:
     )
 
 
-def _questions(front: Front) -> QuestionTokeniser:
+def _question_tokeniser(front: Front) -> QuestionTokeniser:
     manifest = front.bundle.manifest
     refuses = front.settings.refuse_unread_languages
     return QuestionTokeniser(

@@ -66,7 +66,7 @@ class FeedAdmission:
 
     def refusal(self, client: str) -> OverloadedError | None:
         """Returns the error that refuses a client's request before it is read, or None."""
-        return None if self._fits(1, client) else self._refusal(1, client)
+        return None if self._fits_queue(1, client) else self._refusal(1, client)
 
     @contextmanager
     def enter(self, work: int, client: str) -> Iterator[None]:
@@ -78,7 +78,7 @@ class FeedAdmission:
             OverloadedError: there is no room, or the request exceeds the client's share.
 
         """
-        if not self._fits(work, client):
+        if not self._fits_queue(work, client):
             raise self._refusal(work, client)
         with self._count(work, client):
             yield
@@ -95,7 +95,7 @@ class FeedAdmission:
         """
         try:
             async with asyncio.timeout(max(deadline.left(), 0.0)):
-                while not self._fits(work, client):
+                while not self._fits_queue(work, client):
                     self._shares.refuse(client, work)
                     await self._room_freed.wait()
         except TimeoutError:
@@ -103,7 +103,7 @@ class FeedAdmission:
         with self._count(work, client):
             yield
 
-    def _fits(self, work: int, client: str) -> bool:
+    def _fits_queue(self, work: int, client: str) -> bool:
         return not self.in_flight or self._shares.room(client, self._max, self._max, work) >= work
 
     @contextmanager

@@ -66,7 +66,7 @@ class DocumentConversion:
             OverloadedError: too many files wait for their conversion.
 
         """
-        _check(name, content)
+        _check_document(name, content)
         if self._waiting >= _MAX_WAITING:
             message = f"{self._waiting} documents are being converted; send this one again"
             raise OverloadedError(message, _RETRY_SECONDS)
@@ -95,7 +95,7 @@ class DocumentConversion:
         return ConvertedDocument(passages, converted.notes, digest)
 
 
-def _check(name: str, content: bytes) -> None:
+def _check_document(name: str, content: bytes) -> None:
     """Raises InvalidRequestError for an invalid name or a content that is too large."""
     if not name.strip() or len(name) > MAX_DOCUMENT_NAME:
         problem = f"has {len(name)} characters, 1 to {MAX_DOCUMENT_NAME} are allowed"

@@ -93,8 +93,9 @@ class WriteRouter:
     ) -> list[Written] | WinnowError:
         """Stores writes that all belong to one shard.
 
-        Returns a failure as an error, because an exception would cancel the writes to other shards.
-        If the shard was split meanwhile, this is an UnavailableError; the halves take the writes.
+        Returns the error of a failed write instead of raising it, because raising would cancel the
+        writes to other shards. If the shard was split meanwhile, returns an UnavailableError; then
+        the halves take the writes.
         """
         attempt = 0
         tried: list[str] = []

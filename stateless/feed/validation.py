@@ -29,13 +29,13 @@ def validate_puts(passages: Sequence[FedPassage]) -> list[Put]:
         InvalidRequestError: a field breaks a rule; the error names every invalid field.
 
     """
-    _check("passages", passages, MAX_PASSAGES, passage_violations)
+    _check_items("passages", passages, MAX_PASSAGES, passage_violations)
     return list(map(canonical, passages))
 
 
 def validate_deletions(deletions: Sequence[Deletion]) -> list[Deletion]:
     """Validates the deletions of a request. The errors are those of `validate_puts`."""
-    _check("deletions", deletions, MAX_DELETIONS, deletion_violations)
+    _check_items("deletions", deletions, MAX_DELETIONS, deletion_violations)
     return list(deletions)
 
 
@@ -53,7 +53,7 @@ def check_tokens(counts: Iterable[int]) -> None:
     )
 
 
-def _check(
+def _check_items(
     field: str,
     items: Sequence[Fed],
     max_items: int,

@@ -50,7 +50,7 @@ class Predictor:
         remaining = [each for each in ids if each not in known_ids]
         applied = list(applied_before)
         if remaining:
-            applied += await _apply(group, text, remaining, deadline, client)
+            applied += await _apply_heads(group, text, remaining, deadline, client)
         by_id = {each.head: prediction_of(text, each) for each in applied}
         by_id |= await self._predict_moved(group, text.text, applied, deadline, client)
         predictions = tuple(
@@ -120,11 +120,11 @@ async def _predict_with(
         encoded = await encode(group, text, tokens, deadline, client)
     except WinnowError as error:
         return failed_predictions(ids, error)
-    applied = await _apply(group, encoded, ids, deadline, client)
+    applied = await _apply_heads(group, encoded, ids, deadline, client)
     return tuple(prediction_of(encoded, each) for each in applied)
 
 
-async def _apply(
+async def _apply_heads(
     group: EncoderGroup, text: EncodedText, ids: Sequence[str], deadline: Deadline, client: str
 ) -> Sequence[Applied]:
     states = text.encoding.states

@@ -67,7 +67,7 @@ def application(
         Route(path, endpoint, methods=[call.verb], name=call.name)
         for call in calls
         for endpoint in [Endpoint(call, context)]
-        for path in _paths(call)
+        for path in _operation_paths(call)
     ]
     handlers = {HTTPException: _routing_error, Exception: _internal_error}
     app = Starlette(routes=[*routes, *extra_routes], exception_handlers=handlers)
@@ -81,7 +81,7 @@ def with_index(path: str) -> str:
     return f"/v1/indexes/{{{INDEX_PARAMETER}}}{path.removeprefix('/v1')}"
 
 
-def _paths(call: HttpOperation) -> list[str]:
+def _operation_paths(call: HttpOperation) -> list[str]:
     if INDEX_PARAMETER not in call.request.DESCRIPTOR.fields_by_name:
         return [call.path]
     return [call.path, with_index(call.path)]

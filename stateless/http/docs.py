@@ -49,16 +49,18 @@ def docs_routes(
         return Response(json.dumps(await described()), media_type="application/json")
 
     async def people(request: Request) -> Response:
-        page = _page(await described(), calls, _base(request))
+        page = _page(await described(), calls, _base_url(request))
         headers = {"content-security-policy": _POLICY}
         return Response(page, headers=headers, media_type="text/html")
 
     async def markdown(request: Request) -> Response:
-        text = reference(await described(), calls, _base(request))
+        text = reference(await described(), calls, _base_url(request))
         return Response(text, media_type="text/markdown")
 
     async def llms(request: Request) -> Response:
-        return Response(llms_text(calls, _base(request), serves_agents), media_type="text/markdown")
+        return Response(
+            llms_text(calls, _base_url(request), serves_agents), media_type="text/markdown"
+        )
 
     async def style(_request: Request) -> Response:
         return Response(_STYLE, media_type="text/css")
@@ -72,14 +74,14 @@ def docs_routes(
     ]
 
 
-def _base(request: Request) -> str:
+def _base_url(request: Request) -> str:
     return str(request.base_url).rstrip("/")
 
 
 def _page(described: Schema, calls: Sequence[HttpOperation], base: str) -> str:
-    parts = [part for call in calls for part in _call(call, base)]
+    parts = [part for call in calls for part in _operation_html(call, base)]
     schemas = described["components"]["schemas"]
-    parts += [part for name, schema in schemas.items() for part in _schema(name, schema)]
+    parts += [part for name, schema in schemas.items() for part in _schema_html(name, schema)]
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8"><title>Winnow over HTTP</title>'
         '<meta name="viewport" content="width=device-width">'
@@ -90,37 +92,37 @@ def _page(described: Schema, calls: Sequence[HttpOperation], base: str) -> str:
     )
 
 
-def _call(call: HttpOperation, base: str) -> Iterator[str]:
+def _operation_html(call: HttpOperation, base: str) -> Iterator[str]:
     yield f'<h2 id="{call.name}">{call.verb} {escape(call.path)}</h2><p>{escape(call.about)}</p>'
     request, response = (each.DESCRIPTOR.name or "" for each in (call.request, call.response))
     yield f"<pre>{escape(curl_command(call, base))}</pre>"
-    yield f"<p>Request: {_link(request)}. Reply: {_link(response)}.</p>"
+    yield f"<p>Request: {_schema_link(request)}. Reply: {_schema_link(response)}.</p>"
 
 
-def _schema(name: str, schema: Schema) -> Iterator[str]:
-    yield f'<h2 id="{name}">{name}</h2><p>{_lines(schema)}</p>'
+def _schema_html(name: str, schema: Schema) -> Iterator[str]:
+    yield f'<h2 id="{name}">{name}</h2><p>{_description_html(schema)}</p>'
     if fields := schema.get("properties"):
         rows = (
-            f"<tr><th><code>{field}</code><td>{_kind(of)}<td>{_lines(of)}"
+            f"<tr><th><code>{field}</code><td>{_type_html(of)}<td>{_description_html(of)}"
             for field, of in fields.items()
         )
         yield f"<table>{''.join(rows)}</table>"
 
 
-def _kind(schema: Schema) -> str:
+def _type_html(schema: Schema) -> str:
     """Returns the type of a field as HTML, with a link if the type is a schema."""
     if "$ref" in schema:
-        return _link(schema["$ref"].rpartition("/")[2])
+        return _schema_link(schema["$ref"].rpartition("/")[2])
     if schema["type"] == "array":
-        return f"list of {_kind(schema['items'])}"
+        return f"list of {_type_html(schema['items'])}"
     if isinstance(schema["type"], list):
         return " or ".join(map(escape, schema["type"]))
     return escape(schema["format"] if "format" in schema else schema["type"])
 
 
-def _link(name: str) -> str:
+def _schema_link(name: str) -> str:
     return f'<a href="#{name}">{name}</a>'
 
 
-def _lines(schema: Schema) -> str:
+def _description_html(schema: Schema) -> str:
     return escape(schema.get("description", "")).replace("\n", "<br>")

@@ -33,11 +33,12 @@ def with_full_names(message: Any, value: Any) -> Any:
     if not isinstance(value, dict) or not (fields := _enum_fields(message)):
         return value
     return {
-        name: _field(fields[name], each) if name in fields else each for name, each in value.items()
+        name: _with_full_enum_names_in(fields[name], each) if name in fields else each
+        for name, each in value.items()
     }
 
 
-def _field(field: FieldDescriptor, value: Any) -> Any:
+def _with_full_enum_names_in(field: FieldDescriptor, value: Any) -> Any:
     # does not descend into a list in a list, which is wrong and may be arbitrarily deep
     return (
         [_with_full_enum_names(field, each) for each in value]
@@ -48,12 +49,12 @@ def _field(field: FieldDescriptor, value: Any) -> Any:
 
 def _with_full_enum_names(field: FieldDescriptor, value: Any) -> Any:
     if field.enum_type is not None and isinstance(value, str):
-        return _names(field.enum_type).get(value.upper(), value)
+        return _enum_value_names(field.enum_type).get(value.upper(), value)
     return value if field.message_type is None else with_full_names(field.message_type, value)
 
 
 @cache
-def _names(choice: EnumDescriptor) -> dict[str, str]:
+def _enum_value_names(choice: EnumDescriptor) -> dict[str, str]:
     """Returns the full names of an enum's values, by full names and by short names."""
     full = [value.name for value in choice.values]
     return dict(zip([*full, *short_names(choice)], [*full, *full[1:]], strict=True))
@@ -93,7 +94,7 @@ def _misplaced_booleans(kind: Any, value: Any, path: str) -> Iterator[Violation]
     """
     if not isinstance(value, dict):
         return  # protobuf's parser reports this error
-    fields = _fields(kind)
+    fields = _boolean_fields(kind)
     for name in fields.keys() & value.keys():
         field, found = fields[name], value[name]
         several = field.is_repeated and isinstance(found, list)
@@ -106,7 +107,7 @@ def _misplaced_booleans(kind: Any, value: Any, path: str) -> Iterator[Violation]
 
 
 @cache
-def _fields(kind: Any) -> dict[str, FieldDescriptor]:
+def _boolean_fields(kind: Any) -> dict[str, FieldDescriptor]:
     """Returns the fields in which a boolean may be wrong, by proto names and JSON names."""
     if kind.full_name.startswith(_WELL_KNOWN) or kind.GetOptions().map_entry:
         return {}

@@ -117,7 +117,7 @@ def parse_message(
     """
     if not data.lstrip(_SPACE).startswith(b"{"):
         raise invalid_field("request", "is not a JSON object: send one, such as {}")
-    value = _parse(data)
+    value = _parse_object(data)
     if violation := misplaced_boolean(kind, value):
         raise InvalidRequestError(violation)
     try:
@@ -142,7 +142,7 @@ def object_of(message: Message) -> dict[str, Any]:
     return json_format.MessageToDict(message, always_print_fields_with_no_presence=True)
 
 
-def _parse(data: bytes) -> dict[str, Any]:
+def _parse_object(data: bytes) -> dict[str, Any]:
     objects = 0
 
     def to_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -185,7 +185,7 @@ def _request_error(message: str) -> InvalidRequestError:
     problem, _, location = message.rpartition(" at ")
     if problem and (field_path := _FIELD_PATH.fullmatch(location)):
         message, path = problem, path or field_path[1].split(".")[1:]
-    return invalid_field(".".join(path) or "request", shortened(_plain(message)))
+    return invalid_field(".".join(path) or "request", shortened(_plain_message(message)))
 
 
 def _known_fields(kind: str) -> str:
@@ -199,7 +199,7 @@ def _known_fields(kind: str) -> str:
     return f"its fields are {', '.join(each.json_name for each in fields)}"
 
 
-def _plain(message: str) -> str:
+def _plain_message(message: str) -> str:
     if enum := _ENUM.fullmatch(message):
         names = short_names(descriptor_pool.Default().FindEnumTypeByName(enum[2]))
         return f"{quoted(enum[1])} is none of {', '.join(names)}"

@@ -69,7 +69,7 @@ class HttpServer:
 
         """
         try:
-            self._acceptor = Acceptor(Address.parse(address), self._open_connection)
+            self._acceptor = Acceptor(Address.parse(address), self._serve_connection)
         except OSError as error:
             raise UnavailableError(f"cannot listen on {address}: is it in use?") from error
         return self._acceptor.port
@@ -91,6 +91,6 @@ class HttpServer:
         await self._limiter.drain(grace)
         await self._requests.wait()
 
-    def _open_connection(self, opened: socket.socket) -> None:
+    def _serve_connection(self, opened: socket.socket) -> None:
         connection = HttpConnection(self._limiter, self._config, self._requests, self._age)
         connection.open(opened, self._tls)

@@ -39,7 +39,7 @@ def merge_passages(pages: Sequence[PassagePage], limit: int) -> tuple[tuple[Pass
     """
     ends = [page.passages[-1].id for page in pages if not page.complete]
     entries = ((each.id, each) for page in pages for each in page.passages)
-    ordered, complete = _merge(entries, ends)
+    ordered, complete = _merge_entries(entries, ends)
     passages = [each for _, each in ordered]
     kept = _count_fitting(passages[:limit])
     return tuple(passages[:kept]), complete and kept == len(passages)
@@ -54,17 +54,17 @@ def merge_documents(
     """
     ends = [page.documents[-1].name for page in pages if not page.complete]
     entries = ((each.name, each) for page in pages for each in page.documents)
-    ordered, complete = _merge(entries, ends)
+    ordered, complete = _merge_entries(entries, ends)
     documents: list[StoredDocument] = []
     for _, each in ordered:
         if documents and documents[-1].name == each.name:
-            documents[-1] = _joined(documents[-1], each)
+            documents[-1] = _join_documents(documents[-1], each)
         else:
             documents.append(each)
     return tuple(documents[:limit]), complete and len(documents) <= limit
 
 
-def _merge(
+def _merge_entries(
     entries: Iterable[tuple[str, Value]], ends: Sequence[str]
 ) -> tuple[list[tuple[str, Value]], bool]:
     """Sorts entries by name in UTF-8, up to the smallest of `ends`; returns whether none is cut."""
@@ -84,7 +84,7 @@ def _count_fitting(passages: Sequence[Passage]) -> int:
     return len(passages)
 
 
-def _joined(first: StoredDocument, second: StoredDocument) -> StoredDocument:
+def _join_documents(first: StoredDocument, second: StoredDocument) -> StoredDocument:
     return StoredDocument(
         name=first.name,
         passages=first.passages + second.passages,

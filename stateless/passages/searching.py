@@ -69,7 +69,7 @@ class PassageSearch:
         ranked = best_overall(gathered.results, calls.depth)
         passages = await self._load(calls, ranked, fields, result)
         coverage = coverage_of(cluster.shard_infos, result)
-        rank = partial(_rank, question, ranked, passages)
+        rank = partial(_ranked_passages, question, ranked, passages)
         return PassageSearchResult(
             passages=await self._threads.run(client, rank),
             coverage=coverage,
@@ -106,7 +106,7 @@ class PassageSearch:
         return calls.searchers[shard].passages.fetch(lookup, calls.deadline)
 
 
-def _rank(
+def _ranked_passages(
     question: Question, ranked: Ranked, passages: dict[str, Passage]
 ) -> tuple[RankedPassage, ...]:
     by_words = question.retriever is Retriever.SPARSE

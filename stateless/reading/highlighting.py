@@ -47,14 +47,16 @@ def highlighted(
         if number not in best or reading.score > best[number][1].score:
             best[number] = offset, reading
     found = [
-        _sentence(text, sentences[number], offset, reading, scores)
+        _highlighted_sentence(text, sentences[number], offset, reading, scores)
         for number, (offset, reading) in best.items()
     ]
     found.sort(key=lambda each: (-each.score, each.start))
     if not found:
         return [], False
     chosen: list[HighlightedSentence] = []
-    for each in _chosen(found, options):  # a span may have extended a sentence into the next one
+    for each in _likely_sentences(
+        found, options
+    ):  # a span may have extended a sentence into the next one
         if all(each.end <= other.start or other.end <= each.start for other in chosen):
             chosen.append(each)
         if len(chosen) == options.sentences:
@@ -63,7 +65,7 @@ def highlighted(
     return sorted(chosen, key=lambda each: each.start), has_answer
 
 
-def _chosen(
+def _likely_sentences(
     found: Sequence[HighlightedSentence], options: HighlightOptions
 ) -> Sequence[HighlightedSentence]:
     """Returns the sentences that are likely enough. `found` begins with the best one."""
@@ -77,7 +79,7 @@ def _chosen(
     return [each for each in found if (each.confidence or 0.0) >= minimum]
 
 
-def _sentence(
+def _highlighted_sentence(
     text: str, sentence: TextSpan, offset: int, reading: WindowReading, scores: AnswerCalibration
 ) -> HighlightedSentence:
     # a span is extended to whole expressions, which may reach beyond the end of the sentence

@@ -32,7 +32,7 @@ def text_reading(
         question: the question.
 
     """
-    offset, best = min(windows, key=lambda window: (*_order(window[1]), window[0]))
+    offset, best = min(windows, key=lambda window: (*_sort_key(window[1]), window[0]))
     start, end = best.start + offset, best.end + offset
     sentence = (start, end)
     if end > start:
@@ -86,7 +86,7 @@ def ranked_texts(
     )
 
 
-def _order(reading: WindowReading) -> tuple[bool, float]:
+def _sort_key(reading: WindowReading) -> tuple[bool, float]:
     """Returns a sort key, best first; a score that is not a number is last."""
     not_a_number = math.isnan(reading.score)
     return not_a_number, 0.0 if not_a_number else -reading.score

@@ -1,4 +1,4 @@
-"""Settings of reading texts that callers send."""
+"""Settings of the service that reads texts sent by callers."""
 
 from pydantic import Field
 

@@ -64,7 +64,7 @@ def batches(parts: Iterable[TextSegment]) -> Iterator[list[TextSegment]]:
 def tokenise_batch(tokenizer: Tokenizer, batch: Sequence[TextSegment]) -> list[Tokens]:
     """Returns the tokens of each segment, with offsets in its text."""
     found = tokenizer.tokenise_many([part.text for part in batch])
-    return [_shifted(tokens, part.start) for part, tokens in zip(batch, found, strict=True)]
+    return [_shift_offsets(tokens, part.start) for part, tokens in zip(batch, found, strict=True)]
 
 
 def parts_of_texts(texts: Sequence[TextToRead]) -> list[list[TextSegment]]:
@@ -81,7 +81,7 @@ def joined(
     return [TokenisedText(text, next(whole).ids, next(whole)) for text in texts]
 
 
-def _shifted(tokens: Tokens, start: int) -> Tokens:
+def _shift_offsets(tokens: Tokens, start: int) -> Tokens:
     if not start:
         return tokens
     return Tokens(tokens.ids, tuple((first + start, end + start) for first, end in tokens.offsets))

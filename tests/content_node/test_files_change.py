@@ -17,7 +17,7 @@ from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 
 from winnow.bundle import Bundle
-from winnow.content_node.file_changes import ServingStatus, watch_changes
+from winnow.content_node.file_changes import ShardHealth, watch_changes
 from winnow.content_node.metrics import NodeMetrics, ShardMetrics
 from winnow.content_node.searcher import LocalSearcher
 from winnow.content_node.served_shard import ServedShard
@@ -57,7 +57,7 @@ class Node:
     remote: RemoteSearcher
     health: health_pb2_grpc.HealthStub
     looks: "asyncio.Queue[None]"
-    status: ServingStatus
+    status: ShardHealth
     question: EncodedQuestion
     registry: CollectorRegistry
 
@@ -110,7 +110,7 @@ async def node(indexes: dict[int, Path], bundle: Bundle, tmp_path: Path) -> Asyn
         await looks.get()
         looked = True
 
-    status = ServingStatus(served, server.set_serving, ShardMetrics(registry))
+    status = ShardHealth(served, server.set_serving, ShardMetrics(registry))
     watching = asyncio.create_task(
         watch_changes(shard.file_change, status.files_changed, 2.0, sleep)
     )

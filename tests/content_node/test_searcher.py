@@ -381,7 +381,7 @@ async def test_a_row_that_a_replica_does_not_have_yet_is_retrieved_again(
     searcher.set_view(follows(view_of(shard), "live"))
     found = await searcher.retrieve(question, RetrievalDepth(passages=1), Deadline.after(10))
     assert (found.sequence, found.log_id) == (7, "log")
-    with pytest.raises(GenerationGoneError, match="row 1000 is not written yet"):
+    with pytest.raises(GenerationGoneError, match="this replica has no row 1000 yet"):
         await searcher.read(question, [replace(found.hits[0], row=1_000)], Deadline.after(10))
 
 

@@ -36,7 +36,7 @@ def test_a_checkout_has_its_bundle_and_its_corpus_beside_the_package() -> None:
     assert read_manifest(packaged.default_bundle()).name
     assert packaged.default_heads() == ROOT / "bundles" / "heads"
     assert (packaged.demo_corpus() / "passages.jsonl").is_file()
-    assert packaged.generated_files() == ROOT / "var"
+    assert packaged.generated_directory() == ROOT / "var"
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_an_installation_keeps_what_it_makes_in_the_users_cache(
     monkeypatch.setattr(packaged, "checkout", lambda: None)
     monkeypatch.setenv("XDG_CACHE_HOME", variable)
     monkeypatch.setenv("HOME", "/home/me")
-    assert packaged.generated_files() == Path(place)
+    assert packaged.generated_directory() == Path(place)
 
 
 def test_the_demo_never_takes_the_index_of_other_passages_or_other_shards(tmp_path: Path) -> None:

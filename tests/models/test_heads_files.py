@@ -74,7 +74,7 @@ def test_words_of_a_token_row_are_characters_of_its_text(tmp_path: Path) -> None
         ("data.csv", "text\tlabel\nx\ta\n", "separate the fields with commas"),
         ("data.jsonl", '{"text": "x", "label": ["a"]}', "set --multi-label"),
         ("data.csv", "text,label\n  ,a\n", "row 1: text is '  ': a text is needed"),
-        ("data.jsonl", '{"text": "x", "label": " "}', "a label is needed"),
+        ("data.jsonl", '{"text": "x", "label": " "}', "which is no label"),
         ("data.jsonl", '{"text": "x", "label": 0.5}', "label is '0.5'"),
         ("data.jsonl", '{"text": ["x"], "label": "a"}', "a text is needed"),
         ("data.jsonl", b"\xff\xfe", "is not UTF-8"),

@@ -15,7 +15,7 @@ from models.network.split_reader import SplitReader
 from models.training.examples import Batch
 from models.training.objective import imitation_loss, span_imitation_loss, states_distance
 from models.training.reading_task import ReadingTask, batch_losses
-from models.training.taught_task import DistillingPlan, DistillingTask, SplitPlan, SplitTask
+from models.training.taught_task import DistillingPlan, DistillingTask, SplitReaderPlan, SplitTask
 
 Network = TypeVar("Network", bound=nn.Module)
 
@@ -74,7 +74,7 @@ def test_a_split_student_is_compared_in_its_upper_layers(
     teacher: Reader,
 ) -> None:
     student = SplitReader(copy.deepcopy(teacher), 1)
-    task = SplitTask(reading_of(student), teacher, SplitPlan(apart=1))
+    task = SplitTask(reading_of(student), teacher, SplitReaderPlan(apart=1))
     batch = task._reading.batch(0)
     inputs = (batch.ids, batch.mask, batch.types)
     upper = student.states(*inputs)[-1], all_states(teacher.body, *inputs)[-1]
@@ -139,7 +139,7 @@ def test_the_states_of_a_teacher_fade_over_a_share_of_the_run() -> None:
 
 def test_only_the_student_learns(teacher: Reader) -> None:
     student = SplitReader(copy.deepcopy(teacher), 1)
-    task = SplitTask(reading_of(student), teacher, SplitPlan(apart=1))
+    task = SplitTask(reading_of(student), teacher, SplitReaderPlan(apart=1))
     sum(only(task, 0).losses.values(), start=torch.zeros(())).backward()  # type: ignore[no-untyped-call]
     assert any(each.grad is not None for each in student.parameters())
     assert all(each.grad is None for each in teacher.parameters())
@@ -148,7 +148,7 @@ def test_only_the_student_learns(teacher: Reader) -> None:
 def test_the_plan_of_a_run_names_both_plans(teacher: Reader) -> None:
     """A checkpoint is resumed only by its own plan."""
     weights = {"answers": 2.0, "states": 1.0, "fading": 0.0, "ranks": True}
-    apart = SplitTask(reading_of(SplitReader(teacher, 1)), teacher, SplitPlan(1))
+    apart = SplitTask(reading_of(SplitReader(teacher, 1)), teacher, SplitReaderPlan(1))
     assert apart.settings_of_result == {
         "questions": 2,
         "apart": {"apart": 1, "neurons": 0, "begun": "", "averaged": False, **weights},

@@ -58,7 +58,7 @@ ALIASED = BOTH.with_alias("docs", "docs-1")
     [
         (lambda: BOTH.with_alias("docs-2", "docs-1"), "an index has the same name"),
         (lambda: BOTH.with_alias("docs", "docs-3"), "the indexes are docs-1, docs-2"),
-        (lambda: BOTH.with_alias("Docs", "docs-1"), "'Docs' is not 1 to 63 of a-z"),
+        (lambda: BOTH.with_alias("Docs", "docs-1"), "'Docs' is no valid name"),
         (lambda: BOTH.with_index("docs-3", DOCS), "the catalog has index a1 already"),
         (lambda: ALIASED.with_index("docs", CatalogIndex(index_id="c", shards=1)), "docs is taken"),
         (lambda: ALIASED.with_dropped("docs-1", 1.0), "the alias docs stands for docs-1"),

@@ -266,7 +266,7 @@ class Manifest(_ManifestModel):
     @property
     def confidence(self) -> Confidence | None:
         """The model of an answer's confidence; None if it was not fitted."""
-        return _confidence(self.score.confidence)
+        return _to_confidence(self.score.confidence)
 
     def answer_calibration(self, late_interaction: bool = False) -> AnswerCalibration:
         """Returns how answers are judged.
@@ -277,8 +277,8 @@ class Manifest(_ManifestModel):
         score = late.score if late and late.score else self.score
         return AnswerCalibration(
             threshold=AnswerThreshold(score.no_answer_below, score.min_confidence),
-            confidence=_confidence(score.confidence),
-            sentence_confidence=_confidence(score.sentence_confidence),
+            confidence=_to_confidence(score.confidence),
+            sentence_confidence=_to_confidence(score.sentence_confidence),
         )
 
     def stopping_rule(self, max_loss: float, late_interaction: bool = False) -> StoppingRule | None:
@@ -319,7 +319,7 @@ def read_manifest(directory: Path) -> Manifest:
     return manifest
 
 
-def _confidence(entry: ConfidenceEntry | None) -> Confidence | None:
+def _to_confidence(entry: ConfidenceEntry | None) -> Confidence | None:
     return None if entry is None else Confidence(**entry.model_dump())
 
 

@@ -32,8 +32,8 @@ def without_outranked(results: Sequence[Retrieved], depth: RetrievalDepth) -> li
     """
     distances = [distance for own in results for distance in own.candidate_distances]
     words = [score for own in results for score in own.candidate_words]
-    max_distance = _limit(distances, depth.nearest_candidates)
-    min_words = -_limit([-score for score in words], depth.word_candidates)
+    max_distance = _kth_cost(distances, depth.nearest_candidates)
+    min_words = -_kth_cost([-score for score in words], depth.word_candidates)
     places = [(place, hit) for place, own in enumerate(results) for hit in own.hits]
     rules = [
         CandidateRule([hit.distance for _, hit in places], max_distance),
@@ -55,7 +55,7 @@ def without_outranked(results: Sequence[Retrieved], depth: RetrievalDepth) -> li
     ]
 
 
-def _limit(costs: Sequence[float], k: int) -> float:
+def _kth_cost(costs: Sequence[float], k: int) -> float:
     """Returns the highest cost of a candidate that may be among the `k` lowest of all shards."""
     if not k:
         return -math.inf  # by this rule no passage is a candidate

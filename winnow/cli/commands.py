@@ -134,7 +134,7 @@ def build_app(arguments: list[str]) -> typer.Typer:
         context_settings={"max_content_width": 100, "help_option_names": ["-h", "--help"]},
     )
     root.callback(invoke_without_command=True)(_root)
-    words = _words(arguments)
+    words = _command_words(arguments)
     selected = next(iter(words), None)
     subcommand = _SUBCOMMANDS.get(tuple(arguments[:2]))
     commands = {n: each for n, each in _COMMANDS.items() if not (subcommand and n == selected)}
@@ -162,7 +162,7 @@ def main(arguments: list[str] | None = None) -> None:
     die_with_parent()
     arguments = sys.argv[1:] if arguments is None else arguments
     words = arguments or _completion_words()
-    command = " ".join(["winnow", *_words(words)[:1]])
+    command = " ".join(["winnow", *_command_words(words)[:1]])
 
     def run() -> object:
         root = with_wrapped_help(build_app(words))
@@ -172,7 +172,7 @@ def main(arguments: list[str] | None = None) -> None:
     sys.exit(exit_code(run, command, _commands_named))
 
 
-def _words(arguments: list[str]) -> list[str]:
+def _command_words(arguments: list[str]) -> list[str]:
     return [word for word in arguments if not word.startswith("-")]
 
 

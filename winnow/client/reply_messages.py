@@ -45,7 +45,7 @@ def _answer(message: answer_pb2.Answer) -> Answer:
         message,
         passage=passage_of_message(message.passage),
         source=source_value(message.source) if message.HasField("source") else None,
-        size=convert.answer_size_of_message(message.size),
+        size=convert.answer_size_of_number(message.size),
         shown_text=message.shown_text or message.text,  # older fronts send only the text
     )
 

@@ -99,9 +99,9 @@ def answer_size_message(size: AnswerSize | None) -> answer_pb2.AnswerSize.ValueT
     return answer_pb2.ANSWER_SIZE_UNSPECIFIED if size is None else _SIZES[size]
 
 
-def answer_size_of_message(message: int) -> AnswerSize | None:
+def answer_size_of_number(number: int) -> AnswerSize | None:
     """Converts the size of an answer; None from an older front, or for an unknown value."""
-    return _SIZE_BY_NUMBER.get(message)
+    return _SIZE_BY_NUMBER.get(number)
 
 
 def is_cheap_to_convert(answered: Answered) -> bool:

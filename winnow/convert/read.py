@@ -34,8 +34,10 @@ def read_of_message(message: read_pb2.ReadTextsRequest) -> ReadTextsRequest:
 
 
 def readings_to_message(readings: TextReadings, request_id: str = "") -> read_pb2.ReadTextsResponse:
-    """Converts the result of a request. A reading takes some 10 microseconds: call it in a thread
-    for many texts.
+    """Converts the result of a request.
+
+    Converting one reading takes some 10 microseconds, so call this function in a thread if there
+    are many texts.
     """
     return read_pb2.ReadTextsResponse(
         has_answer=readings.has_answer,

@@ -68,7 +68,7 @@ def request_to_message(request: ShardRequest[Any], shard: int) -> Message:
 
 
 def request_of_message(kind: type[Request], message: Any, client: str) -> Request:
-    """Converts a message to a request of type `kind`; `client` is the client key of the caller."""
+    """Converts a message to a request of type `kind`; `client` names the caller."""
     values: dict[str, Any] = {"after": message.shard.after, "client": client}
     names = message.DESCRIPTOR.fields_by_name
     if "filter" in names:

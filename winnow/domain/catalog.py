@@ -249,8 +249,8 @@ def check_name(name: str) -> None:
     if not (fits and _NAME_CHARACTERS.issuperset(name)):
         raise invalid_field(
             "name",
-            f"{name[:_SHOWN]!r} is not 1 to 63 of a-z, 0-9, _ and -, beginning with a letter or "
-            "digit",
+            f"{name[:_SHOWN]!r} is no valid name: use 1 to {_MAX_NAME} characters (a-z, 0-9, _ and "
+            "-), the first a letter or digit",
         )
 
 

@@ -30,8 +30,8 @@ _MAX_HUNG_THREADS = 32
 class AsyncHeadStore:
     """A head store with async methods, for heads of one encoder.
 
-    `client` is the client key of the caller; clients take turns at the threads. Logs when the store
-    becomes unreachable, and when it is reachable again.
+    `client` names the caller for fair sharing: clients take turns at the threads. Logs when the
+    store becomes unreachable, and when it is reachable again.
     """
 
     def __init__(

@@ -29,6 +29,6 @@ class Heads(Protocol):
             states: token states of one text, from the encoder of these heads; not modified.
             head_ids: distinct ids of heads.
             deadline: deadline of the caller. A late head fails; the other heads do not.
-            client: client key of the caller, for fair sharing of threads.
+            client: name of the caller, for fair sharing of threads.
 
         """

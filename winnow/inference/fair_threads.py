@@ -51,7 +51,7 @@ class FairThreads:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Result] = loop.create_future()
 
-        def turn() -> bool:
+        def run_work() -> bool:
             try:
                 result = work()
             except BaseException as error:  # noqa: BLE001 (raised where it is awaited)
@@ -61,12 +61,12 @@ class FairThreads:
             return False
 
         self._futures.add(future)
-        self.add(client, turn)
+        self.add(client, run_work)
         try:
             return await future
         finally:
             self._futures.discard(future)
-            self.remove(client, turn)
+            self.remove(client, run_work)
 
     def replace(self, thread: threading.Thread) -> None:
         """Starts a thread in place of a hanging one. The latter ends when its work returns."""

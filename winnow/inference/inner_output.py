@@ -17,10 +17,14 @@ def extension_with_output(name: str) -> bytes:
     """Returns bytes that, appended to a serialised ONNX model, add the inner tensor `name` to its
     outputs. Empty for an empty name.
     """
-    return _field(_GRAPH, _field(_OUTPUT, _field(_NAME, name.encode()))) if name else b""
+    return (
+        _proto_field(_GRAPH, _proto_field(_OUTPUT, _proto_field(_NAME, name.encode())))
+        if name
+        else b""
+    )
 
 
-def _field(number: int, content: bytes) -> bytes:
+def _proto_field(number: int, content: bytes) -> bytes:
     """Encodes a length-delimited protobuf field."""
     return bytes([number << 3 | 2]) + _varint(len(content)) + content
 

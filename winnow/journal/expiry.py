@@ -57,8 +57,9 @@ class PublishWindow:
         """
         if remaining <= skew:
             raise DeadlineExceededError(
-                f"{max(remaining, 0):.1f} seconds are left to publish the writes: set a deadline "
-                f"of more than the {skew:g} seconds by which clocks may differ (--journal-skew)"
+                f"{max(remaining, 0):.1f} seconds before the deadline are too few to publish the "
+                f"writes, because clocks may differ by {skew:g} seconds (--journal-skew): set a "
+                "later deadline"
             )
         seconds = min(remaining, MAX_PUBLISH_SECONDS + skew)
         return cls(seconds, now + seconds - skew)

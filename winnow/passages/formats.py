@@ -42,17 +42,17 @@ def parser(path: Path) -> Parser:
 
 def id_parser(path: Path) -> Parser:
     """Returns a parser that reads only ids and versions, for deletions."""
-    return _json_id if parser(path) is _json else _tsv_id
+    return _deletion_of_json_line if parser(path) is _json else _deletion_of_tsv_line
 
 
-def _tsv_id(number: int, line: str) -> FedPassage | None:
+def _deletion_of_tsv_line(number: int, line: str) -> FedPassage | None:
     identifier = _unquoted(line.split("\t", maxsplit=1)[0])
     if number == 1 and identifier.strip().lower() == _HEADER[0]:
         return None
     return FedPassage(id=identifier, title="", text="")
 
 
-def _json_id(_number: int, line: str) -> FedPassage:
+def _deletion_of_json_line(_number: int, line: str) -> FedPassage:
     value = _object(line)
     identifier = _identifier(value)
     if identifier is None:

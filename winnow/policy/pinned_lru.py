@@ -8,7 +8,7 @@ from collections import Counter
 
 
 class PinnedLru:
-    """The bytes of each key. The sum never exceeds the budget."""
+    """Counts the bytes of each key, and evicts keys so that the sum never exceeds the budget."""
 
     def __init__(self, budget: int) -> None:
         self.budget = budget

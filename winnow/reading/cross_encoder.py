@@ -46,7 +46,7 @@ class CrossEncoder:
         self, question: Sequence[int], title: Sequence[int], tokens: int
     ) -> list[tuple[int, int]]:
         head = _head(question, title, self._special, self._entry)
-        return _ranges(len(head), tokens, self._entry)
+        return _window_ranges(len(head), tokens, self._entry)
 
     def run_windows(
         self, question: Sequence[int], stored: StoredPassage, stop: StopSignal | None = None
@@ -73,7 +73,7 @@ def build_windows(
     head = _head(question, title, special, reader)
     question_length = len(question) + 2  # with its special tokens
     windows = []
-    for start, end in _ranges(len(head), len(text), reader):
+    for start, end in _window_ranges(len(head), len(text), reader):
         ids = [*head, *text[start:end], special.sep]
         types = [question_type] * question_length
         types += [passage_type] * (len(ids) - question_length)
@@ -93,9 +93,9 @@ def _head(
     return [special.cls, *question, special.sep, *kept, special.sep]
 
 
-def _ranges(head: int, tokens: int, reader: ReaderEntry) -> list[tuple[int, int]]:
-    """Returns the ranges of the windows of a passage, with `head` tokens before each."""
-    room = max(reader.max_tokens - head - 1, MIN_PASSAGE_ROOM)
+def _window_ranges(tokens_before: int, tokens: int, reader: ReaderEntry) -> list[tuple[int, int]]:
+    """Returns the ranges of the windows of a passage, with `tokens_before` tokens before each."""
+    room = max(reader.max_tokens - tokens_before - 1, MIN_PASSAGE_ROOM)
     return split_windows(tokens, room, min(reader.window_overlap, room // 2))
 
 

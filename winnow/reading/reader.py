@@ -144,8 +144,9 @@ class Reader:
     ) -> list[tuple[int, WindowReading]]:
         """Returns the best span of each sentence in each window, with the number of the sentence.
 
-        `sentences` are ranges of the text in its order; they do not overlap. A sentence has no
-        reading in a window without a token of it. Other arguments are those of `read_windows`.
+        `sentences` are ranges of the text in its order; they do not overlap. A window gives a
+        reading only for sentences of which it has a token. Other arguments are those of
+        `read_windows`.
         """
         starts = [start for start, _ in stored.tokens.offsets]
         ranges = [

@@ -1,7 +1,7 @@
 """Synthetic questions and passages for measurements, made from the demo passages.
 
-They have the lengths and words of real questions and of passages of 100 words, on which costs
-depend. Whether the questions have answers does not matter.
+Costs depend on lengths and words, so these are those of real questions and of passages of 100
+words. Whether the questions have answers does not matter.
 """
 
 from dataclasses import replace

@@ -68,7 +68,7 @@ class ShardCost(_Costs):
 
 
 class StatesUnits(_Costs):
-    """Costs with precomputed states, for which indexing does a part of the reading."""
+    """Costs with precomputed states: indexing then does a part of the reading."""
 
     read: tuple[LengthCost, ...] = Field(min_length=2)
     """Time to read a passage with precomputed states. Tokens count as in `NodeUnits.read`."""

@@ -77,14 +77,14 @@ def snap(text: str, start: int, end: int) -> tuple[int, int]:
     settled = False
     while not settled:
         before = start, end
-        for begin, stop in _ranges(_WHOLE, text, first, last):
+        for begin, stop in _word_ranges(_WHOLE, text, first, last):
             if begin < start < stop:
                 start = begin
             if begin < end < stop:
                 end = stop
-        for begin, stop in _ranges(_QUOTED, text, first, last):
+        for begin, stop in _word_ranges(_QUOTED, text, first, last):
             start, end = _with_quotation(start, end, begin, stop)
-        for begin, stop in _ranges(_BRACKETED, text, first, last):
+        for begin, stop in _word_ranges(_BRACKETED, text, first, last):
             if start < begin < end < stop:
                 end = stop
             elif begin < start < stop < end:
@@ -93,7 +93,7 @@ def snap(text: str, start: int, end: int) -> tuple[int, int]:
     return start, end
 
 
-def _ranges(
+def _word_ranges(
     pattern: re.Pattern[str], text: str, first: int, last: int
 ) -> Iterator[tuple[int, int]]:
     """Yields the matches in text[first:last], without a last one that may be longer."""

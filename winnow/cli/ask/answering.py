@@ -52,4 +52,4 @@ def answer_questions(ask: Ask, question: list[str] | None, *, as_json: bool, tim
         return session.answer(" ".join(question))
     if not question and sys.stdin.isatty():
         return session.prompt()
-    return session.answer_lines(sys.stdin)
+    return session.answer_each_line(sys.stdin)

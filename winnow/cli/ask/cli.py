@@ -148,7 +148,7 @@ def ask(
         "after": parse_positions(after),
     }
     if index is not None and on:
-        raise typer.BadParameter("a directory holds one index: leave --on out", param_hint="--on")
+        raise typer.BadParameter("a directory holds one index: omit --on", param_hint="--on")
     asker = (
         cluster_asker(address, credentials, timeout, options, on=on)
         if index is None

@@ -44,7 +44,7 @@ class AskSession:
             out.print(render_reply(reply, out.width, plain, self._timings), soft_wrap=plain)
         return True
 
-    def answer_lines(self, lines: Iterable[str]) -> bool:
+    def answer_each_line(self, lines: Iterable[str]) -> bool:
         """Answers each line that is not blank; returns whether every question got a reply.
 
         Raises typer.BadParameter if all lines are blank.

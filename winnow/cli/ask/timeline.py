@@ -38,7 +38,7 @@ def render_timeline(timings: Timings, width: int) -> Iterator[Text]:
 
 
 def _stages(timings: Timings) -> Iterator[_Span]:
-    """The stages with a duration. Tokenising, queueing and encoding run one after the other."""
+    """Returns the stages that took time. Queueing follows tokenising; encoding follows queueing."""
     encode_start = timings.tokenise_ms + timings.queue_ms
     stages = (
         _Span("tokenise", 0.0, timings.tokenise_ms),

@@ -13,7 +13,7 @@ from pathlib import Path
 from winnow.cli.ladder.steps import EncoderShape, LadderStep, Precision
 from winnow.cli.result_files import convert_write_errors
 from winnow.errors import UnavailableError
-from winnow.packaged import extra, generated_files
+from winnow.packaged import extra, generated_directory
 
 _FORMAT = 1
 """Part of the directory's name. Increase it when the graphs change, to create the models again."""
@@ -21,7 +21,7 @@ _FORMAT = 1
 
 def models_directory() -> Path:
     """The directory of the models."""
-    return generated_files() / "ladder" / str(_FORMAT)
+    return generated_directory() / "ladder" / str(_FORMAT)
 
 
 def encoder_file(directory: Path, shape: EncoderShape, precision: Precision) -> Path:
@@ -45,7 +45,7 @@ def create_missing_models(
     with convert_write_errors(directory):
         directory.mkdir(parents=True, exist_ok=True)
     for step in steps:
-        for file, create in _files(directory, step):
+        for file, create in _files_of_step(directory, step):
             if not file.exists():
                 _expect_onnx()
                 say(f"making {file.name}")
@@ -58,13 +58,15 @@ def create_missing_models(
                     model.replace(file)
 
 
-def _files(directory: Path, step: LadderStep) -> Iterable[tuple[Path, Callable[[Path], None]]]:
+def _files_of_step(
+    directory: Path, step: LadderStep
+) -> Iterable[tuple[Path, Callable[[Path], None]]]:
     shape = step.shape
     full = encoder_file(directory, shape, Precision.FLOAT)
     yield full, lambda to: _save_encoder(shape, to)
     if step.precision is Precision.INT8:
         quantised = encoder_file(directory, shape, Precision.INT8)
-        yield quantised, lambda to: _quantise(full, to)
+        yield quantised, lambda to: _quantise_model(full, to)
     if step.heads:
         yield head_file(directory, shape), lambda to: _save_head(shape, to)
 
@@ -90,10 +92,10 @@ def _save_head(shape: EncoderShape, to: Path) -> None:
     with tempfile.TemporaryDirectory(dir=to.parent) as temporary:
         full = Path(temporary) / "head.onnx"
         onnx.save(onnx_graph.build_head(shape.width), str(full))
-        _quantise(full, to)
+        _quantise_model(full, to)
 
 
-def _quantise(full: Path, to: Path) -> None:
+def _quantise_model(full: Path, to: Path) -> None:
     from onnxruntime.quantization import QuantType, quantize_dynamic  # noqa: PLC0415
 
     # silences a warning that recommends preprocessing, which has no benefit here

@@ -41,7 +41,7 @@ from winnow.cli.questions import LabelledQuestion, read_questions
 from winnow.client import AsyncClient
 from winnow.errors import ArtefactError
 from winnow.files.opened import sha256
-from winnow.packaged import default_bundle, default_heads, demo_corpus, generated_files
+from winnow.packaged import default_bundle, default_heads, demo_corpus, generated_directory
 from winnow.quoting import many
 from winnow.settings.errors import SettingsError
 
@@ -159,7 +159,7 @@ def demo_index_directory(passages: Path, bundle: Path, shards: int) -> Path:
     except OSError as error:
         raise ArtefactError(f"cannot read {passages}: {error.strerror}") from error
     name = hashlib.sha256(" ".join(parts).encode()).hexdigest()[:16]
-    return generated_files() / f"demo-index-{name}"
+    return generated_directory() / f"demo-index-{name}"
 
 
 def _prepare(passages: Path, index: Path, shards: int) -> None:

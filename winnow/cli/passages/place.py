@@ -26,7 +26,7 @@ def run_at(
     `on` is the name of the index on the cluster; empty for the default index.
     """
     if index is not None and on:
-        raise typer.BadParameter("a directory holds one index: leave --on out", param_hint="--on")
+        raise typer.BadParameter("a directory holds one index: omit --on", param_hint="--on")
 
     async def connected() -> Result:
         if index is None:

@@ -70,13 +70,13 @@ def render_reading(reply: ReadReply, texts: Sequence[str], *, plain: bool) -> It
         yield Text("no text has a likely answer", style="yellow")
     for number, reading in enumerate(reply.best, 1):
         yield Text(f"{number}. {printable(reading.text)}", "bold")
-        yield _sentence(reading, texts[reading.index], plain)
+        yield _marked_sentence(reading, texts[reading.index], plain)
         sure = "" if reading.confidence is None else f"confidence {reading.confidence:.2f}, "
         place = f"{printable(reading.id)}, characters {reading.start} to {reading.end}"
         yield Text(f"{sure}{place}\n", style="dim")
 
 
-def _sentence(reading: TextReading, text: str, plain: bool) -> Text:
+def _marked_sentence(reading: TextReading, text: str, plain: bool) -> Text:
     """The sentence with the span highlighted; between asterisks if `plain`."""
     first, last = reading.sentence
     parts = (text[first : reading.start], reading.text, text[reading.end : last])

@@ -74,7 +74,9 @@ def top(
     With --json, each line has the keys:
       at: the time, as ISO 8601,
       cluster: as GET /v1/cluster gives it (64-bit numbers are strings),
-      figures: questions, refused (per second), coverage, dimmed, remembered (shares),
+      figures:
+        questions, refused (each per second),
+        coverage, dimmed, remembered (each a share, 0 to 1),
         stages (name, p50, p95, p99, in seconds),
         processes (address, part, shards, ready, calls, queue_p95, call_p95, busy, cores, memory,
         fault).

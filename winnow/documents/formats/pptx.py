@@ -81,7 +81,7 @@ def _shapes(root: Element) -> Iterator[Element]:
 
 
 def _placeholder(shape: Element) -> str | None:
-    """Returns the kind of a placeholder, empty for a general one; None for another shape."""
+    """Returns the kind of a placeholder (empty if general); None if the shape is none."""
     found = shape.find(f"*/{_P}nvPr/{_P}ph")
     return None if found is None else found.get("type", "")
 

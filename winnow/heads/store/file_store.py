@@ -23,7 +23,7 @@ from winnow.heads.manifest import (
 )
 from winnow.heads.store.disk_cache import HeadDiskCache
 from winnow.heads.store.records import CURRENT, STORE, HeadRecord, StoreRecord, parse_record
-from winnow.packaged import generated_files
+from winnow.packaged import generated_directory
 from winnow.quoting import quoted
 from winnow.storage import Storage, open_storage
 from winnow.storage.local import LocalStorage
@@ -259,7 +259,7 @@ def open_store(url: str | Path, cache: Path | None = None) -> HeadStore:
     storage = open_storage(url, "heads", must_exist=True)
     if isinstance(storage, LocalStorage):
         return HeadStore(storage)
-    return HeadStore(storage, HeadDiskCache(cache or generated_files() / "heads"))
+    return HeadStore(storage, HeadDiskCache(cache or generated_directory() / "heads"))
 
 
 def _verify_written(expected: HeadManifest, directory: Path) -> None:

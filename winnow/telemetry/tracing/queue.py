@@ -46,7 +46,7 @@ class SpanQueue:
         batch_size: int = _BATCH_SIZE,
         batch_seconds: float = _BATCH_SECONDS,
     ) -> None:
-        """Starts the thread. At most `max_waiting` spans wait, and `batch_size` go together."""
+        """Starts the thread. At most `max_waiting` spans wait; `batch_size` are sent at once."""
         self._exporter, self._max_waiting, self._batch_size = exporter, max_waiting, batch_size
         self._batch_seconds = batch_seconds
         self._spans: queue.SimpleQueue[RecordedSpan | None] = queue.SimpleQueue()
