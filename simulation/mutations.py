@@ -187,7 +187,7 @@ def _(original: Any, entry: Any) -> str:
     return "0 "
 
 
-@_mutation("batches of the journal are applied in reverse", following, "_batches")
+@_mutation("batches of the journal are applied in reverse", following, "_transaction_batches")
 def _(original: Any, entries: Any) -> Any:
     return (list(reversed(batch)) for batch in original(entries))
 
@@ -239,7 +239,7 @@ def _(original: Any, info: Any, failure: Any, result: Any) -> Any:
     return replace(original(info, failure, result), passages=info.passages)
 
 
-@_mutation("one passage too few is retrieved", retrieving, "_nearest")
+@_mutation("one passage too few is retrieved", retrieving, "_nearest_with_ties")
 def _(original: Any, scored: Any, k: int) -> Any:
     return original(scored, max(k - 1, 1))
 

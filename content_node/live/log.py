@@ -175,9 +175,7 @@ class WriteLog:
     def hold(self, node: str, after: int) -> None:
         """Keeps the writes that follow write number `after`, because `node` still copies them.
 
-        They are kept for `HOLD_SECONDS`.
-
-        Replaces an earlier hold of the same node.
+        They are kept for `HOLD_SECONDS`. Replaces an earlier hold of the same node.
         """
         self._holds[node] = after, time.monotonic() + HOLD_SECONDS
 

@@ -162,6 +162,6 @@ def _parse_label(value: Any, fields: Fields) -> str:
         value = str(value)
     if not isinstance(value, str) or not value.strip():
         raise _RowError(
-            f"{fields.label} is {quoted(str(value))}, which is no label: give a text or a whole number"
+            f"{fields.label} is {quoted(str(value))}, which is no label: give a non-empty text"
         )
     return value.strip()
