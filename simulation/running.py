@@ -208,8 +208,10 @@ class Simulation:
     def _acknowledge(self, call: WriteCall) -> None:
         position = call.position
         assert position is not None
-        writes = self._acknowledged.setdefault(call.front, {})
-        writes.setdefault(position.shard, []).append((self.loop.time(), position.sequence))
+        writes = self._acknowledged.setdefault(call.front, {}).setdefault(position.shard, [])
+        # the time of the first acknowledgement counts: later ones may name the same write
+        if position.sequence > max((number for _, number in writes), default=0):
+            writes.append((self.loop.time(), position.sequence))
         own = self._positions.setdefault(call.client, {})
         before = own.get(position.shard, position)
         own[position.shard] = max(position, before)
@@ -217,8 +219,8 @@ class Simulation:
     def _required(self, front: str) -> dict[int, int]:
         """Returns the last write of each shard that a question to a front must see.
 
-        If the replicas that have a write fail, a front waits two seconds for it, and then answers
-        without it.
+        If the replicas that have a write fail, a front answers without it from two seconds after
+        its acknowledgement.
         """
         now, required = self.loop.time(), {}
         for shard, writes in self._acknowledged.get(front, {}).items():
