@@ -7,7 +7,7 @@ from winnow.content_node.merging.protocol import Merged
 
 
 class SimulatedMerge:
-    """Takes the place of `winnow.content_node.merging.child.MergeChild`."""
+    """Takes the place of `winnow.content_node.merging.child_process.MergeChild`."""
 
     def __init__(self, *, base: Path, shard: Path, upto: int, bundle: Path | None = None) -> None:
         self._base, self._shard, self._upto = base, shard, upto

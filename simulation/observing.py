@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from simulation.history import AppliedWrite
 from simulation.process import current_process
-from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.live.log import WriteLog
+from winnow.content_node.live.log_entry import LoggedWrite
 from winnow.domain.shard import shard_number_of
 
 OnAppend = Callable[[int, str, list[AppliedWrite]], None]

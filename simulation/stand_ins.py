@@ -34,7 +34,7 @@ def install() -> None:
     daemon_work.DaemonWork = _module("simulation.threads").SimulatedDaemonWork
     channel, addresses = _module("winnow.rpc.channel"), _module("simulation.addresses")
     channel.open_channel = channel.open_unshared = addresses.open_channel
-    child = _module("winnow.content_node.merging.child")
+    child = _module("winnow.content_node.merging.child_process")
     child.MergeChild = _module("simulation.merge_process").SimulatedMerge
     _module("winnow.journal.jetstream").Client = _module("simulation.journal_client").SimulatedNats
     feed = _module("winnow.stateless.composing.feed")

@@ -11,7 +11,7 @@ import numpy as np
 from live_writes import encoded
 
 from winnow.content_node.indexing.current_shard import read_current_shard
-from winnow.content_node.live.entry import LoggedWrite
+from winnow.content_node.live.log_entry import LoggedWrite
 from winnow.content_node.live.opening import open_log
 from winnow.content_node.merging.merge import merge
 from winnow.content_node.shard.manifest import read_index_manifest

@@ -10,8 +10,8 @@ from live_writes import DIMENSION, encoded, put
 
 from winnow.content_node.indexing.counting import count_words
 from winnow.content_node.indexing.staging import Staging
-from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.live.log import WriteLog
+from winnow.content_node.live.log_entry import LoggedWrite
 from winnow.content_node.live.opening import open_log
 from winnow.content_node.shard.writing import GraphPlan, ShardSetIdentity, write_shard
 

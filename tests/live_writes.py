@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from winnow.content_node.live.entry import LoggedWrite
+from winnow.content_node.live.log_entry import LoggedWrite
 from winnow.domain.passage import Passage
 from winnow.domain.write import EncodedPassage, Write
 from winnow.passages.canonical import PassageDigest, digest

@@ -19,7 +19,7 @@ from bench.crashes.expected import ENCODER, NEAREST_COUNT
 from winnow.content_node.live.limits import WriteLimits
 from winnow.content_node.live.loading import open_live
 from winnow.content_node.live.shard import LiveShard
-from winnow.content_node.merging.child import MergeChild
+from winnow.content_node.merging.child_process import MergeChild
 from winnow.content_node.merging.merger import Merger
 from winnow.content_node.merging.newest import open_newest
 from winnow.content_node.merging.policy import MergePolicy, MergeReason

@@ -14,8 +14,8 @@ from winnow.bundle import Manifest
 from winnow.content_node.indexing.current_shard import CurrentShard, read_current_shard
 from winnow.content_node.indexing.verify import identity_faults
 from winnow.content_node.live.custody import check_owned
-from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.live.locks import LOCK_FILE, DirectoryLock
+from winnow.content_node.live.log_entry import LoggedWrite
 from winnow.content_node.live.opening import check_log_continues_base, open_log
 from winnow.content_node.live.reading import log_path, read_state
 from winnow.content_node.merging.newest import open_newest

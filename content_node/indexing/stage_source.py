@@ -9,7 +9,7 @@ from winnow.bundle import Bundle
 from winnow.content_node.indexing.plan import BuildListener, BuildPlan, DocumentSource
 from winnow.content_node.indexing.source_index import is_index, replay_unmerged, verified_shards
 from winnow.content_node.indexing.staging import Staging
-from winnow.content_node.live.entry import LoggedWrite
+from winnow.content_node.live.log_entry import LoggedWrite
 from winnow.content_node.shard.hnsw import can_use_graphs
 from winnow.content_node.shard.manifest import read_index_manifest
 from winnow.documents.folder import SkippedFile

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.content_node.live.entry import LoggedWrite
+from winnow.content_node.live.log_entry import LoggedWrite
 from winnow.content_node.shard.store import TOKEN_BYTES, unpack_ids
 from winnow.domain.shard import shard_of
 from winnow.domain.write import Write

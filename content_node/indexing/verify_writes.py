@@ -9,7 +9,7 @@ from pathlib import Path
 
 from winnow.content_node.indexing.contents import GenerationFindings, GraphTarget, check_contents
 from winnow.content_node.live.copying import check_live_log
-from winnow.content_node.live.entry import LoggedWrite
+from winnow.content_node.live.log_entry import LoggedWrite
 from winnow.content_node.live.opening import check_log_continues_base
 from winnow.content_node.merging.names import LIVE
 from winnow.content_node.merging.newest import newest_name, open_newest

@@ -12,7 +12,7 @@ import weakref
 from dataclasses import dataclass
 from pathlib import Path
 
-from winnow.content_node.live.entry import LINK_BYTES
+from winnow.content_node.live.log_entry import LINK_BYTES
 from winnow.errors import ArtefactError
 from winnow.files.durable import write_durably
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from winnow.content_node.live.entry import LoggedWrite
+from winnow.content_node.live.log_entry import LoggedWrite
 from winnow.content_node.shard.joining import tail_to_join
 from winnow.content_node.shard.memory_passages import MemoryPassages
 from winnow.content_node.shard.memory_segment import MemorySegment

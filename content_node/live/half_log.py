@@ -9,8 +9,8 @@ from winnow.content_node.live.acknowledged import (
 )
 from winnow.content_node.live.custody import OWNED, Custody, Role, read_custody, write_custody
 from winnow.content_node.live.database import create_log
-from winnow.content_node.live.entry import first_link
 from winnow.content_node.live.locks import LOCK_FILE, DirectoryLock
+from winnow.content_node.live.log_entry import first_link
 from winnow.content_node.live.reading import log_path, read_state
 from winnow.content_node.live.schema import TrimmedWrites
 from winnow.content_node.live.word_counts import WordTally

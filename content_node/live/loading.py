@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from winnow.content_node.live.custody import read_custody
-from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.live.limits import WriteLimits
+from winnow.content_node.live.log_entry import LoggedWrite
 from winnow.content_node.live.opening import check_log_continues_base, open_log
 from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.live.state import LiveState

@@ -19,9 +19,9 @@ from winnow.content_node.live.acknowledged import (
     AcknowledgedWrite,
 )
 from winnow.content_node.live.database import checkpoint, connect, create_log, truncate_wal
-from winnow.content_node.live.entry import LoggedWrite, next_link
 from winnow.content_node.live.failures import damaged_log, write_failure
 from winnow.content_node.live.locks import LOCK_FILE, AlternatingLock, DirectoryLock
+from winnow.content_node.live.log_entry import LoggedWrite, next_link
 from winnow.content_node.live.reading import read_writes
 from winnow.content_node.live.schema import (
     INSERT,

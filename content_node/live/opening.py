@@ -9,9 +9,9 @@ from winnow.content_node.live.acknowledged import (
     AcknowledgedWrite,
     read_acknowledged,
 )
-from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.live.locks import LOCK_FILE, DirectoryLock
 from winnow.content_node.live.log import WriteLog
+from winnow.content_node.live.log_entry import LoggedWrite
 from winnow.content_node.live.reading import COPY_AGAIN, StartReplay, check_log, log_path, wal_path
 from winnow.content_node.live.schema import State, TrimmedWrites
 from winnow.content_node.live.wal import unfinished_bytes

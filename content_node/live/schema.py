@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from winnow.content_node.live.entry import LoggedWrite, first_link, next_link
+from winnow.content_node.live.log_entry import LoggedWrite, first_link, next_link
 from winnow.content_node.live.word_counts import WordTally
 from winnow.domain.passage import Passage
 from winnow.domain.write import EncodedPassage

@@ -16,12 +16,12 @@ from pathlib import Path
 import structlog
 
 from winnow.content_node.live.custody import OWNED, Custody, Role, write_custody
-from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.live.failures import write_failure
 from winnow.content_node.live.group_commit import GroupCommit
 from winnow.content_node.live.half_log import log_id_of_half, log_id_of_part
 from winnow.content_node.live.limits import WriteLimits, check_count, direct_write_refusal
 from winnow.content_node.live.log import WriteLog
+from winnow.content_node.live.log_entry import LoggedWrite
 from winnow.content_node.live.sequence_waiter import SequenceWaiter
 from winnow.content_node.live.state import LiveState
 from winnow.content_node.live.word_counts import WordTally, word_counts_at_build
@@ -271,7 +271,7 @@ class LiveShard:
         return list(islice(self._log.read_after(sequence, self.sequence), limit))
 
     def hold_log(self, node: str, after: int) -> None:
-        """Keeps the writes after `after` in the log for a while, because `node` copies them."""
+        """Keeps writes later than `after` in the log for a while, because `node` copies them."""
         self._log.hold(node, after)
 
     async def check_writes(self, writes: Sequence[Write]) -> None:

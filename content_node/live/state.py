@@ -7,7 +7,7 @@ state is used by one thread at a time.
 from collections.abc import Iterable, Iterator, Sequence
 
 from winnow.content_node.live.buffer import ViewBuilder
-from winnow.content_node.live.entry import LoggedWrite
+from winnow.content_node.live.log_entry import LoggedWrite
 from winnow.content_node.live.write_conflict import (
     PassageAndWords,
     SamePassage,

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.content_node.live.entry import LoggedWrite
+from winnow.content_node.live.log_entry import LoggedWrite
 from winnow.content_node.shard.manifest import CONVERT_INDEX
 from winnow.content_node.shard.stored_segment import StoredSegment
 from winnow.domain.word_counts import WordChanges, WordCounts

@@ -7,7 +7,7 @@ stores nothing: the caller makes the decided writes durable, and then visible.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from winnow.content_node.live.entry import LoggedWrite
+from winnow.content_node.live.log_entry import LoggedWrite
 from winnow.domain.passage import Passage
 from winnow.domain.write import EncodedPassage, Outcome, Write, Written
 from winnow.passages.canonical import PassageDigest, digest, same_content

@@ -123,11 +123,15 @@ class Cleanup:
         """Whether the last run failed and has to be retried now."""
         return self._failures > 0 and self._clock() >= self._retry_at
 
-    async def run(self, served: int) -> None:
-        """Removes data that the base of write `served` made obsolete; a failure is logged."""
+    async def run(self, last_served_write: int) -> None:
+        """Removes data that the served base made obsolete; a failure is logged.
+
+        `last_served_write` is the number of the last write in the served base.
+        """
         # both steps in any case: a failed trim may succeed later, after removals have made room
         succeeded = [
-            await self._try_step(step, served) for step in (self._trim_log, self._remove_files)
+            await self._try_step(step, last_served_write)
+            for step in (self._trim_log, self._remove_files)
         ]
         self._failures = 0 if all(succeeded) else self._failures + 1
         if self._failures:

@@ -10,7 +10,7 @@ import structlog
 from winnow.content_node.daemon_work import DaemonWork
 from winnow.content_node.disk_space import check_disk_space
 from winnow.content_node.live.shard import LiveShard
-from winnow.content_node.merging.child import WritingChild
+from winnow.content_node.merging.child_process import WritingChild
 from winnow.errors import ArtefactError
 from winnow.storage.partial import restored_directory
 

@@ -171,7 +171,7 @@ class StatesWriter:
         return manifest
 
     def _open_existing(self) -> tuple[StatesManifest, StateFile] | None:
-        """Opens the states beside the shard, of which some may be damaged.
+        """Opens the states beside the shard. Some of them may be damaged.
 
         Returns None without states of this reader and generation.
         """

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from winnow.content_node.live.entry import LoggedWrite
+from winnow.content_node.live.log_entry import LoggedWrite
 from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.transfer.following import LogBatch
 from winnow.deadline import Deadline

@@ -12,7 +12,7 @@ from typing import Protocol
 import structlog
 
 from winnow.content_node.live.custody import Role
-from winnow.content_node.live.entry import LoggedWrite
+from winnow.content_node.live.log_entry import LoggedWrite
 from winnow.content_node.live.shard import LiveShard
 from winnow.deadline import Sleep
 from winnow.errors import ArtefactError, IdentityError, UnavailableError, WinnowError

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from winnow.content_node.live.entry import LoggedWrite
+from winnow.content_node.live.log_entry import LoggedWrite
 from winnow.content_node.transfer.following import LogBatch
 from winnow.convert.by_name import optional
 from winnow.convert.shard_feed import writes_of_messages, writes_to_messages

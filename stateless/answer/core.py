@@ -208,6 +208,6 @@ async def _with_own_timings(lookup: Awaitable[Answered], tokens: TokenisedQuesti
 
 
 def _log_fields(details: Mapping[int, str]) -> dict[str, Any]:
-    """The fields of the log line on failed shards, of which only the first are named."""
+    """The fields of the log line on failed shards. Only the first shards are named."""
     named = sorted(details.items())[:_MAX_LOGGED_SHARDS]
     return {"count": len(details), "shards": {str(shard): detail for shard, detail in named}}

@@ -16,7 +16,7 @@ import pytest
 from nats_server import NatsServer, needs_nats
 from tenacious import available, until
 
-from winnow.content_node.live.entry import LoggedWrite
+from winnow.content_node.live.log_entry import LoggedWrite
 from winnow.content_node.live.reading import log_path, read_writes
 from winnow.content_node.shard.manifest import ShardManifest, read_shard_manifest
 from winnow.deadline import Deadline

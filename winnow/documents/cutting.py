@@ -38,7 +38,7 @@ class _Part:
     words: int
     page: int | None
     continues: bool
-    """Whether the part continues a list or table, of which the line before it is a part, too."""
+    """Whether the part continues the list or table of the line before it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ class LogSampler:
         """
         period = self._periods.get(kind)
         if period is None or self._has_ended(period):
-            withheld = period.withheld if period else 0  # kept until `withheld` reports it
+            withheld = period.withheld if period else 0  # kept until `withheld_lines` reports it
             period = self._periods[kind] = _Period(self._clock(), withheld=withheld)
         if period.written < max_lines:
             period.written += 1
@@ -42,23 +42,23 @@ class LogSampler:
         period.withheld += 1
         return False
 
-    def withheld(self, unfinished: bool = False) -> dict[Kind, int]:
+    def withheld_lines(self, include_current: bool = False) -> dict[Kind, int]:
         """Returns the number of withheld lines of each kind in ended periods, and forgets them.
 
-        `unfinished`: also include the current periods.
+        `include_current`: also include the current periods.
         """
         ended = {
             kind: period
             # a copy: a garbage collection during the loop may log a line
             for kind, period in list(self._periods.items())
-            if unfinished or self._has_ended(period)
+            if include_current or self._has_ended(period)
         }
         for kind in ended:
             del self._periods[kind]
         return {kind: period.withheld for kind, period in ended.items() if period.withheld}
 
     def seconds_until_report(self) -> float | None:
-        """Seconds until `withheld` has a result; None if no line was withheld."""
+        """Seconds until `withheld_lines` has a result; None if no line was withheld."""
         ends = [each.began + PERIOD for each in list(self._periods.values()) if each.withheld]
         return max(min(ends) - self._clock(), 0.0) if ends else None
 

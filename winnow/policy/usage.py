@@ -1,4 +1,4 @@
-"""Recent usage by key: the number of turns of the key, of which older turns weigh less.
+"""Recent usage by key: the number of turns of the key. Older turns weigh less.
 
 The caller decides what a turn is. The weight of a turn halves with every half-life, as in the
 usage-decay schedulers of Unix (Epema, "Decay-usage scheduling in multiprocessors", 1998). The

@@ -88,7 +88,7 @@ class Logs:
 
     def _log_withheld(self, unfinished: bool) -> None:
         with self._sampling:
-            withheld = self._sampler.withheld(unfinished)
+            withheld = self._sampler.withheld_lines(unfinished)
         for (level, event, method, status), lines in withheld.items():
             call = {"method": method, "status": status} if method else {}
             getattr(_log, level)(_SUMMARY, like=event, **call, lines=lines)

@@ -37,7 +37,7 @@ class StageProgress:
         self._task = TaskID(0)
 
     def start(self, stage: str, total: int | None, done: int = 0) -> None:
-        """Begins a stage of `total` steps, of which an earlier run has done `done`."""
+        """Begins a stage of `total` steps. An earlier run has done `done` of them."""
         self._end_stage()
         self._stage = StageClock(stage, total, done, self._clock)
         if self._bars is not None:

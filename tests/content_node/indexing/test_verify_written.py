@@ -16,7 +16,7 @@ from winnow.content_node.indexing import verify_writes
 from winnow.content_node.indexing.cli import app
 from winnow.content_node.indexing.verify import ShardReport, verify_index
 from winnow.content_node.live.copying import check_live_log
-from winnow.content_node.live.entry import LoggedWrite
+from winnow.content_node.live.log_entry import LoggedWrite
 from winnow.content_node.live.reading import log_path
 from winnow.content_node.merging.names import generation_path
 from winnow.content_node.shard.saving import FILES

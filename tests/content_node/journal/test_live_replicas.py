@@ -18,9 +18,9 @@ from prometheus_client import CollectorRegistry
 from tenacious import available, happens
 
 from winnow.content_node.journal.composing import ShardWritePath
-from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.live.limits import WriteLimits
 from winnow.content_node.live.loading import open_live
+from winnow.content_node.live.log_entry import LoggedWrite
 from winnow.content_node.live.reading import log_path, read_writes
 from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.metrics import WriteMetrics

@@ -17,8 +17,8 @@ from small_disks import mounted, take_all
 from winnow.content_node.live import wal
 from winnow.content_node.live.copying import check_live_log
 from winnow.content_node.live.database import truncate_wal
-from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.live.log import WriteLog
+from winnow.content_node.live.log_entry import LoggedWrite
 from winnow.content_node.live.opening import open_log
 from winnow.content_node.live.reading import log_path, read_writes, wal_path
 from winnow.errors import NotWritableError, OverloadedError, UnavailableError

@@ -7,7 +7,7 @@ import pytest
 from live_writes import logged
 
 from winnow.content_node.live.acknowledged import ACKNOWLEDGED_FILE
-from winnow.content_node.live.entry import LoggedWrite
+from winnow.content_node.live.log_entry import LoggedWrite
 from winnow.content_node.live.opening import open_log
 from winnow.content_node.live.reading import LOG
 from winnow.errors import ArtefactError

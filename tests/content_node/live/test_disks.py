@@ -17,9 +17,9 @@ import pytest
 from live_writes import logged
 from small_disks import limited_files, mounted
 
-from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.live.failures import write_failure
 from winnow.content_node.live.log import WriteLog
+from winnow.content_node.live.log_entry import LoggedWrite
 from winnow.content_node.live.opening import open_log
 from winnow.content_node.live.reading import log_path
 from winnow.errors import ArtefactError, NotWritableError, OverloadedError

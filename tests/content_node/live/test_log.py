@@ -8,8 +8,8 @@ from live_writes import logged
 from structlog.testing import capture_logs
 
 from winnow.content_node.live.acknowledged import ACKNOWLEDGED_FILE
-from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.live.log import WriteLog
+from winnow.content_node.live.log_entry import LoggedWrite
 from winnow.content_node.live.opening import open_log
 from winnow.content_node.live.reading import log_path, read_writes, wal_path
 from winnow.errors import ArtefactError, NotWritableError

@@ -17,7 +17,7 @@ from whole_bundle import WHOLE
 
 from winnow.content_node.live.reading import log_path
 from winnow.content_node.merging.__main__ import run
-from winnow.content_node.merging.child import MergeChild
+from winnow.content_node.merging.child_process import MergeChild
 from winnow.content_node.merging.merge import merge
 from winnow.content_node.merging.names import damaged_path, generation_path, partial_path
 from winnow.content_node.merging.process import print_result

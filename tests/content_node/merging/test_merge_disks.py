@@ -6,7 +6,7 @@ import pytest
 from live_shards import Fed, built
 from small_disks import limited_files
 
-from winnow.content_node.merging.child import MergeChild
+from winnow.content_node.merging.child_process import MergeChild
 from winnow.content_node.merging.merge import merge
 from winnow.content_node.merging.names import newest_first
 from winnow.content_node.shard import open_shard

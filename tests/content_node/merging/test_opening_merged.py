@@ -16,7 +16,7 @@ from winnow.content_node.composing.one_index import SameIndexCheck
 from winnow.content_node.composing.parts import open_node_parts
 from winnow.content_node.composing.shard import RunningShard
 from winnow.content_node.live.shard import LiveShard
-from winnow.content_node.merging.child import MergeChild
+from winnow.content_node.merging.child_process import MergeChild
 from winnow.content_node.merging.policy import MergeReason
 from winnow.content_node.merging.protocol import Merged
 from winnow.content_node.settings import NodeSettings

@@ -16,8 +16,8 @@ from tenacious import until
 
 from winnow.content_node.live.acknowledged import ACKNOWLEDGED_FILE
 from winnow.content_node.live.custody import Custody, Role, write_custody
-from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.live.log import WriteLog
+from winnow.content_node.live.log_entry import LoggedWrite
 from winnow.content_node.live.opening import open_log
 from winnow.content_node.live.reading import LOG, log_path
 from winnow.content_node.merging.names import LIVE, generation_path

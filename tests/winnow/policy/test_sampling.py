@@ -17,10 +17,10 @@ def test_the_first_lines_of_a_kind_are_written_and_the_rest_counted() -> None:
     sampler = LogSampler(clock)
     assert taken(sampler, REFUSED, 10) == 3
     assert taken(sampler, FAILED, 2) == 2
-    assert sampler.withheld() == {}, "the second is not over"
+    assert sampler.withheld_lines() == {}, "the second is not over"
     clock.advance(PERIOD)
-    assert sampler.withheld() == {REFUSED: 7}
-    assert sampler.withheld() == {}, "they are told once"
+    assert sampler.withheld_lines() == {REFUSED: 7}
+    assert sampler.withheld_lines() == {}, "they are told once"
 
 
 def test_every_second_has_its_own_lines() -> None:
@@ -29,7 +29,7 @@ def test_every_second_has_its_own_lines() -> None:
     for _ in range(4):
         assert taken(sampler, REFUSED, 5) == 3
         clock.advance(PERIOD)
-    assert sampler.withheld() == {REFUSED: 8}, "none is forgotten if nobody asked"
+    assert sampler.withheld_lines() == {REFUSED: 8}, "none is forgotten if nobody asked"
 
 
 def test_it_says_when_there_is_something_to_tell() -> None:
@@ -47,5 +47,5 @@ def test_it_says_when_there_is_something_to_tell() -> None:
 def test_at_the_end_all_is_told() -> None:
     sampler = LogSampler(ManualClock())
     taken(sampler, REFUSED, 5, most=1)
-    assert sampler.withheld(unfinished=True) == {REFUSED: 4}
+    assert sampler.withheld_lines(include_current=True) == {REFUSED: 4}
     assert sampler.seconds_until_report() is None

@@ -106,7 +106,7 @@ def _cells(
 
 
 def _text(parts: Sequence[str]) -> str:
-    """Joins characters, of which those beyond 16 bits come as two surrogates."""
+    """Joins characters. Those beyond 16 bits come as two surrogates."""
     return "".join(parts).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 

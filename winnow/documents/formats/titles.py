@@ -1,4 +1,4 @@
-"""Titles of documents, of which those that programs fill in say nothing. Pure."""
+"""Titles of documents, without the titles that programs fill in. Pure."""
 
 import re
 
