@@ -218,7 +218,7 @@ def build(
 def _print_built(
     out: Path, manifest: IndexManifest, bundle: Bundle, skipped: Sequence[SkippedFile]
 ) -> None:
-    """Prints what a new index has and lacks."""
+    """Prints the contents of a new index, and what was left out or truncated."""
     _print_skipped(skipped)
     contents = f"{many(manifest.passages, 'passage')} in {many(manifest.shards, 'shard')}"
     typer.echo(f"{out}: {contents}")

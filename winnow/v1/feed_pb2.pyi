@@ -145,7 +145,7 @@ class DeleteRequest(google.protobuf.message.Message):
     """
     @property
     def deletions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Deletion]:
-        """1 to 1000 passages."""
+        """1 to 1000 deletions, each of one passage."""
 
     def __init__(
         self,
