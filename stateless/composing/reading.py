@@ -77,7 +77,7 @@ def open_reading(front: Front, shards: ReaderOfShards | None = None) -> FrontPar
     states = CacheMetrics(front.registry, "winnow_reader_states_cache", "states of texts")
 
     async def prepare() -> None:
-        core.set_reader(await asyncio.to_thread(_load, front, pace, shards, states))
+        core.set_reader(await asyncio.to_thread(_load_reader, front, pace, shards, states))
         _log.info("reader loaded", bundle=manifest.name, threads=settings.reader_threads)
 
     return FrontPart(prepare)
@@ -111,7 +111,7 @@ def _question_tokeniser(front: Front) -> QuestionTokeniser:
     )
 
 
-def _load(
+def _load_reader(
     front: Front, pace: Pace, shards: ReaderOfShards | None, metrics: CacheMetrics
 ) -> LoadedReader:
     """Opens the reader with a memory for states. It takes seconds: call it in a thread."""

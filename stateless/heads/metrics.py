@@ -49,7 +49,7 @@ class HeadMetrics:
 
     def count_prediction(self, failure: WinnowError | None) -> None:
         """Counts the result of a head on one text; `failure` is None if the head was applied."""
-        self._predictions.labels(_result(failure)).inc()
+        self._predictions.labels(_result_label(failure)).inc()
 
     def observe(self, timings: PredictTimings) -> None:
         """Records the timings of a request."""
@@ -57,7 +57,7 @@ class HeadMetrics:
             self._stage.labels(stage).observe(getattr(timings, stage))
 
 
-def _result(failure: WinnowError | None) -> str:
+def _result_label(failure: WinnowError | None) -> str:
     if failure is None:
         return "ok"
     return next((name for kind, name in _RESULTS if isinstance(failure, kind)), "failed")

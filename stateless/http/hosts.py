@@ -26,7 +26,7 @@ def host_check(
     if keys and not known and not _is_loopback(listen_host):
         return lambda _host: True
     return lambda host: (
-        not host or (name := _name(host)) in known or name == _LOCAL or _is_address(name)
+        not host or (name := _host_name(host)) in known or name == _LOCAL or _is_address(name)
     )
 
 
@@ -42,11 +42,11 @@ def is_allowed_origin(origin: str, host: str, allowed: Sequence[str]) -> bool:
         name = urlsplit(origin).hostname or ""
     except ValueError:
         return False
-    known = {each.lower() for each in allowed} | {_name(host)} - {""}
+    known = {each.lower() for each in allowed} | {_host_name(host)} - {""}
     return name in known or _is_loopback(name)
 
 
-def _name(host: str) -> str:
+def _host_name(host: str) -> str:
     """Returns a Host header without its port and brackets."""
     name, _, port = host.rpartition(":")
     name = name if port.isdecimal() and name else host

@@ -115,7 +115,7 @@ def plan(
     if as_json:
         print_json({**to_json(planned), "nodes": planned.nodes})
         return
-    for line in _lines(costs, request, planned):
+    for line in _plan_lines(costs, request, planned):
         typer.echo(line)
 
 
@@ -132,7 +132,7 @@ def _plan(units: UnitCosts, request: PlanRequest) -> ClusterPlan:
     )
 
 
-def _lines(units: UnitCosts, request: PlanRequest, planned: ClusterPlan) -> Iterator[str]:
+def _plan_lines(units: UnitCosts, request: PlanRequest, planned: ClusterPlan) -> Iterator[str]:
     """Describes the plan: machines, latency, load, the reason for the nodes, and the units."""
     costs = planned.served
     yield (

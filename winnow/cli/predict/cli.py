@@ -117,7 +117,7 @@ def _predict_lines(
         refusals += 1
         print_error(f"{quoted(line)} {reason}")
 
-    with _lines(file) as lines, _progress(file) as progress:
+    with _open_lines(file) as lines, _progress(file) as progress:
         progress.start("predict", None)
         for batch in batches(each.strip() for each in lines if each.strip()):
             show(predict_batch(batch, ask, report_refusal))
@@ -143,7 +143,7 @@ def _show(result: TextPrediction, repeat: bool) -> None:
 
 
 @contextlib.contextmanager
-def _lines(file: Path | None) -> Iterator[IO[str]]:
+def _open_lines(file: Path | None) -> Iterator[IO[str]]:
     if file is None or file == _STDIN:
         if file is None and sys.stdin.isatty():
             raise typer.BadParameter("there is no text", param_hint="TEXT")
