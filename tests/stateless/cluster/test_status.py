@@ -151,7 +151,8 @@ async def test_a_replica_that_was_ejected_is_out_and_serves_again_later(nodes: N
     assert (out.state, out.reason != "") == (NodeState.OUT, True)
     broken.fails = None
     nodes.clock.advance(2)
-    await ask()
+    for _ in range(50):  # a hedge may win against the probe on a busy machine
+        await ask()
     assert replica(nodes, "a").state is NodeState.SERVING
 
 
