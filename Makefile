@@ -65,11 +65,11 @@ test: ## Run every check and every test (MODELS=: without those that need PyTorc
 
 test-serving: $(STAMP) format-check lint types proto-check ## Run the checks and tests that need no PyTorch
 	$(call say,'tests: a dot each (two processes for each core, at most four)')
-	@$(PYTEST) -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder --max-worker-restart 0 --ignore=tests/models --skipped-to $(SKIPPED)/serving.txt
+	@$(PYTEST) -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder --max-worker-restart 0 --ignore=tests/models --skipped-to=$(SKIPPED)/serving.txt
 
 test-models: $(TORCH_STAMP) types-models ## Run the checks and tests that need PyTorch
 	$(call say,'tests of models: a line for each file')
-	@$(PYTEST) --verbose tests/models --skipped-to $(SKIPPED)/models.txt
+	@$(PYTEST) --verbose tests/models --skipped-to=$(SKIPPED)/models.txt
 
 # not a part of `make test`, which must not need three frameworks
 test-integrations: $(STAMP) $(TEST_INDEX) ## Test integrations, each with its framework in an environment (1 GB; not in `make test`)
