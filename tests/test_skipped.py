@@ -63,7 +63,7 @@ def test_every_reason_to_skip_is_in_needs() -> None:
 
 def test_make_test_prints_the_skipped_tests_of_both_parts_at_its_end() -> None:
     for part in ("serving", "models"):
-        assert f"--skipped-to $(SKIPPED)/{part}.txt" in MAKEFILE
+        assert f"--skipped-to=$(SKIPPED)/{part}.txt" in MAKEFILE
     assert MAKEFILE.index("--no-print-directory test-models,") < MAKEFILE.index("cat $(SKIPPED)/")
 
 

@@ -67,7 +67,7 @@ def test_a_command_says_its_code(returned: int | None, code: int) -> None:
     ("arguments", "said"),
     [
         (["publish", "x"], "try 'winnow heads publish --help'\n"),
-        (["heads", "build"], "try 'winnow index build --help'\n"),
+        (["heads", "states"], "try 'winnow index states --help'\n"),
         (["index", "ask"], "try 'winnow ask --help'\n"),
         (["pull"], "try 'winnow index pull --help' or 'winnow bundle pull --help'\n"),
         (["keys", "nothing"], "try 'winnow keys --help'\n"),
