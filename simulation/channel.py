@@ -176,7 +176,7 @@ class SimulatedChannel:
 
 
 def _refuse(*_: object, **__: object) -> Any:
-    raise NotImplementedError("streams are not simulated")
+    raise NotImplementedError("streams are not simulated: use a call with one reply")
 
 
 class _Call:

@@ -33,6 +33,7 @@ class FakeFront:
     """Is set once the shards of an index have been found, by name."""
     failing: set[str] = field(default_factory=set)
     """Indexes that cannot be opened."""
+    opened: list[str] = field(default_factory=list)
     closed: list[str] = field(default_factory=list)
     clock: ManualClock = field(default_factory=ManualClock)
     form_timeout: float = 60.0
@@ -61,6 +62,7 @@ class FakeFront:
     async def _open(self, name: str, _index: CatalogIndex) -> OpenedIndex:
         if name in self.failing:
             raise ArtefactError("its bundle is missing")
+        self.opened.append(name)
 
         async def close() -> None:
             self.closed.append(name)
@@ -107,10 +109,10 @@ async def test_an_alias_is_switched_once_the_shards_of_its_new_index_are_found()
     async with group() as tasks:
         await front.follower.update(tasks)
         front.follower._form_timeout = 60.0
-        front.catalog = BOTH.with_alias("docs", "old").with_alias("docs", "new")
+        more = BOTH.with_index("third", CatalogIndex(index_id="3", shards=1))
+        front.catalog = more.with_alias("docs", "new")
         switching = asyncio.create_task(front.follower.update(tasks))
-        for _ in range(20):
-            await asyncio.sleep(0)
+        await happens(lambda: "third" in front.opened)  # then it waits for the shards of "new"
         assert front.name_of("docs") == "old"
         front.found["new"].set()
         await switching
