@@ -19,7 +19,8 @@ from winnow.errors import ArtefactError, StoppedError
 from winnow.inference.onnx import OnnxSession, check_on_gpu, providers
 from winnow.inference.openvino import OpenVinoSession
 from winnow.inference.options import InferenceOptions, Runtime
-from winnow.inference.runtime import cpu_features, open_session, usable_runtimes
+from winnow.inference.processor import cpu_features, multiplies_bytes_exactly
+from winnow.inference.runtime import open_session, usable_runtimes
 from winnow.inference.session import Inputs, Outputs, PaddedSession, Session, model_inputs
 from winnow.inference.stop_signal import StopSignal
 from winnow.settings.common import cores
@@ -84,6 +85,22 @@ def test_features_are_read_where_the_system_tells_them(tmp_path: Path) -> None:
     told.write_text("processor\t: 0\nflags\t\t: fpu avx512f amx_bf16\n")
     assert cpu_features(told) == {"fpu", "avx512f", "amx_bf16"}
     assert cpu_features(tmp_path / "none") == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("features", "exact"),
+    [
+        ({"avx2", "avx512f", "avx512bw"}, False),
+        ({"avx2", "avx512f", "avx512_vnni"}, True),
+        ({"avx2", "avx_vnni"}, True),
+        ({"avx512f", "amx_int8"}, True),
+        (set(), False),
+    ],
+)
+def test_the_slower_exact_kernel_is_needed_only_without_vnni(
+    features: set[str], exact: bool
+) -> None:
+    assert multiplies_bytes_exactly(frozenset(features)) is exact
 
 
 class Echo:

@@ -13,6 +13,7 @@ from winnow.inference import openvino
 from winnow.inference.onnx import OnnxSession
 from winnow.inference.openvino import OpenVinoSession
 from winnow.inference.options import PLAIN, InferenceOptions, Runtime
+from winnow.inference.processor import cpu_features
 from winnow.inference.runtime_chooser import ChosenBy
 from winnow.inference.session import Inputs, PaddedSession, Session
 
@@ -120,16 +121,3 @@ def _chosen_by(requested: Runtime, runtimes: Sequence[Runtime]) -> ChosenBy:
 def runs_bfloat16() -> bool:
     """Whether OpenVINO is installed and would run float models in bfloat16 on this machine."""
     return openvino.installed() and bool(cpu_features() & _BFLOAT16)
-
-
-def cpu_features(source: Path = Path("/proc/cpuinfo")) -> frozenset[str]:
-    """The processor's flags; empty if `source` does not exist."""
-    try:
-        text = source.read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return frozenset()
-    for line in text.splitlines():
-        name, _, value = line.partition(":")
-        if name.strip() in ("flags", "Features"):
-            return frozenset(value.split())
-    return frozenset()
