@@ -9,11 +9,15 @@ import typer
 
 from winnow.address import Address
 from winnow.assignment import AssignmentFile
+from winnow.bundle import load_bundle
 from winnow.catalog import CatalogFile
+from winnow.content_node.snapshots.empty import snapshot_empty_index
 from winnow.content_node.snapshots.stored_snapshots import find_snapshot
 from winnow.domain.assignment import Assignment
-from winnow.domain.catalog import Catalog, CatalogIndex, check_name
+from winnow.domain.catalog import Catalog, CatalogIndex
+from winnow.domain.shard import MAX_SHARDS
 from winnow.errors import UnavailableError
+from winnow.packaged import default_bundle
 from winnow.policy.spreading import spread
 from winnow.quoting import many
 from winnow.settings.values import parse_directory_or_url
@@ -93,11 +97,21 @@ def create(
             parser=parse_directory_or_url,
             metavar="URL",
             help="Directory or URL of snapshots of the index, from `winnow index snapshot`. The "
-            "nodes restore the shards from it.",
+            "nodes restore the shards from it. With --empty, the command writes the snapshot.",
         ),
     ],
     node: _Nodes,
     replicas: Annotated[int, typer.Option(min=1, help="Number of nodes that hold each shard.")] = 1,
+    empty: Annotated[
+        bool,
+        typer.Option("--empty", help="Create an index without passages, to feed it."),
+    ] = False,
+    shards: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=MAX_SHARDS, help="With --empty: number of shards.", show_default="1"
+        ),
+    ] = None,
     bundle: Annotated[
         Path | None,
         typer.Option(
@@ -110,10 +124,16 @@ def create(
     Example: winnow indexes create docs --snapshot s3://bucket/docs --node node-0=host-0:9000
     --indexes s3://bucket/indexes.json
 
-    The catalog is created with its first index. The nodes need --indexes and --data.
+    The catalog is created with its first index. The nodes need --indexes and --data. An index that
+    is created with --empty gets its passages by `winnow feed`, so its nodes also need --feed.
     """
     nodes = _parse_nodes(node, replicas)
-    check_name(name)
+    file = CatalogFile(catalog)
+    (file.read() or Catalog()).without_expired(time.time()).check_free(name)
+    if shards is not None and not empty:
+        raise typer.BadParameter("it needs --empty", param_hint="--shards")
+    if empty:
+        snapshot_empty_index(snapshot, load_bundle(bundle or default_bundle()), shards or 1)
     found, now = find_snapshot(snapshot).snapshot, time.time()
     index = CatalogIndex(
         index_id=found.index_id,
@@ -122,7 +142,7 @@ def create(
         snapshots=snapshot,
         holders=spread([part.shard for part in found.parts], nodes, replicas),
     )
-    changed = CatalogFile(catalog).change(
+    changed = file.change(
         lambda before: (before or Catalog()).without_expired(now).with_index(name, index, nodes)
     )
     typer.echo(

@@ -19,6 +19,7 @@ from winnow.content_node.indexing.plan import BuildListener, BuildPlan
 from winnow.content_node.indexing.source_index import is_index, lock_writes, source_fingerprint
 from winnow.content_node.indexing.stage_source import (
     check_source,
+    record_staged,
     report_skipped_files,
     stage_passages,
 )
@@ -70,6 +71,23 @@ def build_index(
             return _build_index(workspace, plan, bundle, progress, engine)
 
 
+def build_empty_index(
+    target: Path, bundle: Bundle, shards: int, progress: BuildListener
+) -> IndexManifest:
+    """Builds an index without passages, whose nodes take writes.
+
+    Raises ArtefactError if the target exists or cannot be written.
+    """
+    plan = BuildPlan(source=Path(), target=target, threads=1, shards=shards)
+    with (
+        convert_errors(plan.source, staging_path(target)),
+        open_workspace(target, progress.workspace_kept) as workspace,
+        contextlib.closing(Staging(workspace.staging)) as staging,
+    ):
+        record_staged(staging, shards)
+        return _write_index(workspace, staging, plan, bundle, progress)
+
+
 def _build_index(
     workspace: Workspace, plan: BuildPlan, bundle: Bundle, progress: BuildListener, engine: Engine
 ) -> IndexManifest:
@@ -89,8 +107,15 @@ def _build_index(
             "the largest shard", staging.count_largest_shard(), "make smaller shards: --shards N"
         )
         engine.encode(staging, bundle, progress)
-        manifest = _index_manifest(staging, plan, bundle)
-        words = _count_words(staging, progress)
+        return _write_index(workspace, staging, plan, bundle, progress)
+
+
+def _write_index(
+    workspace: Workspace, staging: Staging, plan: BuildPlan, bundle: Bundle, progress: BuildListener
+) -> IndexManifest:
+    """Writes the shards of encoded passages, and renames the index into place."""
+    manifest = _index_manifest(staging, plan, bundle)
+    words = _count_words(staging, progress)
     partial = workspace.index
     partial.mkdir(exist_ok=True)
     checksums = _write_shards(staging.path, partial, manifest, words, plan, progress)

@@ -95,14 +95,27 @@ def stage_passages(
     if resumes:
         progress.folder_changed(*staging.counts())
     staging.partition(shards)
-    staging.record(
+    record_staged(
+        staging,
+        shards,
         plan=resume_key,
+        source=source,
+        bad_rows=bad_rows,
+        skipped_files=[[each.name, each.reason, each.is_indexed] for each in skipped],
+    )
+
+
+def record_staged(
+    staging: Staging, shards: int, source: str = "", bad_rows: int = 0, **values: object
+) -> None:
+    """Records that all passages are staged, and gives the index its id."""
+    staging.record(
         shards=shards,
         index_id=uuid.uuid4().hex[:16],
         source=source,
         bad_rows=bad_rows,
-        skipped_files=[[each.name, each.reason, each.is_indexed] for each in skipped],
         staged=True,
+        **values,
     )
 
 

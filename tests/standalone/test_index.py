@@ -15,10 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import QUESTIONS
+from conftest import QUESTIONS, Recorder
 
 from winnow import AsyncIndex, Index
+from winnow.bundle import Bundle
 from winnow.client import Options, PassageFields, Reply
+from winnow.content_node.indexing.builder import build_empty_index
+from winnow.content_node.indexing.verify import verify_index
 from winnow.content_node.merging.names import LIVE
 from winnow.content_node.merging.states import carry_states
 from winnow.content_node.splitting.write_half import write_half
@@ -101,6 +104,20 @@ def test_what_is_put_is_found_also_after_a_merge_and_when_it_is_opened_again(
         assert "Marta Quendelheim" not in [
             each.text for each in index.ask(ASKED, timeout=LONG).answers
         ]
+
+
+def test_an_index_that_begins_empty_answers_from_what_is_put(
+    bundle: Bundle, tmp_path: Path
+) -> None:
+    """It has no passages before the first write, and its shards can be merged and verified."""
+    build_empty_index(tmp_path / "index", bundle, 2, Recorder())
+    with Index.open(tmp_path / "index", writable=True) as index:
+        assert index.ask(ASKED, timeout=LONG).answers == ()
+        index.put(WON)
+        assert index.ask(ASKED, timeout=LONG).answer == "Marta Quendelheim"
+        index.merge()
+        assert index.ask(ASKED, timeout=LONG).answer == "Marta Quendelheim"
+    assert not any(report.faults for report in verify_index(tmp_path / "index", 10, 0.9))
 
 
 def test_a_merge_names_a_damaged_shard_and_merges_the_others(directory: Path) -> None:

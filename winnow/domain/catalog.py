@@ -141,15 +141,20 @@ class Catalog:
                 f"index {index.index_id} was deleted, and a node may still have an old copy: build "
                 "it again (`winnow index build --passages INDEX`), which gives it another id",
             )
-        if name in self.indexes or name in self.aliases:
-            dropped = name in self.indexes and self.indexes[name].is_dropped
-            hint = ": restore it, or wait until it is deleted" if dropped else ""
-            raise invalid_field("name", f"{name} is taken{hint}")
+        self.check_free(name)
         next_version = self.version + 1
         added = replace(index, since=next_version, version=next_version)
         return self._changed(
             indexes={**self.indexes, name: added}, nodes={**self.nodes, **(nodes or {})}
         )
+
+    def check_free(self, name: str) -> None:
+        """Raises InvalidRequestError unless a new index can have this name."""
+        check_name(name)
+        if name in self.indexes or name in self.aliases:
+            dropped = name in self.indexes and self.indexes[name].is_dropped
+            hint = ": restore it, or wait until it is deleted" if dropped else ""
+            raise invalid_field("name", f"{name} is taken{hint}")
 
     def with_holders(
         self, name: str, holders: Mapping[int, tuple[str, ...]], nodes: Mapping[str, str]

@@ -56,3 +56,18 @@ def test_indexes_are_created_renamed_dropped_and_restored(
     assert catalog is not None
     assert catalog.nodes == {"a": "host-a:9000", "b": "host-b:9000"}
     assert catalog.indexes["docs-2"].bundle == str(tmp_path)
+
+
+def test_an_index_is_created_empty(run: Run, tmp_path: Path) -> None:
+    """A second one needs another URL, because nodes restore from the newest snapshot."""
+    create = ["create", "docs", "--snapshot", str(tmp_path / "docs"), "--node", "a=host-a:9000"]
+    code, _, err = run(*create, "--shards", "3")
+    assert (code, "--shards: it needs --empty" in err) == (2, True)
+    code, out, _ = run(*create, "--empty", "--shards", "3")
+    assert (code, out) == (0, "catalog 1: index docs, 3 shards on 1 node\n")
+    code, _, err = run("create", "other", *create[2:], "--empty")
+    assert (code, "has snapshots already" in err) == (1, True)
+    code, _, err = run(
+        "create", "docs", "--snapshot", str(tmp_path / "new"), *create[4:], "--empty"
+    )
+    assert (code, "docs is taken" in err, (tmp_path / "new").exists()) == (1, True, False)

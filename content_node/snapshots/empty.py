@@ -1,0 +1,33 @@
+"""Takes the snapshot of a new index without passages, from which nodes begin."""
+
+import tempfile
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from winnow.bundle import Bundle
+from winnow.content_node.indexing.builder import build_empty_index
+from winnow.content_node.indexing.plan import BuildProgress
+from winnow.content_node.snapshots.manifest import Snapshot
+from winnow.content_node.snapshots.stored_snapshots import open_snapshots, read_snapshots
+from winnow.content_node.snapshots.taking import take_snapshot
+from winnow.errors import invalid_field
+from winnow.quoting import shown
+
+
+def snapshot_empty_index(url: str, bundle: Bundle, shards: int) -> Snapshot:
+    """Writes the snapshot of a new index without passages to a directory or URL.
+
+    Raises InvalidRequestError if `url` has snapshots already. Raises UnavailableError if it cannot
+    be reached or written, and ArtefactError if the temporary directory cannot be written.
+    """
+    if next(iter(read_snapshots(open_snapshots(url))), None) is not None:
+        raise invalid_field(
+            "snapshot",
+            f"{shown(url)} has snapshots already: give another URL; or omit --empty to create the "
+            "index from its newest snapshot",
+        )
+    with tempfile.TemporaryDirectory() as directory, BuildProgress() as progress:
+        index = Path(directory) / "index"
+        build_empty_index(index, bundle, shards, progress)
+        return take_snapshot(index, url, progress, partial(datetime.now, UTC))
