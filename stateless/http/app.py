@@ -50,13 +50,36 @@ _NEEDS = {
     "/openapi.json": _PAGES,
 }
 """The settings that a front needs to serve each path."""
+_WITHOUT_INDEX = frozenset(
+    (
+        "/v1/predict",
+        "/v1/heads",
+        "/v1/read",
+        "/v1/rerank",
+        "/v1/highlight",
+        "/v1/documents:convert",
+    )
+)
+"""Paths that do not exist for a named index."""
 
 
 def not_found_detail(path: str) -> str:
     """Returns the detail of a 404, which names the setting that enables the path, if any."""
-    if needs := _NEEDS.get(path):
+    base = _without_index(path)
+    if path != base and base in _WITHOUT_INDEX:
+        return f"unknown path {quoted(path)}: {base} is for no index"
+    if needs := _NEEDS.get(base):
         return f"this front does not serve {quoted(path)}: it needs {needs}"
     return f"unknown path {quoted(path)}: see /docs"
+
+
+def _without_index(path: str) -> str:
+    """Returns the path that does the same without an index: the inverse of `with_index`."""
+    start, _, named = path.partition("/v1/indexes/")
+    index, slash, rest = named.partition("/")
+    if start or not index or not slash:
+        return path
+    return f"/{rest}" if f"/{rest}" == "/mcp" else f"/v1/{rest}"
 
 
 def application(

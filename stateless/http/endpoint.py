@@ -168,14 +168,19 @@ class Endpoint(RecordedEndpoint):
 
 
 def _set_index(request: Any, scope: Scope) -> None:
-    """Sets the index of a request if its path names one.
+    """Sets the index of a request, and of each of its questions, if its path names one.
 
-    Raises InvalidRequestError if the request names another index.
+    Raises InvalidRequestError if the request or a question names another index.
     """
-    if index := scope.get("path_params", {}).get(INDEX_PARAMETER):
-        if request.index not in ("", index):
-            raise invalid_field("index", f"{quoted(request.index)} is not the index of the path")
-        request.index = index
+    index = scope.get("path_params", {}).get(INDEX_PARAMETER)
+    if not index:
+        return
+    questions = enumerate(getattr(request, "requests", ()))
+    named = {"index": request, **{f"requests[{n}].index": each for n, each in questions}}
+    for field, message in named.items():
+        if message.index not in ("", index):
+            raise invalid_field(field, f"{quoted(message.index)} is not the index of the path")
+    request.index = index
 
 
 async def read_body(

@@ -270,6 +270,23 @@ async def test_too_many_questions_or_none_are_refused(
     assert f"has {count} questions" in reply.json()["detail"]
 
 
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"requests": [{"question": "Who?"}], "index": "other"}, "index"),
+        ({"requests": [{"question": "Who?"}, {"index": "other"}]}, "requests[1].index"),
+    ],
+)
+async def test_a_question_is_of_no_other_index_than_its_path(
+    body: dict[str, object], field: str, client: httpx.AsyncClient
+) -> None:
+    """A proxy may allow only the paths of one index."""
+    reply = await client.post("/v1/indexes/docs/answers", json=body)
+    assert reply.status_code == 400
+    violation = reply.json()["violations"][0]
+    assert violation == {"field": field, "description": "'other' is not the index of the path"}
+
+
 async def test_an_answer_of_many_passages_is_written_whole(client: httpx.AsyncClient) -> None:
     """What is long is written in a thread."""
     reply = await client.post("/v1/answer", json={"question": "Who?", "answers": 100})

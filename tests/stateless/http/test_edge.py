@@ -49,6 +49,7 @@ async def test_a_path_that_is_not_there_is_a_problem(client: httpx.AsyncClient) 
         ("/v1/passages:delete", "--http-feed"),
         ("/v1/predict", "--heads"),
         ("/v1/heads", "--heads"),
+        ("/v1/indexes/docs/passages:delete", "--http-feed"),
     ],
 )
 async def test_a_call_that_is_switched_off_names_its_setting(
@@ -58,6 +59,11 @@ async def test_a_call_that_is_switched_off_names_its_setting(
     assert (reply.status_code, reply.json()["code"]) == (404, "NOT_FOUND")
     assert f"this front does not serve '{path}': it needs " in reply.json()["detail"]
     assert setting in reply.json()["detail"]
+
+
+async def test_a_path_that_no_index_has_names_the_path_to_use(client: httpx.AsyncClient) -> None:
+    reply = await client.post("/v1/indexes/docs/predict", json={})
+    assert reply.json()["detail"].endswith("docs/predict': /v1/predict is for no index")
 
 
 async def test_a_path_with_a_slash_too_many_leads_nowhere_else(client: httpx.AsyncClient) -> None:
