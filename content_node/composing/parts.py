@@ -80,11 +80,18 @@ class SharedReader:
 class SharedPassageTokens:
     """The model of token vectors of all shards of a process, opened by the first use."""
 
-    def __init__(self, bundle: Bundle, clock: Clock = time.monotonic) -> None:
+    def __init__(
+        self,
+        bundle: Bundle,
+        clock: Clock = time.monotonic,
+        *,
+        background: BackgroundTokens | None = None,
+    ) -> None:
+        """`background` computes for other bundles, too; None for a new thread."""
         self._bundle, self._clock = bundle, clock
         self.computed = ComputedTokens()
         """Token vectors that the model computed."""
-        self.background = BackgroundTokens(partial(lower_priority, _BACKGROUND_NICE))
+        self.background = background or BackgroundTokens(partial(lower_priority, _BACKGROUND_NICE))
         """Computes the token vectors of new passages."""
         self._lock = threading.Lock()
         self._model: PassageTokens | None = None
@@ -205,7 +212,9 @@ def open_models(parts: NodeParts, bundle: Bundle) -> IndexModels:
         parts.settings.inference, chooser=parts.runtimes.chooser(bundle.manifest.name)
     )
     reader = SharedReader(parts.settings, bundle, options, parts.pace)
-    return IndexModels(bundle, reader, SharedPassageTokens(bundle))
+    # one thread of the process, which is ended with it
+    tokens = SharedPassageTokens(bundle, background=parts.passage_tokens.background)
+    return IndexModels(bundle, reader, tokens)
 
 
 def parts_of_index(
