@@ -23,6 +23,7 @@ from winnow.stateless.indexes.following import CatalogFollower, OpenedIndex
 from winnow.stateless.metrics import FrontMetrics
 from winnow.stateless.status.work import FrontWork
 from winnow.text.language import LanguageCheck
+from winnow.uncancelled import run_uncancelled
 
 HeadsOf = Callable[[QuestionEncoder], QuestionHeads | None]
 """Returns what applies heads to the questions of an encoder; None if the front serves no heads."""
@@ -36,6 +37,7 @@ class SharedEncoders:
         self._front, self._encoders = front, encoders
         self._bundles = {"": front.bundle}
         self._opened = {_encoding_of(front.bundle): default}
+        self._opening = asyncio.Lock()
 
     async def bundle(self, directory: str) -> Bundle:
         """Returns the bundle in a directory; an empty one stands for the bundle of the front.
@@ -49,20 +51,23 @@ class SharedEncoders:
     async def questions(self, bundle: Bundle) -> QuestionEncoder:
         """Returns the encoder of questions of a bundle, warmed up."""
         settings, key = self._front.settings, _encoding_of(bundle)
-        is_new = key not in self._opened
-        if is_new:
-            self._opened[key] = self._encoders.open(bundle)
-        opened = self._opened[key]
-        questions = QuestionEncoder(
-            bundle,
-            opened.tokenizer,
-            opened.encoder,
-            languages=LanguageCheck(bundle.manifest.languages),
-            refuse_unread=settings.refuse_unread_languages,
-        )
-        if is_new:
-            await questions.warm_up()
-        return questions
+        async with self._opening:
+            is_new = key not in self._opened
+            if is_new:
+                # in a thread, since questions to other indexes are answered meanwhile
+                opening = asyncio.to_thread(self._encoders.open, bundle)
+                self._opened[key] = await run_uncancelled(opening)
+            opened = self._opened[key]
+            questions = QuestionEncoder(
+                bundle,
+                opened.tokenizer,
+                opened.encoder,
+                languages=LanguageCheck(bundle.manifest.languages),
+                refuse_unread=settings.refuse_unread_languages,
+            )
+            if is_new:
+                await questions.warm_up()
+            return questions
 
 
 def _encoding_of(bundle: Bundle) -> tuple[str, ...]:
