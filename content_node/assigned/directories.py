@@ -47,8 +47,11 @@ def prepare_data(data: Path) -> None:
         shutil.rmtree(each, ignore_errors=True)
 
 
-def delete_shard(directory: Path) -> None:
-    """Deletes the directory of a shard. After a kill it is either complete or renamed."""
+def delete_shard(directory: Path) -> bool:
+    """Deletes the directory of a shard. After a kill it is either complete or renamed.
+
+    Returns False, and logs the reason, if it cannot be renamed.
+    """
     removed = directory.with_name(directory.name + _REMOVED)
     shutil.rmtree(removed, ignore_errors=True)  # a directory cannot replace one with files
     try:
@@ -56,8 +59,9 @@ def delete_shard(directory: Path) -> None:
         sync_directory(directory.parent)
     except OSError as error:
         _log.warning("closed shard not deleted", directory=str(directory), reason=error.strerror)
-        return
+        return False
     shutil.rmtree(removed, ignore_errors=True)
+    return True
 
 
 def delete_partial_copies(data: Path, wanted: Collection[int]) -> None:

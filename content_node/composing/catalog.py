@@ -46,6 +46,8 @@ class NodeHealth:
         """`set_serving` sets the health of the process."""
         self._set_serving = set_serving
         self._serving: dict[str, bool] = {}
+        self._is_serving = True
+        """What was set last."""
 
     def add_index(self, index_id: str) -> None:
         """Adds an index, which is served until `set_index` says otherwise."""
@@ -58,7 +60,17 @@ class NodeHealth:
     async def set_index(self, index_id: str, serving: bool) -> None:
         """Sets whether an index is served."""
         self._serving[index_id] = serving
-        await self._set_serving(any(self._serving.values()))
+        await self._set()
+
+    async def update(self) -> None:
+        """Ends NOT_SERVING after indexes were added or removed, if the node serves again."""
+        if not self._is_serving:
+            await self._set()
+
+    async def _set(self) -> None:
+        # a node without indexes waits for the first one
+        self._is_serving = any(self._serving.values()) or not self._serving
+        await self._set_serving(self._is_serving)
 
 
 class NamedIndexOpener:
@@ -104,6 +116,7 @@ class NamedIndexOpener:
         registry = self._labelled.of(name)
         self._registries[index.index_id] = name, registry
         self._health.add_index(index.index_id)
+        await self._health.update()
         addresses: dict[str, str] = {}
         peer_nodes = PeerNodes(
             settings.name,
@@ -124,11 +137,12 @@ class NamedIndexOpener:
             sleep=self._sleep,
         )
 
-    def forget(self, index_id: str) -> None:
+    async def forget(self, index_id: str) -> None:
         """Removes the metrics and the health of a closed index."""
-        self._health.remove_index(index_id)
         if index_id in self._registries:
             self._labelled.drop(*self._registries.pop(index_id))
+        self._health.remove_index(index_id)
+        await self._health.update()
 
     async def _models_of(self, directory: str) -> IndexModels:
         if directory not in self._bundles:

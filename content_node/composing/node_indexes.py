@@ -27,7 +27,11 @@ from winnow.settings.errors import SettingsError
 
 _log = structlog.get_logger("content_node")
 _RETRY_AFTER = 10.0
-"""Seconds after which an index that could not be opened is tried again."""
+"""Seconds after which an index that could not be opened or deleted is tried again."""
+_LINGER = 30.0
+"""Seconds for which a dropped index still answers: fronts may not know yet that it was dropped, and
+finish the requests that have begun.
+"""
 
 
 def index_directory(data: Path, index_id: str) -> Path:
@@ -60,7 +64,7 @@ class OpensIndexes(Protocol):
     ) -> AssignedShards:
         """Opens an index without loading it. Raises a WinnowError or SettingsError if it fails."""
 
-    def forget(self, index_id: str) -> None:
+    async def forget(self, index_id: str) -> None:
         """Removes the metrics and the health of a closed index."""
 
 
@@ -103,7 +107,9 @@ class NodeIndexes:
         self._changing: dict[str, asyncio.Task[None]] = {}
         """The indexes that are being opened or closed, by id."""
         self._not_before: dict[str, float] = {}
-        """The earliest next attempt to open an index, by id."""
+        """The earliest next attempt to open or delete an index, by id."""
+        self._close_at: dict[str, float] = {}
+        """When dropped indexes are closed, by id."""
         self._tasks: list[asyncio.Task[None]] = []
         self._is_leaving = False
 
@@ -143,8 +149,12 @@ class NodeIndexes:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for each in self._opened_indexes:
-            await each.close()
+        closed = await asyncio.gather(
+            *(each.close() for each in self._opened_indexes), return_exceptions=True
+        )
+        for error in closed:
+            if isinstance(error, BaseException):
+                raise error
 
     async def update(self) -> None:
         """Reads the catalog once, and begins the changes that it asks for."""
@@ -157,10 +167,13 @@ class NodeIndexes:
         for name, index in catalog.indexes.items():
             if not index.is_dropped and await self._is_here(index):
                 wanted.add(index.index_id)
-                if self._may_open(index.index_id, now):
+                if self._may_change(index.index_id, now):
                     self._start_change(index.index_id, self._open_and_load(name, index))
-        for index_id in self._open.keys() - wanted - self._changing.keys():
-            self._start_change(index_id, self._close_index(index_id))
+        for index_id in self._open.keys() - self._changing.keys():
+            if index_id in wanted:
+                self._close_at.pop(index_id, None)
+            elif now >= self._close_at.setdefault(index_id, _closing_time(catalog, index_id, now)):
+                self._start_change(index_id, self._close_index(index_id))
         await self._delete_dropped(catalog, now)
 
     @property
@@ -180,7 +193,7 @@ class NodeIndexes:
             return index.index_id in self._open
         return await DaemonWork(index_directory(self._data, index.index_id).exists).result()
 
-    def _may_open(self, index_id: str, now: float) -> bool:
+    def _may_change(self, index_id: str, now: float) -> bool:
         is_here = index_id in self._open or index_id in self._changing
         return not is_here and not self._is_leaving and now >= self._not_before.get(index_id, 0.0)
 
@@ -203,7 +216,7 @@ class NodeIndexes:
             )
         except Exception as error:  # noqa: BLE001 (the other indexes are served)
             self._record_failure(name, index_id, error)
-            self._opener.forget(index_id)
+            await self._opener.forget(index_id)
             return
         self._open[index_id] = shards
         self.indexes.add(index_id, shards.served)
@@ -225,20 +238,28 @@ class NodeIndexes:
 
     async def _close_index(self, index_id: str) -> None:
         shards = self._open.pop(index_id)
+        self._close_at.pop(index_id, None)
         shards.start_leaving()
         self.indexes.remove(index_id)
         await shards.close()
-        self._opener.forget(index_id)
+        await self._opener.forget(index_id)
         _log.info("index closed", index_id=index_id)
 
     async def _delete_dropped(self, catalog: Catalog, now: float) -> None:
         """Deletes the files of dropped indexes whose grace time has ended."""
         for directory in await DaemonWork(partial(_index_directories, self._data)).result():
             index_id = directory.name.removeprefix("index-")
-            is_open = index_id in self._open or index_id in self._changing
-            if not is_open and catalog.is_deleted(index_id, now):
-                await DaemonWork(partial(delete_shard, directory)).result()
-                _log.info("dropped index deleted", index_id=index_id)
+            if self._may_change(index_id, now) and catalog.is_deleted(index_id, now):
+                if await DaemonWork(partial(delete_shard, directory)).result():
+                    _log.info("dropped index deleted", index_id=index_id)
+                else:
+                    self._not_before[index_id] = now + _RETRY_AFTER
+
+
+def _closing_time(catalog: Catalog, index_id: str, now: float) -> float:
+    """Returns when an open index is closed that was just found to be dropped or deleted."""
+    times = {index.index_id: index.delete_at for index in catalog.indexes.values()}
+    return min(now + _LINGER, times.get(index_id) or now)
 
 
 def _index_directories(data: Path) -> list[Path]:

@@ -1,0 +1,126 @@
+"""A node opens, closes and deletes indexes as the catalog says."""
+
+import asyncio
+from pathlib import Path
+from typing import cast
+
+import pytest
+from fakes import joint_retrieval
+from manual_clock import ManualClock
+from tenacious import happens
+
+from winnow.content_node.composing.assigned_shards import AssignedShards
+from winnow.content_node.composing.node_indexes import (
+    CatalogAssignment,
+    NodeIndexes,
+    index_directory,
+)
+from winnow.content_node.served_indexes import ServedIndexes
+from winnow.content_node.served_shards import ServedShards
+from winnow.content_node.settings import NodeSettings
+from winnow.domain.catalog import Catalog, CatalogIndex
+from winnow.errors import UnavailableError
+
+BOTH = (
+    Catalog()
+    .with_index("old", CatalogIndex(index_id="1", shards=1, holders={0: ("a",)}), {"a": "a:9000"})
+    .with_index("new", CatalogIndex(index_id="2", shards=1, holders={0: ("a",)}), {"a": "a:9000"})
+)
+
+
+class FakeIndex:
+    """An index of a node without shards."""
+
+    def __init__(self, name: str, closed: list[str], failing: set[str]) -> None:
+        self.name, self._closed, self._failing = name, closed, failing
+        self.all = ()
+        self.served = ServedShards(joint=joint_retrieval())
+
+    async def load(self) -> None:
+        """Loads nothing."""
+
+    def start_leaving(self) -> None:
+        """Has no callers."""
+
+    async def close(self) -> None:
+        if self.name in self._failing:
+            raise UnavailableError("the disk is gone")
+        self._closed.append(self.name)
+
+
+class FakeNode:
+    """The indexes of a node, whose catalog and clock a test sets."""
+
+    def __init__(self, data: Path, catalog: Catalog) -> None:
+        self.catalog, self.data, self.clock = catalog, data, ManualClock()
+        self.closed: list[str] = []
+        self.failing: set[str] = set()
+        """Indexes that cannot be closed."""
+        settings = NodeSettings.load({"indexes": "x.json", "name": "a", "data": data}, None, {})
+        nothing = ServedShards(joint=joint_retrieval())
+        self.indexes = NodeIndexes(
+            settings, self, self, served=ServedIndexes(nothing, nothing), clock=self.clock
+        )
+        self.nothing = nothing
+
+    def read(self) -> Catalog:
+        return self.catalog
+
+    async def open(
+        self, name: str, index: CatalogIndex, _assignment: CatalogAssignment
+    ) -> AssignedShards:
+        index_directory(self.data, index.index_id).mkdir(exist_ok=True)
+        return cast("AssignedShards", FakeIndex(name, self.closed, self.failing))
+
+    async def forget(self, index_id: str) -> None:
+        """Has no metrics."""
+
+    async def update(self) -> None:
+        """Reads the catalog, and waits until the node has done what it asks for."""
+        await self.indexes.update()
+        await happens(lambda: not self.indexes._changing)
+
+    def serves(self, index_id: str) -> bool:
+        return self.indexes.indexes.of_index(index_id) is not self.nothing
+
+
+async def test_a_dropped_index_answers_until_all_fronts_know_of_it(tmp_path: Path) -> None:
+    """Otherwise requests that began before the drop would fail, and be answered in part."""
+    node = FakeNode(tmp_path, BOTH)
+    await node.update()
+    node.catalog = BOTH.with_dropped("old", delete_at=node.clock.now + 3_600)
+    for seconds in (0.0, 20.0):
+        node.clock.advance(seconds)
+        await node.update()
+        assert node.serves("1")
+    node.catalog = node.catalog.with_restored("old", node.clock.now)
+    await node.update()
+    node.catalog = node.catalog.with_dropped("old", delete_at=node.clock.now + 3_600)
+    await node.update()
+    node.clock.advance(20.0)
+    await node.update()
+    assert node.serves("1")
+    node.clock.advance(10.0)
+    await node.update()
+    assert (node.serves("1"), node.serves("2"), node.closed) == (False, True, ["old"])
+    assert index_directory(tmp_path, "1").exists()
+
+
+async def test_an_index_without_grace_time_is_closed_and_deleted_at_once(tmp_path: Path) -> None:
+    node = FakeNode(tmp_path, BOTH)
+    await node.update()
+    node.catalog = BOTH.with_dropped("old", delete_at=node.clock.now)
+    await node.update()
+    await node.update()
+    assert not index_directory(tmp_path, "1").exists()
+    assert index_directory(tmp_path, "2").exists()
+
+
+async def test_all_indexes_are_closed_although_one_of_them_fails(tmp_path: Path) -> None:
+    """The others still store their waiting writes."""
+    node = FakeNode(tmp_path, BOTH)
+    await node.update()
+    node.failing.add("old")
+    with pytest.raises(UnavailableError, match="the disk is gone"):
+        await asyncio.wait_for(node.indexes.close(), 60)
+    assert node.closed == ["new"]
