@@ -139,7 +139,7 @@ def create(
         index_id=found.index_id,
         shards=found.shards,
         bundle="" if bundle is None else str(bundle.resolve()),
-        snapshots=snapshot,
+        snapshots=snapshot if "://" in snapshot else str(Path(snapshot).resolve()),
         holders=spread([part.shard for part in found.parts], nodes, replicas),
     )
     changed = file.change(

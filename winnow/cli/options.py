@@ -8,6 +8,7 @@ import typer
 
 from winnow import signals
 from winnow.domain.answer_size import AnswerSize
+from winnow.domain.catalog import check_name
 from winnow.domain.question import ReadScope, Retriever
 from winnow.domain.write import Position
 from winnow.errors import InvalidRequestError
@@ -24,6 +25,16 @@ def _check_address(address: str) -> str:
     except InvalidRequestError as error:
         raise typer.BadParameter(error.violations[0].description) from error
     return address
+
+
+def check_index_name(name: str) -> str:
+    """Returns the name of an index, which may be empty; raises BadParameter if it is invalid."""
+    try:
+        if name:
+            check_name(name)
+    except InvalidRequestError as error:
+        raise typer.BadParameter(error.violations[0].description) from error
+    return name
 
 
 FrontAddress = Annotated[
@@ -46,6 +57,7 @@ NamedIndex = Annotated[
         metavar="NAME",
         help="Name of the index on the cluster, or an alias of it.",
         show_default="the default index",
+        callback=check_index_name,
     ),
 ]
 PassagesToRead = Annotated[

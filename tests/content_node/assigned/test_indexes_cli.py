@@ -28,14 +28,15 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 def test_indexes_are_created_renamed_dropped_and_restored(
-    run: Run, indexes: dict[int, Path], tmp_path: Path
+    run: Run, indexes: dict[int, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     for shards in (2, 3):
         with StageProgress() as progress:
             url = str(tmp_path / str(shards))
             take_snapshot(indexes[shards], url, progress, lambda: datetime.now(UTC))
     nodes = ["--node", "a=host-a:9000", "--node", "b=host-b:9000"]
-    created = run("create", "docs-1", "--snapshot", str(tmp_path / "2"), *nodes)
+    created = run("create", "docs-1", "--snapshot", "2", *nodes)
     assert created == (0, "catalog 1: index docs-1, 2 shards on 2 nodes\n", "")
     bundle = ["--bundle", str(tmp_path), "--replicas", "2"]
     assert run("create", "docs-2", "--snapshot", str(tmp_path / "3"), *nodes, *bundle)[0] == 0
@@ -52,9 +53,13 @@ def test_indexes_are_created_renamed_dropped_and_restored(
     assert run("restore", "docs-1")[1] == "catalog 6: index docs-1 is served again\n"
     code, _, err = run("drop", "docs-2")
     assert (code, "the alias docs stands for docs-2" in err) == (1, True)
+    for grace in ("nan", "-1", "1e12"):
+        code, _, err = run("drop", "docs-1", "--grace", grace)
+        assert (code, "is not between 0 and 87600 hours" in err) == (2, True)
     catalog = CatalogFile(str(tmp_path / "indexes.json")).read()
     assert catalog is not None
     assert catalog.nodes == {"a": "host-a:9000", "b": "host-b:9000"}
+    assert catalog.indexes["docs-1"].snapshots == str(tmp_path / "2")
     assert catalog.indexes["docs-2"].bundle == str(tmp_path)
 
 

@@ -14,6 +14,8 @@ from winnow.domain.catalog import Catalog, CatalogIndex
 
 app = typer.Typer(no_args_is_help=True)
 _SECONDS_PER_HOUR = 3_600
+_MAX_GRACE = 87_600.0
+"""Longest grace time in hours: ten years."""
 CatalogOption = Annotated[
     str,
     typer.Option(
@@ -79,7 +81,7 @@ def alias(
     name: Annotated[str, typer.Argument(help="The alias; `default` is for requests without one.")],
     index: Annotated[
         str | None,
-        typer.Argument(help="Name of the index.", show_default="shows where the alias points"),
+        typer.Argument(help="Name of the index.", show_default="none, with --remove"),
     ] = None,
     *,
     catalog: CatalogOption,
@@ -112,7 +114,7 @@ def drop(
     name: _Name,
     catalog: CatalogOption,
     grace: Annotated[
-        float, typer.Option(min=0, help="Hours until the nodes delete the files of the index.")
+        float, typer.Option(help="Hours until the nodes delete the files of the index.")
     ] = 24.0,
 ) -> None:
     """Drop an index. No request finds it any more, and its files are deleted after a grace time.
@@ -121,6 +123,9 @@ def drop(
 
     `winnow indexes restore` undoes it within the grace time. Snapshots are not deleted.
     """
+    if not 0 <= grace <= _MAX_GRACE:  # NaN too
+        problem = f"{grace:g} is not between 0 and {_MAX_GRACE:g} hours"
+        raise typer.BadParameter(problem, param_hint="--grace")
     delete_at = time.time() + grace * _SECONDS_PER_HOUR
     changed = _change(CatalogFile(catalog), lambda stored: stored.with_dropped(name, delete_at))
     typer.echo(
@@ -135,9 +140,8 @@ def restore(name: _Name, catalog: CatalogOption) -> None:
 
     Example: winnow indexes restore docs-1 --indexes s3://bucket/indexes.json
     """
-    now = time.time()
     changed = CatalogFile(catalog).change(
-        lambda stored: (stored or Catalog()).with_restored(name, now)
+        lambda stored: (stored or Catalog()).with_restored(name, time.time())
     )
     typer.echo(f"catalog {changed.version}: index {name} is served again")
 

@@ -10,7 +10,7 @@ from winnow.address import DEFAULT_ADDRESS
 from winnow.assignment import AssignmentFile
 from winnow.catalog import IndexAssignmentFile
 from winnow.cli.access import with_credentials
-from winnow.cli.options import FrontAddress
+from winnow.cli.options import FrontAddress, check_index_name
 from winnow.cli.output import AsJson, console, print_json, table
 from winnow.cli.shards.placed import PlacedShards
 from winnow.cli.top.polling import ClusterPoller
@@ -41,6 +41,7 @@ _Index = Annotated[
         metavar="NAME",
         help="Name of the index. Then --assignment is the catalog, as in --indexes of the nodes.",
         show_default="the default index",
+        callback=check_index_name,
     ),
 ]
 _Wait = Annotated[bool, typer.Option("--wait", help="Wait until all shards have moved.")]
