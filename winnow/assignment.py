@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from winnow.domain.assignment import Assignment
-from winnow.errors import ArtefactError
-from winnow.versioned_file import VersionedFile
+from winnow.versioned_file import VersionedFile, WrongFileError
 
 _FORMATS = (1, 2)
 """Supported formats. Format 2 marks split shards; versions that cannot split refuse it."""
@@ -44,9 +43,11 @@ def _to_fields(assignment: Assignment) -> dict[str, Any]:
 
 
 def _of_fields(content: Mapping[str, Any]) -> Assignment:
+    if "indexes" in content:
+        raise WrongFileError("is a catalog of named indexes: name the index by --on")
     if content["format"] not in _FORMATS:
-        raise ArtefactError(
-            f"it has format {content['format']}, but this version reads formats 1 and 2"
+        raise WrongFileError(
+            f"has format {content['format']}, but this version reads formats 1 and 2: update Winnow"
         )
     return Assignment(
         index_id=content["index_id"],

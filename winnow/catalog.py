@@ -7,8 +7,7 @@ from typing import Any
 from winnow.assignment import holders_of_json, holders_to_json
 from winnow.domain.assignment import Assignment
 from winnow.domain.catalog import Alias, Catalog, CatalogIndex
-from winnow.errors import ArtefactError
-from winnow.versioned_file import VersionedFile
+from winnow.versioned_file import VersionedFile, WrongFileError
 
 _FORMAT = 1
 
@@ -70,9 +69,12 @@ def _to_fields(catalog: Catalog) -> dict[str, Any]:
 
 
 def _of_fields(content: Mapping[str, Any]) -> Catalog:
+    if "holders" in content:
+        raise WrongFileError("is the assignment of one index, and no catalog of named indexes")
     if content["format"] != _FORMAT:
-        raise ArtefactError(
-            f"it has format {content['format']}, but this version reads format {_FORMAT}"
+        raise WrongFileError(
+            f"has format {content['format']}, but this version reads format {_FORMAT}: update "
+            "Winnow"
         )
     return Catalog(
         version=content["version"],
@@ -88,4 +90,5 @@ def _index_to_json(index: CatalogIndex) -> dict[str, Any]:
 
 
 def _index_of_json(content: Mapping[str, Any]) -> CatalogIndex:
-    return CatalogIndex(**{**content, "holders": holders_of_json(content["holders"])})
+    holders, nodes = holders_of_json(content["holders"]), tuple(content.get("nodes", ()))
+    return CatalogIndex(**{**content, "holders": holders, "nodes": nodes})

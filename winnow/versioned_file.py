@@ -16,6 +16,10 @@ from winnow.storage import open_storage
 Value = TypeVar("Value")
 
 
+class WrongFileError(Exception):
+    """The file is intact, and of another kind or a newer format."""
+
+
 class VersionedFile(Generic[Value]):
     """A file with a checksum, which is always replaced as a whole.
 
@@ -36,7 +40,8 @@ class VersionedFile(Generic[Value]):
             url: path or URL of the file, such as s3://bucket/my-index/assignment.json.
             purpose: plural noun for the content, for error messages.
             to_fields: converts a value to the fields of a JSON object.
-            of_fields: the inverse; raises ArtefactError or InvalidRequestError for wrong values.
+            of_fields: the inverse; raises InvalidRequestError for wrong values, and WrongFileError
+                for a file of another kind or format.
 
         Raises UnavailableError if fsspec does not support the URL, or lacks the package for it.
 
@@ -76,6 +81,8 @@ class VersionedFile(Generic[Value]):
             if checksum != _checksum(content):
                 raise ArtefactError("its checksum does not match")
             return self._of_fields(content)
+        except WrongFileError as error:
+            raise ArtefactError(f"{self.url} {error}") from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             problem = repr(error)
             raise ArtefactError(

@@ -203,7 +203,7 @@ async def test_a_shard_of_a_named_index_moves_with_its_writes(
         later: PassageFields = {"id": "later", "text": "The Zorblax Prize of 2033 went to Bo."}
         async with AsyncClient(cluster.feed, index="prizes") as feeding:
             await feeding.put([first])
-            cluster.change(lambda before: before.with_holders("prizes", {0: ("b",)}, {}))
+            cluster.change(lambda before: before.with_holders("prizes", {0: ("b",)}, before.nodes))
             await happens(lambda: bool(list((tmp_path / "b").glob("index-*/shard-*"))))
             await feeding.put([later])
             assert await feeding.count_passages() == 3

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from winnow.catalog import CatalogFile
+from winnow.assignment import AssignmentFile
+from winnow.catalog import CatalogFile, IndexAssignmentFile
 from winnow.domain.catalog import Catalog, CatalogIndex
 from winnow.errors import ArtefactError, InvalidRequestError, NotFoundError
 
@@ -24,6 +25,7 @@ def test_an_alias_stands_for_one_index_after_another() -> None:
     assert [each.name for each in resolved] == ["docs-1", "docs-2", "docs-1"]
     assert [each.generation for each in resolved] == [3, 4, 5]
     assert back.resolve("docs-2").generation == 2
+    assert back.with_alias("docs", "docs-1") is back
     assert BOTH.with_alias("default", "docs-2").resolve("").name == "docs-2"
 
 
@@ -32,7 +34,9 @@ def test_a_dropped_index_is_not_found_and_comes_back_within_its_grace_time() -> 
     with pytest.raises(NotFoundError, match="there is no index 'docs-1'"):
         dropped.resolve("docs-1")
     assert not dropped.is_deleted("a1", now=99.0)
-    assert dropped.with_restored("docs-1", now=99.0).resolve("docs-1").index.index_id == "a1"
+    assert dropped.with_restored("docs-1", now=80.0).resolve("docs-1").index.index_id == "a1"
+    with pytest.raises(InvalidRequestError, match="nodes may have begun to delete it"):
+        dropped.with_restored("docs-1", now=99.0)
     with pytest.raises(InvalidRequestError, match="the grace time of docs-1 has ended"):
         dropped.with_restored("docs-1", now=100.0)
     assert dropped.is_deleted("a1", now=100.0)
@@ -72,10 +76,11 @@ def test_an_impossible_change_is_refused(change: Callable[[], Catalog], problem:
 
 
 def test_the_assignment_of_an_index_changes_only_with_its_nodes() -> None:
-    """Nodes do not compare the shards of an index with other nodes for changes of other indexes."""
+    """A node that never had shards of an index is not asked before they are restored."""
     assignment = BOTH.assignment("docs-1")
     assert assignment is not None
-    assert ALIASED.assignment("docs-1") == assignment
+    other = CatalogIndex(index_id="c3", shards=1, holders={0: ("c",)})
+    assert ALIASED.with_index("other", other, {"c": "c:9000"}).assignment("docs-1") == assignment
     moved = BOTH.with_holders("docs-1", {0: ("b",)}, {"b": "b:9000"}).assignment("docs-1")
     assert moved is not None
     assert (moved.holders, moved.version) == ({0: ("b",)}, 3)
@@ -91,3 +96,18 @@ def test_the_file_holds_the_whole_catalog(tmp_path: Path) -> None:
     (path := tmp_path / "new" / "indexes.json").write_bytes(path.read_bytes().replace(b"a1", b"a2"))
     with pytest.raises(ArtefactError, match="its checksum does not match"):
         file.read()
+
+
+def test_a_catalog_and_an_assignment_are_not_taken_for_each_other(tmp_path: Path) -> None:
+    """Neither is damaged, so nobody should delete it."""
+    url, other = str(tmp_path / "indexes.json"), str(tmp_path / "assignment.json")
+    CatalogFile(url).change(lambda _: BOTH)
+    assignment = IndexAssignmentFile(url, "docs-1").read()
+    assert assignment is not None
+    AssignmentFile(other).change(lambda _: assignment)
+    with pytest.raises(
+        ArtefactError, match=r"indexes.json is a catalog .*: name the index by --on"
+    ):
+        AssignmentFile(url).read()
+    with pytest.raises(ArtefactError, match=r"assignment.json is the assignment of one index"):
+        CatalogFile(other).read()

@@ -11,6 +11,10 @@ DEFAULT_INDEX = "default"
 _SHOWN = 64
 """Maximum number of characters of a name that an error shows."""
 _MAX_NAME = 63
+_RESTORE_MARGIN = 10.0
+"""Seconds before the end of the grace time from which an index cannot be restored. Clocks of nodes
+may be ahead, and a node may act on a version that it read before the restore.
+"""
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _NAME_CHARACTERS = _LETTERS | set("_-")
 _ID_CHARACTERS = _NAME_CHARACTERS | set("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
@@ -33,6 +37,8 @@ class CatalogIndex:
 
     It is empty if the settings of the nodes name their shards.
     """
+    nodes: tuple[str, ...] = ()
+    """Names of the nodes that may have shards of the index; empty for all nodes of the catalog."""
     since: int = 0
     """Version of the catalog that gave the index its name."""
     version: int = 0
@@ -88,6 +94,10 @@ class Catalog:
             check_name(name)
             if not (index.index_id and _ID_CHARACTERS.issuperset(index.index_id)):
                 raise invalid_field(f"indexes[{name}].index_id", f"{index.index_id!r} is not an id")
+            if unknown := set(index.nodes) - self.nodes.keys():
+                raise invalid_field(
+                    f"indexes[{name}].nodes", f"node {min(unknown)} is not among the nodes"
+                )
             if index.holders:
                 _ = self._assignment(index)
         ids = [index.index_id for index in self.indexes.values()]
@@ -129,7 +139,9 @@ class Catalog:
     def with_index(
         self, name: str, index: CatalogIndex, nodes: Mapping[str, str] | None = None
     ) -> "Catalog":
-        """Returns the next version, with a new index. `nodes` has addresses of nodes to add.
+        """Returns the next version, with a new index.
+
+        `nodes` has the addresses of the nodes that may have shards of the index.
 
         Raises InvalidRequestError if the name is taken.
         """
@@ -143,7 +155,8 @@ class Catalog:
             )
         self.check_free(name)
         next_version = self.version + 1
-        added = replace(index, since=next_version, version=next_version)
+        names = tuple(sorted(nodes or {}))
+        added = replace(index, nodes=names, since=next_version, version=next_version)
         return self._changed(
             indexes={**self.indexes, name: added}, nodes={**self.nodes, **(nodes or {})}
         )
@@ -159,18 +172,28 @@ class Catalog:
     def with_holders(
         self, name: str, holders: Mapping[int, tuple[str, ...]], nodes: Mapping[str, str]
     ) -> "Catalog":
-        """Returns the next version, in which other nodes hold the shards of an index."""
-        moved = replace(self._index(name), holders=holders, version=self.version + 1)
+        """Returns the next version, in which other nodes hold the shards of an index.
+
+        `nodes` has the addresses of the nodes that may have shards of the index.
+        """
+        moved = replace(
+            self._index(name),
+            holders=holders,
+            nodes=tuple(sorted(nodes)),
+            version=self.version + 1,
+        )
         return self._changed(indexes={**self.indexes, name: moved}, nodes={**self.nodes, **nodes})
 
     def with_alias(self, alias: str, index: str) -> "Catalog":
-        """Returns the next version, in which an alias stands for an index.
+        """Returns the next version, in which an alias stands for an index; this one if it does.
 
         Raises InvalidRequestError if an index has the name of the alias, and NotFoundError if there
         is no such index.
         """
         if self._index(index).is_dropped:
             raise invalid_field("index", f"{index} was dropped: restore it first")
+        if alias in self.aliases and self.aliases[alias].index == index:
+            return self
         switched = Alias(index, self.version + 1)
         return self._changed(aliases={**self.aliases, alias: switched})
 
@@ -205,6 +228,10 @@ class Catalog:
             raise invalid_field("name", f"{name} was not dropped")
         if index.delete_at <= now:
             raise invalid_field("name", f"the grace time of {name} has ended: it is deleted")
+        if index.delete_at <= now + _RESTORE_MARGIN:
+            raise invalid_field(
+                "name", f"the grace time of {name} ends now: nodes may have begun to delete it"
+            )
         restored = replace(index, delete_at=None, since=self.version + 1)
         return self._changed(indexes={**self.indexes, name: restored})
 
@@ -240,7 +267,7 @@ class Catalog:
             index_id=index.index_id,
             shards=index.shards,
             version=index.version,
-            nodes=self.nodes,
+            nodes={name: self.nodes[name] for name in index.nodes or self.nodes},
             holders=index.holders,
         )
 
