@@ -18,7 +18,6 @@ from winnow.content_node.merging.policy import MergeBacklog, MergePolicy, MergeR
 from winnow.content_node.merging.protocol import Merged
 from winnow.content_node.merging.tidying import Cleanup
 from winnow.content_node.metrics import MergeMetrics
-from winnow.content_node.states.advice import states_command
 from winnow.deadline import Clock, Sleep
 from winnow.errors import WinnowError
 from winnow.faultpoints import reach
@@ -167,8 +166,8 @@ class Merger(Generic[Base]):
         )
         if merged.without_states:
             _log.warning(
-                "passages were left without states by the merge; "
-                f"{states_command(Path(merged.directory))} computes the states for a split reader",
+                "passages were left without precomputed data by the merge",
+                directory=merged.directory,
                 reason=merged.without_states,
             )
         await self._cleanup.run(self._shard.merged)

@@ -26,11 +26,15 @@ def carry_states(bundle: Path, shard: Path, base: Path, generation: Path) -> str
     Returns why passages are left without data, or "" if no passage is. The data of one kind that
     cannot be written is left out, and the others are kept.
     """
-    carried = (
-        carry_or_explain(partial(_carry_kind, kind, bundle, shard), base, generation)
+    reasons = {
+        kind: carry_or_explain(partial(_carry_kind, kind, bundle, shard), base, generation)
         for kind in KINDS
+    }
+    return "; ".join(
+        f"{reason}; `winnow index {kind.command}` computes all"
+        for kind, reason in reasons.items()
+        if reason
     )
-    return "; ".join(filter(None, carried))
 
 
 def _carry_kind(kind: StatesKind, bundle: Path, shard: Path, base: Path, generation: Path) -> str:

@@ -92,7 +92,7 @@ class _HalfWriter:
             sequence=made.sequence,
         )
         if made.without_states:
-            _log.warning("passages were left without states", reason=made.without_states)
+            _log.warning("passages were left without precomputed data", reason=made.without_states)
 
     def _expected_size(self) -> int:
         """Returns the expected bytes of the half: a hash splits the passages evenly."""

@@ -12,7 +12,7 @@ from small_disks import limited_files
 from winnow.content_node.indexing.current_shard import read_current_shard
 from winnow.content_node.merging.merge import merge
 from winnow.content_node.merging.protocol import Merged
-from winnow.content_node.merging.states import write_carried_states
+from winnow.content_node.merging.states import carry_states, write_carried_states
 from winnow.content_node.merging.tidying import remove_obsolete
 from winnow.content_node.shard import StoredSegment, open_shard
 from winnow.content_node.snapshots.restoring import restore_snapshot
@@ -116,3 +116,11 @@ def test_a_damaged_file_is_a_fault(fed: Fed) -> None:
     data[7] ^= 1
     (fed.shard / "token-vectors.bin").write_bytes(data)
     assert "winnow index token-vectors" in states_fault(fed.shard, TOKEN_VECTORS)
+
+
+def test_a_merge_without_data_names_the_command_for_each_kind(fed: Fed, tmp_path: Path) -> None:
+    generation = tmp_path / "generation"
+    generation.mkdir()
+    reasons = carry_states(tmp_path / "no bundle", fed.shard, fed.shard, generation)
+    for kind in (READER_STATES, TOKEN_VECTORS):
+        assert f"`winnow index {kind.command}` computes all" in reasons
