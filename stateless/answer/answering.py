@@ -9,7 +9,7 @@ from winnow.domain.answered import Answer, Answered, Timings
 from winnow.domain.calibration import AnswerCalibration
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.partition import Partition
-from winnow.domain.question import Question
+from winnow.domain.question import EncodedQuestion, Question
 from winnow.domain.reading import Reading
 from winnow.domain.stopping import StoppingRule
 from winnow.errors import WinnowError
@@ -144,10 +144,17 @@ class Answerer:
             question_truncated=tokens.truncated,
             unread_language=tokens.unread_language,
             max_loss=question.max_loss if result.rule else 0.0,
-            lost_late_interaction=result.lost_late_interaction,
+            lost_late_interaction=result.lost_late_interaction or self._lacks_tokens(encoded),
         )
         self._observe(answered)
         return answered
+
+    def _lacks_tokens(self, encoded: EncodedQuestion) -> bool:
+        """Whether the encoder returned no token vectors, although all passages have some.
+
+        It is an encoder server of an older version, beside which newer ones may run.
+        """
+        return encoded.tokens is None and bool(self._cluster.token_vectors)
 
     def _accepts(self, best: Answer) -> bool:
         threshold = self._calibration_of(best.reading).threshold

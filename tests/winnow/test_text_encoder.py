@@ -88,6 +88,15 @@ async def test_a_text_is_encoded_once_and_takes_no_time_after_that() -> None:
     assert counted.looks == ["miss", "hit"]
 
 
+async def test_an_encoding_without_expected_token_vectors_is_not_cached() -> None:
+    """An encoder server of an older version returned it, and may be replaced by a newer one."""
+    slow = ready()
+    cached = CachedTextEncoder(slow, ROOM, expects_tokens=True)
+    await cached.encode([1, 2])
+    await cached.encode([1, 2])
+    assert slow.encoded == [(1, 2), (1, 2)]
+
+
 async def test_what_is_longest_unused_is_forgotten() -> None:
     slow, counted = ready(), Counted()
     await CachedTextEncoder(ready(), ROOM, counted).encode([1])

@@ -31,10 +31,20 @@ class CachedTextEncoder:
     """Caches the most recently used encodings; concurrent calls for a text share one encoding."""
 
     def __init__(
-        self, inner: TextEncoder, budget: int, metrics: CacheObserver = NO_OBSERVER
+        self,
+        inner: TextEncoder,
+        budget: int,
+        metrics: CacheObserver = NO_OBSERVER,
+        *,
+        expects_tokens: bool = False,
     ) -> None:
-        """`budget`: bytes of all cached encodings; 0 disables the cache."""
+        """`budget`: bytes of all cached encodings; 0 disables the cache.
+
+        `expects_tokens`: whether encodings without token vectors are not cached. Encoder servers of
+        an older version return such encodings.
+        """
         self._inner, self._count = inner, metrics.count_lookup
+        self._expects_tokens = expects_tokens
         self._cache = ByteBoundedLru[bytes, TextEncoding](budget, metrics)
         self._flights = SingleFlight[bytes, TextEncoding](lack_of_error=_lack_of_error)
         self._in_flight = Counter[str]()
@@ -87,7 +97,8 @@ class CachedTextEncoder:
             tokens = QuestionTokens(_read_only(levels), _read_only(weights))
         vector = _read_only(encoding.vector)
         encoding = replace(encoding, vector=vector, states=states, tokens=tokens)
-        self._cache.put(key, replace(encoding, queue=0.0, encode=0.0), _size(key, encoding))
+        if tokens is not None or not self._expects_tokens:
+            self._cache.put(key, replace(encoding, queue=0.0, encode=0.0), _size(key, encoding))
         return encoding
 
 

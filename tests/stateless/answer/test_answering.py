@@ -75,8 +75,10 @@ def answerer(
     confidence: Confidence | None = None,
     threshold: AnswerThreshold = ANY_GOOD,
     read_ahead: int = 0,
+    token_vectors: str = "",
 ) -> Answerer:
-    cluster = Cluster(dict(enumerate(shards)), {n: INFOS[n] for n in range(len(shards))})
+    infos = {n: replace(INFOS[n], token_vectors=token_vectors) for n in range(len(shards))}
+    cluster = Cluster(dict(enumerate(shards)), infos)
     return Answerer(
         encoder,
         cluster,
@@ -146,6 +148,17 @@ async def test_every_answer_says_how_likely_it_is_if_the_bundle_can_tell(
     got = await own.answer(ASKED, TOKENS, Deadline.after(5))
     said = [answer.confidence for answer in got.answers]
     assert said == [None if fitted is None else fitted.of(a.reading) for a in got.answers]
+
+
+@pytest.mark.parametrize("token_vectors", ["", "t" * 16])
+async def test_an_answer_without_late_interaction_that_all_shards_have_is_a_passing_one(
+    encoder: QuestionEncoder, registry: CollectorRegistry, token_vectors: str
+) -> None:
+    """An encoder server of an older version sends no token vectors of the question."""
+    shard = FakeSearcher([reading("a", 1.0)])
+    asked = answerer(encoder, registry, shard, token_vectors=token_vectors)
+    got = await asked.answer(ASKED, TOKENS, Deadline.after(5))
+    assert got.lost_late_interaction == bool(token_vectors)
 
 
 async def test_a_dead_shard_shows_in_coverage_and_metrics(
