@@ -1,12 +1,15 @@
 """Token vectors as plain arithmetic: each token has a vector that depends on its id alone."""
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from winnow.content_node.late_interaction.computed_tokens import ComputedTokens
+from winnow.content_node.late_interaction.passage_tokens import PassageTokens
 from winnow.content_node.late_interaction.scoring import LateRanking, LateScorer
 from winnow.content_node.states.writing import StatesWriter
 from winnow.deadline import Clock
@@ -58,14 +61,21 @@ def write_token_vectors(shard: Path) -> None:
     StatesWriter(shard, FakePassageTokens()).write(1, lambda *_: None, lambda _: None)
 
 
+@dataclass
+class OpenModel:
+    """A model that is open."""
+
+    opened: Any
+
+    def open(self) -> PassageTokens:
+        opened: PassageTokens = self.opened
+        return opened
+
+
 def ranking(
     model: FakePassageTokens | None = None, max_computed: int = 1_000, clock: Clock = time.monotonic
 ) -> LateRanking:
     """A ranking in which late interaction weighs as much as distance and words together."""
-    own = model or FakePassageTokens()
-    scorer = LateScorer(
-        lambda: own,  # type: ignore[arg-type,return-value]
-        ComputedTokens(max_computed=max_computed, clock=clock),
-        Path("shard"),
-    )
+    computed = ComputedTokens(max_computed=max_computed, clock=clock)
+    scorer = LateScorer(OpenModel(model or FakePassageTokens()), computed)
     return LateRanking(words=0.05, tokens=0.2, scorer=scorer)

@@ -78,30 +78,42 @@ class SharedReader:
 
 
 class SharedPassageTokens:
-    """The model of token vectors of all shards of a process, opened by the first use."""
+    """The model of token vectors of all shards with a bundle; the background thread opens it."""
 
     def __init__(
         self,
         bundle: Bundle,
         clock: Clock = time.monotonic,
         *,
+        computed: ComputedTokens | None = None,
         background: BackgroundTokens | None = None,
     ) -> None:
-        """`background` computes for other bundles, too; None for a new thread."""
+        """`computed` and `background` belong to the process; None to create them."""
         self._bundle, self._clock = bundle, clock
-        self.computed = ComputedTokens()
-        """Token vectors that the model computed."""
+        self.computed = computed or ComputedTokens()
+        """Token vectors that models computed."""
         self.background = background or BackgroundTokens(partial(lower_priority, _BACKGROUND_NICE))
         """Computes the token vectors of new passages."""
         self._lock = threading.Lock()
         self._model: PassageTokens | None = None
-        self._failure: tuple[float, ArtefactError] | None = None
-        """The last failure to open the model, and its time."""
+        self._failure: tuple[float, str] | None = None
+        """Time and reason of the last failure to open the model."""
+
+    def of_bundle(self, bundle: Bundle) -> "SharedPassageTokens":
+        """Returns the model of another bundle. It has the same cache and the same thread."""
+        return SharedPassageTokens(
+            bundle, self._clock, computed=self.computed, background=self.background
+        )
+
+    @property
+    def opened(self) -> PassageTokens | None:
+        """The model, if it is open."""
+        return self._model
 
     def open(self) -> PassageTokens:
         """Returns the model. Safe to use from several threads.
 
-        Logs a failure, and tries again a minute later: questions must not wait for each try.
+        Logs a failure, and tries again a minute later: each try verifies the whole bundle.
 
         Raises:
             ArtefactError: the model cannot be opened, or the bundle was changed since the start.
@@ -111,11 +123,11 @@ class SharedPassageTokens:
             if self._model is not None:
                 return self._model
             if self._failure is not None and self._clock() < self._failure[0] + _RETRY_SECONDS:
-                raise self._failure[1]
+                raise ArtefactError(self._failure[1])
             try:
                 self._model = self._open_verified()
             except ArtefactError as error:
-                self._failure = self._clock(), error
+                self._failure = self._clock(), str(error)
                 _log.error("token vectors cannot be computed", reason=str(error))
                 raise
             return self._model
@@ -212,9 +224,7 @@ def open_models(parts: NodeParts, bundle: Bundle) -> IndexModels:
         parts.settings.inference, chooser=parts.runtimes.chooser(bundle.manifest.name)
     )
     reader = SharedReader(parts.settings, bundle, options, parts.pace)
-    # one thread of the process, which is ended with it
-    tokens = SharedPassageTokens(bundle, background=parts.passage_tokens.background)
-    return IndexModels(bundle, reader, tokens)
+    return IndexModels(bundle, reader, parts.passage_tokens.of_bundle(bundle))
 
 
 def parts_of_index(

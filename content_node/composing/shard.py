@@ -188,6 +188,8 @@ class RunningShard:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._write_path is not None:
             await self._write_path.close()
+        if self._late is not None:
+            self._parts.passage_tokens.background.remove(self._late.scorer)
 
     @property
     def must_be_replaced(self) -> bool:
@@ -357,7 +359,7 @@ class RunningShard:
         if entry is None:
             return None
         model = self._parts.passage_tokens
-        scorer = LateScorer(model.open, model.computed, self.directory)
+        scorer = LateScorer(model, model.computed)
         return LateRanking(words=entry.words, tokens=entry.tokens, scorer=scorer)
 
     def _open_base(self, trimmed: int) -> StoredSegment:

@@ -5,8 +5,8 @@ without late interaction.
 """
 
 import threading
+import time
 from collections.abc import Callable
-from pathlib import Path
 
 import structlog
 
@@ -15,6 +15,7 @@ from winnow.content_node.shard.view import ShardView
 from winnow.errors import WinnowError
 
 _log = structlog.get_logger("content_node")
+_RETRY_SECONDS = 60.0
 
 
 class BackgroundTokens:
@@ -23,13 +24,25 @@ class BackgroundTokens:
     The thread starts with the first view that has passages without stored token vectors.
     """
 
-    def __init__(self, prepare_thread: Callable[[], None] = lambda: None) -> None:
-        """`prepare_thread` is called in the thread first, for example to lower its priority."""
-        self._prepare_thread = prepare_thread
+    def __init__(
+        self,
+        prepare_thread: Callable[[], None] = lambda: None,
+        retry_seconds: float = _RETRY_SECONDS,
+    ) -> None:
+        """`prepare_thread` is called in the thread first, for example to lower its priority.
+
+        After a failure, a shard is tried again with its next view, or after `retry_seconds`.
+        """
+        self._prepare_thread, self._retry_seconds = prepare_thread, retry_seconds
         self._changed = threading.Condition()
-        self._views: dict[Path, tuple[LateScorer, ShardView]] = {}
-        """Newest views that were not handled yet, by directory of the shard."""
-        self._handled: dict[Path, tuple[str, int]] = {}
+        self._generations: dict[LateScorer, str] = {}
+        """Newest generation of each shard."""
+        self._views: dict[LateScorer, ShardView] = {}
+        """Newest views that were not handled yet."""
+        self._failed: dict[LateScorer, ShardView] = {}
+        """Newest views that could not be handled, and are tried again at `_retry_at`."""
+        self._retry_at = 0.0
+        self._handled: dict[LateScorer, tuple[str, int]] = {}
         """Last generation of each shard, and the number of its first rows that were handled."""
         self._is_busy = False
         self._closed = False
@@ -37,19 +50,29 @@ class BackgroundTokens:
 
     def update(self, scorer: LateScorer, view: ShardView) -> None:
         """Computes what the newest view of a shard lacks. Returns at once."""
-        if not view.has_token_vectors or len(view.segments) == 1:
-            return
         with self._changed:
-            self._views[scorer.shard] = scorer, view
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="token vectors", daemon=True)
-                self._thread.start()
+            self._generations[scorer] = view.generation
+            # views before a merge keep its old files and its old graph in memory
+            self._views.pop(scorer, None)
+            self._failed.pop(scorer, None)
+            if view.has_token_vectors and len(view.segments) > 1 and not self._closed:
+                self._views[scorer] = view
+                self._start_thread()
+            self._changed.notify_all()
+
+    def remove(self, scorer: LateScorer) -> None:
+        """Computes nothing more for a shard, which is being closed. Returns at once."""
+        with self._changed:
+            for by_shard in (self._generations, self._views, self._failed, self._handled):
+                by_shard.pop(scorer, None)
             self._changed.notify_all()
 
     def wait_until_idle(self, timeout: float) -> bool:
         """Waits until nothing is left to compute; returns False after `timeout` seconds."""
         with self._changed:
-            return self._changed.wait_for(lambda: not self._views and not self._is_busy, timeout)
+            return self._changed.wait_for(
+                lambda: not (self._views or self._failed or self._is_busy), timeout
+            )
 
     def close(self) -> None:
         """Ends the thread after the passage that it computes."""
@@ -59,28 +82,54 @@ class BackgroundTokens:
         if self._thread is not None:
             self._thread.join()
 
+    def _start_thread(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="token vectors", daemon=True)
+            self._thread.start()
+
     def _run(self) -> None:
         self._prepare_thread()
         while (work := self._next_work()) is not None:
             try:
                 self._compute_missing_tokens(*work)
-            except WinnowError:
-                continue  # logged by the opener of the model, or by the check of files
+            except WinnowError:  # logged by the opener of the model, or by the check of files
+                self._retry_later(*work)
             except Exception:  # noqa: BLE001 (nobody awaits this thread)
                 _log.exception("token vectors cannot be computed")
+                self._retry_later(*work)
+            del work  # otherwise an old view stays in memory while none arrives
 
     def _next_work(self) -> tuple[LateScorer, ShardView] | None:
+        """Waits for a view to handle; returns None once this is closed."""
         with self._changed:
             self._is_busy = False
             self._changed.notify_all()
-            self._changed.wait_for(lambda: self._views or self._closed)
+            while not self._views and not self._closed:
+                left = self._retry_at - time.monotonic() if self._failed else None
+                if left is not None and left <= 0:
+                    self._views, self._failed = self._failed, {}
+                else:
+                    self._changed.wait(left)
             if self._closed:
                 return None
             self._is_busy = True
-            return self._views.pop(next(iter(self._views)))
+            scorer = next(iter(self._views))
+            return scorer, self._views.pop(scorer)
 
     def _compute_missing_tokens(self, scorer: LateScorer, view: ShardView) -> None:
-        generation, rows = self._handled.get(scorer.shard, ("", 0))
+        generation, rows = self._handled.get(scorer, ("", 0))
         first_row = rows if generation == view.generation else 0
-        scorer.compute_missing(view, first_row, lambda: not self._closed)
-        self._handled[scorer.shard] = view.generation, view.rows
+        scorer.compute_missing(view, first_row, lambda: self._is_current(scorer, view))
+        with self._changed:
+            if self._is_current(scorer, view):
+                self._handled[scorer] = view.generation, view.rows
+
+    def _retry_later(self, scorer: LateScorer, view: ShardView) -> None:
+        with self._changed:
+            if self._is_current(scorer, view) and scorer not in self._views:
+                self._failed[scorer] = view
+                self._retry_at = time.monotonic() + self._retry_seconds
+
+    def _is_current(self, scorer: LateScorer, view: ShardView) -> bool:
+        """Whether the shard is open, and was not merged since this view."""
+        return not self._closed and self._generations.get(scorer) == view.generation

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from pathlib import Path
+from collections.abc import Hashable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,8 @@ _CACHE_BYTES = 256 * MIB
 """Limit of computed token vectors: those of some 58,000 passages of 134 tokens."""
 _OVERHEAD = 300
 """Memory of a cached entry besides its vectors, in bytes."""
-TokensKey = tuple[Path, str, int]
-"""A shard's directory, a passage id, and the sequence number of the write that put the passage."""
+TokensKey = tuple[Hashable, str, int]
+"""An opened shard, a passage id, and the sequence number of the write that put the passage."""
 MAX_COMPUTED = 8
 """Passages a second whose token vectors questions may compute, which takes some 0.1 s of a core."""
 

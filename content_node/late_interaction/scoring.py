@@ -9,7 +9,7 @@ interaction.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,24 +23,29 @@ from winnow.content_node.shard.segment import Segment
 from winnow.content_node.shard.view import ShardView
 from winnow.content_node.states.file import StateFile
 from winnow.domain.question import QuestionTokens
-from winnow.errors import WinnowError
 from winnow.inference.stop_signal import StopSignal
+
+
+class OpensPassageTokens(Protocol):
+    """Opens the model that computes token vectors. Safe to use from several threads."""
+
+    @property
+    def opened(self) -> PassageTokens | None:
+        """The model, if it is open."""
+
+    def open(self) -> PassageTokens:
+        """Returns the model; opens it first if necessary, which takes up to seconds.
+
+        Raises ArtefactError, which is logged, if the model cannot be opened.
+        """
 
 
 class LateScorer:
     """Scores passages of one shard by late interaction. Safe to use from several threads."""
 
-    def __init__(
-        self,
-        open_model: Callable[[], PassageTokens],
-        computed: ComputedTokens,
-        shard: Path,
-    ) -> None:
-        """`open_model` returns the model that computes missing token vectors, and logs a failure.
-        `computed` caches them; `shard` is the directory of the shard.
-        """
-        self._open_model = open_model
-        self._computed, self.shard = computed, shard
+    def __init__(self, model: OpensPassageTokens, computed: ComputedTokens) -> None:
+        """`model` computes missing token vectors, and `computed` caches them."""
+        self._model, self._computed = model, computed
 
     def scores(
         self,
@@ -51,7 +56,8 @@ class LateScorer:
     ) -> NDArray[np.float64] | None:
         """Returns the score of each row, [rows]; None if too many token vectors are missing.
 
-        They are also None if missing token vectors cannot be computed.
+        They are also None if some are missing and the model that computes them is not open. A
+        question does not wait until it is.
 
         Raises:
             StoppedError: `stop` was set while token vectors were computed.
@@ -83,23 +89,21 @@ class LateScorer:
         """
         for placed in view.segments:
             rows = np.arange(max(first_row - placed.first_row, 0), placed.segment.rows)
-            if placed.live_rows is not None:
-                rows = rows[placed.live_rows[rows]]
+            for mask in (placed.live_rows, placed.segment.occupied_rows):
+                rows = rows if mask is None else rows[mask[rows]]
             for row in self._rows_without_tokens(placed.segment, rows.tolist()):
                 if not may_continue():
                     return
-                self._compute_levels(placed.segment, row, None)
+                self._compute_levels(self._model.open(), placed.segment, row)
 
     def _compute_all(self, missing: Sequence[tuple[Segment, int]], stop: StopSignal | None) -> bool:
         """Computes the token vectors of rows; returns whether all of them are computed."""
-        if not self._computed.admit(len(missing)):
-            return False
-        try:
-            self._open_model()
-        except WinnowError:
+        model = self._model.opened
+        if model is None or not self._computed.admit(len(missing)):
             return False
         for segment, row in missing:
-            self._compute_levels(segment, row, stop)
+            check_stop(stop)
+            self._compute_levels(model, segment, row)
         return True
 
     def _rows_without_tokens(self, segment: Segment, own: Sequence[int]) -> list[int]:
@@ -115,7 +119,7 @@ class LateScorer:
         ]
 
     def _tokens_keys(self, segment: Segment, rows: Sequence[int]) -> list[TokensKey]:
-        return [(self.shard, *name) for name in segment.ids_and_sequences(rows)]
+        return [(self, *name) for name in segment.ids_and_sequences(rows)]
 
     def _segment_scores(
         self,
@@ -141,13 +145,13 @@ class LateScorer:
     ) -> NDArray[np.int8]:
         """Returns the computed levels of a row that has no stored ones."""
         cached = self._computed.get(self._tokens_keys(segment, [row])[0])
-        return self._compute_levels(segment, row, stop) if cached is None else cached
+        if cached is not None:
+            return cached
+        check_stop(stop)  # it was evicted just now
+        return self._compute_levels(self._model.open(), segment, row)
 
-    def _compute_levels(
-        self, segment: Segment, row: int, stop: StopSignal | None
-    ) -> NDArray[np.int8]:
-        check_stop(stop)
-        levels = self._open_model().levels(segment.load(row))
+    def _compute_levels(self, model: PassageTokens, segment: Segment, row: int) -> NDArray[np.int8]:
+        levels = model.levels(segment.load(row))
         self._computed.put(self._tokens_keys(segment, [row])[0], levels)
         return levels
 

@@ -8,7 +8,7 @@ from damaged_files import flip_bit
 from manual_clock import ManualClock
 from whole_bundle import NEXT
 
-from winnow.bundle import load_bundle
+from winnow.bundle import Bundle, load_bundle
 from winnow.content_node.composing.parts import SharedPassageTokens
 from winnow.errors import ArtefactError
 
@@ -31,3 +31,10 @@ def test_a_bundle_that_was_damaged_since_the_start_is_tried_again_a_minute_later
         shared.open()
     clock.advance(1)
     assert shared.open() is shared.open()
+
+
+def test_bundles_share_the_cache_and_the_thread_of_a_process(bundle: Bundle) -> None:
+    """The limits are those of the process, and closing it ends the thread."""
+    shared = SharedPassageTokens(bundle)
+    other = shared.of_bundle(load_bundle(NEXT))
+    assert (other.computed, other.background) == (shared.computed, shared.background)

@@ -11,6 +11,7 @@ import pytest
 from fake_token_vectors import (
     FINGERPRINT,
     FakePassageTokens,
+    OpenModel,
     question_tokens,
     ranking,
     write_token_vectors,
@@ -31,7 +32,6 @@ from winnow.content_node.shard.view import PlacedSegment
 from winnow.domain.answered import ShardTimings
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.write import EncodedPassage
-from winnow.errors import ArtefactError
 from winnow.searcher import Retrieved
 from winnow.stateless.answer.choose import best_overall
 
@@ -199,34 +199,36 @@ def test_questions_of_all_shards_share_the_passages_that_they_may_compute() -> N
     assert not computed.admit(1)
 
 
-def test_new_passages_are_computed_once_and_deleted_ones_never(base: ShardView) -> None:
-    model = FakePassageTokens()
-    scorer, background = ranking(model).scorer, BackgroundTokens()
-    alive = np.ones(10, np.bool_)
-    alive[3] = False
-    first = PlacedSegment(in_memory(ALL[20:30]), 20, alive)
-    view = replace(base, segments=(*base.segments, first))
-    background.update(scorer, view)
-    assert background.wait_until_idle(LONG)
-    background.update(
-        scorer, replace(view, segments=(*view.segments, PlacedSegment(in_memory(ALL[30:40]), 30)))
-    )
-    assert background.wait_until_idle(LONG)
-    background.close()
-    new = [each.passage.id for each in ALL[20:40]]
-    assert model.computed == [each for each in new if each != new[3]]
+def test_a_question_does_not_wait_until_the_model_is_open(base: ShardView) -> None:
+    """Opening it verifies the bundle, which takes longer than a question has time."""
 
+    class ClosedModel:
+        opened = None
 
-def test_a_model_that_cannot_be_opened_fails_no_question(base: ShardView) -> None:
-    def fail() -> PassageTokens:
-        raise ArtefactError("damaged")
+        def open(self) -> PassageTokens:
+            raise AssertionError
 
-    late = replace(ranking(), scorer=LateScorer(fail, ComputedTokens(), Path("shard")))
+    late = replace(ranking(), scorer=LateScorer(ClosedModel(), ComputedTokens()))
     view = replace(base, segments=(*base.segments, PlacedSegment(in_memory(ALL[20:25]), 20)))
     depth = RetrievalDepth(passages=4, candidates=60, by_words=60)
     found = retrieve(view, asked_with_tokens(3), depth, 0.05, None, late)
     assert found.hits
     assert not found.late_interaction
+
+
+def test_shards_with_equal_ids_and_writes_share_no_token_vectors(base: ShardView) -> None:
+    """A closed shard may be opened again with other passages, for example from a snapshot."""
+    computed, model = ComputedTokens(max_computed=1_000), FakePassageTokens()
+    depth = RetrievalDepth(passages=40, candidates=60, by_words=60)
+    for texts in (ALL[20:40], ALL[40:60]):
+        own = [
+            replace(each, passage=replace(each.passage, id=f"new {number}"))
+            for number, each in enumerate(texts)
+        ]
+        view = replace(base, segments=(*base.segments, PlacedSegment(in_memory(own), 20)))
+        late = replace(ranking(), scorer=LateScorer(OpenModel(model), computed))
+        found = retrieve(view, asked_with_tokens(3), depth, 0.05, None, late)
+        assert found == retrieve(view, asked_with_tokens(3), depth, 0.05, None, ranking())
 
 
 def test_damaged_token_vectors_are_not_used(tmp_path: Path) -> None:

@@ -1,0 +1,165 @@
+"""A thread computes the token vectors of new passages, and keeps nothing that a merge replaced."""
+
+import gc
+import threading
+import weakref
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fake_token_vectors import (
+    FINGERPRINT,
+    FakePassageTokens,
+    OpenModel,
+    ranking,
+    write_token_vectors,
+)
+from numpy.typing import NDArray
+from shards_made import in_memory, make, passages
+
+from winnow.content_node.late_interaction.background import BackgroundTokens
+from winnow.content_node.late_interaction.computed_tokens import ComputedTokens
+from winnow.content_node.late_interaction.passage_tokens import PassageTokens
+from winnow.content_node.late_interaction.scoring import LateScorer
+from winnow.content_node.shard import ShardView, open_shard, view_of
+from winnow.content_node.shard.view import PlacedSegment
+from winnow.errors import ArtefactError
+from winnow.reading.stored_passage import StoredPassage
+
+ALL = passages(40)
+LONG = 60.0
+NEW = [each.passage.id for each in ALL[20:30]]
+
+
+class HeldModel(FakePassageTokens):
+    """Computes token vectors only after `release` is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun, self.release = threading.Event(), threading.Event()
+
+    def levels(self, stored: StoredPassage) -> NDArray[np.int8]:
+        self.begun.set()
+        assert self.release.wait(LONG)
+        return super().levels(stored)
+
+
+def opened(directory: Path, holes: tuple[int, ...] = ()) -> ShardView:
+    """A shard of 20 rows, 10 of which were written later."""
+    make(directory, ALL[:20], ALL, holes)
+    write_token_vectors(directory)
+    base = view_of(open_shard(directory, 64, token_vectors_fingerprint=FINGERPRINT))
+    return replace(base, segments=(*base.segments, PlacedSegment(in_memory(ALL[20:30]), 20)))
+
+
+@pytest.fixture
+def view(tmp_path: Path) -> ShardView:
+    return opened(tmp_path / "shard")
+
+
+@pytest.fixture
+def background() -> Iterator[BackgroundTokens]:
+    background = BackgroundTokens()
+    yield background
+    background.close()
+
+
+def merged(view: ShardView) -> ShardView:
+    """The view after a merge: its base has all passages."""
+    return replace(view, generation="merged", segments=view.segments[:1])
+
+
+def test_new_passages_are_computed_once_and_deleted_ones_never(
+    view: ShardView, background: BackgroundTokens
+) -> None:
+    model = FakePassageTokens()
+    scorer = ranking(model).scorer
+    alive = np.ones(10, np.bool_)
+    alive[3] = False
+    base, new = view.segments
+    view = replace(view, segments=(base, replace(new, live_rows=alive)))
+    background.update(scorer, view)
+    assert background.wait_until_idle(LONG)
+    further = PlacedSegment(in_memory(ALL[30:40]), 30)
+    background.update(scorer, replace(view, segments=(*view.segments, further)))
+    assert background.wait_until_idle(LONG)
+    computed = [each.passage.id for each in ALL[20:40]]
+    assert model.computed == [each for each in computed if each != computed[3]]
+
+
+def test_rows_whose_passages_a_merge_removed_do_not_stop_the_computation(
+    tmp_path: Path, background: BackgroundTokens
+) -> None:
+    model = FakePassageTokens()
+    background.update(ranking(model).scorer, opened(tmp_path / "shard", holes=(3, 8)))
+    assert background.wait_until_idle(LONG)
+    assert model.computed == NEW
+
+
+def test_a_view_that_was_handled_is_not_kept(tmp_path: Path, background: BackgroundTokens) -> None:
+    """Its base has a graph in memory and open files."""
+    view = opened(tmp_path / "shard")
+    kept = weakref.ref(view.segments[0].segment.token_vectors)
+    background.update(ranking().scorer, view)
+    del view
+    assert background.wait_until_idle(LONG)
+    gc.collect()
+    assert kept() is None
+
+
+def test_a_merge_replaces_a_view_that_waits(view: ShardView, background: BackgroundTokens) -> None:
+    model, held = FakePassageTokens(), HeldModel()
+    scorer = ranking(model).scorer
+    background.update(ranking(held).scorer, view)
+    assert held.begun.wait(LONG)
+    background.update(scorer, view)
+    background.update(scorer, merged(view))
+    held.release.set()
+    assert background.wait_until_idle(LONG)
+    assert not model.computed
+
+
+@pytest.mark.parametrize("ended_by", ["merge", "close"])
+def test_computing_ends_with_the_generation(
+    view: ShardView, background: BackgroundTokens, ended_by: str
+) -> None:
+    held = HeldModel()
+    scorer = ranking(held).scorer
+    background.update(scorer, view)
+    assert held.begun.wait(LONG)
+    if ended_by == "merge":
+        background.update(scorer, merged(view))
+    else:
+        background.remove(scorer)
+    held.release.set()
+    assert background.wait_until_idle(LONG)
+    assert held.computed == NEW[:1]
+
+
+def test_a_shard_is_tried_again_after_a_failure(view: ShardView) -> None:
+    """Otherwise questions would be ranked without late interaction until the next write."""
+
+    class FailsOnce(OpenModel):
+        failures = 0
+
+        def open(self) -> PassageTokens:
+            if not self.failures:
+                self.failures += 1
+                raise ArtefactError("too many open files")
+            return super().open()
+
+    model, background = FakePassageTokens(), BackgroundTokens(retry_seconds=0.0)
+    background.update(LateScorer(FailsOnce(model), ComputedTokens()), view)
+    assert background.wait_until_idle(LONG)
+    background.close()
+    assert model.computed == NEW
+
+
+def test_nothing_is_computed_after_the_end(view: ShardView) -> None:
+    model, background = FakePassageTokens(), BackgroundTokens()
+    background.close()
+    background.update(ranking(model).scorer, view)
+    assert background.wait_until_idle(LONG)
+    assert not model.computed
