@@ -106,6 +106,7 @@ def _build_index(
         check_graphless(
             "the largest shard", staging.count_largest_shard(), "make smaller shards: --shards N"
         )
+        staging.expect_token_vectors(bundle.manifest.token_vectors_fingerprint)
         engine.encode(staging, bundle, progress)
         return _write_index(workspace, staging, plan, bundle, progress)
 

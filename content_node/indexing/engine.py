@@ -48,7 +48,6 @@ class LocalEngine:
     def encode(self, staging: Staging, bundle: Bundle, progress: BuildListener) -> None:
         """Stores a vector for every passage that has none yet."""
         progress.start(ENCODING, *staging.counts())
-        staging.expect_token_vectors(bundle.manifest.token_vectors_fingerprint)
         encoder = open_encoder(bundle, self._threads, token_vectors=True)
         encode_pending(staging, encoder, self._threads, progress.advance)
 

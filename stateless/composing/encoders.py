@@ -55,10 +55,7 @@ class Encoders:
         else:
             encoder, width = self._open_local(bundle, tokenizer)
         budget = self._front.settings.cache_mb * MIB
-        expects_tokens = bundle.manifest.late_interaction is not None
-        cached = CachedTextEncoder(
-            encoder, budget, self._cache_metrics, expects_tokens=expects_tokens
-        )
+        cached = CachedTextEncoder(encoder, budget, self._cache_metrics)
         self._front.stack.callback(cached.close)
         return OpenEncoder(bundle, tokenizer, cached, width)
 

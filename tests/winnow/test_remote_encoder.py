@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from structlog.testing import capture_logs
 from tenacious import turn
 from text_server import INFO, TextServer, serving
 
@@ -191,6 +192,19 @@ async def test_an_encoder_that_can_do_less_is_refused(info: EncoderInfo, said: s
     async with serving(Fake(), info) as server, remote(server.address) as encoder:
         with pytest.raises(IdentityError, match=said):
             await encoder.warm_up(8)
+
+
+@pytest.mark.parametrize("expected", ["", "late-print"])
+async def test_an_encoder_without_expected_token_vectors_is_reported(expected: str) -> None:
+    """Otherwise nobody would notice that questions are ranked without late interaction."""
+    with capture_logs() as logs:
+        async with (
+            serving(Fake(), replace(INFO, token_vectors="")) as server,
+            remote(server.address, token_vectors=expected) as encoder,
+        ):
+            await encoder.warm_up(8)
+    warned = [log for log in logs if "returns no token vectors" in log["event"]]
+    assert len(warned) == bool(expected)
 
 
 async def test_an_invalid_encoding_is_the_fault_of_the_server() -> None:

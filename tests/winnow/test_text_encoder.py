@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from tenacious import happens, turn
 
 from winnow.bundle import Bundle
+from winnow.domain.question import QuestionTokens
 from winnow.errors import OverloadedError, UnavailableError
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.local import LocalTextEncoder
@@ -88,13 +90,26 @@ async def test_a_text_is_encoded_once_and_takes_no_time_after_that() -> None:
     assert counted.looks == ["miss", "hit"]
 
 
-async def test_an_encoding_without_expected_token_vectors_is_not_cached() -> None:
-    """An encoder server of an older version returned it, and may be replaced by a newer one."""
-    slow = ready()
-    cached = CachedTextEncoder(slow, ROOM, expects_tokens=True)
-    await cached.encode([1, 2])
-    await cached.encode([1, 2])
-    assert slow.encoded == [(1, 2), (1, 2)]
+async def test_an_encoding_without_token_vectors_is_used_until_the_encoder_returns_some() -> None:
+    """Encoder servers of an older version return none, and are replaced by newer ones."""
+
+    class Upgraded(Slow):
+        tokens: QuestionTokens | None = None
+
+        async def encode(
+            self, ids: Sequence[int], client: str = "", on_encoded: OnEncoded | None = None
+        ) -> TextEncoding:
+            return replace(await super().encode(ids, client, on_encoded), tokens=self.tokens)
+
+    inner = Upgraded()
+    inner.go_on.set()
+    cached = CachedTextEncoder(inner, ROOM)
+    for text in ([1], [1]):
+        assert (await cached.encode(text)).tokens is None
+    inner.tokens = QuestionTokens(np.ones((3, 4), np.int16), np.ones(3, np.float32))
+    for text in ([2], [1], [1]):
+        assert (await cached.encode(text)).tokens is not None
+    assert inner.encoded == [(1,), (2,), (1,)]
 
 
 async def test_what_is_longest_unused_is_forgotten() -> None:

@@ -35,16 +35,13 @@ class CachedTextEncoder:
         inner: TextEncoder,
         budget: int,
         metrics: CacheObserver = NO_OBSERVER,
-        *,
-        expects_tokens: bool = False,
     ) -> None:
-        """`budget`: bytes of all cached encodings; 0 disables the cache.
-
-        `expects_tokens`: whether encodings without token vectors are not cached. Encoder servers of
-        an older version return such encodings.
-        """
+        """`budget`: bytes of all cached encodings; 0 disables the cache."""
         self._inner, self._count = inner, metrics.count_lookup
-        self._expects_tokens = expects_tokens
+        self._has_tokens = False
+        """Whether the inner encoder has returned token vectors. Encodings without token vectors are
+        then of encoder servers of an older version, and are not used again.
+        """
         self._cache = ByteBoundedLru[bytes, TextEncoding](budget, metrics)
         self._flights = SingleFlight[bytes, TextEncoding](lack_of_error=_lack_of_error)
         self._in_flight = Counter[str]()
@@ -59,7 +56,8 @@ class CachedTextEncoder:
         encoder refuses one of these clients, the others keep waiting.
         """
         key = _key(ids)
-        if (cached := self._cache.get(key)) is not None:
+        cached = self._cache.get(key)
+        if cached is not None and (cached.tokens is not None or not self._has_tokens):
             self._count("hit")
             return cached
         self._count("hit" if key in self._flights else "miss")
@@ -97,8 +95,8 @@ class CachedTextEncoder:
             tokens = QuestionTokens(_read_only(levels), _read_only(weights))
         vector = _read_only(encoding.vector)
         encoding = replace(encoding, vector=vector, states=states, tokens=tokens)
-        if tokens is not None or not self._expects_tokens:
-            self._cache.put(key, replace(encoding, queue=0.0, encode=0.0), _size(key, encoding))
+        self._has_tokens = self._has_tokens or tokens is not None
+        self._cache.put(key, replace(encoding, queue=0.0, encode=0.0), _size(key, encoding))
         return encoding
 
 

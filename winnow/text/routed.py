@@ -5,6 +5,8 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+import structlog
+
 from winnow.deadline import Deadline
 from winnow.domain.encoder import EncoderInfo, StatesFormat
 from winnow.errors import DeadlineExceededError, IdentityError, UnavailableError, WinnowError
@@ -18,6 +20,7 @@ from winnow.security.peers import PLAIN_TEXT, PeerChannels
 from winnow.text.encoder import OnEncoded, TextEncoding
 from winnow.text.remote import RemoteEncoder
 
+_log = structlog.get_logger("winnow.text")
 _POLICIES = ReplicaPolicies(
     ReplicaSettings(outliers=OutlierSettings(mismatch_ejects=True)),
     # an address may be a load balancer, behind which the next attempt may reach another node
@@ -81,6 +84,7 @@ class RoutedTextEncoder:
         )
         self._ready = ReadyNodes(self._nodes)
         self._fingerprint, self._states = fingerprint, states
+        self._token_vectors = token_vectors
         self._timeout, self._startup_timeout = timeout, startup_timeout
         self._addresses_changed = asyncio.Event()
         """Set and replaced when the addresses change."""
@@ -150,6 +154,13 @@ class RoutedTextEncoder:
             raise IdentityError(
                 f"the encoder at {address} accepts at most {info.max_tokens} tokens, but "
                 f"{max_tokens} are needed"
+            )
+        if info.token_vectors != self._token_vectors and self._token_vectors:
+            _log.warning(
+                "the encoder returns no token vectors, so questions are ranked without late "
+                "interaction: give it the bundle of this process",
+                address=address,
+                bundle=info.bundle,
             )
 
     def close(self) -> None:

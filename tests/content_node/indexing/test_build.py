@@ -1,5 +1,6 @@
 """Building: atomic, resumable, honest about bad rows."""
 
+import contextlib
 import json
 import shutil
 import sqlite3
@@ -18,6 +19,7 @@ from winnow.content_node.indexing.builder import build_index
 from winnow.content_node.indexing.engine import LocalEngine
 from winnow.content_node.indexing.plan import BuildListener, BuildPlan, DocumentSource
 from winnow.content_node.indexing.stage_source import BadRowsError
+from winnow.content_node.indexing.staged_tokens import StagedTokens
 from winnow.content_node.indexing.staging import Staging
 from winnow.content_node.indexing.verify import verify_index
 from winnow.content_node.live.state import LiveState
@@ -264,6 +266,31 @@ def test_a_build_goes_on_if_its_folder_has_changed(
         assert build_index(plan, bundle, recorder).passages == 2
     assert recorder.changed == [(2, 1)]
     assert not (tmp_path / "index.partial").exists()
+
+
+def test_a_resumed_build_uses_no_token_vectors_of_another_model(
+    bundle: Bundle, passages_file: Path, tmp_path: Path, recorder: Recorder
+) -> None:
+    """Whichever engine resumes it: not every engine computes token vectors."""
+    kept: list[bytes] = []
+
+    class OtherModel:
+        def encode(self, staging: Staging, bundle: Bundle, progress: BuildListener) -> None:
+            staging.expect_token_vectors("of another model")
+            staging.store_vectors([], [(1, b"levels")])
+            raise WinnowError("stopped")
+
+    class OnlyVectors:
+        def encode(self, staging: Staging, bundle: Bundle, progress: BuildListener) -> None:
+            with contextlib.closing(sqlite3.connect(staging.path)) as connection:
+                kept.append(StagedTokens(connection).packed(PASSAGES[0][0], 0))
+            LocalEngine(1).encode(staging, bundle, progress)
+
+    plan = BuildPlan(source=passages_file, target=tmp_path / "index", shards=1, threads=1)
+    with pytest.raises(WinnowError, match="stopped"):
+        build_index(plan, bundle, recorder, OtherModel())
+    build_index(plan, bundle, recorder, OnlyVectors())
+    assert kept == [b""]
 
 
 class StoppedEngine:
