@@ -10,6 +10,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from contextvars import copy_context
 from functools import partial
 from typing import Generic, TypeVar
 
@@ -41,9 +42,8 @@ class DaemonWork(Generic[Result]):
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Result] = loop.create_future()
-        self._thread = threading.Thread(
-            target=self._run, args=(loop, future), name="loading", daemon=True
-        )
+        run = partial(copy_context().run, self._run, loop, future)  # for the context of log lines
+        self._thread = threading.Thread(target=run, name="loading", daemon=True)
         self._thread.start()
         return await future
 

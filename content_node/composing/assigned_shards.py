@@ -36,6 +36,7 @@ from winnow.domain.assignment import Assignment
 from winnow.domain.partition import halves_of, parent_of, shares_passages
 from winnow.domain.shard import NodeReport, ShardInfo, shard_name, shard_number_of
 from winnow.errors import NotLoadedError, UnavailableError, WinnowError
+from winnow.heap import collect_closed
 from winnow.settings.errors import SettingsError
 
 _log = structlog.get_logger("content_node")
@@ -483,5 +484,8 @@ class AssignedShards:
         del self._held[shard]
         self._hidden.discard(shard)
         await self._shards.remove(running)
-        await DaemonWork(partial(delete_shard, running.directory)).result()
+        directory = running.directory
+        del running
+        collect_closed()
+        await DaemonWork(partial(delete_shard, directory)).result()
         _log.info("shard closed; other nodes serve it", shard=shard)

@@ -23,6 +23,7 @@ from winnow.deadline import Clock, Sleep
 from winnow.domain.assignment import Assignment
 from winnow.domain.catalog import Catalog, CatalogIndex
 from winnow.errors import WinnowError
+from winnow.heap import collect_closed
 from winnow.settings.errors import SettingsError
 
 _log = structlog.get_logger("content_node")
@@ -210,6 +211,8 @@ class NodeIndexes:
 
     async def _open_and_load(self, name: str, index: CatalogIndex) -> None:
         index_id = index.index_id
+        # in the log lines of all tasks of the index, which get the context of this task
+        structlog.contextvars.bind_contextvars(index=name)
         try:
             shards = await self._opener.open(
                 name, index, CatalogAssignment(name, index_id, lambda: self._catalog)
@@ -243,6 +246,8 @@ class NodeIndexes:
         self.indexes.remove(index_id)
         await shards.close()
         await self._opener.forget(index_id)
+        del shards
+        collect_closed()
         _log.info("index closed", index_id=index_id)
 
     async def _delete_dropped(self, catalog: Catalog, now: float) -> None:

@@ -83,7 +83,7 @@ def open_index(
     """
 
     def set_cluster(cluster: Cluster) -> None:
-        _log.info("index found", index=cluster.index_id, shards=len(cluster.shard_infos))
+        _log.info("index found", index_id=cluster.index_id, shards=len(cluster.shard_infos))
         weigh = _weighing(front, cluster, opened.words.statistics_of(cluster))
         answers.set_answerer(_answerer(front, encoder, cluster, weigh))
         search = PassageSearch(

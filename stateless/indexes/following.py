@@ -11,6 +11,7 @@ from winnow.catalog_reader import CATALOG_INTERVAL, CatalogReader, ReadsCatalog
 from winnow.deadline import Clock, Sleep
 from winnow.domain.catalog import Catalog, CatalogIndex
 from winnow.errors import WinnowError
+from winnow.heap import collect_closed
 from winnow.stateless.indexes.catalog_choice import CatalogChoice
 from winnow.stateless.indexes.front_index import FrontIndex
 
@@ -36,11 +37,12 @@ class OpenedIndex:
 class _RunningIndex:
     """An opened index with its running tasks."""
 
-    def __init__(self, opened: OpenedIndex, group: asyncio.TaskGroup) -> None:
+    def __init__(self, name: str, opened: OpenedIndex, group: asyncio.TaskGroup) -> None:
         self._opened = opened
         self.forming = asyncio.create_task(opened.wait_until_serving())
         self._tasks = [
-            group.create_task(_until_cancelled(name, run)) for name, run in opened.tasks.items()
+            group.create_task(_until_cancelled(name, task, run))
+            for task, run in opened.tasks.items()
         ]
 
     async def close(self) -> None:
@@ -131,7 +133,7 @@ class CatalogFollower:
             )
             self._not_before[index.index_id] = self._clock() + _RETRY_AFTER
             return
-        self._running[index.index_id] = _RunningIndex(opened, group)
+        self._running[index.index_id] = _RunningIndex(name, opened, group)
         self._choice.add(index.index_id, opened.parts)
 
     async def _wait_for_new_targets(self, catalog: Catalog) -> None:
@@ -160,9 +162,17 @@ class CatalogFollower:
             await self._sleep(_LINGER)
         finally:
             await running.close()
+            del running
+            collect_closed()
 
 
-async def _until_cancelled(name: str, run: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Runs a task of an index. If the task ends by itself, the front must end, too."""
+async def _until_cancelled(
+    index: str, task: str, run: Callable[[], Coroutine[Any, Any, None]]
+) -> None:
+    """Runs a task of an index, whose name is in its log lines.
+
+    If the task ends by itself, the front must end, too.
+    """
+    structlog.contextvars.bind_contextvars(index=index)
     await run()
-    raise WinnowError(f"the background task of {name} ended: restart the front")
+    raise WinnowError(f"the background task of {task} ended: restart the front")

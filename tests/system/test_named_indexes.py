@@ -1,5 +1,6 @@
 """Several indexes on one cluster, chosen by name: nodes and a front that follow a catalog."""
 
+import contextlib
 import json
 import shutil
 import time
@@ -190,6 +191,7 @@ async def test_an_alias_is_switched_and_a_dropped_index_comes_back(
         assert (await available(is_back, LONG)).answers[0].text == wanted
         cluster.change(lambda before: before.with_dropped("docs", time.time()))
         await happens(lambda: not list(cluster.data.glob("index-*/shard-*-of-00002")))
+        await happens(lambda: not _open_files(cluster.data, "-of-00002"))
         assert (await cluster.ask(OTHER)).answers[0].text == "Marta Quendelheim"
 
 
@@ -211,6 +213,15 @@ async def test_a_shard_of_a_named_index_moves_with_its_writes(
         assert (await cluster.ask(question, "docs")).answers[0].text == wanted
         assert (await cluster.ask(OTHER, "prizes")).answers[0].text == "Marta Quendelheim"
         assert not list((tmp_path / "b").glob("index-*/shard-*-of-00002"))
+
+
+def _open_files(data: Path, part: str) -> list[str]:
+    """Lists the open files below `data` in whose path `part` occurs, also deleted ones."""
+    paths = []
+    for each in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            paths.append(str(each.readlink()))
+    return [path for path in paths if path.startswith(str(data)) and part in path]
 
 
 async def _is_gone(cluster: NamedCluster, index: str) -> None:

@@ -2,13 +2,15 @@
 
 import asyncio
 import ctypes
+import gc
 import threading
+import weakref
 from typing import Any
 
 import pytest
 from tenacious import happens
 
-from winnow.heap import HeapTrimmer, bound_arenas, trim_heap
+from winnow.heap import HeapTrimmer, bound_arenas, collect_closed, trim_heap
 
 
 class Library:
@@ -71,3 +73,24 @@ def test_another_c_library_is_left_alone(act: Any, monkeypatch: pytest.MonkeyPat
     monkeypatch.delenv("MALLOC_ARENA_MAX", raising=False)
     monkeypatch.setattr(ctypes, "CDLL", lambda _: object())
     act()
+
+
+def test_closed_objects_in_cycles_are_freed_although_they_are_of_the_start() -> None:
+    """The garbage collector ignores the objects that a server has frozen."""
+
+    class Shard:
+        def __init__(self) -> None:
+            self.itself = self
+
+    shard = Shard()
+    freed = weakref.ref(shard)
+    gc.freeze()
+    try:
+        del shard
+        gc.collect()
+        assert freed() is not None
+        collect_closed()
+        assert freed() is None
+        assert gc.get_freeze_count()
+    finally:
+        gc.unfreeze()
