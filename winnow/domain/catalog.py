@@ -258,8 +258,9 @@ class Catalog:
 
     def _index(self, name: str) -> CatalogIndex:
         if name not in self.indexes:
-            known = ", ".join(sorted(self.indexes)) or "none"
-            raise NotFoundError(f"there is no index {name!r}: the indexes are {known}")
+            known = ", ".join(sorted(self.indexes))
+            others = f"the indexes are {known}" if known else "the catalog has none yet"
+            raise NotFoundError(f"there is no index {name[:_SHOWN]!r}: {others}")
         return self.indexes[name]
 
     def _assignment(self, index: CatalogIndex) -> Assignment:

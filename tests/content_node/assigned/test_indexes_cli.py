@@ -31,6 +31,7 @@ def test_indexes_are_created_renamed_dropped_and_restored(
     run: Run, indexes: dict[int, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    assert run("list")[1].startswith("no indexes: ")
     for shards in (2, 3):
         with StageProgress() as progress:
             url = str(tmp_path / str(shards))

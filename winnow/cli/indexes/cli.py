@@ -65,6 +65,9 @@ def list_(catalog: CatalogOption, as_json: AsJson = False) -> None:
     if as_json:
         print_json(rows)
         return
+    if not rows:
+        typer.echo("no indexes: the first `winnow indexes create` writes the catalog")
+        return
     shown = table(
         ["index", "aliases", "shards", "nodes", "bundle", "state"],
         words={"index", "aliases", "nodes", "bundle", "state"},
