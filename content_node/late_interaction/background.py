@@ -83,9 +83,15 @@ class BackgroundTokens:
             self._thread.join()
 
     def _start_thread(self) -> None:
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="token vectors", daemon=True)
-            self._thread.start()
+        if self._thread is not None:
+            return
+        thread = threading.Thread(target=self._run, name="token vectors", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:  # a limit of the system; the next write tries again
+            _log.error("token vectors cannot be computed", reason=str(error))
+        else:
+            self._thread = thread
 
     def _run(self) -> None:
         self._prepare_thread()

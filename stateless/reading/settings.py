@@ -26,8 +26,8 @@ class TextReadingSettings(Settings):
     reader_queue: Count = Field(
         4_000,
         description="Maximum number of texts of callers that wait to be read or are being read. "
-        "Further requests are refused with RESOURCE_EXHAUSTED. A text of more than 800 characters "
-        "counts as several.",
+        "Further requests are refused with RESOURCE_EXHAUSTED. A text of 800 bytes or more counts "
+        "as several.",
     )
     reader_deadline: float = Field(
         30.0,

@@ -15,8 +15,11 @@ _MARGIN = 500
 
 Without a limit, the extension of a span could take time that grows with the length of the text.
 """
-_WINDOW_CHARACTERS = 800
-"""Number of characters that usually fit into a window, for an estimate."""
+_WINDOW_BYTES = 800
+"""Number of UTF-8 bytes that usually fit into a window, for an estimate.
+
+In scripts whose characters have several bytes, tokens have fewer characters.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,11 @@ def windows_of(
 
 def estimated_windows(texts: Sequence[TextToRead]) -> int:
     """Estimates the number of windows of texts before they are tokenised."""
-    return sum(1 + len(each.text) // _WINDOW_CHARACTERS for each in texts)
+    return sum(1 + _utf8_bytes(each.text) // _WINDOW_BYTES for each in texts)
+
+
+def _utf8_bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode(errors="replace"))
 
 
 def _windows(

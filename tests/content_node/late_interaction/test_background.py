@@ -157,6 +157,24 @@ def test_a_shard_is_tried_again_after_a_failure(view: ShardView) -> None:
     assert model.computed == NEW
 
 
+def test_the_next_write_starts_a_thread_that_could_not_be_started(
+    view: ShardView, background: BackgroundTokens, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The write itself must not fail: it is durable, and its caller waits for it."""
+    model = FakePassageTokens()
+    scorer = ranking(model).scorer
+
+    def fail(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", fail)
+        background.update(scorer, view)
+    background.update(scorer, view)
+    assert background.wait_until_idle(LONG)
+    assert model.computed == NEW
+
+
 def test_nothing_is_computed_after_the_end(view: ShardView) -> None:
     model, background = FakePassageTokens(), BackgroundTokens()
     background.close()

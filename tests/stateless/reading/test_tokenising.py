@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from text_reading import TOKENIZER
+from text_reading import TOKENIZER, texts
 
 from winnow.domain.text_reading import TextToRead
 from winnow.stateless.reading import tokenising
@@ -14,6 +14,7 @@ from winnow.stateless.reading.tokenising import (
     segments,
     tokenise_batch,
 )
+from winnow.stateless.reading.windows import estimated_windows
 
 PIECES = [
     "word ",
@@ -50,3 +51,9 @@ def test_segments_give_the_tokens_and_offsets_of_the_whole_text(text: str) -> No
 
 def test_a_text_without_white_space_is_cut_anywhere() -> None:
     assert [len(part.text) for part in segments("x" * 9_000)] == [4_000, 4_000, 1_000]
+
+
+def test_scripts_with_short_tokens_are_expected_to_have_more_windows() -> None:
+    """Otherwise a server would admit three times as many Chinese texts as it can read."""
+    assert estimated_windows(texts("", "a" * 799, "a" * 800)) == 1 + 1 + 2
+    assert estimated_windows(texts("\u4e2d" * 800)) == 4
