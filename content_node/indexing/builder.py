@@ -23,7 +23,10 @@ from winnow.content_node.indexing.stage_source import (
     report_skipped_files,
     stage_passages,
 )
-from winnow.content_node.indexing.staged_tokens import write_token_vectors
+from winnow.content_node.indexing.staged_tokens import (
+    store_missing_tokens,
+    write_token_vectors,
+)
 from winnow.content_node.indexing.staging import Staging
 from winnow.content_node.indexing.workspace import (
     OnFailure,
@@ -108,6 +111,8 @@ def _build_index(
         )
         staging.expect_token_vectors(bundle.manifest.token_vectors_fingerprint)
         engine.encode(staging, bundle, progress)
+        if bundle.manifest.late_interaction is not None:
+            store_missing_tokens(staging, bundle, plan.threads, progress)
         return _write_index(workspace, staging, plan, bundle, progress)
 
 

@@ -162,8 +162,8 @@ def build(
 
     The index appears only when it is complete. Until then the work is in OUT.partial: run the same
     command again to resume an interrupted build. States are computed after the index is complete:
-    run `winnow index states OUT` to resume them. If the bundle has late interaction, token vectors
-    are computed, too: `winnow index token-vectors OUT` resumes them.
+    run `winnow index states OUT` to resume them. If the bundle has late interaction, the index has
+    token vectors, too.
     """
     loaded = load_bundle(bundle or default_bundle())
     if states and loaded.manifest.reader.apart is None:

@@ -4,7 +4,7 @@ A vector depends only on its passage, so a resumed build equals an uninterrupted
 """
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from winnow.bundle import Bundle
 from winnow.content_node.indexing.plan import BuildListener
-from winnow.content_node.indexing.staging import Staging
+from winnow.content_node.indexing.staging import StagedTokenIds, Staging
 from winnow.deadline import Clock
 from winnow.inference.encoder import open_passage_encoder
 from winnow.inference.options import InferenceOptions
@@ -28,8 +28,12 @@ COMMIT_SECONDS = 2.0
 """Maximum seconds between two commits. A kill loses the work since the last one; an exception loses
 nothing.
 """
-Encoded = tuple[int, NDArray[np.float32], NDArray[np.int8] | None]
-"""The sequence number of a passage, its vector, and the levels of its token vectors, if any."""
+Encoding = tuple[NDArray[np.float32] | None, NDArray[np.int8] | None]
+"""The vector of a passage, and the levels of its token vectors; None for what was not computed."""
+Encode = Callable[[Sequence[int], Sequence[int]], Encoding]
+"""Encodes the token ids of the title and the text of a passage. Called by several threads."""
+_Encoded = tuple[int, *Encoding]
+"""The sequence number of a passage, and its encoding."""
 
 
 class Engine(Protocol):
@@ -71,26 +75,36 @@ def encode_pending(
     clock: Clock = time.monotonic,
 ) -> None:
     """Encodes passages without a vector; calls `advance` with the number of each stored batch."""
+    chunks = staging.pending(COMMIT_CHUNK)
     with ThreadPoolExecutor(threads, thread_name_prefix="encode") as pool:
-        for chunk in staging.pending(COMMIT_CHUNK):
-            encode = encoder.encode_with_tokens
-            futures = [pool.submit(encode, title, text) for _, title, text in chunk]
-            vectors = (
-                (row[0], *future.result()) for row, future in zip(chunk, futures, strict=True)
-            )
-            try:
-                _store_vectors(staging, vectors, advance, clock)
-            except BaseException:
-                for future in futures:
-                    future.cancel()
-                raise
+        store_encodings(staging, chunks, encoder.encode_with_tokens, pool, advance, clock)
 
 
-def _store_vectors(
-    staging: Staging, vectors: Iterable[Encoded], advance: Callable[[int], None], clock: Clock
+def store_encodings(
+    staging: Staging,
+    chunks: Iterable[Sequence[StagedTokenIds]],
+    encode: Encode,
+    pool: ThreadPoolExecutor,
+    advance: Callable[[int], None],
+    clock: Clock = time.monotonic,
+) -> None:
+    """Encodes passages in a pool; calls `advance` with the number of each stored batch."""
+    for chunk in chunks:
+        futures = [pool.submit(encode, title, text) for _, title, text in chunk]
+        encoded = ((row[0], *future.result()) for row, future in zip(chunk, futures, strict=True))
+        try:
+            _store_encoded(staging, encoded, advance, clock)
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            raise
+
+
+def _store_encoded(
+    staging: Staging, vectors: Iterable[_Encoded], advance: Callable[[int], None], clock: Clock
 ) -> None:
     """Stores vectors every few seconds, and the rest even after an exception."""
-    unstored: list[Encoded] = []
+    unstored: list[_Encoded] = []
     committed_at = clock()
     try:
         for vector in vectors:
@@ -106,9 +120,8 @@ def _store_vectors(
             advance(len(unstored))
 
 
-def _store_batch(staging: Staging, encoded: Iterable[Encoded]) -> None:
-    batch = list(encoded)
+def _store_batch(staging: Staging, batch: Sequence[_Encoded]) -> None:
     staging.store_vectors(
-        [(number, vector) for number, vector, _ in batch],
+        [(number, vector) for number, vector, _ in batch if vector is not None],
         [(number, levels.tobytes()) for number, _, levels in batch if levels is not None],
     )

@@ -1,23 +1,36 @@
 """Writes the token vectors of a build beside its shards.
 
-They are those that the encoder computed together with the vectors. Missing ones are computed.
+Most are those that the encoder computed together with the vectors. The others are computed before
+the shards are written, and stored like vectors, so that an interruption loses little.
 """
 
 import contextlib
 import sqlite3
 import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from winnow.bundle import Bundle
+from winnow.content_node.indexing.engine import (
+    COMMIT_CHUNK,
+    Encoding,
+    open_encoder,
+    store_encodings,
+)
 from winnow.content_node.indexing.plan import BuildListener
+from winnow.content_node.indexing.staging import Staging
 from winnow.content_node.states.index import STAGE, open_states_model
 from winnow.content_node.states.writing import StatesWriter
 from winnow.domain.shard import shard_name
 from winnow.inference.options import InferenceOptions
 from winnow.reading.states_kind import CHECKSUM_BYTES, TOKEN_VECTORS, with_checksum
 
+STORING = "computing token vectors"
+"""The name of the stage that computes missing token vectors, as progress shows it."""
 _LEVELS = "SELECT levels FROM token_vectors JOIN passages USING (seq) WHERE id = ?"
 _SIZE = "SELECT length(levels) FROM token_vectors JOIN passages USING (seq) WHERE id = ?"
 
@@ -43,6 +56,28 @@ class StagedTokens:
         with self._lock:
             row = self._connection.execute(query, (identifier,)).fetchone()
         return None if row is None else row[0]
+
+
+def store_missing_tokens(
+    staging: Staging, bundle: Bundle, threads: int, progress: BuildListener
+) -> None:
+    """Computes the token vectors of passages whose vectors were computed without them.
+
+    They are passages of another index, or of an engine that returns only vectors.
+    """
+    chunks = staging.lacking_token_vectors(COMMIT_CHUNK)
+    first = next(chunks, None)
+    if first is None:
+        return
+    total, _ = staging.counts()
+    progress.start(STORING, total, staging.count_token_vectors())
+    encoder = open_encoder(bundle, threads, token_vectors=True)
+
+    def encode(title: Sequence[int], text: Sequence[int]) -> Encoding:
+        return None, encoder.token_vectors(title, text)
+
+    with ThreadPoolExecutor(threads, thread_name_prefix="encode") as pool:
+        store_encodings(staging, chain([first], chunks), encode, pool, progress.advance)
 
 
 def write_token_vectors(

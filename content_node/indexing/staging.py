@@ -54,6 +54,9 @@ CREATE TABLE IF NOT EXISTS shards (
 ) WITHOUT ROWID;
 """
 
+StagedTokenIds = tuple[int, tuple[int, ...], tuple[int, ...]]
+"""The sequence number of a passage, the token ids of its title, and those of its text."""
+
 _BATCH = 512
 _NO_METADATA = "{}"
 _INSERT = (
@@ -199,16 +202,22 @@ class Staging:
         query = "SELECT count(*) FROM passages WHERE tokens > ?"
         return int(self._connection.execute(query, (tokens,)).fetchone()[0])
 
-    def pending(self, chunk: int) -> Iterator[list[tuple[int, tuple[int, ...], tuple[int, ...]]]]:
-        """Yields chunks of passages without a vector: sequence number, title ids, text ids.
+    def pending(self, chunk: int) -> Iterator[list[StagedTokenIds]]:
+        """Yields chunks of passages without a vector.
 
         The longest passages come first, so that the use of memory and the estimate of the remaining
         time are greatest in the beginning.
         """
-        query = "SELECT seq FROM passages WHERE vector IS NULL ORDER BY tokens DESC, seq"
-        pending = [row[0] for row in self._connection.execute(query)]
-        for start in range(0, len(pending), chunk):
-            yield [self._tokens(seq) for seq in pending[start : start + chunk]]
+        return self._chunks("vector IS NULL", chunk)
+
+    def lacking_token_vectors(self, chunk: int) -> Iterator[list[StagedTokenIds]]:
+        """Yields chunks of passages without token vectors, the longest first."""
+        return self._chunks("seq NOT IN (SELECT seq FROM token_vectors)", chunk)
+
+    def count_token_vectors(self) -> int:
+        """Counts the passages with token vectors."""
+        query = "SELECT count(*) FROM token_vectors"
+        return int(self._connection.execute(query).fetchone()[0])
 
     def passage_tokens(self) -> Iterator[NDArray[np.uint32]]:
         """Yields the token ids of title and text of every passage."""
@@ -240,7 +249,13 @@ class Staging:
     def close(self) -> None:
         self._connection.close()
 
-    def _tokens(self, seq: int) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
+    def _chunks(self, condition: str, chunk: int) -> Iterator[list[StagedTokenIds]]:
+        query = f"SELECT seq FROM passages WHERE {condition} ORDER BY tokens DESC, seq"  # noqa: S608
+        chosen = [row[0] for row in self._connection.execute(query)]
+        for start in range(0, len(chosen), chunk):
+            yield [self._tokens(seq) for seq in chosen[start : start + chunk]]
+
+    def _tokens(self, seq: int) -> StagedTokenIds:
         query = "SELECT title_tokens, text_tokens FROM passages WHERE seq = ?"
         title, text = self._connection.execute(query, (seq,)).fetchone()
         return seq, unpack_ids(title), unpack_ids(text)

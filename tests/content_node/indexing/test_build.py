@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 from conftest import PASSAGES, Recorder
 from live_writes import put
+from whole_bundle import NEXT
 
 import winnow.content_node.indexing.engine
-from winnow.bundle import Bundle
+from winnow.bundle import Bundle, load_bundle
 from winnow.content_node.indexing.builder import build_index
-from winnow.content_node.indexing.engine import LocalEngine
+from winnow.content_node.indexing.engine import LocalEngine, encode_pending, open_encoder
 from winnow.content_node.indexing.plan import BuildListener, BuildPlan, DocumentSource
 from winnow.content_node.indexing.stage_source import BadRowsError
 from winnow.content_node.indexing.staged_tokens import StagedTokens
@@ -33,6 +34,7 @@ from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import shard_name, shard_of
 from winnow.domain.write import Outcome
 from winnow.errors import ArtefactError, WinnowError
+from winnow.passages.encoding import PassageEncoder
 
 
 def content(index: Path, shards: int) -> dict[str, tuple[object, ...]]:
@@ -291,6 +293,38 @@ def test_a_resumed_build_uses_no_token_vectors_of_another_model(
         build_index(plan, bundle, recorder, OtherModel())
     build_index(plan, bundle, recorder, OnlyVectors())
     assert kept == [b""]
+
+
+@pytest.mark.bundle
+def test_an_interrupted_build_keeps_token_vectors_that_were_computed_after_the_vectors(
+    passages_file: Path, tmp_path: Path, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They take as long as the vectors, and some engines return only vectors."""
+
+    class OnlyVectors:
+        def encode(self, staging: Staging, bundle: Bundle, progress: BuildListener) -> None:
+            encode_pending(staging, open_encoder(bundle), 1, progress.advance)
+
+    class InterruptedWriting(Recorder):
+        def start(self, stage: str, total: int | None, done: int = 0) -> None:
+            if stage == "writing shards":
+                raise KeyboardInterrupt
+            super().start(stage, total, done)
+
+    def fail(*_: object) -> None:
+        raise AssertionError("the encoder was run again")
+
+    late, target = load_bundle(NEXT), tmp_path / "index"
+    plan = BuildPlan(source=passages_file, target=target, shards=1, threads=1)
+    interrupted = InterruptedWriting()
+    with pytest.raises(KeyboardInterrupt):
+        build_index(plan, late, interrupted, OnlyVectors())
+    assert ("computing token vectors", len(PASSAGES), 0) in interrupted.stages
+    monkeypatch.setattr(PassageEncoder, "token_vectors", fail)
+    build_index(plan, late, recorder, OnlyVectors())
+    fingerprint = late.manifest.token_vectors_fingerprint
+    opened = open_shard(target / shard_name(0, 1), 64, token_vectors_fingerprint=fingerprint)
+    assert opened.token_vectors is not None
 
 
 class StoppedEngine:
