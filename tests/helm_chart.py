@@ -63,6 +63,8 @@ READ_ONLY: Manifest = SMALL | {
     "networkPolicy": {"enabled": False},
 }
 """Values for nodes without a persistent disk."""
+READERS: Manifest = {"reader": {"replicas": 2}}
+"""Values for servers that only read texts."""
 
 SHARED: Manifest = LARGE | {
     "index": {"url": "s3://bucket/my-index/"},

@@ -9,7 +9,9 @@ import grpc
 from prometheus_client import CollectorRegistry
 
 from winnow.content_node.metrics import NodeMetrics, ShardMetrics
+from winnow.domain.text_reading import ReadingTimings
 from winnow.stateless.metrics import AdmissionMetrics, FrontMetrics, ReadinessMetrics
+from winnow.stateless.reading.metrics import TextPoolMetrics, TextReadingMetrics
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import cluster_pb2_grpc
 from winnow.v1.cluster_pb2 import FrontState, GetClusterResponse, ReplicaState, ShardState
@@ -63,6 +65,24 @@ def front_metrics(answers: int) -> CollectorRegistry:
         metrics.stage.labels("read").observe(0.03)
         metrics.coverage.observe(0.5)
         admission.count_result("granted")
+    return registry
+
+
+def reader_metrics(calls: int) -> CollectorRegistry:
+    """Returns metrics of a server that only reads texts, with this number of calls of 40 ms."""
+    registry = CollectorRegistry()
+    FrontMetrics(registry)
+    ReadinessMetrics(registry).ready.set(1)
+    metrics, rpc, pool = (
+        TextReadingMetrics(registry),
+        RpcMetrics(registry),
+        TextPoolMetrics(registry),
+    )
+    pool.threads.set(2)
+    pool.threads_busy.set(1)
+    for _ in range(calls):
+        rpc.record_call("RerankTexts", "OK", 0.04)
+        metrics.observe(ReadingTimings(queue=0.01))
     return registry
 
 

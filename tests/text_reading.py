@@ -15,6 +15,7 @@ from winnow.bundle.manifest import ScoreEntry
 from winnow.domain.calibration import AnswerCalibration
 from winnow.domain.confidence import Confidence
 from winnow.domain.text_reading import TextToRead
+from winnow.domain.text_relevance import TextRelevance
 from winnow.domain.threshold import AnswerThreshold
 from winnow.inference.stop_signal import StopSignal
 from winnow.packaged import default_bundle
@@ -29,11 +30,13 @@ from winnow.stateless.reading.admission import ReadingAdmission
 from winnow.stateless.reading.core import LoadedReader, ReadCore, ReadingBundle
 from winnow.stateless.reading.metrics import TextPoolMetrics, TextReadingMetrics
 from winnow.stateless.reading.question import QuestionTokeniser
+from winnow.stateless.reading.scoring import TextScores
 from winnow.stateless.reading.validation import ReadingDefaults
 from winnow.text.tokenizer import Tokenizer
 
 TOKENIZER = Tokenizer(default_bundle() / "tokenizer.json")
 WEIGHTS = ScoreEntry(relevance=0.5, span=1.0, distance=-1.0, no_answer_below=0.0)
+RELEVANCE = TextRelevance(logit=0.5, words=3.0, bias=-1.0)
 QUESTION = "Who built the bridge?"
 
 
@@ -83,9 +86,12 @@ class TextReadingCore:
         self.core = ReadCore(
             ReadingBundle(
                 model="fake-1",
-                scores=AnswerCalibration(
-                    threshold=AnswerThreshold(WEIGHTS.no_answer_below),
-                    confidence=Confidence(relevance=0.0, span=1.0, distance=0.0, bias=-2.0),
+                scores=TextScores(
+                    answers=AnswerCalibration(
+                        threshold=AnswerThreshold(WEIGHTS.no_answer_below),
+                        confidence=Confidence(relevance=0.0, span=1.0, distance=0.0, bias=-2.0),
+                    ),
+                    relevance=RELEVANCE,
                 ),
                 defaults=ReadingDefaults(max_answer_tokens=4, has_confidence=True),
             ),

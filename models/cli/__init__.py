@@ -3,7 +3,7 @@
 import typer
 
 from models.cli.accuracy import measure, record, verify
-from models.cli.bundle import assemble, build, calibrate, ladder
+from models.cli.bundle import assemble, build, calibrate, calibrate_texts, ladder
 from models.cli.exporting import export, export_random
 from models.cli.heads import measure_heads, train_head
 from models.cli.mining import ask_documents, mine, mine_clozes, mine_ranking
@@ -30,6 +30,7 @@ for command in (
     add_late_interaction,
     assemble,
     calibrate,
+    calibrate_texts,
     verify,
     measure,
     record,

@@ -37,6 +37,17 @@ from models.workspace import Workspace
 from winnow.bundle import load_bundle, read_manifest
 
 Fit = Callable[[calibration.Calibration, int], ScoreWeights]
+_DocumentsOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Directory of documents to fit on, too, with index and questions.jsonl.",
+        show_default="Wikipedia only",
+    ),
+]
+_ShareOption = Annotated[
+    float,
+    typer.Option(min=0.01, max=1, help="Share of the held-out questions of Wikipedia to use."),
+]
 
 
 def assemble(
@@ -105,17 +116,8 @@ def calibrate(
             help="Fit on the passages of mine-ranking. Keeps the weight of matching words.",
         ),
     ] = False,
-    documents: Annotated[
-        Path | None,
-        typer.Option(
-            help="Directory of documents to fit on, too, with index and questions.jsonl.",
-            show_default="Wikipedia only",
-        ),
-    ] = None,
-    share: Annotated[
-        float,
-        typer.Option(min=0.01, max=1, help="Share of the held-out questions of Wikipedia to use."),
-    ] = 1.0,
+    documents: _DocumentsOption = None,
+    share: _ShareOption = 1.0,
     candidates: Annotated[
         int,
         typer.Option(
@@ -127,9 +129,10 @@ def calibrate(
 ) -> None:
     """Fit the final score on held-out questions and write it into the bundle.
 
-    Also fits the weights of retrieval, the confidence of spans and sentences, and the rules of
-    early stopping. If the bundle has late interaction, all of these are fitted for the ranking by
-    late interaction. Those for indexes without token vectors do not change.
+    Also fits the weights of retrieval, the confidence of spans and sentences, the rules of early
+    stopping, and the relevance of texts that callers send. If the bundle has late interaction, all
+    but the last are fitted for the ranking by late interaction. Those for indexes without token
+    vectors, and the relevance of texts, do not change.
     """
     fit: Fit = calibration.calibrate_on_retrieved if use_ranking_passages else calibration.calibrate
     if read_manifest(bundle).late_interaction is not None:
@@ -148,6 +151,25 @@ def calibrate(
         f"+ {score.hybrid:.4f} hybrid distance; "
         f"no answer below {score.no_answer_below:.3f}"
     )
+
+
+def calibrate_texts(
+    bundle: options.BundleOption = options.BUNDLE,
+    work: options.WorkOption = options.WORK,
+    seed: options.SeedOption = options.SEED,
+    documents: _DocumentsOption = None,
+    share: _ShareOption = 1.0,
+) -> None:
+    """Fit the relevance of texts that callers send, and write it into the bundle.
+
+    Nothing else in the bundle changes. `winnow models calibrate` fits this, too, unless the bundle
+    has late interaction.
+    """
+    chosen = calibration.Calibration(
+        Workspace(work), bundle, typer.echo, documents=documents, share=share
+    )
+    fitted = calibration.calibrate_texts(chosen, seed)
+    typer.echo(f"odds = {fitted.logit:.4f} relevance + {fitted.words:.4f} words {fitted.bias:+.4f}")
 
 
 def build(

@@ -64,6 +64,10 @@ class Candidates:
     """
     hybrid_distances: NDArray[np.float64]
     """Hybrid distances of the passages, [questions, passages]."""
+    word_shares: NDArray[np.float64]
+    """The question's words in the passages, with rarities that need no index, as
+    `QuestionWords.share` returns them, [questions, passages].
+    """
     is_right: NDArray[np.bool_]
     """Whether the best span is a right answer, [questions, passages]."""
     has_answer: NDArray[np.bool_]
@@ -161,11 +165,24 @@ def read_candidates(
     return Candidates(
         features=features.reshape(*hybrid.shape, -1),
         hybrid_distances=hybrid,
+        word_shares=_word_shares(questions, retrieved, reader),
         is_right=right,
         has_answer=has_answer,
         is_right_sentence=right | right_sentence,
         is_answerable=np.array([bool(question.answers) for question in questions]),
     )
+
+
+def _word_shares(
+    questions: Sequence[JudgedQuestion],
+    retrieved: Sequence[Sequence[RankedPassage]],
+    reader: OfflineReader,
+) -> NDArray[np.float64]:
+    shares = [
+        reader.word_shares(question.text, [ranked.passage for ranked in row])
+        for question, row in zip(questions, retrieved, strict=True)
+    ]
+    return np.array(shares)
 
 
 def _answer_sentence(reading: Reading) -> str:

@@ -21,6 +21,7 @@ from winnow.reading.split_reader import SplitReader
 from winnow.reading.stored_passage import StoredPassage
 from winnow.settings.common import cores
 from winnow.text.encoder import SPECIAL_TOKENS
+from winnow.text.question_words import QuestionWords
 from winnow.text.tokenizer import Tokenizer
 
 
@@ -69,6 +70,16 @@ class OfflineReader:
         hit = Hit(row=0, passage_id="", distance=distance, hybrid_distance=distance)
         max_answer_tokens = self._manifest.reader.max_answer_tokens
         return self._reader.read(question_ids, stored, hit, max_answer_tokens)
+
+    def word_shares(self, question: str, passages: Sequence[Passage]) -> list[float]:
+        """Returns the question's words in each passage, as `QuestionWords.share` does."""
+        words = QuestionWords(self._tokenizer.tokenise(question).ids, self._tokenizer.first_word)
+        parts = [part for each in passages for part in (each.title, each.text)]
+        ids = [tokens.ids for tokens in self._tokenizer.tokenise_many(parts)]
+        return [
+            words.share(words.bm25((*title, *text)))
+            for title, text in zip(ids[::2], ids[1::2], strict=True)
+        ]
 
     def read_all(self, inputs: Sequence[tuple[str, Passage, float]], label: str) -> list[Reading]:
         """Reads every (question, passage, distance) and shows progress. Keeps the order."""

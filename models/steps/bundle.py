@@ -193,7 +193,7 @@ def make_ladder_bundle(
 
 
 def copy_score(source: Path, target: Path) -> None:
-    """Copies the weights of score, retrieval and early stopping from `source` to `target`.
+    """Copies the weights of score, retrieval, early stopping and texts to `target`.
 
     The two bundles have readers with the same number of layers.
     """
@@ -203,4 +203,5 @@ def copy_score(source: Path, target: Path) -> None:
         score=manifest.score.model_dump(),
         retrieval=manifest.retrieval.model_dump(),
         stopping=[entry.model_dump() for entry in manifest.stopping],
+        text_relevance=manifest.text_relevance and manifest.text_relevance.model_dump(),
     )

@@ -12,6 +12,7 @@ from models.assemble import ScoreWeights, amend_manifest
 from models.data import Passage
 from models.measuring.calibrate import (
     PASSAGES,
+    Candidates,
     RankedPassage,
     best_passages,
     read_candidates,
@@ -31,9 +32,18 @@ from models.mining.embedding import Embedder
 from models.mining.mine import TrainingQuestion
 from models.mining.retrievers import ScoredPassage, ServedRetriever, read_retrieved
 from models.steps.mining import load_held_out
-from models.steps.reading_fit import COUNTS, ReadingFit, Report, curve_text, fit_reading
+from models.steps.reading_fit import (
+    COUNTS,
+    DEFAULT_PASSAGES,
+    Report,
+    curve_text,
+    fit_reading,
+    fit_relevance,
+    relevance_entry,
+)
 from models.workspace import Workspace
 from winnow.bundle import Bundle, load_bundle
+from winnow.domain.text_relevance import TextRelevance
 
 WIKIPEDIA, DOCUMENTS = "Wikipedia", "documents"
 """Kinds of text."""
@@ -119,16 +129,31 @@ def calibrate_on_retrieved(calibration: Calibration, seed: int) -> ScoreWeights:
     return _fit_and_write(calibration, questions, retrieved, SHARE)
 
 
-def fit_retrieved(
+def calibrate_texts(calibration: Calibration, seed: int) -> TextRelevance:
+    """Fits the relevance of texts that callers send, and writes its weights into the bundle.
+
+    Retrieves passages for held-out questions with the bundle's weight of matching words, which does
+    not change. Returns the weights.
+    """
+    bundle = load_bundle(calibration.bundle)
+    passages, questions = calibration.held_out(seed)
+    tokenizer = Tokenizer.from_file(str(bundle.tokenizer))
+    nearest = retrieve(questions, passages, calibration.embedder(bundle), tokenizer)
+    retrieved = best_passages(nearest, passages, bundle.manifest.retrieval.words)
+    kinds = _with_documents(calibration, questions, retrieved, DEFAULT_PASSAGES)
+    weights = fit_relevance(read_passages(calibration, kinds), calibration.report)
+    amend_manifest(calibration.bundle, text_relevance=relevance_entry(weights))
+    return weights
+
+
+def read_passages(
     calibration: Calibration,
     kinds: Mapping[str, RetrievedPassages],
-    share: float = 1.0,
     *,
     late_interaction: bool = False,
-) -> ReadingFit:
-    """Reads the retrieved passages of each kind of text, and fits all weights to the results.
+) -> dict[str, Candidates]:
+    """Reads the retrieved passages of each kind of text. Keeps the scores in the workspace.
 
-    `share` is the share of Wikipedia's passages without an answer that confidences are fitted on.
     `late_interaction`: whether the passages were ranked by it.
     """
     bundle = load_bundle(calibration.bundle)
@@ -144,8 +169,7 @@ def fit_retrieved(
     for kind, candidates in read.items():
         path = calibration.workspace.scored_answer_candidates(kind)
         np.savez_compressed(path, **candidates.arrays())
-    shares = [share if kind == WIKIPEDIA else 1.0 for kind in read]
-    return fit_reading(read, shares, calibration.report)
+    return read
 
 
 def judged_questions(questions: Sequence[TrainingQuestion]) -> list[JudgedQuestion]:
@@ -171,16 +195,35 @@ def _fit_and_write(
     retrieved: Sequence[Sequence[RankedPassage]],
     share: float,
 ) -> ScoreWeights:
-    kinds = {WIKIPEDIA: RetrievedPassages(judged_questions(questions), retrieved)}
+    kinds = _with_documents(calibration, questions, retrieved, PASSAGES)
+    read = read_passages(calibration, kinds)
+    shares = [share if kind == WIKIPEDIA else 1.0 for kind in read]
+    fit = fit_reading(read, shares, calibration.report)
+    amend_manifest(
+        calibration.bundle,
+        score=fit.score_entry(),
+        stopping=fit.stopping_entries(),
+        text_relevance=relevance_entry(fit_relevance(read, calibration.report)),
+    )
+    return fit.score
+
+
+def _with_documents(
+    calibration: Calibration,
+    questions: Sequence[TrainingQuestion],
+    retrieved: Sequence[Sequence[RankedPassage]],
+    count: int,
+) -> dict[str, RetrievedPassages]:
+    """Returns the best `count` passages of each question, also about documents if there are any."""
+    best = [row[:count] for row in retrieved]
+    kinds = {WIKIPEDIA: RetrievedPassages(judged_questions(questions), best)}
     if calibration.documents is not None:
         bundle = load_bundle(calibration.bundle)
         word_weight = bundle.manifest.retrieval.words
-        asked, found = retrieve_documents(calibration.documents, bundle, PASSAGES)
+        asked, found = retrieve_documents(calibration.documents, bundle, count)
         ranked = [[_ranked_passage(each, word_weight) for each in row] for row in found]
         kinds[DOCUMENTS] = RetrievedPassages(asked, ranked)
-    fit = fit_retrieved(calibration, kinds, share)
-    amend_manifest(calibration.bundle, score=fit.score_entry(), stopping=fit.stopping_entries())
-    return fit.score
+    return kinds
 
 
 def _ranked_passage(scored: ScoredPassage, word_weight: float) -> RankedPassage:

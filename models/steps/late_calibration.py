@@ -23,11 +23,11 @@ from models.steps.calibration import (
     WIKIPEDIA,
     Calibration,
     RetrievedPassages,
-    fit_retrieved,
     judged_questions,
+    read_passages,
     retrieve_documents,
 )
-from models.steps.reading_fit import COUNTS, DEFAULT_PASSAGES, Report, curve_text
+from models.steps.reading_fit import COUNTS, DEFAULT_PASSAGES, Report, curve_text, fit_reading
 from winnow.bundle import Bundle, load_bundle
 from winnow.bundle.manifest import FILE
 
@@ -59,7 +59,8 @@ def calibrate_late_interaction(
         _report_recall(kind, scored[kind], answered, weights, calibration.report)
         best = scored[kind].best(weights, DEFAULT_PASSAGES)
         kinds[kind] = RetrievedPassages(each.questions, best)
-    fit = fit_retrieved(calibration, kinds, late_interaction=True)
+    read = read_passages(calibration, kinds, late_interaction=True)
+    fit = fit_reading(read, [1.0] * len(read), calibration.report)
     manifest = json.loads((calibration.bundle / FILE).read_text(encoding="utf-8"))
     fitted = {
         **manifest["late_interaction"],

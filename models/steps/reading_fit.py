@@ -13,7 +13,9 @@ from models.measuring.confidence import (
     fit_min_confidence,
 )
 from models.measuring.early_stopping import FittedRule, fit_stopping_rules
+from models.measuring.text_relevance import LOGIT_ALONE, first_is_right, fit_text_relevance
 from winnow.domain.confidence import Confidence
+from winnow.domain.text_relevance import TextRelevance
 
 COUNTS = (1, 2, 5, 10, 20)
 """Numbers of passages at which accuracy is reported."""
@@ -78,6 +80,25 @@ def fit_reading(
         min_confidence=fit_min_confidence(list(kinds.values()), score, span, DEFAULT_PASSAGES),
         stopping=_fit_stopping(kinds, score, report),
     )
+
+
+def fit_relevance(kinds: Mapping[str, Candidates], report: Report) -> TextRelevance:
+    """Fits the relevance of texts that callers send."""
+    weights = fit_text_relevance(list(kinds.values()), DEFAULT_PASSAGES)
+    for kind, candidates in kinds.items():
+        before, after = (
+            first_is_right(candidates, each, DEFAULT_PASSAGES) for each in (LOGIT_ALONE, weights)
+        )
+        report(
+            f"{kind}, relevance of texts: the first of {DEFAULT_PASSAGES} has an answer for "
+            f"{after:.1f} % of the questions, by the reader's logit alone for {before:.1f} %"
+        )
+    return weights
+
+
+def relevance_entry(weights: TextRelevance) -> dict[str, float]:
+    """Returns the manifest's entry of the relevance of texts."""
+    return _rounded(asdict(weights))
 
 
 def _fit_score(kinds: Mapping[str, Candidates], report: Report) -> ScoreWeights:

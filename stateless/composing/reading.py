@@ -25,6 +25,7 @@ from winnow.stateless.reading.admission import ReadingAdmission
 from winnow.stateless.reading.core import LoadedReader, ReadCore, ReadingBundle
 from winnow.stateless.reading.metrics import TextPoolMetrics, TextReadingMetrics
 from winnow.stateless.reading.question import QuestionTokeniser
+from winnow.stateless.reading.scoring import TextScores
 from winnow.stateless.reading.servicer import SERVICE, ReadMessages, ReadServicer
 from winnow.stateless.reading.validation import ReadingDefaults
 from winnow.telemetry.metrics import CacheMetrics
@@ -58,6 +59,7 @@ def open_reading(front: Front, shards: ReaderOfShards | None = None) -> FrontPar
     admission = ReadingAdmission(
         settings.reader_queue, pace=pace, clock=time.monotonic, metrics=metrics
     )
+    front.work.windows = admission
     pool = shards.pool if shards else _open_pool(front)
     core = ReadCore(
         _reading_bundle(manifest),
@@ -93,7 +95,9 @@ def _open_pool(front: Front) -> ReaderPool:
 def _reading_bundle(manifest: Manifest) -> ReadingBundle:
     return ReadingBundle(
         model=f"{manifest.name}-{manifest.version}",
-        scores=manifest.answer_calibration(),
+        scores=TextScores(
+            answers=manifest.answer_calibration(), relevance=manifest.effective_text_relevance
+        ),
         defaults=ReadingDefaults(
             max_answer_tokens=manifest.reader.max_answer_tokens,
             has_confidence=manifest.confidence is not None,

@@ -13,7 +13,6 @@ from functools import partial
 from typing import TypeVar
 
 from winnow.deadline import Deadline
-from winnow.domain.calibration import AnswerCalibration
 from winnow.domain.text_reading import (
     HighlightedText,
     HighlightTextRequest,
@@ -39,8 +38,9 @@ from winnow.stateless.reading.metrics import TextReadingMetrics
 from winnow.stateless.reading.question import QuestionTokeniser, TokenisedQuery
 from winnow.stateless.reading.scoring import (
     ASSUMED_DISTANCE,
+    TextScores,
     WindowRelevance,
-    highest,
+    best_odds,
     relevance_score,
 )
 from winnow.stateless.reading.tokenising import (
@@ -94,7 +94,7 @@ class ReadingBundle:
 
     model: str
     """Name and version of the bundle."""
-    scores: AnswerCalibration
+    scores: TextScores
     defaults: ReadingDefaults
 
 
@@ -186,7 +186,9 @@ class ReadCore:
                     windows[window.index] += own
                 remembered = sum(each.remembered for own in found for each in own)
                 return RankedTexts(
-                    results=ranked_texts(request.texts, windows, top_n),
+                    results=ranked_texts(
+                        request.texts, windows, self._bundle.scores.relevance, top_n
+                    ),
                     report=self._report(job, remembered),
                 )
 
@@ -221,19 +223,16 @@ class ReadCore:
 
             def merge() -> HighlightedText:
                 readings = [each for own in found for each in own]
-                shown, has_answer = highlighted(
-                    text, sentences, readings, self._bundle.scores, options
-                )
-                share = job.question.words.share
-                odds = [
-                    WindowRelevance(each.relevance, share(each.words)).odds
-                    for _, _, each in readings
+                scores, share = self._bundle.scores, job.question.words.share
+                shown, has_answer = highlighted(text, sentences, readings, scores.answers, options)
+                relevances = [
+                    WindowRelevance(each.relevance, share(each.words)) for _, _, each in readings
                 ]
                 remembered = sum(any(each.remembered for _, _, each in own) for own in found)
                 return HighlightedText(
                     sentences=tuple(shown),
                     has_answer=has_answer,
-                    relevance_score=relevance_score(highest(odds)),
+                    relevance_score=relevance_score(best_odds(relevances, scores.relevance)),
                     report=self._report(job, remembered),
                 )
 
@@ -376,7 +375,7 @@ class ReadCore:
         if best is None:
             return False
         if min_confidence is None:
-            return self._bundle.scores.threshold.accepts(best.score, best.confidence)
+            return self._bundle.scores.answers.threshold.accepts(best.score, best.confidence)
         return (best.confidence or 0.0) >= min_confidence
 
     def _report(self, job: _Job, remembered: int) -> ReadingReport:

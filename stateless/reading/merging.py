@@ -3,12 +3,14 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from winnow.domain.calibration import AnswerCalibration
 from winnow.domain.text_reading import RankedText, TextReading, TextToRead
+from winnow.domain.text_relevance import TextRelevance
 from winnow.reading.window_reading import WindowReading
 from winnow.stateless.reading.question import TokenisedQuery
 from winnow.stateless.reading.scoring import (
+    TextScores,
     WindowRelevance,
+    best_odds,
     highest,
     relevance_score,
 )
@@ -19,7 +21,7 @@ def text_reading(
     index: int,
     text: TextToRead,
     windows: Sequence[tuple[int, WindowReading]],
-    scores: AnswerCalibration,
+    scores: TextScores,
     question: TokenisedQuery,
 ) -> TextReading:
     """Merges the windows of a text.
@@ -51,9 +53,9 @@ def text_reading(
         score=best.score,
         relevance=highest([each.logit for each in relevances]),
         span_score=best.span_score,
-        relevance_score=relevance_score(highest([each.odds for each in relevances])),
-        confidence=scores.span_confidence(best),
-        sentence_confidence=scores.confidence_of_sentence(best),
+        relevance_score=relevance_score(best_odds(relevances, scores.relevance)),
+        confidence=scores.answers.span_confidence(best),
+        sentence_confidence=scores.answers.confidence_of_sentence(best),
         windows=len(windows),
         windows_remembered=sum(each.remembered for _, each in windows),
     )
@@ -70,10 +72,13 @@ def best_readings(readings: Sequence[TextReading], answers: int) -> tuple[int, .
 
 
 def ranked_texts(
-    texts: Sequence[TextToRead], windows: Mapping[int, Sequence[WindowRelevance]], top_n: int
+    texts: Sequence[TextToRead],
+    windows: Mapping[int, Sequence[WindowRelevance]],
+    weights: TextRelevance,
+    top_n: int,
 ) -> tuple[RankedText, ...]:
     """Orders texts by their most relevant window, best first. `windows` are those of each text."""
-    odds = {index: highest([each.odds for each in own]) for index, own in windows.items()}
+    odds = {index: best_odds(own, weights) for index, own in windows.items()}
     ordered = sorted(odds, key=lambda index: (-odds[index], index))
     return tuple(
         RankedText(

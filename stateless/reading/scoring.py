@@ -6,16 +6,24 @@ encoder would have to read the text, too. So every text gets the same distance.
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from winnow.domain.calibration import AnswerCalibration
+from winnow.domain.text_relevance import TextRelevance
 
 ASSUMED_DISTANCE = 0.8
 """Distance of every text. The median distance of passages that answer a question is 0.76 for
 Natural Questions and 0.88 for SQuAD.
 """
-_LOGIT, _WORDS, _BIAS = 0.248, 2.216, -2.602
-"""Weights of a window's relevance. They were fitted by logistic regression, so that the result is
-the probability that a retrieved passage contains the answer (docs/measurements/reading.md).
-"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextScores:
+    """The calibrated figures of a bundle by which texts are judged."""
+
+    answers: AnswerCalibration
+    relevance: TextRelevance
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +37,15 @@ class WindowRelevance:
     remembered: bool = False
     """Whether the states of the window were remembered from an earlier read."""
 
-    @property
-    def odds(self) -> float:
-        """Logarithm of the odds that the window has an answer. Not a number if the logit is not."""
-        return _LOGIT * self.logit + _WORDS * self.words + _BIAS
-
 
 def relevance_score(odds: float) -> float:
     """Maps the odds of a text's best window to 0 to 1, in the same order; 0 if not a number."""
     return 0.0 if math.isnan(odds) else 0.5 + 0.5 * math.tanh(odds / 2)
+
+
+def best_odds(windows: Iterable[WindowRelevance], weights: TextRelevance) -> float:
+    """Returns the logarithm of the odds that the best window contains the answer."""
+    return highest([weights.odds(each.logit, each.words) for each in windows])
 
 
 def highest(values: list[float]) -> float:

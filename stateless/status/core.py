@@ -62,6 +62,7 @@ class StatusCore:
             feeds=work.passages is not None,
             texts_in_hand=work.texts.in_flight if work.texts else 0,
             passages_in_hand=work.passages.in_flight if work.passages else 0,
+            windows_in_hand=work.windows.in_flight if work.windows else None,
         )
         if work.answering is None or work.questions is None:
             return state

@@ -21,11 +21,11 @@ class AnswerProgress(Protocol):
 
 
 class WorkInFlight(Protocol):
-    """What the admission of texts or of fed passages reports."""
+    """What the admission of texts, of windows of texts, or of fed passages reports."""
 
     @property
     def in_flight(self) -> int:
-        """Number of texts or passages in flight."""
+        """Number of texts, windows or passages in flight."""
 
 
 class QuestionsInFlight(WorkInFlight, Protocol):
@@ -47,6 +47,9 @@ class FrontWork:
     answering: AnswerProgress | None = None
     questions: QuestionsInFlight | None = None
     texts: WorkInFlight | None = None
+    """Texts to which heads are applied."""
+    windows: WorkInFlight | None = None
+    """Windows of callers' texts that are read."""
     passages: WorkInFlight | None = None
     seconds_per_read: Callable[[], float | None] = lambda: None
     """Returns the seconds per passage read of all content nodes together; None if unknown."""

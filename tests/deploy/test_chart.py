@@ -16,6 +16,7 @@ from helm_chart import (
     CHART,
     LARGE,
     READ_ONLY,
+    READERS,
     SHARED,
     SMALL,
     Manifest,
@@ -35,7 +36,13 @@ from winnow.stateless.reading.server_settings import ReaderSettings
 from winnow.stateless.settings import FrontSettings
 
 ROOT = Path(__file__).parents[2]
-ALL = {"small": SMALL, "large": LARGE, "read-only": READ_ONLY, "shared": SHARED}
+ALL = {
+    "small": SMALL,
+    "large": LARGE,
+    "read-only": READ_ONLY,
+    "readers": READERS,
+    "shared": SHARED,
+}
 ABOUT = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))
 SERVICE_NAMES = [
     "demo-winnow",
@@ -350,6 +357,21 @@ def test_another_index_is_pulled_into_another_directory() -> None:
     assert len(places) == 2
 
 
+def test_without_an_index_only_readers_are_started() -> None:
+    manifests = rendered(READERS)
+    (pod,) = pods(manifests)
+    assert [each["name"] for each in pod["spec"]["containers"]] == ["reader"]
+    kinds = {each["kind"] for each in manifests}
+    assert kinds == {
+        "Deployment",
+        "NetworkPolicy",
+        "PodDisruptionBudget",
+        "Service",
+        "ServiceAccount",
+    }
+    assert all("reader" in each["metadata"]["name"] for each in manifests if "spec" in each)
+
+
 def test_nobody_may_feed_by_default() -> None:
     values = SMALL | {"feed": {"enabled": True}, "node": {"replicas": 1}}
     (front,) = (
@@ -366,6 +388,7 @@ def test_nobody_may_feed_by_default() -> None:
     [
         ({}, "index.url: set the URL of snapshots"),
         ({"index": {"url": "my-index"}}, "url"),
+        (READERS | {"feed": {"enabled": True}}, "feed, nats and heads need an index"),
         (SMALL | {"fronts": {}}, "fronts"),
         (SMALL | {"node": {"replica": 2}}, "replica"),
         (SMALL | {"monitoring": {"runbooks": "wiki"}}, "runbooks"),

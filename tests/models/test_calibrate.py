@@ -42,6 +42,7 @@ def found(questions: int = 300, passages: int = 10, seed: int = 1) -> Candidates
     return Candidates(
         features=scaled,
         hybrid_distances=scaled[..., 2],
+        word_shares=scaled[..., 3] / 5,
         is_right=right,
         has_answer=right,
         is_right_sentence=right,
@@ -163,7 +164,10 @@ def test_the_best_passages_are_in_the_order_of_hybrid_distance() -> None:
 
 
 class Scripted:
-    """Reads a passage as its title; relevance is the length of its text."""
+    """Reads a passage as its title; relevance is the length of its text, and of its words."""
+
+    def word_shares(self, question: str, passages: Sequence[Passage]) -> list[float]:
+        return [len(passage.text) / len(question) for passage in passages]
 
     def read_all(self, work: Sequence[tuple[str, Passage, float]], what: str) -> list[Reading]:
         return [
@@ -195,6 +199,7 @@ def test_candidates_are_read_in_the_order_in_which_they_were_retrieved() -> None
     assert read.is_right.tolist() == [[True, False], [False, True]]
     assert read.features[0].tolist() == [[1, 1, 0.5, 7], [3, 1, 0.4, 6]]
     assert read.hybrid_distances.tolist() == [[0.2, 0.3]] * 2
+    assert read.word_shares.tolist() == [[1 / 3, 1]] * 2
     assert read.has_answer.tolist() == read.is_right.tolist()  # both titles are answers
 
 

@@ -188,6 +188,14 @@ def test_the_commands_make_a_bundle_and_refuse_one_that_lost_its_graph(
     assert score.words is not None
     assert score.min_confidence is not None
     assert score.sentence_confidence is not None
+    before = json.loads((bundle / "bundle.json").read_text())
+    amend_manifest(bundle, text_relevance=None)
+    fitted = invoke("calibrate-texts", "--bundle", bundle, "--work", work)
+    assert fitted.exit_code == 0, fitted.output
+    assert "Wikipedia, relevance of texts" in fitted.output
+    after = json.loads((bundle / "bundle.json").read_text())
+    changed = {name for name in before if before[name] != after[name]}
+    assert changed == {"text_relevance", "checksum"}
     measured = invoke("measure", "--bundle", bundle, "--work", work, "--data", data)
     assert measured.exit_code == 0, measured.output
 

@@ -34,6 +34,7 @@ COMMANDS = [
     "train-packed-reader",
     "assemble",
     "calibrate",
+    "calibrate-texts",
     "verify",
     "measure",
     "record",

@@ -31,6 +31,7 @@ def found(questions: int = 2000, passages: int = 5) -> Candidates:
     return Candidates(
         features=features,
         hybrid_distances=features[..., 2],
+        word_shares=features[..., 3],
         is_right=right,
         has_answer=bearing,
         is_right_sentence=bearing,

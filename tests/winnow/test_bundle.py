@@ -10,6 +10,7 @@ from damaged_files import flip_bit
 from whole_bundle import NEXT, WHOLE
 
 from winnow.bundle import Bundle, Manifest, load_bundle, read_manifest
+from winnow.domain.text_relevance import FALLBACK, TextRelevance
 from winnow.errors import ArtefactError
 from winnow.files.checksummed_json import to_checksummed_json
 
@@ -109,6 +110,24 @@ def test_fingerprints_tell_encoding_and_scoring_apart(copy: Path) -> None:
     after = read_manifest(copy)
     assert after.encoding_fingerprint == before.encoding_fingerprint
     assert after.fingerprint != before.fingerprint
+
+
+def with_text_relevance(copy: Path, **entry: float) -> Manifest:
+    content = json.loads((copy / "bundle.json").read_text(encoding="utf-8"))
+    content["text_relevance"] = entry or None
+    (copy / "bundle.json").write_text(to_checksummed_json(content), encoding="utf-8")
+    return read_manifest(copy)
+
+
+def test_a_bundle_may_have_weights_for_the_relevance_of_texts(copy: Path) -> None:
+    """Answers of an index do not depend on them, so the fingerprint does not change."""
+    without = with_text_relevance(copy)
+    assert without.effective_text_relevance == FALLBACK
+    fitted = with_text_relevance(copy, logit=0.5, words=2.0, bias=-1.0)
+    assert fitted.effective_text_relevance == TextRelevance(logit=0.5, words=2.0, bias=-1.0)
+    assert fitted.fingerprint == without.fingerprint
+    with pytest.raises(ArtefactError, match=r"text_relevance\.words"):
+        with_text_relevance(copy, logit=0.5, words=-2.0, bias=-1.0)
 
 
 def rewritten(copy: Path, late: bool, span: float, minimum: float, late_minimum: float) -> Manifest:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from winnow.domain.calibration import AnswerCalibration
 from winnow.domain.confidence import Confidence
 from winnow.domain.stopping import StoppingRule
+from winnow.domain.text_relevance import FALLBACK, TextRelevance
 from winnow.domain.threshold import AnswerThreshold
 from winnow.errors import ArtefactError
 from winnow.files.checksummed_json import (
@@ -145,6 +146,14 @@ class RetrievalEntry(_ManifestModel):
     """Squared distance that equals one unit of BM25; 0 if it was not fitted."""
 
 
+class TextRelevanceEntry(_ManifestModel):
+    """Weights of the relevance of texts that callers send; see `winnow.domain.text_relevance`."""
+
+    logit: float = Field(ge=0)
+    words: float = Field(ge=0)
+    bias: float
+
+
 class LateInteractionEntry(_ManifestModel):
     """Late interaction: how token vectors are computed, and the weights of the ranking by them.
 
@@ -192,6 +201,11 @@ class Manifest(_ManifestModel):
     stopping: tuple[StoppingEntry, ...] = ()
     late_interaction: LateInteractionEntry | None = None
     """None for a bundle without late interaction."""
+    text_relevance: TextRelevanceEntry | None = None
+    """None in bundles of older versions, and if it was not fitted.
+
+    It is not a part of the fingerprint: no answer of an index depends on it.
+    """
     tokenizer: str
     files: dict[str, BundleFile]
     licences: dict[str, str] = {}
@@ -267,6 +281,12 @@ class Manifest(_ManifestModel):
     def confidence(self) -> Confidence | None:
         """The model of an answer's confidence; None if it was not fitted."""
         return _to_confidence(self.score.confidence)
+
+    @property
+    def effective_text_relevance(self) -> TextRelevance:
+        """How relevant texts of callers are, by the bundle's weights or else by `FALLBACK`."""
+        entry = self.text_relevance
+        return FALLBACK if entry is None else TextRelevance(**entry.model_dump())
 
     def answer_calibration(self, late_interaction: bool = False) -> AnswerCalibration:
         """Returns how answers are judged.

@@ -85,7 +85,8 @@ class FrontState:
     bundle_name: str
     bundle_fingerprint: str
     up_seconds: float
-    answers: bool = False
+    answers: bool | None = None
+    """Whether questions are answered now; None for a front node without an index."""
     feeds: bool = False
     questions_answered: int = 0
     questions_refused: int = 0
@@ -94,6 +95,8 @@ class FrontState:
     texts_in_hand: int = 0
     passages_in_hand: int = 0
     seconds_per_read: float = 0.0
+    windows_in_hand: int | None = None
+    """Windows of callers' texts that wait or are being read; None if it reads no texts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,8 @@ export function show(state) {
 
 function summary(state, shards) {
   const passages = shards.reduce((sum, shard) => sum + number(shard.passages), 0);
-  if (!state.front?.answers) return "not enough shards were found yet";
+  if (state.front?.answers === undefined) return "this server has no index";
+  if (!state.front.answers) return "not enough shards were found yet";
   return `${counted(passages, "passage")} in ${counted(shards.length, "shard")}`;
 }
 

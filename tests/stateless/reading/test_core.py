@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 from tenacious import happens
-from text_reading import QUESTION, TOKENIZER, TextReadingCore, reading_core, texts
+from text_reading import QUESTION, RELEVANCE, TOKENIZER, TextReadingCore, reading_core, texts
 
 from winnow.deadline import Deadline
 from winnow.domain.passage import Hit, Passage
@@ -22,11 +22,7 @@ from winnow.domain.text_reading import (
 )
 from winnow.errors import DeadlineExceededError, OverloadedError, UnavailableError
 from winnow.reading.stored_passage import StoredPassage
-from winnow.stateless.reading.scoring import (
-    ASSUMED_DISTANCE,
-    WindowRelevance,
-    relevance_score,
-)
+from winnow.stateless.reading.scoring import ASSUMED_DISTANCE, relevance_score
 from winnow.text.question_words import QuestionWords
 
 WORDS = [
@@ -160,7 +156,7 @@ async def test_words_of_the_question_make_a_text_more_relevant(made: TextReading
     for title, text in (("", "A river."), ("", "The bridge was built."), ("Bridge", "Nothing.")):
         (reading,) = (await read(made, TextToRead(text, title))).readings
         share = words.share(words.bm25(TOKENIZER.tokenise(f"{title} {text}").ids))
-        odds = WindowRelevance(reading.relevance, share).odds
+        odds = RELEVANCE.odds(reading.relevance, share)
         assert (share > 0) == ("ridge" in title + text)
         assert reading.relevance_score == relevance_score(odds)
 

@@ -70,6 +70,7 @@ async def test_everything_that_is_known_arrives() -> None:
         questions=Busy(),
         texts=Busy(in_flight=4),
         passages=Busy(in_flight=5),
+        windows=Busy(in_flight=6),
         seconds_per_read=lambda: 0.125,
     )
     made, clock = core(work, cluster, group)
@@ -90,6 +91,7 @@ async def test_everything_that_is_known_arrives() -> None:
             texts_in_hand=4,
             passages_in_hand=5,
             seconds_per_read=0.125,
+            windows_in_hand=6,
         ),
         index_id="index",
         shards=[
@@ -136,16 +138,18 @@ async def test_a_look_is_counted_and_not_logged() -> None:
     assert not [line for line in logged if line["event"] == "call"]
 
 
-async def test_a_front_says_that_it_does_not_answer_and_takes_no_passages() -> None:
+async def test_a_front_without_index_and_reader_takes_no_passages() -> None:
     made, _ = core(FrontWork())
     front = (await shown(made)).front
-    assert (front.HasField("answers"), front.answers) == (True, False)
+    assert not front.HasField("answers")
+    assert not front.HasField("windows_in_hand")
     assert (front.HasField("feeds"), front.feeds) == (True, False)
 
 
 async def test_a_front_that_waits_for_shards_does_not_answer_yet() -> None:
     made, _ = core(FrontWork(answering=Busy(ready=False), questions=Busy()))
-    assert not (await shown(made)).front.answers
+    front = (await shown(made)).front
+    assert (front.HasField("answers"), front.answers) == (True, False)
 
 
 def test_every_state_of_a_node_has_a_name_in_the_contract() -> None:

@@ -30,6 +30,13 @@ _KINDS = {
     "encoder": _ProcessKind("winnow_encoder_ready", ("Encode",), "winnow_encoder_stage_seconds"),
     "heads": _ProcessKind("winnow_head_node_ready", ("Apply",), ""),
 }
+_READER = "reader"
+_READER_KIND = _ProcessKind(
+    "winnow_front_ready",
+    ("ReadTexts", "StreamReadings", "RerankTexts", "RerankV1", "RerankV2", "HighlightText"),
+    "winnow_reader_stage_seconds",
+)
+"""A front that does nothing but read texts of callers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +46,7 @@ class ProcessFigures:
     address: str
     """HOST:PORT that the metrics are read from."""
     part: str = ""
-    """Kind of process: front, node, encoder or heads."""
+    """Kind of process: front, reader, node, encoder or heads."""
     shards: list[str] = field(default_factory=list)
     ready: bool | None = None
     calls: float | None = None
@@ -60,7 +67,17 @@ class ProcessFigures:
 
 def _kind_of(page: MetricsPage) -> str:
     """The kind of process; empty if the metrics are not from Winnow."""
+    if _only_reads_texts(page):
+        return _READER
     return next((name for name, kind in _KINDS.items() if page.total(kind.ready) is not None), "")
+
+
+def _only_reads_texts(page: MetricsPage) -> bool:
+    """Whether a front reads texts of callers, and neither answers questions nor predicts."""
+    others = ("winnow_front_admissions_total", "winnow_front_texts_in_hand")
+    return page.total("winnow_reader_windows_total") is not None and all(
+        page.total(each) is None for each in others
+    )
 
 
 def _process_figures(
@@ -80,8 +97,7 @@ def _process_figures(
     name = _kind_of(now)
     if not name:
         return ProcessFigures(address=address, fault="these are not metrics of a Winnow process")
-    kind, threads = _KINDS[name], now.total("winnow_node_reader_threads")
-    busy = now.total("winnow_node_reader_threads_busy")
+    kind = _READER_KIND if name == _READER else _KINDS[name]
     delta = delta or MetricsPage({})
     return ProcessFigures(
         address=address,
@@ -91,10 +107,19 @@ def _process_figures(
         calls=_rate(delta.total(f"{CALLS}_count", method=kind.methods), seconds),
         queue_p95=delta.quantile(0.95, kind.queue, stage="queue"),
         call_p95=delta.quantile(0.95, CALLS, method=kind.methods),
-        busy=busy / threads if threads and busy is not None else None,
+        busy=_busy_share(now),
         cores=_rate(delta.total("process_cpu_seconds_total"), seconds),
         memory=now.total("process_resident_memory_bytes"),
     )
+
+
+def _busy_share(page: MetricsPage) -> float | None:
+    """Share of the reader threads that are busy, of passages or else of texts of callers."""
+    for pool in ("winnow_node_reader_threads", "winnow_reader_threads"):
+        threads, busy = page.total(pool), page.total(f"{pool}_busy")
+        if threads and busy is not None:
+            return busy / threads
+    return None
 
 
 def _rate(count: float | None, seconds: float) -> float | None:

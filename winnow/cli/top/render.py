@@ -87,7 +87,8 @@ def render_screen(
         parts.append(Text(printable(fault), style="bold red"))
     if figures.stages:
         parts += [Text(), _stages(figures.stages)]
-    parts += [Text(), *_replicas(cluster, room)]
+    if _has_index(cluster):
+        parts += [Text(), *_replicas(cluster, room)]
     if figures.processes:
         parts += [Text(), *_processes(figures.processes, room)]
     else:
@@ -104,23 +105,40 @@ def _header(cluster: GetClusterResponse, figures: IntervalFigures) -> Iterator[T
         f"{front.version}, bundle {printable(front.bundle_name)}, up {duration(front.up_seconds)}",
         f", {shards}" if cluster.index_id else "",
     )
-    if not front.answers:
+    if not _has_index(cluster):
+        yield Text("this server has no index")
+    elif not front.answers:
         yield Text("the front node does not answer questions now", style="yellow")
-    counts = [
-        f"{format_rate(figures.questions)} questions/s",
-        f"{format_rate(figures.refused)} refused/s",
-        f"in progress: {many(front.questions_in_hand, 'question')}",
-        many(front.reads_in_hand, "read"),
-        many(front.texts_in_hand, "text"),
-        *([many(front.passages_in_hand, "write")] if front.feeds else []),
-    ]
-    yield Text(", ".join(counts))
+    yield Text(", ".join([*_rates(cluster, figures), f"in progress: {_in_progress(cluster)}"]))
     if figures.stages:
         yield Text(
             f"coverage {format_share(figures.coverage)}, "
             f"fewer passages read for {format_share(figures.dimmed)}, "
             f"from the cache {format_share(figures.remembered)}"
         )
+
+
+def _has_index(cluster: GetClusterResponse) -> bool:
+    """Whether the front node has an index. Front nodes of older versions always say so."""
+    return bool(cluster.front.HasField("answers"))
+
+
+def _rates(cluster: GetClusterResponse, figures: IntervalFigures) -> Iterator[str]:
+    if _has_index(cluster):
+        yield f"{format_rate(figures.questions)} questions/s"
+        yield f"{format_rate(figures.refused)} refused/s"
+
+
+def _in_progress(cluster: GetClusterResponse) -> str:
+    front = cluster.front
+    reads = [many(front.questions_in_hand, "question"), many(front.reads_in_hand, "read")]
+    counts = [
+        *(reads if _has_index(cluster) else []),
+        many(front.texts_in_hand, "text"),
+        *([many(front.passages_in_hand, "write")] if front.feeds else []),
+        *([many(front.windows_in_hand, "window")] if front.HasField("windows_in_hand") else []),
+    ]
+    return ", ".join(counts)
 
 
 def _stages(stages: Sequence[StageTimes]) -> Table:

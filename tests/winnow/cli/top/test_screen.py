@@ -5,7 +5,14 @@ import io
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from rich.console import Console
-from shown_cluster import SERVING, cluster, front_metrics, node_metrics, replica
+from shown_cluster import (
+    SERVING,
+    cluster,
+    front_metrics,
+    node_metrics,
+    reader_metrics,
+    replica,
+)
 
 from winnow.cli.top.figures import IntervalFigures, ProcessFigures, interval_figures
 from winnow.cli.top.metrics_page import MetricsPage
@@ -17,7 +24,8 @@ from winnow.cli.top.render import (
     format_share,
     render_screen,
 )
-from winnow.v1.cluster_pb2 import GetClusterResponse, ShardState
+from winnow.stateless.metrics import AdmissionMetrics
+from winnow.v1.cluster_pb2 import FrontState, GetClusterResponse, ShardState
 
 
 def page(registry: CollectorRegistry) -> MetricsPage:
@@ -111,9 +119,34 @@ def test_a_failed_sample_is_shown_beside_the_last_one() -> None:
     assert "a:9000" in text
 
 
-def test_a_front_without_an_index_is_shown_too() -> None:
-    text = shown(GetClusterResponse(), IntervalFigures())
+def test_a_front_that_has_not_found_its_index_is_shown_too() -> None:
+    text = shown(GetClusterResponse(front=FrontState(answers=False)), IntervalFigures())
     assert "does not answer questions" in text
+
+
+def test_a_reader_is_shown_with_its_work_and_without_an_index() -> None:
+    """It has the metrics of a front, but no call of it is a question."""
+    look = ClusterSample(100.0, GetClusterResponse(), {"r": page(reader_metrics(1))})
+    later = ClusterSample(102.0, GetClusterResponse(), {"r": page(reader_metrics(21))})
+    found = interval_figures(look, later)
+    (reader,) = found.processes
+    assert (reader.part, reader.ready, reader.calls, reader.busy) == ("reader", True, 10, 0.5)
+    assert 0.033 < (reader.call_p95 or 0) < 0.05
+    assert reader.queue_p95 is not None
+    assert found.stages == []
+    lines = shown(GetClusterResponse(front=FrontState(windows_in_hand=12)), found).splitlines()
+    assert "this server has no index" in lines
+    assert "in progress: 0 texts, 12 windows" in lines
+    assert "question" not in "".join(lines)
+    assert "replica" not in "".join(lines)
+
+
+def test_a_front_that_also_reads_texts_is_a_front() -> None:
+    registry = reader_metrics(1)
+    AdmissionMetrics(registry)
+    look = ClusterSample(1.0, cluster(), {"f": page(registry)})
+    (front,) = interval_figures(look, look).processes
+    assert (front.part, front.busy) == ("front", 0.5)
 
 
 @pytest.mark.parametrize(
