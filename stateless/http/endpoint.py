@@ -26,7 +26,13 @@ from winnow.rpc.interceptor import bind_request_id
 from winnow.rpc.server import KIB
 from winnow.rpc.status import code_of
 from winnow.stateless.http.call import LINES_TYPE, Gate, HttpOperation, LinesReply
-from winnow.stateless.http.headers import Headers, before_deadline, new_deadline_of, text_of
+from winnow.stateless.http.headers import (
+    Headers,
+    before_deadline,
+    header_value,
+    new_deadline_of,
+    text_of,
+)
 from winnow.stateless.http.json_text import JsonText
 from winnow.stateless.http.probes import Readiness
 from winnow.stateless.http.problems import LateBodyError, response_of
@@ -192,7 +198,8 @@ async def read_body(
     """
     check_media_type(headers)
     try:
-        data: bytes = await bodies.first_message(RequestBody(receive, max_bytes))
+        body = RequestBody(receive, max_bytes, bool(header_value(headers, "content-length")))
+        data: bytes = await bodies.first_message(body)
     except DeadlineExceededError as error:
         raise LateBodyError(
             "the body did not arrive in time: send all of it without a pause"

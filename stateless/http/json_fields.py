@@ -1,7 +1,8 @@
-"""Handles enums and booleans in the JSON of requests, where protobuf's parser surprises callers.
+"""Handles values in the JSON of requests for which protobuf's parser surprises callers.
 
 Enum values may have short names, such as `hybrid` for `RETRIEVER_HYBRID`. A boolean in place of a
-number or an enum value is refused, while protobuf would convert it to 1 or 0.
+number or an enum value is refused, while protobuf would convert it to 1 or 0. A text in place of an
+object is refused, while protobuf would look for the names of fields in it.
 """
 
 from collections.abc import Iterator
@@ -76,42 +77,61 @@ def _has_enum(field: FieldDescriptor, above: set[str]) -> bool:
 
 
 _FLOAT_TYPES = {FieldDescriptor.CPPTYPE_FLOAT, FieldDescriptor.CPPTYPE_DOUBLE}
-_BOOLEAN_SAFE_TYPES = {FieldDescriptor.CPPTYPE_BOOL, FieldDescriptor.CPPTYPE_STRING}
-"""Types that allow a boolean, or for which protobuf's parser refuses one."""
+_SAFE_TYPES = {FieldDescriptor.CPPTYPE_BOOL, FieldDescriptor.CPPTYPE_STRING}
+"""Types that allow a boolean, or for which protobuf's parser refuses all wrong values."""
 _WELL_KNOWN = "google.protobuf."
 """Prefix of messages that have a special form in JSON."""
+_ANY_VALUE = f"{_WELL_KNOWN}Value"
 
 
-def misplaced_boolean(kind: type[Message], value: Any) -> Violation | None:
-    """Returns a violation if a request has a boolean in a field of another type."""
-    return next(_misplaced_booleans(kind.DESCRIPTOR, value, ""), None)
+def misplaced_value(kind: type[Message], value: Any) -> Violation | None:
+    """Returns a violation if a request has a value of another type than its field.
+
+    Only of types that protobuf's parser converts, or reports in a misleading way.
+    """
+    return next(_misplaced_values(kind.DESCRIPTOR, value, ""), None)
 
 
-def _misplaced_booleans(kind: Any, value: Any, path: str) -> Iterator[Violation]:
+def _misplaced_values(kind: Any, value: Any, path: str) -> Iterator[Violation]:
     """Yields the violations of a message's fields.
 
     `path` is the path of the message in the request, which ends with a dot unless it is empty.
     """
     if not isinstance(value, dict):
-        return  # protobuf's parser reports this error
-    fields = _boolean_fields(kind)
+        return  # reported elsewhere
+    fields = _checked_fields(kind)
     for name in fields.keys() & value.keys():
         field, found = fields[name], value[name]
         several = field.is_repeated and isinstance(found, list)
         for number, each in enumerate(found if several else [found]):
             place = f"{path}{name}[{number}]" if several else f"{path}{name}"
-            if field.message_type is not None:
-                yield from _misplaced_booleans(field.message_type, each, f"{place}.")
-            elif isinstance(each, bool):
-                yield Violation(place, f"{str(each).lower()} {_type_error_of(field)}")
+            if field.message_type is None:
+                if isinstance(each, bool):
+                    yield Violation(place, f"{str(each).lower()} {_type_error_of(field)}")
+            elif not field.is_repeated or several:
+                yield from _misplaced_in_message(field.message_type, each, place)
+            elif each is None and field.message_type.full_name == _ANY_VALUE:
+                yield Violation(place, "is null: send a list")  # null is no list of such values
+
+
+def _misplaced_in_message(kind: Any, value: Any, place: str) -> Iterator[Violation]:
+    """Yields the violations of one message."""
+    if _has_own_form(kind):
+        return
+    if value is not None and not isinstance(value, dict):
+        yield Violation(place, "is not an object: put its fields in { }")
+    yield from _misplaced_values(kind, value, f"{place}.")
+
+
+def _has_own_form(kind: Any) -> bool:
+    """Whether messages of this kind are not objects with their fields in JSON."""
+    return bool(kind.full_name.startswith(_WELL_KNOWN) or kind.GetOptions().map_entry)
 
 
 @cache
-def _boolean_fields(kind: Any) -> dict[str, FieldDescriptor]:
-    """Returns the fields in which a boolean may be wrong, by proto names and JSON names."""
-    if kind.full_name.startswith(_WELL_KNOWN) or kind.GetOptions().map_entry:
-        return {}
-    fields = (field for field in kind.fields if field.cpp_type not in _BOOLEAN_SAFE_TYPES)
+def _checked_fields(kind: Any) -> dict[str, FieldDescriptor]:
+    """Returns the fields in which a value may be misplaced, by proto names and JSON names."""
+    fields = (field for field in kind.fields if field.cpp_type not in _SAFE_TYPES)
     return {name: field for field in fields for name in (field.name, field.json_name)}
 
 

@@ -8,6 +8,7 @@ fields that are not set.
 
 import json
 import re
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
@@ -20,7 +21,7 @@ from winnow.errors import InvalidRequestError, OverloadedError, invalid_field
 from winnow.inference.fair_threads import FairThreads
 from winnow.quoting import quoted, shortened
 from winnow.stateless.http.call import LongReply
-from winnow.stateless.http.json_fields import misplaced_boolean, short_names, with_full_names
+from winnow.stateless.http.json_fields import misplaced_value, short_names, with_full_names
 
 AnyMessage = TypeVar("AnyMessage", bound=Message)
 _THREAD_BYTES = 8 * 1024
@@ -43,16 +44,24 @@ _OF_FIELD = re.compile(r"Failed to parse (\w+) field: ")
 _UNKNOWN = re.compile(r'[^"]*"([^"]*)" has no field named "(.*)" at ', re.DOTALL)
 _FEW_FIELDS = 8
 """Number of fields up to which an error lists all fields of a message."""
-_FIELD_PATH = re.compile(r"\w+((?:\.\w+)*)")
+_FIELD_PATH = re.compile(r"\w+((?:\.\w+(?:\[\d+\])?)*)")
 _ENUM = re.compile(r"Invalid enum value (.*) for enum type ([\w.]+)", re.DOTALL)
 _PLAIN_MESSAGES = (
+    (r"null is not allowed to be used as an element in a repeated field", "is null: leave it out"),
+    (
+        r"Unpaired surrogate|'utf-8' codec can't encode character .*",
+        "has half of a character: \\ud800 to \\udfff are allowed only in pairs",
+    ),
     (r"expected string or bytes-like object, got 'dict'", "is an object and not a string"),
     (r"expected string or bytes-like object, got '\w+'", "is not a string: give it in quotes"),
     (r"invalid literal for int\(\) with base \d+: (?P<value>.*)", "is not a whole number"),
     (r"Couldn't parse integer: (?P<value>.*)", "is not a whole number"),
     (r"Bool value \w+ is not acceptable for integer field", "is not a whole number"),
     (r"int\(\) argument must be .*", "is not a whole number"),
+    (r"Value out of range: (?P<value>.*)", "is out of range"),
     (r"Couldn't parse float: (?P<value>.*)", "is not a number"),
+    (r"Couldn't parse (NaN|-?Infinity).*", "is not a number"),
+    (r"Struct must be in a dict .*", "is not an object: put its fields in { }"),
     (r"float\(\) argument must be .*", "is not a number"),
     (r"repeated field \w+ must be in \[\] .*", "is not a list: put it in [ ]"),
     (r"Expected true or false without quotes", "is neither true nor false"),
@@ -115,10 +124,11 @@ def parse_message(
         InvalidRequestError: the JSON is invalid; the error names the invalid field.
 
     """
+    data = data.removeprefix(BOM_UTF8)
     if not data.lstrip(_SPACE).startswith(b"{"):
         raise invalid_field("request", "is not a JSON object: send one, such as {}")
     value = _parse_object(data)
-    if violation := misplaced_boolean(kind, value):
+    if violation := misplaced_value(kind, value):
         raise InvalidRequestError(violation)
     try:
         named = with_full_names(kind.DESCRIPTOR, value)

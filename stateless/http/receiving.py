@@ -11,9 +11,10 @@ from winnow.quoting import quoted
 from winnow.stateless.http.headers import Headers, header_value
 from winnow.stateless.http.problems import HttpRefusedError
 
-_MAX_DROPPED_BYTES = 1 << 20
-"""Maximum number of bytes beyond the limit of a body that are read and dropped, so that the sender
-gets the error instead of a reset connection.
+_MAX_DROPPED_BYTES, _MAX_DROPPED_OF_KNOWN_LENGTH = 1 << 20, 64 << 20
+"""Maximum number of bytes beyond the limit of a body that are read and dropped, if its length is
+unknown and known. So the sender gets the error instead of a reset connection, since most clients
+read a reply only after they have sent the whole body.
 """
 
 
@@ -24,8 +25,10 @@ class ClientDisconnectedError(Exception):
 class RequestBody:
     """The body of one request. `winnow.rpc.bounded_receive` reads it like a gRPC message."""
 
-    def __init__(self, receive: Receive, max_bytes: int) -> None:
+    def __init__(self, receive: Receive, max_bytes: int, has_length: bool = False) -> None:
+        """`has_length`: whether a header gave the length of the body."""
         self._receive, self._max_bytes = receive, max_bytes
+        self._max_dropped = _MAX_DROPPED_OF_KNOWN_LENGTH if has_length else _MAX_DROPPED_BYTES
 
     async def read(self) -> bytes:
         """Reads the whole body.
@@ -37,7 +40,7 @@ class RequestBody:
         """
         parts: list[bytes] = []
         size, more = 0, True
-        while more and size <= self._max_bytes + _MAX_DROPPED_BYTES:
+        while more and size <= self._max_bytes + self._max_dropped:
             event = await self._receive()
             if event["type"] == "http.disconnect":
                 raise ClientDisconnectedError

@@ -1,6 +1,7 @@
 """Finds the sentences of a text that answer a question. Pure."""
 
 import math
+import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
@@ -42,7 +43,8 @@ def highlighted(
     """Returns the sentences to show, in the order of the text, and whether there is an answer."""
     best: dict[int, tuple[int, WindowReading]] = {}
     for number, offset, reading in readings:
-        if math.isnan(reading.score):
+        span = text[reading.start + offset : reading.end + offset]
+        if math.isnan(reading.score) or _is_punctuation(span):
             continue
         if number not in best or reading.score > best[number][1].score:
             best[number] = offset, reading
@@ -63,6 +65,11 @@ def highlighted(
             break
     has_answer = scores.threshold.accepts(found[0].score, found[0].confidence)
     return sorted(chosen, key=lambda each: each.start), has_answer
+
+
+def _is_punctuation(span: str) -> bool:
+    """Whether a span has only punctuation and space, as that of a sentence without an answer."""
+    return all(unicodedata.category(character)[0] in "PZC" for character in span)
 
 
 def _likely_sentences(

@@ -102,6 +102,7 @@ class FrontState(google.protobuf.message.Message):
     TEXTS_IN_HAND_FIELD_NUMBER: builtins.int
     PASSAGES_IN_HAND_FIELD_NUMBER: builtins.int
     SECONDS_PER_READ_FIELD_NUMBER: builtins.int
+    WINDOWS_IN_HAND_FIELD_NUMBER: builtins.int
     version: builtins.str
     """The version of Winnow."""
     bundle_name: builtins.str
@@ -111,7 +112,9 @@ class FrontState(google.protobuf.message.Message):
     up_seconds: builtins.float
     """Seconds since the front node started."""
     answers: builtins.bool
-    """Whether the front node answers questions. False until enough shards are found."""
+    """Whether the front node answers questions. False until enough shards are found. Absent if it has
+    no index.
+    """
     feeds: builtins.bool
     """Whether the front node takes writes of passages."""
     questions_answered: builtins.int
@@ -128,6 +131,10 @@ class FrontState(google.protobuf.message.Message):
     """Passages being stored."""
     seconds_per_read: builtins.float
     """Seconds that the cluster takes for a passage if all reader threads of all content nodes are busy. 0 if unknown."""
+    windows_in_hand: builtins.int
+    """Windows of callers' texts that wait to be read or are being read. Absent if the front node reads
+    no texts of callers.
+    """
     def __init__(
         self,
         *,
@@ -144,13 +151,16 @@ class FrontState(google.protobuf.message.Message):
         texts_in_hand: builtins.int = ...,
         passages_in_hand: builtins.int = ...,
         seconds_per_read: builtins.float = ...,
+        windows_in_hand: builtins.int | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_answers", b"_answers", "_feeds", b"_feeds", "answers", b"answers", "feeds", b"feeds"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_answers", b"_answers", "_feeds", b"_feeds", "answers", b"answers", "bundle_fingerprint", b"bundle_fingerprint", "bundle_name", b"bundle_name", "feeds", b"feeds", "passages_in_hand", b"passages_in_hand", "questions_answered", b"questions_answered", "questions_in_hand", b"questions_in_hand", "questions_refused", b"questions_refused", "reads_in_hand", b"reads_in_hand", "seconds_per_read", b"seconds_per_read", "texts_in_hand", b"texts_in_hand", "up_seconds", b"up_seconds", "version", b"version"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_answers", b"_answers", "_feeds", b"_feeds", "_windows_in_hand", b"_windows_in_hand", "answers", b"answers", "feeds", b"feeds", "windows_in_hand", b"windows_in_hand"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_answers", b"_answers", "_feeds", b"_feeds", "_windows_in_hand", b"_windows_in_hand", "answers", b"answers", "bundle_fingerprint", b"bundle_fingerprint", "bundle_name", b"bundle_name", "feeds", b"feeds", "passages_in_hand", b"passages_in_hand", "questions_answered", b"questions_answered", "questions_in_hand", b"questions_in_hand", "questions_refused", b"questions_refused", "reads_in_hand", b"reads_in_hand", "seconds_per_read", b"seconds_per_read", "texts_in_hand", b"texts_in_hand", "up_seconds", b"up_seconds", "version", b"version", "windows_in_hand", b"windows_in_hand"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_answers", b"_answers"]) -> typing.Literal["answers"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_feeds", b"_feeds"]) -> typing.Literal["feeds"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_windows_in_hand", b"_windows_in_hand"]) -> typing.Literal["windows_in_hand"] | None: ...
 
 Global___FrontState: typing_extensions.TypeAlias = FrontState
 

@@ -1,7 +1,9 @@
 """Parts of the HTTP interface by themselves."""
 
 import asyncio
+import codecs
 import json
+import math
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -38,7 +40,7 @@ from winnow.stateless.http.json_text import JsonText, message_to_json, parse_mes
 from winnow.stateless.http.parsing import RationedConnection
 from winnow.stateless.http.probes import Readiness
 from winnow.stateless.http.problems import HttpRefusedError, LateBodyError, problem_of, status_of
-from winnow.v1 import answer_pb2, cluster_pb2, feed_pb2, head_pb2, http_pb2
+from winnow.v1 import answer_pb2, cluster_pb2, feed_pb2, head_pb2, http_pb2, read_pb2
 
 FIELDS = ("question", "answers", "maxLoss", "after", "requests", "passages", "metadata", "id")
 NAMES = st.sampled_from(FIELDS) | st.text(max_size=8)
@@ -351,6 +353,49 @@ def test_a_boolean_is_no_number_and_no_choice_however_deep(
     assert violation.description.startswith(("true is not a", "false is not a"))
 
 
+@pytest.mark.parametrize(
+    ("kind", "sent", "field", "problem"),
+    [
+        (read_pb2.ReadTextsRequest, {"passages": ["a"]}, "passages[0]", "is not an object"),
+        (read_pb2.ReadTextsRequest, {"passages": [[]]}, "passages[0]", "is not an object"),
+        (read_pb2.ReadTextsRequest, {"passages": "a"}, "passages", "is not a list"),
+        (
+            read_pb2.ReadTextsRequest,
+            {"passages": [{"metadata": 1}]},
+            "passages.metadata",
+            "is not an object",
+        ),
+        (read_pb2.ReadTextsRequest, {"texts": ["a", None]}, "texts", "is null"),
+        (read_pb2.ReadTextsRequest, {"texts": ["\ud83d"]}, "texts", "has half of a character"),
+        (read_pb2.ReadTextsRequest, {"answers": -1}, "answers", "-1 is out of range"),
+        (
+            read_pb2.ReadTextsRequest,
+            {"minConfidence": math.inf},
+            "minConfidence",
+            "is not a number",
+        ),
+        (http_pb2.RerankRequest, {"documents": None}, "documents", "is null: send a list"),
+        (http_pb2.RerankRequest, {"documents": "a"}, "documents", "is not a list"),
+        (http_pb2.RerankRequest, {"documents": ["\ud83d"]}, "documents", "has half of a character"),
+        (http_pb2.AnswersRequest, {"requests": [None]}, "requests", "is null"),
+    ],
+)
+def test_a_wrong_value_is_named_in_plain_words(
+    kind: type[Message], sent: object, field: str, problem: str
+) -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        parse_message(kind, json.dumps(sent).encode())
+    (violation,) = caught.value.violations
+    assert violation.field == field
+    assert violation.description.startswith(problem)
+
+
+def test_a_list_may_be_null_and_the_text_may_begin_with_a_byte_order_mark() -> None:
+    """Generated clients send null for lists that are not set, and some editors write the mark."""
+    data = codecs.BOM_UTF8 + b'{"texts": ["a"], "passages": null}'
+    assert list(parse_message(read_pb2.ReadTextsRequest, data).texts) == ["a"]
+
+
 REQUESTS = [
     answer_pb2.AnswerRequest,
     http_pb2.AnswersRequest,
@@ -359,6 +404,9 @@ REQUESTS = [
     feed_pb2.PutRequest,
     feed_pb2.DeleteRequest,
     cluster_pb2.GetClusterRequest,
+    read_pb2.ReadTextsRequest,
+    read_pb2.HighlightTextRequest,
+    http_pb2.RerankRequest,
 ]
 
 

@@ -119,8 +119,8 @@ def _header(cluster: GetClusterResponse, figures: IntervalFigures) -> Iterator[T
 
 
 def _has_index(cluster: GetClusterResponse) -> bool:
-    """Whether the front node has an index. Front nodes of older versions always say so."""
-    return bool(cluster.front.HasField("answers"))
+    """Whether the front node has an index. Those of older versions always report `answers`."""
+    return bool(cluster.index_id) or bool(cluster.front.HasField("answers"))
 
 
 def _rates(cluster: GetClusterResponse, figures: IntervalFigures) -> Iterator[str]:
