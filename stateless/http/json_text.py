@@ -50,7 +50,7 @@ _PLAIN_MESSAGES = (
     (r"null is not allowed to be used as an element in a repeated field", "is null: leave it out"),
     (
         r"Unpaired surrogate|'utf-8' codec can't encode character .*",
-        "has half of a character: \\ud800 to \\udfff are allowed only in pairs",
+        "has a lone surrogate, which is not valid Unicode",
     ),
     (r"expected string or bytes-like object, got 'dict'", "is an object and not a string"),
     (r"expected string or bytes-like object, got '\w+'", "is not a string: give it in quotes"),

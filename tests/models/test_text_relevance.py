@@ -65,9 +65,10 @@ def test_a_weight_is_never_negative() -> None:
 
 
 def test_each_kind_of_text_counts_equally() -> None:
+    """A tenth of the questions, where words do not help, counts as much as all others."""
     many, few = found(), found(100, weights=replace(DRAWN, words=0.0))
     both = fit_text_relevance([many, few], 10)
-    assert both.words == pytest.approx(DRAWN.words / 2, rel=0.3)
+    assert 0 < both.words < 0.6 * DRAWN.words
 
 
 @pytest.mark.parametrize("always", [True, False])

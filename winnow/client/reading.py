@@ -3,7 +3,7 @@
 `winnow/v1/read.proto` defines scores and offsets.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NotRequired, TypedDict
 
@@ -13,10 +13,13 @@ from winnow.client.requests import build_request
 from winnow.convert.by_name import value_of_message
 from winnow.domain.text_reading import HighlightedSentence
 from winnow.errors import InvalidRequestError, Violation
+from winnow.quoting import quoted
 from winnow.v1 import read_pb2, read_pb2_grpc
 
 DEFAULT_READ_TIMEOUT = 60.0
 """Seconds until a call that reads texts is given up."""
+_MAX_VIOLATIONS = 10
+"""Maximum number of invalid texts that an error names."""
 
 
 class TextFields(TypedDict):
@@ -218,4 +221,27 @@ def _texts(texts: Texts) -> dict[str, Any]:
         raise InvalidRequestError(Violation("texts", "is not a list of texts"))
     if all(isinstance(each, str) for each in texts):
         return {"texts": texts}
+    violations = [each for number, text in enumerate(texts) for each in _problems(number, text)]
+    if violations:
+        raise InvalidRequestError(*violations[:_MAX_VIOLATIONS])
     return {"passages": [{"text": each} if isinstance(each, str) else each for each in texts]}
+
+
+def _problems(number: int, text: object) -> Iterator[Violation]:
+    """Yields what is wrong with a text of a call."""
+    if isinstance(text, str):
+        return
+    field = f"texts[{number}]"
+    if not isinstance(text, Mapping):
+        kind = type(text).__name__
+        yield Violation(field, f"is neither a text nor a mapping, but of the type {kind}")
+        return
+    for key in sorted(text.keys() - TextFields.__annotations__.keys(), key=str):
+        known = ", ".join(TextFields.__annotations__)
+        yield Violation(field, f"has the key {quoted(str(key))}: known are {known}")
+    if "text" not in text:
+        yield Violation(field, "has no key 'text'")
+    for key in sorted(text.keys() & TextFields.__annotations__.keys()):
+        if not isinstance(text[key], str):
+            kind = type(text[key]).__name__
+            yield Violation(f"{field}.{key}", f"is not a text but of the type {kind}")

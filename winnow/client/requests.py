@@ -62,8 +62,15 @@ def _position(value: object) -> answer_pb2.Position:
     return answer_pb2.Position(shard=value.shard, sequence=value.sequence, index=value.index)
 
 
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"is not a text but of the type {type(value).__name__}")
+    return value
+
+
 _CONVERTERS: Mapping[str, Callable[[Any], Any]] = {
     "question": _question,
+    "text": _text,
     "after": _positions,
     "read_scope": lambda value: convert.read_scope_message(ReadScope(value)),
     "retriever": lambda value: convert.retriever_message(Retriever(value)),

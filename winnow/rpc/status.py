@@ -110,7 +110,7 @@ def error_of(code: StatusCode, message: str, trailing: Trailing = ()) -> WinnowE
         if delays:
             return OverloadedError(message, delays[0].ToNanoseconds() / 1e9)
         if _SIZE_LIMIT_TEXT in message:
-            return invalid_field("request", message)
+            return invalid_field("request", f"{message}: send a smaller request, or several")
         return OverloadedError(message)
     if code in (StatusCode.UNAVAILABLE, StatusCode.CANCELLED):
         return _unavailable(_reasons(trailing))(message)

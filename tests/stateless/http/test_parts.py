@@ -366,7 +366,7 @@ def test_a_boolean_is_no_number_and_no_choice_however_deep(
             "is not an object",
         ),
         (read_pb2.ReadTextsRequest, {"texts": ["a", None]}, "texts", "is null"),
-        (read_pb2.ReadTextsRequest, {"texts": ["\ud83d"]}, "texts", "has half of a character"),
+        (read_pb2.ReadTextsRequest, {"texts": ["\ud83d"]}, "texts", "has a lone surrogate"),
         (read_pb2.ReadTextsRequest, {"answers": -1}, "answers", "-1 is out of range"),
         (
             read_pb2.ReadTextsRequest,
@@ -376,7 +376,7 @@ def test_a_boolean_is_no_number_and_no_choice_however_deep(
         ),
         (http_pb2.RerankRequest, {"documents": None}, "documents", "is null: send a list"),
         (http_pb2.RerankRequest, {"documents": "a"}, "documents", "is not a list"),
-        (http_pb2.RerankRequest, {"documents": ["\ud83d"]}, "documents", "has half of a character"),
+        (http_pb2.RerankRequest, {"documents": ["\ud83d"]}, "documents", "has a lone surrogate"),
         (http_pb2.AnswersRequest, {"requests": [None]}, "requests", "is null"),
     ],
 )

@@ -97,9 +97,24 @@ async def test_a_blocking_client_reads_texts(address: str) -> None:
     assert await asyncio.to_thread(work) == "Ada"
 
 
-async def test_a_text_in_place_of_a_list_is_refused_by_the_client(client: AsyncClient) -> None:
-    with pytest.raises(InvalidRequestError, match="is not a list of texts"):
-        await client.read(QUESTION, "Ada was here")
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ("Ada was here", "texts: is not a list of texts"),
+        (["Ada", 7], r"texts\[1\]: is neither a text nor a mapping, but of the type int"),
+        (
+            [{"text": "Ada", "url": "x"}],
+            r"texts\[0\]: has the key 'url': known are text, title, id",
+        ),
+        ([{"title": "Ada"}], r"texts\[0\]: has no key 'text'"),
+        ([{"text": "Ada", "id": 7}], r"texts\[0\]\.id: is not a text but of the type int"),
+    ],
+)
+async def test_wrong_texts_are_refused_by_the_client(
+    client: AsyncClient, texts: Any, message: str
+) -> None:
+    with pytest.raises(InvalidRequestError, match=message):
+        await client.read(QUESTION, texts)
 
 
 async def test_errors_have_their_status(client: AsyncClient, reader: FakeTextReader) -> None:

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from winnow.__main__ import main
+from winnow.cli.read.cli import render_reading
+from winnow.client.reading import ReadingReport, ReadReply
 
 
 def test_a_file_in_place_of_the_question_is_a_mistake(
@@ -17,3 +19,26 @@ def test_a_file_in_place_of_the_question_is_a_mistake(
         main(["read", str(file)])
     assert ended.value.code == 1
     assert f"error: {file} is a file: write the question before it" in capsys.readouterr().err
+
+
+def test_a_question_in_another_language_and_a_long_one_are_reported() -> None:
+    """As `winnow ask` does."""
+    report = ReadingReport(
+        question_truncated=True,
+        unread_language="de",
+        tokens=1,
+        windows=1,
+        windows_remembered=0,
+        tokenise_ms=0.0,
+        queue_ms=0.0,
+        read_ms=0.0,
+        total_ms=0.0,
+        model="m",
+    )
+    reply = ReadReply(has_answer=False, readings=(), best=(), report=report, request_id="")
+    lines = [line.plain for line in render_reading(reply, [], plain=True)]
+    assert lines == [
+        "the question was too long: its end was not used",
+        "the question is probably in the language 'de', which the models do not read",
+        "no text has a likely answer",
+    ]

@@ -108,12 +108,17 @@ def _notes(reply: Reply) -> Iterator[Text]:
             "admitted for reading",
             style="yellow",
         )
-    if reply.question_truncated:
+    yield from notes_on_question(reply.question_truncated, reply.unread_language)
+
+
+def notes_on_question(is_truncated: bool, unread_language: str) -> Iterator[Text]:
+    """Warnings about a question that was not read completely, or is in another language."""
+    if is_truncated:
         yield Text("the question was too long: its end was not used", style="yellow")
-    if reply.unread_language:
+    if unread_language:
         yield Text(
-            f"the question is probably in the language '{printable(reply.unread_language)}', which "
-            "the models do not read",
+            f"the question is probably in the language '{printable(unread_language)}', which the "
+            "models do not read",
             style="yellow",
         )
 

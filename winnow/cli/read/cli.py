@@ -10,6 +10,7 @@ from rich.text import Text
 
 from winnow.address import DEFAULT_ADDRESS
 from winnow.cli.access import with_credentials
+from winnow.cli.ask.render import notes_on_question
 from winnow.cli.options import FrontAddress
 from winnow.cli.output import HIGHLIGHT, console, print_json, printable
 from winnow.cli.passages.place import run_at
@@ -66,6 +67,7 @@ def read(
 
 def render_reading(reply: ReadReply, texts: Sequence[str], *, plain: bool) -> Iterator[Text]:
     """Renders the best readings; without styles if `plain`."""
+    yield from notes_on_question(reply.report.question_truncated, reply.report.unread_language)
     if not reply.has_answer:
         yield Text("no text has a likely answer", style="yellow")
     for number, reading in enumerate(reply.best, 1):
