@@ -67,7 +67,7 @@ class HttpOperation:
     about: str
     """Description of the operation for users. Its first sentence is the summary."""
     scope: str
-    """The scope that a caller's key needs: ask, predict, feed or admin."""
+    """The scope that a caller's key needs: ask, read, predict, feed or admin."""
     run: Run
     request: type[Message]
     response: type[Message]
