@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from winnow.deadline import Deadline
 from winnow.errors import DeadlineExceededError, IdentityError, UnavailableError
-from winnow.journal.journal import JOURNAL, EntryBatch, JournalEntry
+from winnow.journal.journal import JOURNAL, EntryBatch, JournalEntry, PublishedEntry
 
 
 class FakeJournal:
@@ -29,14 +29,17 @@ class FakeJournal:
     async def open(self) -> str:
         return self.id
 
-    async def publish(self, content: bytes, key: str, deadline: Deadline) -> int:
+    async def publish(self, content: bytes, key: str, deadline: Deadline) -> PublishedEntry:
         with suppress(TimeoutError):
             async with asyncio.timeout(deadline.left()):
                 await self.reachable.wait()
+                known = next((each.sequence for each in self.entries if each.key == key), None)
+                if known is not None:
+                    return PublishedEntry(known, is_duplicate=True)
                 async with self._more:
                     self.entries.append(self._stored(key, content))
                     self._more.notify_all()
-                return len(self.entries)
+                return PublishedEntry(len(self.entries))
         raise DeadlineExceededError("not acknowledged in time")
 
     def _stored(self, key: str, content: bytes) -> JournalEntry:

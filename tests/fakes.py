@@ -36,7 +36,7 @@ from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.reading import Reading
 from winnow.domain.shard import NodeReport, ShardFault, ShardInfo
 from winnow.domain.word_counts import WordChanges, WordCounts
-from winnow.domain.write import EncodedPassage, Outcome, Write, Written
+from winnow.domain.write import EncodedPassage, Outcome, Write, WriteAttempt, Written
 from winnow.errors import GenerationGoneError, NotFoundError, NotLoadedError, WinnowError
 from winnow.heads.heads import States
 from winnow.passages.canonical import PassageDigest, digest
@@ -305,6 +305,7 @@ class FakeShardWriter:
     batches: list[tuple[str, ...]] = field(default_factory=list)
     """The ids of each write call."""
     deadlines: list[Deadline] = field(default_factory=list)
+    attempts: list[WriteAttempt | None] = field(default_factory=list)
     compared: list[tuple[str, ...]] = field(default_factory=list)
     """The ids of each call of `find_unchanged`."""
     compared_until: list[Deadline] = field(default_factory=list)
@@ -313,9 +314,12 @@ class FakeShardWriter:
     """Raised by each call of `find_unchanged`."""
     sequence: int = 0
 
-    async def write(self, writes: Sequence[Write], deadline: Deadline) -> list[Written]:
+    async def write(
+        self, writes: Sequence[Write], deadline: Deadline, attempt: WriteAttempt | None = None
+    ) -> list[Written]:
         self.batches.append(tuple(each.id for each in writes))
         self.deadlines.append(deadline)
+        self.attempts.append(attempt)
         await turn()
         if self.hangs:
             await _hang(self.hanging, self.released, self.go_on)

@@ -11,7 +11,7 @@ from typing import Protocol
 from winnow.deadline import Deadline
 from winnow.domain.shard import ShardInfo
 from winnow.domain.word_counts import WordChanges, WordCounts
-from winnow.domain.write import Write, Written
+from winnow.domain.write import Write, WriteAttempt, Written
 from winnow.passages.canonical import PassageDigest
 
 
@@ -36,10 +36,14 @@ class ShardWriter(Protocol):
     shard cannot be reached.
     """
 
-    async def write(self, writes: Sequence[Write], deadline: Deadline) -> list[Written]:
+    async def write(
+        self, writes: Sequence[Write], deadline: Deadline, attempt: WriteAttempt | None = None
+    ) -> list[Written]:
         """Stores writes in order; returns a result for each once all are durable.
 
-        A cancelled call may or may not store its writes. Sending writes again is harmless.
+        A call that fails or is cancelled may store its writes, but not after the deadline.
+        `attempt` identifies the writes of a caller that sends them again after a failure: an
+        earlier attempt is never stored after a later one. Without it, that may happen.
         `writes` may convert messages on access, so access it in a thread.
         """
 

@@ -6,13 +6,14 @@ All replicas apply the same entries in the same order, so a write has the same n
 
 import asyncio
 from collections.abc import Sequence
+from itertools import count
 from typing import Protocol
 from uuid import uuid4
 
 from winnow.content_node.journal.messages import JournalMessages
 from winnow.deadline import Deadline
 from winnow.domain.word_counts import WordChanges, WordCounts
-from winnow.domain.write import Write, Written
+from winnow.domain.write import Write, WriteAttempt, Written
 from winnow.errors import (
     DeadlineExceededError,
     LeavingError,
@@ -61,8 +62,13 @@ class JournaledShard:
         self._fault = ""
         """Why this replica cannot read or store entries for now; empty if it can."""
 
-    async def write(self, writes: Sequence[Write], deadline: Deadline) -> list[Written]:
+    async def write(
+        self, writes: Sequence[Write], deadline: Deadline, attempt: WriteAttempt | None = None
+    ) -> list[Written]:
         """Publishes writes; returns when the journal and this replica have stored them.
+
+        All attempts of a call publish entries with the same keys, also if they reach different
+        replicas. So an entry of a failed attempt is not stored if it arrives after a later one.
 
         Raises:
             InvalidRequestError: a write is not for this shard; none was published.
@@ -78,9 +84,10 @@ class JournaledShard:
         await self._shard.check_writes(writes)
         max_bytes = await self._max_entry_bytes()
         entries = await asyncio.to_thread(lambda: list(self._messages.encode(writes, max_bytes)))
+        call = attempt.call if attempt is not None else uuid4().hex
         written: list[Written] = []
-        for content in entries:
-            written += await self._publish_and_wait(content, deadline)
+        for number, content in enumerate(entries):
+            written += await self._publish_and_wait(content, f"{call}.{number}", deadline)
         return written
 
     async def find_unchanged(
@@ -96,7 +103,7 @@ class JournaledShard:
         if not any(unchanged):
             return unchanged  # writing a stored passage again does no harm
         await self._max_entry_bytes()
-        await self._publish_and_wait(self._messages.empty_entry(), deadline)
+        await self._publish_and_wait(self._messages.empty_entry(), uuid4().hex, deadline)
         return await self._shard.find_unchanged_locally(puts, deadline)
 
     async def word_counts_at_build(self, deadline: Deadline) -> WordCounts:
@@ -114,7 +121,8 @@ class JournaledShard:
         Raises UnavailableError or DeadlineExceededError if that is unknown. Call it again then.
         """
         await self._max_entry_bytes()
-        await self._publish_and_wait(self._messages.split_entry(), Deadline.after(_SPLIT_SECONDS))
+        deadline = Deadline.after(_SPLIT_SECONDS)
+        await self._publish_and_wait(self._messages.split_entry(), uuid4().hex, deadline)
 
     def deliver_result(self, entry: JournalEntry, result: list[Written] | Exception) -> None:
         """Passes the results of an entry, or its error, to the call that published it here."""
@@ -154,14 +162,31 @@ class JournaledShard:
             await self._journal.open()
         return self._journal.max_bytes
 
-    async def _publish_and_wait(self, content: bytes, deadline: Deadline) -> list[Written]:
+    async def _publish_and_wait(
+        self, content: bytes, key: str, deadline: Deadline
+    ) -> list[Written]:
         """Publishes an entry; returns its results once this replica has applied it."""
+        for number in count():
+            written = await self._publish_once(content, f"{key}+{number}", deadline)
+            if written is not None:
+                return written
+        raise AssertionError  # the loop has no end
+
+    async def _publish_once(
+        self, content: bytes, key: str, deadline: Deadline
+    ) -> list[Written] | None:
+        """Publishes an entry; returns its results once this replica has applied it.
+
+        Returns None if the journal has an entry with the key from an earlier attempt. Its results
+        may be gone, so another entry gets them. A late copy of neither entry will be stored.
+        """
         self._check_followed()  # again for each entry: nothing would deliver its result otherwise
-        key = uuid4().hex
         future: asyncio.Future[list[Written]] = asyncio.get_running_loop().create_future()
         self._calls[key] = future
         try:
-            await self._journal.publish(content, key, deadline)
+            published = await self._journal.publish(content, key, deadline)
+            if published.is_duplicate and not future.done():
+                return None
             async with asyncio.timeout(max(deadline.left(), 0)):
                 return await future
         except TimeoutError as error:
@@ -169,7 +194,8 @@ class JournaledShard:
                 "the journal has the writes, but this replica did not store them in time"
             ) from error
         finally:
-            del self._calls[key]
+            if self._calls.get(key) is future:  # else a later attempt has taken its place
+                del self._calls[key]
             if not future.cancel() and not future.cancelled():
                 future.exception()  # else asyncio would warn about it after a failed publish
 

@@ -32,7 +32,7 @@ from winnow.content_node.shard.stored_segment import StoredSegment
 from winnow.content_node.shard.view import ShardView
 from winnow.deadline import Deadline
 from winnow.domain.word_counts import WordChanges, WordCounts
-from winnow.domain.write import Write, Written
+from winnow.domain.write import Write, WriteAttempt, Written
 from winnow.errors import (
     ArtefactError,
     IdentityError,
@@ -163,10 +163,13 @@ class LiveShard:
             idle=time.monotonic() - self._last_write,
         )
 
-    async def write(self, writes: Sequence[Write], deadline: Deadline) -> list[Written]:
+    async def write(
+        self, writes: Sequence[Write], deadline: Deadline, attempt: WriteAttempt | None = None
+    ) -> list[Written]:
         """Stores writes in their order; returns when they are durable and served.
 
-        `writes` may be converted lazily: the commit thread reads and checks them.
+        Calls store in the order in which they began, so `attempt` does not matter here. `writes`
+        may be converted lazily: the commit thread reads and checks them.
 
         Raises:
             InvalidRequestError: a write does not fit this shard; none of the call was stored.

@@ -12,11 +12,12 @@ from winnow.domain.shard import ShardInfo
 from winnow.policy.logs import same_log
 
 MAX_WAIT_FOR_REPLICA = 2.0
-"""Seconds during which questions require an acknowledged write that no node has reported yet.
+"""Seconds during which questions require an acknowledged write that no present node reports.
 
-This is the time of several polls. After that the replica that took the write has probably failed,
-and the others may need long to read the journal. Then questions are answered without the write, and
-the coverage of their answers names the last write that was included.
+They count from the first question that finds no such node. This is the time of several polls, and
+usually enough for another replica to read the write from the journal. After that the replicas with
+the write have probably failed, and the others may need long. Then questions are answered without
+the write, and the coverage of their answers names the last write that was included.
 """
 
 
@@ -39,6 +40,8 @@ class LastKnownWrites:
         self._clock = clock
         self._written: dict[int, _LastWrite] = {}
         self._answered: dict[int, _LastWrite] = {}
+        self._missed_since: dict[int, tuple[int, float]] = {}
+        """The required write that no report of a shard includes, and when that was first seen."""
         self._changes = 0
         self._log_confirmed_at = float("-inf")
         """When polls should have reported the log of the last recorded write."""
@@ -82,9 +85,14 @@ class LastKnownWrites:
         """Number of the write that an answer must include now."""
         sequence = self._sequence(self._written, info)
         if sequence <= info.sequence:
+            self._missed_since.pop(info.shard, None)
             return sequence
-        age = self._clock() - self._written[info.shard].recorded_at
-        return sequence if age < MAX_WAIT_FOR_REPLICA else info.sequence
+        now = self._clock()
+        missed, since = self._missed_since.get(info.shard, (0, now))
+        if missed != sequence:
+            since = now
+            self._missed_since[info.shard] = sequence, now
+        return sequence if now - since < MAX_WAIT_FOR_REPLICA else info.sequence
 
     def _record(
         self, writes: dict[int, _LastWrite], info: ShardInfo, sequence: int, log_id: str

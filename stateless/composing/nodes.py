@@ -1,12 +1,16 @@
 """Where a front gets its content nodes from: gRPC targets, or shards of the same process."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Protocol
+from weakref import WeakValueDictionary
 
+from winnow.deadline import Deadline
 from winnow.resolving import Resolver, resolver
 from winnow.rpc.channel import open_channel, open_unshared
 from winnow.stateless.cluster.membership import IndexIdentity
 from winnow.stateless.cluster.node import Node
+from winnow.stateless.cluster.node_clock import NodeClock
 from winnow.stateless.composing.front import Front
 from winnow.stateless.feed.remote import RemoteShardWriter
 from winnow.stateless.feed.writers import OpenWriter
@@ -45,6 +49,8 @@ class RemoteNodes:
         self._peers = front.access.peers
         self.form_timeout = front.settings.form_timeout
         self._fingerprint = front.bundle.manifest.encoding_fingerprint
+        self._clocks = WeakValueDictionary[str, NodeClock]()
+        """The clocks of the nodes that are open, by address."""
 
     def resolvers(self) -> Sequence[Resolver]:
         """Returns a resolver for each target."""
@@ -53,7 +59,8 @@ class RemoteNodes:
     def open_node(self, address: str) -> Node:
         """Opens a channel to a node, which is closed once the node was removed and is idle."""
         channel = open_channel(address, self._peers)
-        remote = RemoteNode(channel, address, self._index_id)
+        clock = self._clocks[address] = NodeClock()
+        remote = RemoteNode(channel, address, self._index_id, clock.record)
         return Node(
             address,
             remote,
@@ -73,5 +80,11 @@ class RemoteNodes:
             shard=shard,
             fingerprint=self._fingerprint,
             is_named=bool(self._index_id),
+            expiry=partial(self._expiry, address),
         )
         return OpenWriter(writer, lambda: writer.calls > 0, channel.close)
+
+    def _expiry(self, address: str, deadline: Deadline) -> int | None:
+        """Returns when the clock of a node shows a deadline; None if its clock is not known."""
+        clock = self._clocks.get(address)
+        return clock.milliseconds_at(deadline) if clock is not None else None

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from winnow.deadline import Deadline
 from winnow.domain.word_counts import WordChanges, WordCounts
-from winnow.domain.write import Write, Written
+from winnow.domain.write import Write, WriteAttempt, Written
 from winnow.errors import UnavailableError, WinnowError
 from winnow.passages.canonical import PassageDigest
 from winnow.shard_writer import WordSource
@@ -25,12 +25,14 @@ class ForwardingShardWriter:
         """`words` returns a source for each replica of a shard, the one with most writes first."""
         self._shard, self._router, self._writers, self._words = shard, router, writers, words
 
-    async def write(self, writes: Sequence[Write], deadline: Deadline) -> list[Written]:
+    async def write(
+        self, writes: Sequence[Write], deadline: Deadline, attempt: WriteAttempt | None = None
+    ) -> list[Written]:
         """Stores writes in their order; returns when all are durable."""
         if not writes:
             return []
         try:
-            written = await self._router.store_in_shard(self._shard, writes, deadline)
+            written = await self._router.store_in_shard(self._shard, writes, deadline, attempt)
         finally:
             await self._writers.close_unused()
         if isinstance(written, WinnowError):

@@ -9,7 +9,7 @@ import grpc
 
 from winnow.convert import shard_feed as convert
 from winnow.deadline import Deadline
-from winnow.domain.write import Write, Written
+from winnow.domain.write import Write, WriteAttempt, Written
 from winnow.errors import NotWritableError
 from winnow.passages.canonical import PassageDigest
 from winnow.rpc import call_metadata
@@ -44,15 +44,17 @@ class RemoteShardWriter:
         shard: int,
         fingerprint: str,
         is_named: bool = False,
+        expiry: Callable[[Deadline], int | None] = lambda _: None,
     ) -> None:
         """`fingerprint` identifies the encoder of the vectors.
 
-        `is_named`: whether the index is not the default index of the node.
+        `is_named`: whether the index is not the default index of the node. `expiry` returns a time
+        of the node's clock that is not after a deadline, in milliseconds; None if it is unknown.
 
         The node refuses writes whose index, shard or fingerprint differs from its own.
         """
         self._stub = shard_feed_pb2_grpc.ShardFeedServiceStub(channel)
-        self.address = address
+        self.address, self._expiry = address, expiry
         self._index_id = index_id if is_named else ""
         self._target_fields: dict[str, Any] = {
             "index_id": index_id,
@@ -62,7 +64,9 @@ class RemoteShardWriter:
         self.calls = 0
         """Number of running calls."""
 
-    async def write(self, writes: Sequence[Write], deadline: Deadline) -> list[Written]:
+    async def write(
+        self, writes: Sequence[Write], deadline: Deadline, attempt: WriteAttempt | None = None
+    ) -> list[Written]:
         """Stores writes in their order, in several messages if they do not fit into one.
 
         If a message fails, the writes of earlier messages stay stored.
@@ -70,7 +74,13 @@ class RemoteShardWriter:
         written: list[Written] = []
         with self._count_call():
             async for batch in _batches(writes):
-                request = shard_feed_pb2.WriteRequest(**self._target_fields, writes=batch)
+                request = shard_feed_pb2.WriteRequest(
+                    **self._target_fields,
+                    writes=batch,
+                    expires_at_ms=self._expiry(deadline),
+                    call=f"{attempt.call}.{len(written)}" if attempt else "",
+                    attempt=attempt.number if attempt else 0,
+                )
                 reply = await self._call(self._stub.Write, request, deadline)
                 written += convert.written_of_message(reply, len(batch))
         return written

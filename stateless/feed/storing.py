@@ -7,9 +7,10 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from uuid import uuid4
 
 from winnow.deadline import Deadline, Sleep
-from winnow.domain.write import Outcome, Position, Write, Written
+from winnow.domain.write import Outcome, Position, Write, WriteAttempt, Written
 from winnow.errors import (
     DeadlineExceededError,
     NotLoadedError,
@@ -26,6 +27,8 @@ from winnow.telemetry.tracing.span import SpanKind, span
 
 _ERROR_ORDER = (NotWritableError, OverloadedError, UnavailableError, DeadlineExceededError)
 """If several shards fail, the error of the first kind in this order is raised."""
+_MAX_ATTEMPTS = 256
+"""Attempts of a call that have different numbers. All later ones have the same number."""
 StoredWrite = tuple[Outcome, Position]
 """The outcome of a write, and its position in the log of its shard."""
 RecordWrite = Callable[[int, int, str], None]
@@ -89,28 +92,45 @@ class WriteRouter:
                 group.create_task(store(shard, own))
 
     async def store_in_shard(
-        self, shard: int, writes: Sequence[Write], deadline: Deadline
+        self,
+        shard: int,
+        writes: Sequence[Write],
+        deadline: Deadline,
+        outer: WriteAttempt | None = None,
     ) -> list[Written] | WinnowError:
         """Stores writes that all belong to one shard.
+
+        `outer` is the attempt of another front that has sent the writes to this one, if any.
 
         Returns the error of a failed write instead of raising it, because raising would cancel the
         writes to other shards. If the shard was split meanwhile, returns an UnavailableError; then
         the halves take the writes.
+
+        An attempt may still be on its way when its call has failed. Its node stores it until
+        `deadline` at the latest, so an error is returned only then.
         """
+        first = outer or WriteAttempt(uuid4().hex)
+        until = deadline.before_reply()
         attempt = 0
+        may_arrive = False
         tried: list[str] = []
         while True:
             name, attributes = ("retry" if attempt else "write"), {"winnow.shard": shard}
+            is_sent = False
             try:
                 with span(name, attributes, SpanKind.CLIENT):
                     address = self._writers.address(shard, tried)
                     tried.append(address)
                     writer = self._writers.writer(address, shard)
-                    written = await writer.write(writes, deadline)
+                    is_sent = True
+                    written = await writer.write(writes, until, _numbered(first, attempt))
             except WinnowError as error:
                 attempt += 1
-                wait = _retry_wait(error, attempt, deadline)
+                may_arrive = may_arrive or (is_sent and _may_arrive(error))
+                wait = _retry_wait(error, attempt, until)
                 if wait is None:
+                    if may_arrive:
+                        await self._sleep(max(until.left(), 0.0))
                     return error
             else:
                 self._writers.record_success(address, shard)
@@ -121,6 +141,17 @@ class WriteRouter:
             await self._sleep(wait)
             if shard not in self._writers.partition:
                 return _WasSplitError(f"shard {shard} was split: its halves take the writes")
+
+
+def _may_arrive(error: WinnowError) -> bool:
+    """Whether an attempt may still be stored after its error, because no node has refused it."""
+    return isinstance(error, UnavailableError) and not isinstance(error, NotLoadedError)
+
+
+def _numbered(first: WriteAttempt, attempt: int) -> WriteAttempt:
+    """Returns the attempt with a number, within the attempt of another front if there is one."""
+    number = first.number * _MAX_ATTEMPTS + min(attempt, _MAX_ATTEMPTS - 1)
+    return WriteAttempt(first.call, number)
 
 
 class _WasSplitError(UnavailableError):

@@ -1,6 +1,6 @@
 """Calls a content node over gRPC, and makes each of its shards a `Searcher`."""
 
-from collections.abc import Awaitable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeVar
@@ -28,9 +28,20 @@ Reply = TypeVar("Reply")
 class RemoteNode:
     """A content node behind gRPC. It counts the calls and the reads of all its shards."""
 
-    def __init__(self, channel: grpc.aio.Channel, address: str, index_id: str = "") -> None:
-        """`index_id` is the id of a named index; empty for the default index of the node."""
+    def __init__(
+        self,
+        channel: grpc.aio.Channel,
+        address: str,
+        index_id: str = "",
+        on_clock: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        """`index_id` is the id of a named index; empty for the default index of the node.
+
+        `on_clock` is called with the node's clock in milliseconds when the node has replied to a
+        poll; with 0 by an older node.
+        """
         self.index_id = index_id
+        self._on_clock = on_clock
         self.stub = shard_pb2_grpc.ShardServiceStub(channel)
         self.passages_stub = shard_passage_pb2_grpc.ShardPassageServiceStub(channel)
         self.address = address
@@ -57,6 +68,7 @@ class RemoteNode:
             if error.code() is not grpc.StatusCode.UNIMPLEMENTED:
                 raise error_of_node(error, self.address) from error
             return self._of_index(NodeReport((await self.searcher(None).info(deadline),)))
+        self._on_clock(reply.clock_ms)
         report = self._of_index(convert.report_of_message(reply, self.address))
         self._served = {info.shard: info.sequence for info in report.infos}
         return report

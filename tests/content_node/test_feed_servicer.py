@@ -33,6 +33,7 @@ from winnow.errors import (
 from winnow.rpc.channel import open_channel
 from winnow.rpc.status import error_of
 from winnow.shard_service.feed_servicer import FEED_SERVICE, MAX_WRITE_BYTES, ShardFeedServicer
+from winnow.shard_service.node_time import now_ms
 from winnow.shard_writer import WritableShard
 from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc
 
@@ -210,3 +211,21 @@ async def test_a_node_without_feed_refuses_writes_and_returns_word_counts(
     message = await told(node.GetWordCounts(shard_feed_pb2.GetWordCountsRequest()))
     assert message.built_passages == 3
     await live.close()
+
+
+async def test_a_write_that_has_expired_is_refused(shard: LiveShard, node: Stub) -> None:
+    """gRPC counts the deadline of a call from its arrival, however late that is."""
+    with pytest.raises(UnavailableError, match="arrived after they had expired"):
+        await write(node, request(put("d"), expires_at_ms=now_ms() - 1))
+    await write(node, request(put("e"), expires_at_ms=now_ms() + 3_600_000))
+    assert shard.sequence == 1
+
+
+async def test_an_attempt_that_arrives_after_a_later_one_is_refused(
+    shard: LiveShard, node: Stub
+) -> None:
+    await write(node, request(put("d", "one"), call="first", attempt=1))
+    await write(node, request(put("d", "two"), call="second", attempt=0))
+    with pytest.raises(UnavailableError, match="a later attempt"):
+        await write(node, request(put("d", "one"), call="first", attempt=0))
+    assert shard.sequence == 2

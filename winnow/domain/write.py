@@ -55,6 +55,16 @@ class Write:
     """The passage to store; None deletes."""
 
 
+@dataclass(frozen=True, slots=True)
+class WriteAttempt:
+    """One attempt to store the writes of a call in a shard. Attempts follow failed ones."""
+
+    call: str
+    """Identifies the writes: equal in all attempts."""
+    number: int = 0
+    """Number of the attempt; later attempts have higher numbers."""
+
+
 class Outcome(Enum):
     """The outcome of a write. Every outcome means that the write is durable."""
 

@@ -56,3 +56,12 @@ def sync_directory(directory: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def create_directories(directory: Path) -> None:
+    """Creates a directory and the missing ones above it; their names survive a power loss."""
+    if directory.is_dir():
+        return
+    create_directories(directory.parent)
+    directory.mkdir(exist_ok=True)
+    sync_directory(directory.parent)

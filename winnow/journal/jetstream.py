@@ -25,7 +25,7 @@ from nats.js.api import Header, RetentionPolicy, StorageType, StreamConfig, Stre
 from winnow.deadline import Deadline
 from winnow.errors import DeadlineExceededError, IdentityError, OverloadedError, UnavailableError
 from winnow.journal.expiry import EXPIRY_HEADER, SKEW, PublishWindow, has_expired
-from winnow.journal.journal import JOURNAL, EntryBatch, JournalEntry
+from winnow.journal.journal import JOURNAL, EntryBatch, JournalEntry, PublishedEntry
 from winnow.journal.publishing import publish
 from winnow.journal.pulling import new_entries, pull_messages
 
@@ -87,7 +87,7 @@ class JetStreamJournal:
             _, streams = await self._connected()
             return _id_of(await self._ensure_stream(streams))
 
-    async def publish(self, content: bytes, key: str, deadline: Deadline) -> int:
+    async def publish(self, content: bytes, key: str, deadline: Deadline) -> PublishedEntry:
         try:
             with self._translated_errors():
                 _, streams = await self._connected()

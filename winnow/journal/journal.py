@@ -30,6 +30,16 @@ class JournalEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class PublishedEntry:
+    """The acknowledgement of an entry."""
+
+    sequence: int
+    """Sequence number of the entry with the key."""
+    is_duplicate: bool = False
+    """Whether the journal already had an entry with the key, and stored no other."""
+
+
+@dataclass(frozen=True, slots=True)
 class EntryBatch:
     """Consecutive entries, and the number of stored entries after them."""
 
@@ -54,11 +64,12 @@ class Journal(Protocol):
         The id begins with `JOURNAL`. A log that was deleted and created again has another id.
         """
 
-    async def publish(self, content: bytes, key: str, deadline: Deadline) -> int:
-        """Appends an entry; returns its sequence number once it is durable.
+    async def publish(self, content: bytes, key: str, deadline: Deadline) -> PublishedEntry:
+        """Appends an entry; returns once it is durable.
 
-        Each call needs its own `key`; retries within the call store the entry only once. The entry
-        may have expired when it is stored; see `JournalEntry.expired`.
+        Entries with different contents need different keys. Calls with the same `key` store only
+        one entry, within minutes. The entry may have expired when it is stored; see
+        `JournalEntry.expired`.
 
         Raises OverloadedError if the log is full. Raises UnavailableError or DeadlineExceededError
         if the entry was not acknowledged in time. Then the entry is not stored, or it precedes all

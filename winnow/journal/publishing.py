@@ -10,6 +10,7 @@ import nats.js.errors
 from nats.js import JetStreamContext
 
 from winnow.deadline import Deadline
+from winnow.journal.journal import PublishedEntry
 
 _ATTEMPT_SECONDS = 1.0
 """Seconds after which an unacknowledged entry is sent again."""
@@ -32,8 +33,8 @@ async def publish(
     content: bytes,
     headers: dict[str, str],
     deadline: Deadline,
-) -> int:
-    """Publishes an entry; returns its sequence number once the server has acknowledged it.
+) -> PublishedEntry:
+    """Publishes an entry; returns once the server has acknowledged it.
 
     Raises nats.errors.Error immediately if the entry is certainly not stored. Raises TimeoutError
     at the deadline if the entry may still arrive; an entry that arrives later has expired.
@@ -48,7 +49,7 @@ async def publish(
                 stream=stream,
                 headers=dict(headers),
             )
-            return int(acknowledgement.seq)
+            return PublishedEntry(int(acknowledgement.seq), bool(acknowledgement.duplicate))
         except _NOT_STORED:
             if not is_sent:
                 raise

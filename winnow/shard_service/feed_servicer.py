@@ -8,11 +8,14 @@ from typing import Any
 from winnow.convert import shard_feed as convert
 from winnow.convert.by_name import optional
 from winnow.deadline import Deadline
-from winnow.errors import IdentityError
+from winnow.domain.write import WriteAttempt
+from winnow.errors import IdentityError, UnavailableError
 from winnow.quoting import shortened
 from winnow.rpc import index_header
 from winnow.rpc.deadline import unexpired_deadline_of
 from winnow.rpc.server import KIB
+from winnow.shard_service.attempts import LatestAttempts
+from winnow.shard_service.node_time import deadline_at
 from winnow.shard_writer import CountingShardWriter, WritableOfIndex, WritableShards
 from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc
 
@@ -32,14 +35,18 @@ class ShardFeedServicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
     ) -> None:
         """`of_index` returns the shards of an index by its id; None if `shards` are of one."""
         self._shards, self._default_deadline, self._of_index = shards, default_deadline, of_index
+        self._attempts = LatestAttempts()
 
     async def Write(  # noqa: N802
         self, request: shard_feed_pb2.WriteRequest, context: Any
     ) -> shard_feed_pb2.WriteResponse:
-        deadline = self._deadline(context)
+        deadline = _until_expiry(self._deadline(context), request)
         writer = self._writer_for(request, context)
+        attempt = WriteAttempt(request.call, request.attempt) if request.call else None
+        if attempt is not None:
+            self._attempts.admit(attempt, deadline)
         writes = convert.writes_of_messages(request.writes)
-        return convert.written_to_message(await writer.write(writes, deadline))
+        return convert.written_to_message(await writer.write(writes, deadline, attempt))
 
     async def FindUnchanged(  # noqa: N802
         self, request: shard_feed_pb2.FindUnchangedRequest, context: Any
@@ -89,3 +96,17 @@ class ShardFeedServicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
 
     def _deadline(self, context: Any) -> Deadline:
         return unexpired_deadline_of(context, self._default_deadline)
+
+
+def _until_expiry(deadline: Deadline, request: shard_feed_pb2.WriteRequest) -> Deadline:
+    """Returns the deadline of a write: that of its call, or its expiry if that is earlier.
+
+    Raises UnavailableError if the write has expired. Its front has given up, or has an outdated
+    time of this node: then it tries again, with the time of its next poll.
+    """
+    if not request.HasField("expires_at_ms"):
+        return deadline
+    expiry = deadline_at(request.expires_at_ms)
+    if expiry.expired():
+        raise UnavailableError("the writes arrived after they had expired: try again")
+    return min(deadline, expiry, key=lambda each: each.at)

@@ -24,6 +24,7 @@ from winnow.shard_service.limits import (
     check_passages,
     check_shards,
 )
+from winnow.shard_service.node_time import now_ms
 from winnow.v1 import shard_pb2, shard_pb2_grpc
 
 _log = structlog.get_logger("winnow.shard_service")
@@ -45,7 +46,9 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
         self, request: shard_pb2.ListShardsRequest, context: Any
     ) -> shard_pb2.ListShardsResponse:
         report = await self._node_of(context).report(self._deadline(context))
-        return convert.report_to_message(report)
+        message = convert.report_to_message(report)
+        message.clock_ms = now_ms()
+        return message
 
     async def GetShardInfo(  # noqa: N802
         self, request: shard_pb2.GetShardInfoRequest, context: Any

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from winnow.errors import ArtefactError
-from winnow.files.durable import sync_directory, write_durably
+from winnow.files.durable import create_directories, sync_directory, write_durably
 from winnow.storage.storage import OnCopied, ignore_copied, storage_error
 
 _BLOCK_BYTES = 1 << 20
@@ -137,7 +137,7 @@ class LocalStorage:
     def _create_parent(self, path: str) -> Path:
         """Creates the folder of a file, and returns the full path of the file."""
         target = self._root / path
-        target.parent.mkdir(parents=True, exist_ok=True)
+        create_directories(target.parent)
         return target
 
     def _check_root(self) -> None:

@@ -30,6 +30,9 @@ class WriteRequest(google.protobuf.message.Message):
     ENCODING_FINGERPRINT_FIELD_NUMBER: builtins.int
     WRITES_FIELD_NUMBER: builtins.int
     SPLIT_SHARD_FIELD_NUMBER: builtins.int
+    EXPIRES_AT_MS_FIELD_NUMBER: builtins.int
+    CALL_FIELD_NUMBER: builtins.int
+    ATTEMPT_FIELD_NUMBER: builtins.int
     index_id: builtins.str
     """The index that the writes are meant for."""
     shard: builtins.int
@@ -40,6 +43,14 @@ class WriteRequest(google.protobuf.message.Message):
     """Set in the last entry of a shard in a journal: the number of this shard. The shard is split here, and its
     halves take all later writes. Calls leave it unset.
     """
+    expires_at_ms: builtins.int
+    """When the writes expire, in milliseconds on the node's own clock (see ListShardsResponse.clock_ms). The node does
+    not begin to store them later, because the caller may then report a failure. Older front nodes leave it unset.
+    """
+    call: builtins.str
+    """Identifies the writes, which a front node sends again if an attempt fails. Older front nodes leave it empty."""
+    attempt: builtins.int
+    """Number of the attempt to store the writes. A node refuses an attempt that arrives after a later one."""
     @property
     def writes(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___EncodedWrite]:
         """The writes, in their order."""
@@ -52,9 +63,15 @@ class WriteRequest(google.protobuf.message.Message):
         encoding_fingerprint: builtins.str = ...,
         writes: collections.abc.Iterable[Global___EncodedWrite] | None = ...,
         split_shard: builtins.int | None = ...,
+        expires_at_ms: builtins.int | None = ...,
+        call: builtins.str = ...,
+        attempt: builtins.int = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_split_shard", b"_split_shard", "split_shard", b"split_shard"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_split_shard", b"_split_shard", "encoding_fingerprint", b"encoding_fingerprint", "index_id", b"index_id", "shard", b"shard", "split_shard", b"split_shard", "writes", b"writes"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_expires_at_ms", b"_expires_at_ms", "_split_shard", b"_split_shard", "expires_at_ms", b"expires_at_ms", "split_shard", b"split_shard"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_expires_at_ms", b"_expires_at_ms", "_split_shard", b"_split_shard", "attempt", b"attempt", "call", b"call", "encoding_fingerprint", b"encoding_fingerprint", "expires_at_ms", b"expires_at_ms", "index_id", b"index_id", "shard", b"shard", "split_shard", b"split_shard", "writes", b"writes"]) -> None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_expires_at_ms", b"_expires_at_ms"]) -> typing.Literal["expires_at_ms"] | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_split_shard", b"_split_shard"]) -> typing.Literal["split_shard"] | None: ...
 
 Global___WriteRequest: typing_extensions.TypeAlias = WriteRequest

@@ -37,10 +37,13 @@ class ListShardsResponse(google.protobuf.message.Message):
     FIELDS_FIELD_NUMBER: builtins.int
     NODE_FIELD_NUMBER: builtins.int
     ADDRESS_FIELD_NUMBER: builtins.int
+    CLOCK_MS_FIELD_NUMBER: builtins.int
     node: builtins.str
     """Name of the node. Empty unless it follows an assignment."""
     address: builtins.str
     """HOST:PORT at which other nodes reach the node. Empty unless it follows an assignment."""
+    clock_ms: builtins.int
+    """Time of the reply in milliseconds, on a clock that never jumps. Older nodes leave it unset."""
     @property
     def shards(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___GetShardInfoResponse]:
         """The shards that the node serves. Their `fields` are left empty: see fields of this message."""
@@ -61,8 +64,9 @@ class ListShardsResponse(google.protobuf.message.Message):
         fields: collections.abc.Iterable[builtins.str] | None = ...,
         node: builtins.str = ...,
         address: builtins.str = ...,
+        clock_ms: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["address", b"address", "faults", b"faults", "fields", b"fields", "node", b"node", "shards", b"shards"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["address", b"address", "clock_ms", b"clock_ms", "faults", b"faults", "fields", b"fields", "node", b"node", "shards", b"shards"]) -> None: ...
 
 Global___ListShardsResponse: typing_extensions.TypeAlias = ListShardsResponse
 

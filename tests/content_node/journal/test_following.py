@@ -16,7 +16,7 @@ from winnow.content_node.journal.journaled import JournaledShard
 from winnow.content_node.journal.messages import JournalMessages
 from winnow.deadline import Deadline
 from winnow.domain.passage import Passage
-from winnow.domain.write import Outcome, Write, Written
+from winnow.domain.write import Outcome, Write, WriteAttempt, Written
 from winnow.errors import (
     DeadlineExceededError,
     IdentityError,
@@ -68,6 +68,18 @@ async def test_replicas_end_with_the_same_whichever_of_them_is_written_to() -> N
         sequences = {each.sequence for written in told for each in written}
         assert max(sequences) == len(one.history)
     assert (one.texts, one.history) == (other.texts, other.history)
+
+
+async def test_all_attempts_of_a_call_publish_entries_with_the_same_keys() -> None:
+    """So the journal drops a copy of a failed attempt that arrives after a later attempt."""
+    journal = FakeJournal()
+    async with following(journal, FakeReplica()) as one, following(journal, FakeReplica()) as other:
+        await one.shard.write([put("a", "old")], LATER, WriteAttempt("call"))
+        await other.shard.write([put("b")], LATER)
+        (again,) = await other.shard.write([put("a", "old")], LATER, WriteAttempt("call", 1))
+    assert again == Written(Outcome.UNCHANGED, 2)
+    keys = [entry.key for entry in journal.entries]
+    assert (keys[0], keys[2]) == ("call.0+0", "call.0+1")
 
 
 async def test_a_replica_goes_on_where_it_was() -> None:

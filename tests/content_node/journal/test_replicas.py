@@ -14,7 +14,7 @@ from tenacious import available, happens
 from winnow.deadline import Deadline
 from winnow.domain.write import Outcome
 from winnow.errors import UnavailableError
-from winnow.journal.journal import Journal
+from winnow.journal.journal import Journal, PublishedEntry
 from winnow.journal.opening import open_journal
 
 pytestmark = needs_nats
@@ -98,8 +98,11 @@ async def test_an_entry_that_is_sent_twice_is_stored_once(
     """As after an acknowledgement that was lost."""
     replica = FakeReplica()
     contents = [next(iter(MESSAGES.encode([put("a", text)], 10_000))) for text in ("old", "new")]
-    for key, content in (("1", contents[0]), ("2", contents[1]), ("1", contents[0])):
+    acknowledged = [
         await journals[0].publish(content, key, Deadline.after(LONG))
+        for key, content in (("1", contents[0]), ("2", contents[1]), ("1", contents[0]))
+    ]
+    assert acknowledged[2] == PublishedEntry(acknowledged[0].sequence, is_duplicate=True)
     async with following(journals[0], replica) as node:
         await write(node, "b", "c")
     assert replica.texts["a"] == "new"

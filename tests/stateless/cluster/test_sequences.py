@@ -32,9 +32,22 @@ def test_a_write_that_no_replica_shows_is_needed_for_a_while_only() -> None:
     clock = ManualClock()
     known = LastKnownWrites(clock)
     known.record_write(INFO, 7)
+    assert known.required(INFO) == 7
     clock.advance(MAX_WAIT_FOR_REPLICA)
     assert (known.latest(INFO), known.required(INFO)) == (7, 5)
     assert known.required(replace(INFO, sequence=9)) == 7
+
+
+def test_a_write_stays_needed_for_a_while_after_the_last_replica_with_it_has_gone() -> None:
+    """Another replica, which reads the journal more slowly, may soon have it."""
+    clock = ManualClock()
+    known = LastKnownWrites(clock)
+    known.record_write(INFO, 7)
+    assert known.required(replace(INFO, sequence=7)) == 7
+    clock.advance(10 * MAX_WAIT_FOR_REPLICA)
+    assert known.required(INFO) == 7
+    clock.advance(MAX_WAIT_FOR_REPLICA)
+    assert known.required(INFO) == 5
 
 
 def test_another_log_counts_its_own_writes() -> None:

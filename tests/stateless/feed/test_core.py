@@ -247,6 +247,26 @@ async def test_a_write_whose_reply_was_lost_is_stored_once(front: FedFront) -> N
     assert (result.outcome, result.position.sequence) == (Outcome.UNCHANGED, 1)
 
 
+async def test_attempts_of_a_call_have_one_name_and_rising_numbers(front: FedFront) -> None:
+    shard = front.shards[0]
+    shard.fails, shard.failures_left = UnavailableError("gone"), 2
+    await put(front, fed(ZERO[0]))
+    await put(front, fed(ZERO[1]))
+    calls = [each.call for each in shard.attempts if each]
+    assert [each.number for each in shard.attempts if each] == [0, 1, 2, 0]
+    assert calls[0] == calls[1] == calls[2] != calls[3]
+
+
+async def test_a_failure_is_reported_once_no_attempt_can_arrive_any_more(front: FedFront) -> None:
+    """Nodes refuse attempts that arrive after the deadline."""
+    front.shards[0].fails = UnavailableError("the connection was lost")
+    began = front.clock()
+    with pytest.raises(UnavailableError):
+        await put(front, fed(ZERO[0]), seconds=5)
+    reported = front.clock()
+    assert max(each.at for each in front.shards[0].deadlines) <= reported < began + 5
+
+
 async def test_a_shard_that_is_full_is_given_the_time_it_asks_for(front: FedFront) -> None:
     front.shards[0].fails, front.shards[0].failures_left = OverloadedError("full", 0.7), 1
     await put(front, fed(ZERO[0]))

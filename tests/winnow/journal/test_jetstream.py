@@ -29,7 +29,9 @@ async def journal(nats_server: NatsServer) -> AsyncIterator[Journal]:
 
 async def publish(journal: Journal, *contents: str) -> list[int]:
     later = Deadline.after(LONG)
-    return [await journal.publish(each.encode(), f"key-{each}", later) for each in contents]
+    return [
+        (await journal.publish(each.encode(), f"key-{each}", later)).sequence for each in contents
+    ]
 
 
 async def some(journal: Journal, after: int, count: int) -> list[JournalEntry]:
@@ -243,7 +245,8 @@ async def test_the_largest_entry_is_as_large_as_it_says(journal: Journal) -> Non
     await journal.open()
     most = journal.max_bytes
     assert most > 1_000_000
-    assert await journal.publish(bytes(most), "k" * 100, Deadline.after(LONG)) == 1
+    published = await journal.publish(bytes(most), "k" * 100, Deadline.after(LONG))
+    assert published.sequence == 1
     with pytest.raises(OverloadedError, match=f"an entry exceeds the {most} bytes"):
         await journal.publish(bytes(most + 5_000), "l", Deadline.after(LONG))
 
