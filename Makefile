@@ -17,6 +17,7 @@ RUNS    ?= 20
 # the seeds of `make simulate`
 SEEDS   ?= 200
 FIRST   ?= 0
+JOBS    ?= 1
 
 # code that needs PyTorch, which most machines lack
 NEEDS_TORCH  := models bench/reading/networks.py tests/models tests/checkpoints.py tests/heads_made.py tests/learning.py tests/restored.py
@@ -82,8 +83,8 @@ $(TEST_INDEX): deploy/demo/passages.jsonl integrations/testing/corpus.py
 	@$(BIN)/python integrations/testing/corpus.py > $(@D)/passages.jsonl
 	@$(BIN)/winnow index build --passages $(@D)/passages.jsonl --out $@
 
-simulate: $(STAMP) ## Simulate a cluster with faults, from seeds (SEEDS=200, FIRST=0)
-	@$(BIN)/python -m simulation --seeds $(SEEDS) --first $(FIRST)
+simulate: $(STAMP) ## Simulate a cluster with faults, from seeds (SEEDS=200, FIRST=0, JOBS=1)
+	@$(BIN)/python -m simulation --seeds $(SEEDS) --first $(FIRST) --jobs $(JOBS)
 
 fuzz: $(STAMP) ## Run the property tests repeatedly from random seeds (MINUTES=10, TESTS=tests)
 	$(call say,'property tests of $(TESTS) from random seeds (MINUTES=$(MINUTES))')

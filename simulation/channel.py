@@ -130,14 +130,28 @@ class Addresses:
     calls: int = 0
     in_flight: dict["_Call", None] = field(default_factory=dict)
     """The calls without a result, in the order in which they were sent."""
+    channels: list["SimulatedChannel"] = field(default_factory=list)
 
     def lose_connections(self, process: Process) -> None:
         """Fails all calls to a process that has just been killed."""
         for call in list(self.in_flight):
             call.lose_connection_to(process)
 
+    def break_connections(self, one: str, other: str) -> None:
+        """Breaks the connections between two processes.
+
+        Their calls fail. Later calls are sent by new connections. What has been sent may still
+        arrive.
+        """
+        for call in list(self.in_flight):
+            call.break_connection({one, other})
+        for channel in self.channels:
+            channel.reconnect({one, other})
+
     def open_channel(self, address: str, *_: object) -> "SimulatedChannel":
-        return SimulatedChannel(self, address)
+        channel = SimulatedChannel(self, address)
+        self.channels.append(channel)
+        return channel
 
 
 class SimulatedChannel:
@@ -145,8 +159,17 @@ class SimulatedChannel:
 
     def __init__(self, addresses: Addresses, address: str) -> None:
         self._addresses, self._address = addresses, address
-        addresses.calls += 1
-        self._connection = f"channel {addresses.calls}"
+        self._owner = current_process()
+        self._connect()
+
+    def reconnect(self, names: set[str]) -> None:
+        """Makes later calls use a new connection if this channel is between two processes."""
+        if names == {self._owner.name, self._address.removesuffix(_PORT)}:
+            self._connect()
+
+    def _connect(self) -> None:
+        self._addresses.calls += 1
+        self._connection = f"channel {self._addresses.calls}"
 
     def unary_unary(
         self,
@@ -277,6 +300,17 @@ class _Call:
         """Fails the call soon if the process handles it."""
         if self._endpoint is not None and self._endpoint.process is process and self._caller.alive:
             self._loop.run_in(self._caller, self._lose)
+
+    def break_connection(self, names: set[str]) -> None:
+        """Fails the call soon if it is between two processes."""
+        endpoint = self._endpoint
+        if endpoint is not None and names == {self._caller.name, endpoint.process.name}:
+            self._loop.run_in(self._caller, self._break)
+
+    def _break(self) -> None:
+        if not self._future.done():
+            self._lose()
+            self._cancel()  # the end of the connection follows what was sent
 
     def _expire(self) -> None:
         if not self._future.done():

@@ -3,11 +3,11 @@
 Every check returns sentences about violations; none if the cluster kept its promises.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
-from simulation.history import AppliedWrite, History, QuestionCall, WriteCall
+from simulation.history import AppliedWrite, History, QuestionCall, WriteCall, state_after
 from simulation.linearisability import RegisterOperation, is_linearisable
 from simulation.models import vector_of
 from winnow.domain.coverage import ShardStatus
@@ -30,6 +30,8 @@ class Checker:
         self._distances: dict[tuple[str, str], float] = {}
         self._versions: dict[tuple[int, str], int | None] = {}
         """The version of the last write of each id of a shard."""
+        self.lost: set[int] = set()
+        """The shards whose journal has lost acknowledged entries. Only their last state counts."""
         self._built: dict[int, dict[str, str]] = {shard: {} for shard in range(shards)}
         for identifier, text in history.built.items():
             self._built[shard_of(identifier, shards)][identifier] = text
@@ -38,6 +40,12 @@ class Checker:
         self, shard: int, node: str, writes: list[AppliedWrite], now: float
     ) -> Iterator[str]:
         """Adds writes that a replica appends; yields differences to what others appended."""
+        own = self._history.own_logs.setdefault((shard, node), [])
+        for write in writes:
+            del own[write.sequence - 1 :]
+            own.append(write)
+        if shard in self.lost:
+            return
         log = self._history.log(shard)
         for write in writes:
             if write.sequence <= len(log.writes):
@@ -74,23 +82,24 @@ class Checker:
         ]
         if not calls:
             yield f"nobody asked for {_described(write)} of shard {shard}"
-        elif all(each.ended < now - _MOMENT and each.outcome is None for each in calls):
-            failed = max(calls, key=lambda each: each.ended)
+        elif all(each.settled < now - _MOMENT for each in calls):
+            last = max(calls, key=lambda each: each.settled)
             newer = [
                 each
                 for each in self._history.writes
-                if each.id == write.id and each.outcome is not None and each.begun > failed.ended
+                if each.id == write.id and each.outcome is not None and each.begun > last.settled
             ]
             if newer:
                 yield (
-                    f"a failed write undid a newer one: {_described(write)} of shard {shard} was "
-                    f"stored {now - failed.ended:.3f} s after its call had failed"
+                    f"a late write undid a newer one: {_described(write)} of shard {shard} was "
+                    f"stored {now - last.settled:.3f} s after its call had "
+                    f"{'failed' if last.outcome is None else 'succeeded'}"
                 )
 
     def check_write(self, call: WriteCall) -> Iterator[str]:
         """Checks the result of a write when its client gets it."""
-        position, log = call.position, None
-        if position is None:
+        position = call.position
+        if position is None or position.shard in self.lost:
             return
         log = self._history.log(position.shard)
         if position.sequence > len(log.writes):
@@ -134,6 +143,8 @@ class Checker:
         versioned = {call.id for call in self._history.writes if call.version is not None}
         for identifier in sorted(ids - versioned):
             shard = shard_of(identifier, self._shards)
+            if shard in self.lost:
+                continue
             log = self._history.log(shard).writes
             stored = {write.text for write in log if write.id == identifier}
             calls = [call for call in self._history.writes if call.id == identifier]
@@ -143,7 +154,7 @@ class Checker:
                 if call.outcome or (call.text or None) in stored
             ]
             last = self.state(shard, len(log)).get(identifier, "")
-            end = max((call.ended for call in calls), default=0.0)
+            end = max((call.settled for call in calls), default=0.0)
             operations.append(RegisterOperation(False, last, end + 1, end + 2))
             if not is_linearisable(operations, self._built[shard].get(identifier, "")):
                 yield f"no order of the writes of {identifier} explains their results"
@@ -157,12 +168,24 @@ class Checker:
         was_stored = any(
             write.id == call.id
             and (write.text or "") == call.text
-            and call.begun <= at <= call.ended
+            and call.begun <= at <= call.settled
             for write, at in zip(log.writes, log.appended_at, strict=True)
         )
         is_write = call.outcome is not Outcome.UNCHANGED or was_stored
         certain = call.outcome is not None
-        return RegisterOperation(is_write, call.text, call.begun, call.ended, certain)
+        return RegisterOperation(is_write, call.text, call.begun, call.settled, certain)
+
+    def own_state(self, shard: int, node: str) -> dict[str, str]:
+        """Returns the texts of a shard by id after all writes of a replica's log."""
+        return state_after(self._built[shard], self._history.own_logs.get((shard, node), []))
+
+    def check_served_logs(self, shard: int, nodes: Iterable[str]) -> Iterator[str]:
+        """Checks that all replicas that are served have the same log."""
+        logs = {node: self._history.own_logs.get((shard, node), []) for node in nodes}
+        for node, log in logs.items():
+            first, other = next(iter(logs.items()))
+            if log != other:
+                yield f"{first} and {node} serve shard {shard} after different writes"
 
     def state(self, shard: int, sequence: int) -> dict[str, str]:
         """Returns the texts of a shard by id after a write."""
@@ -171,7 +194,7 @@ class Checker:
     def check_question(self, call: QuestionCall) -> Iterator[str]:
         """Checks an answer when its client gets it."""
         answered = call.answered
-        if answered is None:
+        if answered is None or self.lost:
             return
         expected: dict[str, str] = {}
         for part in answered.coverage.shards:

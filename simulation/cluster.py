@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from simulation import snapshots
 from simulation.channel import Addresses, Endpoint
 from simulation.clock import EPOCH
 from simulation.disk import DISKS, Disk
@@ -21,7 +22,7 @@ from simulation.process import OUTSIDE, Process
 from simulation.randomness import seeded
 from winnow.bundle import Bundle
 from winnow.domain.shard import shard_name
-from winnow.errors import UnavailableError
+from winnow.errors import UnavailableError, WinnowError
 
 Result = TypeVar("Result")
 _HEARTBEAT = 1.0
@@ -38,6 +39,8 @@ class SimulatedNode:
     disk: Disk
     process: Process
     running: RunningNode | None = None
+    snapshots: list[tuple[int, str, int]] = field(default_factory=list)
+    """The snapshots that were taken: shard, name, and number of the last write."""
 
     @property
     def address(self) -> str:
@@ -51,6 +54,8 @@ class SimulatedFront:
     name: str
     process: Process
     running: RunningFront | None = None
+    killed_at: float = -1.0
+    """When it was last killed."""
     calls: dict["asyncio.Future[Any]", None] = field(default_factory=dict)
     """The running calls of clients, which end with the process."""
 
@@ -68,15 +73,25 @@ class Cluster:
         directory: Path,
         record: Callable[[str], None],
         report: Callable[[str], None],
+        lose_tail: Callable[[int], None],
+        on_load: Callable[["SimulatedNode"], None],
     ) -> None:
-        """`record` adds a line to the timeline; `report` adds a violation."""
+        """`record` adds a line to the timeline; `report` adds a violation.
+
+        `lose_tail` is called with each shard whose journal has lost acknowledged entries, and
+        `on_load` with each node that has loaded its shards.
+        """
         self._plan, self._bundle, self._loop = plan, bundle, loop
-        self._record, self._report = record, report
+        self._record, self._report, self._lose_tail = record, report, lose_tail
+        self._on_load = on_load
         self.network = Network(loop, seeded(f"network {plan.seed}"), record)
         self.addresses = Addresses(self.network)
         shape = plan.shape
         self.journal = JournalHost(
-            self.network, JetStreamModel(), Process("journal"), lambda: _wall(loop, self.journal)
+            self.network,
+            JetStreamModel(plan.syncs_journal),
+            Process("journal"),
+            lambda: _wall(loop, self.journal),
         )
         SimulatedNats.host = self.journal
         self.nodes = {
@@ -130,13 +145,42 @@ class Cluster:
             node.running = None
             node.disk.restart(power_loss=power_loss)
         elif name == "journal":
-            self.journal.model.restart(power_loss=power_loss)
+            for stream in self.journal.model.restart(power_loss=power_loss):
+                self._record(f"journal  lost the last entries of {stream}")
+                self._lose_tail(int(stream.rpartition("-")[2]))
         else:
             front = self.fronts[name]
-            front.running = None
+            front.running, front.killed_at = None, self._loop.time()
             for call in list(front.calls):
                 if not call.done():
                     call.set_exception(UnavailableError("the front was killed"))
+
+    def take_snapshot(self, name: str) -> None:
+        """Takes a snapshot of each shard of a node, in its process, if it runs."""
+        node = self.nodes[name]
+
+        def take(shard: int) -> None:
+            try:
+                taken = snapshots.take(node.disk.root, shard, self._plan.shape.shards)
+            except WinnowError as error:
+                self._record(f"{name}  no snapshot of shard {shard}: {error}")
+            else:
+                self._record(f"{name}  snapshot {taken.name} of shard {shard}")
+                node.snapshots.append((shard, taken.name, taken.parts[0].sequence))
+
+        async def take_all() -> None:
+            for shard in node.shards:
+                await asyncio.get_running_loop().run_in_executor(None, take, shard)
+
+        if node.running is not None:
+            self._run(node.process, take_all(), "cannot take a snapshot")
+
+    def break_connections(self, one: str, other: str) -> None:
+        """Breaks the connections between two processes, which then connect again."""
+        self._record(f"the connections of {one} and {other} break")
+        self.addresses.break_connections(one, other)
+        for name in {one, other} & {"journal"}:
+            self.journal.break_connections(one if name == other else other)
 
     async def leave(self, name: str) -> None:
         """Shuts a content node down as after SIGTERM: announces it, finishes calls, and closes."""
@@ -231,6 +275,7 @@ class Cluster:
             node.running = opened
             self.addresses.endpoints[node.address] = Endpoint(process, opened.server)
             await opened.shards.load()
+            self._on_load(node)
 
         self._run(process, run(), "did not start")
 

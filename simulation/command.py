@@ -1,19 +1,27 @@
-"""Runs a simulated cluster for many seeds. A seed that fails is shortened and explained."""
+"""Runs a simulated cluster for many seeds. The first seed that fails is shortened and explained."""
 
 import argparse
+import contextlib
+import signal
 import sys
+import time
 from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from simulation import fixtures
+from simulation.found import FOUND
 from simulation.mutations import MUTATIONS
 from simulation.plan import Plan, Shape, make_plan
 from simulation.running import Result, run_plan
 from simulation.shrinking import shrink
+from simulation.worker import run_in_workers
 
 _SHOWN_LINES = 80
 """Lines of the timeline before the first violation that are shown."""
 _SHOWN_VIOLATIONS = 5
+_PROGRESS_SECONDS = 30.0
 _UNINTERESTING = ("ListShards", "GetWordCounts", "status 100")
 """Parts of lines that the shown timeline leaves out: regular messages."""
 
@@ -24,9 +32,11 @@ def run(arguments: list[str]) -> int:
     seeds = range(options.first, options.first + options.seeds)
     shape = Shape(shards=3, replicas=2) if options.large else None
     try:
+        if options.found:
+            return _run_found(options.shrink)
         if options.mutations:
-            return _find_mutations(seeds, options.only)
-        return _run_seeds(seeds, shape, digests=options.digests, max_runs=options.shrink)
+            return _find_mutations(seeds, options.only, options.jobs)
+        return _run_seeds(_results(seeds, shape, options), options)
     finally:
         fixtures.remove()
 
@@ -35,14 +45,23 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m simulation", description=__doc__)
     parser.add_argument("--seeds", type=int, default=200, help="Number of seeds to run.")
     parser.add_argument("--first", type=int, default=0, help="The first seed.")
+    parser.add_argument("--jobs", type=int, default=1, help="Number of processes that run seeds.")
     parser.add_argument(
-        "--shrink", type=int, default=50, help="Runs to shorten a seed that fails; 0 disables it."
+        "--shrink", type=int, default=50, help="Runs to shorten the first seed that fails."
     )
     parser.add_argument(
         "--digests", action="store_true", help="Print the hash of each seed's timeline."
     )
     parser.add_argument(
         "--large", action="store_true", help="Simulate 3 shards with 2 replicas with every seed."
+    )
+    parser.add_argument(
+        "--power-cuts",
+        action="store_true",
+        help="Simulate only power losses, and kills at fault points.",
+    )
+    parser.add_argument(
+        "--found", action="store_true", help="Run the plans that once broke a promise."
     )
     parser.add_argument(
         "--mutations", action="store_true", help="Run deliberate errors until a seed finds them."
@@ -53,18 +72,73 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _run_seeds(seeds: range, shape: Shape | None, *, digests: bool, max_runs: int) -> int:
-    total = Counter[str]()
-    for seed in seeds:
-        result = run_plan(make_plan(seed, shape))
-        _count(total, result)
-        if digests:
-            _say(f"seed {seed}: {result.digest}")
-        if result.violations:
-            _say(f"seed {seed} failed: {result.violations[0]}")
-            _explain(_shortened(result, max_runs))
+def run_seed(seed: int, shape: Shape | None, power_cuts: bool) -> Result:
+    """Runs a seed in a worker process; returns the result without the timeline."""
+    result = run_plan(make_plan(seed, shape, power_cuts=power_cuts))
+    result.timeline = []
+    return result
+
+
+def _results(
+    seeds: Sequence[int], shape: Shape | None, options: argparse.Namespace
+) -> Generator[Result, None, None]:
+    if options.jobs > 1:
+        work = run_seed.__name__
+        return run_in_workers(work, seeds, options.jobs, shape, options.power_cuts)
+    return (run_seed(seed, shape, options.power_cuts) for seed in seeds)
+
+
+def _run_seeds(results: Generator[Result, None, None], options: argparse.Namespace) -> int:
+    """Counts and prints results until all are there, or until Ctrl-C."""
+    total, failed = Counter[str](), list[Result]()
+    shown_at = time.monotonic()
+    with _interruptible() as is_interrupted, contextlib.closing(results):
+        for result in results:
+            _count(total, result)
+            if options.digests:
+                _say(f"seed {result.plan.seed}: {result.digest}")
+            if result.violations:
+                failed.append(result)
+                _say(f"seed {result.plan.seed} failed: {result.violations[0]}")
+            if time.monotonic() - shown_at >= _PROGRESS_SECONDS:
+                shown_at = time.monotonic()
+                _say(f"{total['seeds']:,} of {options.seeds:,} seeds, {len(failed)} failed")
+            if is_interrupted():
+                _say("interrupted")
+                break
+    if failed:
+        first = min(failed, key=lambda each: each.plan.seed)
+        _explain(_shortened(run_plan(first.plan), options.shrink))
     _say(_summary(total))
-    return int(total["seeds that failed"] > 0)
+    return int(bool(failed))
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[Callable[[], bool]]:
+    """Makes the first Ctrl-C set a flag, so that running seeds end; the second one interrupts."""
+    pressed = []
+
+    def remember(*_: object) -> None:
+        pressed.append(True)
+        signal.signal(signal.SIGINT, before)
+
+    before = signal.signal(signal.SIGINT, remember)
+    try:
+        yield lambda: bool(pressed)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _run_found(max_runs: int) -> int:
+    """Runs the plans that found bugs; returns 0 if none breaks a promise."""
+    failed = 0
+    for description, plan in FOUND.items():
+        result = run_plan(plan)
+        _say(f"{description}: {'failed' if result.violations else 'ok'}")
+        if result.violations:
+            failed += 1
+            _explain(_shortened(result, max_runs))
+    return int(failed > 0)
 
 
 def _shortened(result: Result, max_runs: int) -> Result:
@@ -100,26 +174,37 @@ def _explain(result: Result) -> None:
         _say(f"    {violation}")
 
 
-def _find_mutations(seeds: range, only: str) -> int:
+def _find_mutations(seeds: Sequence[int], only: str, jobs: int) -> int:
     """Runs each mutation until a seed finds it; returns 0 if all were found."""
-    chosen = [each for each in MUTATIONS if any(part in each for part in only.split(","))]
+    chosen = [
+        number
+        for number, each in enumerate(MUTATIONS)
+        if any(part in each for part in only.split(","))
+    ]
+    found = (
+        run_in_workers(find_mutation.__name__, chosen, jobs, seeds)
+        if jobs > 1
+        else (find_mutation(number, seeds) for number in chosen)
+    )
     missed = 0
-    for description in chosen:
-        found = _find(description, seeds)
-        missed += found is None
-        _say(f"{description}\n    {found or 'not found'}")
+    for description, how in found:
+        missed += how is None
+        _say(f"{description}\n    {how or 'not found'}")
     _say(f"found {len(chosen) - missed} of {len(chosen)} mutations with {len(seeds)} seeds")
     return int(missed > 0)
 
 
-def _find(description: str, seeds: range) -> str | None:
-    """Returns how a mutation was found; None if no seed has found it."""
-    for number, seed in enumerate(seeds, 1):
+def find_mutation(number: int, seeds: Sequence[int]) -> tuple[str, str | None]:
+    """Returns a mutation and how it was found; None if no plan has found it."""
+    description = list(MUTATIONS)[number]
+    plans = {f"seed {seed}": partial(make_plan, seed) for seed in seeds}
+    plans |= {repr(name): partial(replace, plan) for name, plan in FOUND.items()}
+    for count, (name, make) in enumerate(plans.items(), 1):
         with MUTATIONS[description]():
-            result = run_plan(make_plan(seed))
+            result = run_plan(make())
         if result.violations:
-            return f"seed {seed} ({number} tried): {result.violations[0]}"
-    return None
+            return description, f"{name} ({count} tried): {result.violations[0]}"
+    return description, None
 
 
 def _count(total: Counter[str], result: Result) -> None:

@@ -17,6 +17,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from simulation import fault_points
+from simulation.fault_points import SYNC_POINT
 from simulation.process import current_process
 
 _real_fsync = os.fsync
@@ -51,6 +53,7 @@ class Disk:
 
     def sync(self, path: Path) -> None:
         """Makes a file, or the names in a directory, durable."""
+        fault_points.reach(SYNC_POINT)
         self.syncs += 1
         if not self.tracks_syncs:
             return
@@ -61,6 +64,7 @@ class Disk:
 
     def sync_database(self, path: Path) -> None:
         """Makes a database and its write-ahead log durable, with the name of the log."""
+        fault_points.reach(SYNC_POINT)
         self.syncs += 1
         if not self.tracks_syncs:
             return
@@ -141,7 +145,8 @@ class Disks:
         return any(each.tracks_syncs for each in self.all)
 
     def of(self, path: Path) -> Disk | None:
-        return next((each for each in self.all if path.is_relative_to(each.root)), None)
+        name = f"{path}/"
+        return next((each for each in self.all if name.startswith(f"{each.root}/")), None)
 
 
 DISKS = Disks()
@@ -174,7 +179,10 @@ class TrackedConnection(sqlite3.Connection):
 
     def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
         is_commit = sql == "COMMIT"
-        if (is_commit or sql.startswith("INSERT")) and current_process().full_disk:
+        if is_commit and current_process().full_disk:
+            if self._commits_before_failing():
+                super().execute(sql, parameters)
+                self._report()
             raise full_error()
         cursor = super().execute(sql, parameters)
         if sql.startswith("PRAGMA synchronous"):
@@ -183,11 +191,6 @@ class TrackedConnection(sqlite3.Connection):
         elif is_commit or sql.startswith("PRAGMA wal_checkpoint"):
             self._report()
         return cursor
-
-    def executemany(self, sql: str, parameters: Any, /) -> sqlite3.Cursor:
-        if current_process().full_disk:
-            raise full_error()
-        return super().executemany(sql, parameters)
 
     def commit(self) -> None:
         super().commit()
@@ -199,16 +202,25 @@ class TrackedConnection(sqlite3.Connection):
         if self.path is not None and self.path.exists() and (disk := DISKS.of(self.path)):
             disk.sync_database(self.path)
 
+    def _commits_before_failing(self) -> bool:
+        """Whether a commit that fails has reached the disk, as after a failed sync."""
+        disk = DISKS.of(self._file())
+        return disk is not None and disk.rng.random() < 1 / 2
+
+    def _file(self) -> Path:
+        if self.path is None:
+            ((_, _, name), *_) = super().execute("PRAGMA database_list").fetchall()
+            self.path = Path(name)
+        return self.path
+
     def _report(self) -> None:
         """Reports a sync of the database, if commits are synced."""
         if not self.is_synced or not DISKS.track_syncs:
             return
-        if self.path is None:
-            ((_, _, name), *_) = super().execute("PRAGMA database_list").fetchall()
-            self.path = Path(name)
-        disk = DISKS.of(self.path)
+        path = self._file()
+        disk = DISKS.of(path)
         if disk is not None:
-            disk.sync_database(self.path)
+            disk.sync_database(path)
 
 
 def full_error() -> sqlite3.OperationalError:

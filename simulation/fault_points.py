@@ -2,6 +2,9 @@
 
 from collections.abc import Callable
 
+SYNC_POINT = "sync"
+"""The point before each sync of a file, a directory or a database."""
+
 
 class _Hook:
     """What is called at each fault point."""

@@ -34,20 +34,23 @@ class Faults:
         """Number of faults by kind."""
         self._troubled_until: dict[str, float] = {}
         """Until when a fault may affect a process, by its name."""
-        self._awaited_points: dict[str, tuple[str, asyncio.Future[None]]] = {}
-        """The fault point at which a node is killed, by its name."""
+        self._awaited_points: dict[str, tuple[Step, asyncio.Future[None]]] = {}
+        """The step that kills a node at a fault point, by the name of the node."""
         self._handlers: dict[StepKind, Handler] = {
             StepKind.KILL: self._kill,
             StepKind.POWER_LOSS: self._kill,
             StepKind.KILL_AT: self._kill_at,
+            StepKind.POWER_LOSS_AT: self._kill_at,
             StepKind.LEAVE: self._leave,
             StepKind.PAUSE: self._pause,
             StepKind.CUT: self._cut,
+            StepKind.BREAK: self._break,
             StepKind.SLOW_NETWORK: self._slow_network,
             StepKind.SLOW_WORK: self._slow_work,
             StepKind.FULL_DISK: self._fill_disk,
             StepKind.CLOCK_JUMP: self._set_clock,
             StepKind.JOURNAL_FULL: self._fill_journal,
+            StepKind.SNAPSHOT: self._take_snapshot,
         }
 
     async def inject(self, step: Step) -> None:
@@ -55,6 +58,8 @@ class Faults:
         self._record(f"fault: {step}")
         self.counts[step.kind.value] += 1
         names = [step.target, *([step.other] if step.other else [])]
+        if step.kind is StepKind.SNAPSHOT:
+            names = []
         self._troubled_until |= dict.fromkeys(names, float("inf"))
         await self._handlers[step.kind](step)
         self._troubled_until |= dict.fromkeys(names, self._loop.time() + _AFTERMATH)
@@ -66,11 +71,13 @@ class Faults:
     def reach(self, point: str) -> None:
         """Kills the current process if a step has chosen this fault point for it."""
         process = current_process()
-        awaited, reached = self._awaited_points.get(process.name, ("", None))
-        if reached is None or awaited != point or reached.done() or not process.alive:
+        step, reached = self._awaited_points.get(process.name, (None, None))
+        if step is None or reached is None or reached.done() or not process.alive:
+            return
+        if step.point != point:
             return
         self._record(f"{process.name}  reaches {point}")
-        self._cluster.kill(process.name)
+        self._cluster.kill(process.name, power_loss=step.kind is StepKind.POWER_LOSS_AT)
         self._loop.run_in(OUTSIDE, reached.set_result, None)
         raise KilledError
 
@@ -81,7 +88,7 @@ class Faults:
 
     async def _kill_at(self, step: Step) -> None:
         reached = self._loop.create_future()
-        self._awaited_points[step.target] = step.point, reached
+        self._awaited_points[step.target] = step, reached
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_WAIT_FOR_POINT):
                 await reached
@@ -108,6 +115,13 @@ class Faults:
         await asyncio.sleep(step.seconds)
         self._cluster.network.heal()
 
+    async def _break(self, step: Step) -> None:
+        stalled = self._cluster.network.stall(step.target, step.other)
+        await asyncio.sleep(step.amount)
+        self._cluster.break_connections(step.target, step.other)
+        await asyncio.sleep(step.seconds)
+        self._cluster.network.release(stalled)
+
     async def _slow_network(self, step: Step) -> None:
         self._cluster.network.slow[step.target] = step.amount
         await asyncio.sleep(step.seconds)
@@ -132,3 +146,6 @@ class Faults:
         self._cluster.journal.model.full = True
         await asyncio.sleep(step.seconds)
         self._cluster.journal.model.full = False
+
+    async def _take_snapshot(self, step: Step) -> None:
+        self._cluster.take_snapshot(step.target)

@@ -1,6 +1,6 @@
 """What clients did and saw, and what the logs of shards hold."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from winnow.domain.answered import Answered
@@ -20,6 +20,9 @@ class WriteCall:
     begun: float
     ended: float = float("inf")
     """When the client got the result or the error."""
+    settled: float = float("inf")
+    """When the write has had its effect, or will never have one: at its end, or at its deadline if
+    its front was killed."""
     outcome: Outcome | None = None
     """The outcome; None if the call failed, so that its effect is unknown."""
     position: Position | None = None
@@ -74,15 +77,23 @@ class History:
     logs: dict[int, ShardLog] = field(default_factory=dict)
     """The log of each shard."""
 
+    own_logs: dict[tuple[int, str], list[AppliedWrite]] = field(default_factory=dict)
+    """The log of each replica, by shard and name of the node."""
+
     def log(self, shard: int) -> ShardLog:
         return self.logs.setdefault(shard, ShardLog())
 
     def state_at(self, shard_ids: Mapping[str, str], shard: int, sequence: int) -> dict[str, str]:
         """Returns the texts of a shard by id after a write; `shard_ids` are those of the build."""
-        state = dict(shard_ids)
-        for write in self.log(shard).writes[:sequence]:
-            if write.text is None:
-                state.pop(write.id, None)
-            else:
-                state[write.id] = write.text
-        return state
+        return state_after(shard_ids, self.log(shard).writes[:sequence])
+
+
+def state_after(built: Mapping[str, str], writes: Iterable[AppliedWrite]) -> dict[str, str]:
+    """Returns the texts of a shard by id after writes; `built` are those before."""
+    state = dict(built)
+    for write in writes:
+        if write.text is None:
+            state.pop(write.id, None)
+        else:
+            state[write.id] = write.text
+    return state

@@ -10,7 +10,7 @@ import itertools
 import json
 from collections import deque
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -40,6 +40,12 @@ class JournalHost:
     process: Process
     wall: Callable[[], float]
     clients: int = 0
+    opened: list["SimulatedNats"] = field(default_factory=list)
+
+    def break_connections(self, name: str) -> None:
+        """Breaks the connections of a process to the server. Its clients connect again."""
+        for client in self.opened:
+            client.lose_connection(name)
 
 
 class Received:
@@ -114,6 +120,7 @@ class SimulatedNats:
         self.is_closed = False
         self.max_payload = _MAX_PAYLOAD
         self._host.clients += 1
+        self._host.opened.append(self)
         self._connection = f"nats {self._host.clients}"
 
     async def connect(self, url: str, **options: Any) -> None:
@@ -228,6 +235,11 @@ class SimulatedNats:
             self._connection,
         )
 
+    def lose_connection(self, name: str) -> None:
+        """Makes the client of a process connect again."""
+        if self._process.name == name:
+            self._server = None
+
     def _disconnected(self, server: Process) -> None:
         if self._server is server:
             self._server = None
@@ -310,17 +322,18 @@ class SimulatedJetStream:
     ) -> Any:
         host = self._client.host
 
-        def store(model: JetStreamModel) -> int:
+        def store(model: JetStreamModel) -> Any:
             found = _stream(model, stream)
             if model.full:
                 raise nats.js.errors.APIError(
                     code=503, err_code=_NO_SPACE, description="insufficient resources"
                 )
-            return model.publish(found, headers, content, host.wall())
+            last = len(found.messages)
+            sequence = model.publish(found, headers, content, host.wall())
+            return SimpleNamespace(seq=sequence, duplicate=sequence <= last)
 
         key = headers.get("Nats-Msg-Id", "")[:6]
-        sequence = await self._client.request(f"publish {key}", store, timeout, len(content))
-        return SimpleNamespace(seq=sequence)
+        return await self._client.request(f"publish {key}", store, timeout, len(content))
 
     async def stream_info(self, name: str) -> Any:
         return await self._ask("stream info", lambda model: _info(_stream(model, name)))

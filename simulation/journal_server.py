@@ -1,7 +1,8 @@
 """A model of a NATS server with JetStream: streams, duplicates, pull consumers, and its disk.
 
 The server keeps its streams on a disk. A kill loses nothing that it has written. A power loss also
-loses what it has not synced: by default nothing, as with `sync_interval: always`. The table of
+loses what it has not synced: by default nothing, as with `sync_interval: always`. Otherwise the
+server syncs every few seconds. The table of
 message ids is restored from the stream, as JetStream does.
 """
 
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 DUPLICATE_SECONDS = 120.0
+_SYNC_SECONDS = 3.0
 KEY_HEADER = "Nats-Msg-Id"
 Push = Callable[["Delivery"], None]
 
@@ -63,10 +65,12 @@ class Stream:
             self.keys[key] = len(self.messages)
         return len(self.messages)
 
-    def lose_unsynced(self) -> None:
-        """Forgets the messages that a power loss erases."""
+    def lose_unsynced(self) -> int:
+        """Forgets the messages that a power loss erases; returns their number."""
+        lost = len(self.messages) - self.synced
         del self.messages[self.synced :]
         self.keys = {key: number for key, number in self.keys.items() if number <= self.synced}
+        return lost
 
 
 @dataclass(slots=True)
@@ -106,14 +110,19 @@ class JetStreamModel:
     consumers: dict[str, Consumer] = field(default_factory=dict)
     full: bool = False
     """Whether the server refuses messages, because its disk is full."""
+    synced_at: float = 0.0
+    """When the streams were last synced, if entries are not synced one by one."""
     _numbers: "itertools.count[int]" = field(default_factory=itertools.count)
 
-    def restart(self, *, power_loss: bool) -> None:
-        """Starts again after a kill, or after a power loss."""
+    def restart(self, *, power_loss: bool) -> list[str]:
+        """Starts again after a kill, or after a power loss.
+
+        Returns the names of the streams that have lost messages.
+        """
         self.consumers.clear()
-        if power_loss:
-            for stream in self.streams.values():
-                stream.lose_unsynced()
+        if not power_loss:
+            return []
+        return [stream.name for stream in self.streams.values() if stream.lose_unsynced()]
 
     def publish(self, stream: Stream, headers: dict[str, str], content: bytes, now: float) -> int:
         """Stores a message; sends it to consumers."""
@@ -139,7 +148,11 @@ class JetStreamModel:
             consumer.deliver()
 
     def beat(self, now: float) -> None:
-        """Sends heartbeats, and ends requests whose time is over."""
+        """Sends heartbeats, and ends requests whose time is over. Syncs every few seconds."""
+        if now - self.synced_at >= _SYNC_SECONDS:
+            self.synced_at = now
+            for stream in self.streams.values():
+                stream.synced = len(stream.messages)
         for consumer in self.consumers.values():
             pull = consumer.pull
             if pull is None:

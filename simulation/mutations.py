@@ -11,10 +11,10 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
-from uuid import uuid4
 
 from winnow.content_node.journal import following, journaled
 from winnow.content_node.live import (
+    acknowledged,
     buffer,
     database,
     group_commit,
@@ -27,14 +27,16 @@ from winnow.content_node.merging import merge, passages, tidying, writing
 from winnow.content_node.shard import generations, retrieving
 from winnow.domain import coverage, partition
 from winnow.domain.coverage import ShardStatus
-from winnow.domain.write import Outcome, Written
-from winnow.errors import UnavailableError
+from winnow.domain.write import Outcome, Position, WriteAttempt, Written
+from winnow.errors import WinnowError
 from winnow.journal import expiry, jetstream
+from winnow.shard_service import attempts, feed_servicer
 from winnow.stateless.answer import answer_cache
 from winnow.stateless.answer import merge as answer_merge
 from winnow.stateless.cluster import cluster, snapshot
 from winnow.stateless.feed import storing, unchanged
 from winnow.stateless.replicas import joint
+from winnow.storage import local
 
 MUTATIONS: dict[str, Callable[[], contextlib.AbstractContextManager[Any]]] = {}
 """What applies each mutation, by its description."""
@@ -70,9 +72,17 @@ def _(original: Any, path: Any) -> None:
     return None
 
 
-@_mutation("the name of a new log is not synced", database, "sync_directory")
-def _(original: Any, path: Any) -> None:
-    return None
+@contextlib.contextmanager
+def _unsynced_names() -> Iterator[None]:
+    """One sync would be enough: creating the file of acknowledged writes syncs its directory."""
+    with (
+        patch.object(database, "sync_directory", lambda _: None),
+        patch.object(acknowledged, "write_durably", lambda path, data: path.write_bytes(data)),
+    ):
+        yield
+
+
+MUTATIONS["the names of the files of a new log are not synced"] = _unsynced_names
 
 
 @_mutation("the files of a merge are not synced", writing, "sync_file")
@@ -85,6 +95,11 @@ def _(original: Any, path: Any) -> None:
 )
 def _(original: Any, path: Any) -> None:
     return None
+
+
+@_mutation("the directory of the first snapshot is not synced", local, "create_directories")
+def _(original: Any, path: Any) -> None:
+    path.mkdir(parents=True, exist_ok=True)
 
 
 @_mutation("a lower version is stored", write_conflict, "_is_later")
@@ -177,6 +192,23 @@ async def _(original: Any, streams: Any, *arguments: Any) -> Any:
     return await original(SimpleNamespace(publish=publish), *arguments)
 
 
+@_mutation("a direct write is stored although it has expired", feed_servicer, "_until_expiry")
+def _(original: Any, deadline: Any, request: Any) -> Any:
+    return deadline
+
+
+@_mutation(
+    "an attempt is stored although a later one has arrived", attempts.LatestAttempts, "admit"
+)
+def _(original: Any, self: Any, attempt: Any, deadline: Any) -> None:
+    return None
+
+
+@_mutation("attempts of a call have different names", storing, "_numbered")
+def _(original: Any, first: Any, attempt: int) -> Any:
+    return WriteAttempt(f"{first.call}-{attempt}")
+
+
 @_mutation("the position of the journal is stored too low", following, "_position_of")
 def _(original: Any, entry: Any) -> str:
     return f"{max(entry.sequence - 4, 0)} "
@@ -200,8 +232,8 @@ def _(original: Any, after: int, received: Any) -> Any:
 @_mutation(
     "a write is acknowledged once the journal has it", journaled.JournaledShard, "_publish_and_wait"
 )
-async def _(original: Any, self: Any, content: bytes, deadline: Any) -> Any:
-    await self._journal.publish(content, uuid4().hex, deadline)
+async def _(original: Any, self: Any, content: bytes, key: str, deadline: Any) -> Any:
+    await self._journal.publish(content, key, deadline)
     writes = self._messages.decode(content).writes
     return [Written(Outcome.STORED, self._shard.sequence, self._shard.log_id) for _ in writes]
 
@@ -290,19 +322,26 @@ def _(original: Any, self: Any, passage_id: str) -> int:
     return int(original(self, passage_id[:-1] + "0"))
 
 
-@_mutation("a front does not retry a failed write", storing, "_retry_wait")
-def _(original: Any, error: Any, attempt: int, deadline: Any) -> None:
-    return None
+@_mutation("a front retries a failed write after its deadline", storing, "_retry_wait")
+def _(original: Any, error: Any, attempt: int, deadline: Any) -> float:
+    return 0.1
 
 
 @_mutation(
-    "a front reports puts as unchanged if a shard cannot be asked", unchanged.UnchangedPuts, "find"
+    "a front reports puts as unchanged if their shard cannot be asked",
+    unchanged.UnchangedPuts,
+    "_find_in_shard",
 )
-async def _(original: Any, self: Any, puts: Any, deadline: Any, earlier_ids: Any = ()) -> Any:
+async def _(original: Any, self: Any, shard: int, puts: Any, indices: Any, *rest: Any) -> None:
+    deadline, results = rest
     try:
-        return await original(self, puts, deadline, earlier_ids)
-    except UnavailableError:
-        return [SimpleNamespace() for _ in puts]
+        address = self._writers.address(shard)
+        await self._writers.writer(address, shard).find_unchanged(puts, deadline)
+    except WinnowError:
+        for index in indices:
+            results[index] = Outcome.UNCHANGED, Position(shard, 0)
+    else:
+        await original(self, shard, puts, indices, *rest)
 
 
 @_mutation("a front needs no writes of other logs", cluster.Cluster, "required_writes")

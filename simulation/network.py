@@ -1,11 +1,13 @@
 """The simulated network: connections whose messages arrive in order, late, or never.
 
 A connection is one direction between two processes of a call, as in TCP: messages keep their order.
-Different connections overtake each other. A partition holds the messages of one direction back.
+Different connections overtake each other. A partition holds the messages of one direction back. If
+connections stall, only messages of the present connections are held back, and not those of later
+ones.
 """
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from random import Random
 
@@ -48,6 +50,8 @@ class Network:
     """Records a line of the timeline."""
     cut: set[tuple[str, str]] = field(default_factory=set)
     """Directions that deliver nothing now, by the names of source and target."""
+    stalled: set[tuple[str, str, str]] = field(default_factory=set)
+    """Connections that deliver nothing now, with the names of source and target."""
     slow: dict[str, float] = field(default_factory=dict)
     """Additional seconds of messages to and from a process, by its name."""
     dark: set[str] = field(default_factory=set)
@@ -62,7 +66,7 @@ class Network:
         """Sends a message; messages of one `connection` arrive in their order."""
         self.messages += 1
         names = (message.source.name, message.target.name)
-        if names in self.cut:
+        if self._is_held(connection, message):
             self._held.append((connection, message))
             return
         direction = self._directions[(*names, connection)]
@@ -70,9 +74,28 @@ class Network:
         direction.last_arrival = arrival
         self.loop.call_at(arrival, self._arrive, connection, message)
 
+    def stall(self, source: str, target: str) -> list[tuple[str, str, str]]:
+        """Stalls the present connections in one direction; returns them."""
+        found = [each for each in self._directions if each[:2] == (source, target)]
+        self.stalled.update(found)
+        return found
+
+    def release(self, connections: Iterable[tuple[str, str, str]]) -> None:
+        """Makes connections deliver again."""
+        self.stalled.difference_update(connections)
+        self._send_held()
+
     def heal(self) -> None:
-        """Ends all partitions; the held messages are on their way again."""
+        """Ends all partitions."""
         self.cut.clear()
+        self._send_held()
+
+    def _is_held(self, connection: str, message: Message) -> bool:
+        names = (message.source.name, message.target.name)
+        return names in self.cut or (*names, connection) in self.stalled
+
+    def _send_held(self) -> None:
+        """Sends the held messages again, in their order."""
         held, self._held = self._held, []
         for connection, message in held:
             self.send(message, connection)
@@ -85,7 +108,7 @@ class Network:
 
     def _arrive(self, connection: str, message: Message) -> None:
         source, target = message.source, message.target
-        if (source.name, target.name) in self.cut:
+        if self._is_held(connection, message):
             self._held.append((connection, message))
             return
         if not target.alive:

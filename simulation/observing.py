@@ -30,7 +30,7 @@ def observed_appends(on_append: OnAppend) -> Iterator[None]:
             if writes and log.last >= writes[-1].sequence:
                 shard = shard_number_of(log.path.parent.parent.name)
                 assert shard is not None
-                on_append(shard, current_process().name, list(map(_applied, writes)))
+                on_append(shard, current_process().name, list(map(applied, writes)))
 
     WriteLog.append = append  # type: ignore[method-assign,assignment]
     try:
@@ -39,6 +39,7 @@ def observed_appends(on_append: OnAppend) -> Iterator[None]:
         WriteLog.append = original  # type: ignore[method-assign]
 
 
-def _applied(write: LoggedWrite) -> AppliedWrite:
+def applied(write: LoggedWrite) -> AppliedWrite:
+    """Returns a write of a log."""
     text = write.put.passage.text if write.put is not None else None
     return AppliedWrite(write.sequence, write.id, text, write.version)

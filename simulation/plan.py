@@ -3,16 +3,26 @@
 A plan follows from a seed. It is a list of steps, so that it can be shortened.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from random import Random
 
+from simulation.fault_points import SYNC_POINT
 from winnow.faultpoints import POINTS
 
 _IDS = (3, 12)
 """Numbers of ids that clients write to; few, so that writes meet."""
 _WORDS = 40
-_POINTS = tuple(point for point in POINTS if not point.startswith(("custody", "repair")))
+_REPEATED_SHARE = 1 / 4
+"""Share of puts with a text that the id may have or have had."""
+_POWER_CUT_SHARE = 1 / 8
+"""Share of plans that only have power losses and kills at fault points."""
+_UNSYNCED_SHARE = 1 / 8
+"""Share of plans with a journal that may lose acknowledged entries by a power loss."""
+_POINTS = (
+    SYNC_POINT,
+    *(point for point in POINTS if not point.startswith(("custody", "repair"))),
+)
 """Fault points that a cluster without moves and damage reaches."""
 
 
@@ -30,17 +40,27 @@ class StepKind(Enum):
     """A node shuts down as after SIGTERM, and starts again later."""
     POWER_LOSS = "power loss"
     """The machine of a process loses power, and starts again later."""
+    POWER_LOSS_AT = "power loss at"
+    """The machine of a node loses power at the next fault point of a name."""
     PAUSE = "pause"
     """A process is stopped, and continues later."""
     CUT = "cut"
     """Messages of one direction are held back for a while."""
+    BREAK = "broken connection"
+    """Connections of one direction stall, then break. What was sent arrives later."""
     SLOW_NETWORK = "slow network"
     SLOW_WORK = "slow work"
     FULL_DISK = "full disk"
     CLOCK_JUMP = "clock jump"
     JOURNAL_FULL = "full journal"
+    SNAPSHOT = "snapshot"
+    """No fault: a snapshot of all shards of a node is taken, onto the disk of the node."""
 
 
+_POWER_LOSSES = frozenset([StepKind.POWER_LOSS, StepKind.POWER_LOSS_AT])
+_AT_POINTS = frozenset([StepKind.KILL_AT, StepKind.POWER_LOSS_AT])
+POWER_CUTS = _POWER_LOSSES | _AT_POINTS | {StepKind.SNAPSHOT}
+"""The kinds of steps of plans that only test what disks keep."""
 FAULTS = tuple(
     kind for kind in StepKind if kind not in (StepKind.PUT, StepKind.DELETE, StepKind.ASK)
 )
@@ -60,7 +80,7 @@ class Step:
     timeout: float = 0.0
     """Seconds until the deadline of a call."""
     waits_for_writes: bool = False
-    """Whether a question names the last writes of its client in `after`."""
+    """Whether a question names the last writes of all clients in `after`."""
     allows_partial: bool = True
     target: str = ""
     """Name of the process that a fault concerns."""
@@ -136,35 +156,47 @@ class Plan:
     merge_after: int = 12
     faults: frozenset[StepKind] = field(default_factory=frozenset)
     """The kinds of faults that this plan has."""
+    syncs_journal: bool = True
+    """Whether the journal syncs each entry before it acknowledges it."""
 
     @property
     def has_power_loss(self) -> bool:
-        return any(step.kind is StepKind.POWER_LOSS for step in self.steps)
+        return bool({step.kind for step in self.steps} & _POWER_LOSSES)
 
 
-def make_plan(seed: int, shape: Shape | None = None, seconds: float = 20.0) -> Plan:
-    """Returns the plan of a seed. Without `shape`, the cluster is drawn, too."""
+def make_plan(
+    seed: int, shape: Shape | None = None, seconds: float = 20.0, *, power_cuts: bool = False
+) -> Plan:
+    """Returns the plan of a seed. Without `shape`, the cluster is drawn, too.
+
+    With `power_cuts`, all faults are power losses and kills at fault points, and merges are
+    frequent.
+    """
     rng = Random(f"plan {seed}")
     shape = shape or draw_shape(rng)
     # few kinds in a plan: with all of them, little would succeed
-    kinds = [kind for kind in FAULTS if rng.random() < 1 / 3]
+    power_cuts = power_cuts or rng.random() < _POWER_CUT_SHARE
+    kinds = [
+        kind for kind in FAULTS if (kind in POWER_CUTS if power_cuts else rng.random() < 1 / 3)
+    ]
     if not shape.has_journal:
         kinds = [kind for kind in kinds if kind is not StepKind.JOURNAL_FULL]
+    faults = rng.randint(4, 16) if power_cuts else rng.randint(0, 12)
     steps = [
         *_calls(rng, shape, seconds),
-        *(
-            _fault(rng, shape, rng.choice(kinds), seconds)
-            for _ in range(rng.randint(0, 12))
-            if kinds
-        ),
+        *(_fault(rng, shape, rng.choice(kinds), seconds) for _ in range(faults) if kinds),
     ]
+    syncs_journal = not shape.has_journal or rng.random() >= _UNSYNCED_SHARE
+    if not syncs_journal:
+        steps.append(replace(_fault(rng, shape, StepKind.POWER_LOSS, seconds), target="journal"))
     return Plan(
         seed=seed,
         shape=shape,
         steps=tuple(sorted(steps, key=lambda step: step.at)),
         seconds=seconds,
-        merge_after=rng.choice([4, 12, 1_000]),
+        merge_after=4 if power_cuts else rng.choice([4, 12, 1_000]),
         faults=frozenset(kinds),
+        syncs_journal=syncs_journal,
     )
 
 
@@ -187,6 +219,7 @@ def _calls(rng: Random, shape: Shape, seconds: float) -> list[Step]:
     # few questions, so that answers are cached and shared
     questions = [_words(rng) for _ in range(rng.choice([2, 6, 50]))]
     ids = rng.choice(_IDS)
+    texts = dict[str, list[str]]()  # earlier texts of each id
     uses_versions = rng.random() < 1 / 4
     for client in range(shape.clients):
         at = rng.expovariate(rate)
@@ -207,12 +240,17 @@ def _calls(rng: Random, shape: Shape, seconds: float) -> list[Step]:
                     allows_partial=rng.random() < 3 / 4,
                 )
             else:
+                text = f"{_words(rng)} n{number}" if kind is StepKind.PUT else ""
+                earlier = texts.setdefault(identifier, [])
+                if text and earlier and rng.random() < _REPEATED_SHARE:
+                    text = rng.choice(earlier)  # may be unchanged
+                earlier += [text] if text else []
                 step = Step(
                     at=at,
                     kind=kind,
                     client=client,
                     id=identifier,
-                    text=f"{_words(rng)} n{number}" if kind is StepKind.PUT else "",
+                    text=text,
                     timeout=timeout,
                     version=version,
                 )
@@ -229,18 +267,23 @@ def _fault(rng: Random, shape: Shape, kind: StepKind, seconds: float) -> Step:
     nodes, fronts = list(shape.nodes()), shape.front_names()
     journal = ["journal"] if shape.has_journal else []
     disks = {StepKind.POWER_LOSS, StepKind.FULL_DISK}
+    alone = {StepKind.FULL_DISK, StepKind.LEAVE, StepKind.SNAPSHOT, *_AT_POINTS}
     everyone = [*nodes, *journal] if kind in disks else [*nodes, *fronts, *journal]
-    if kind in (StepKind.FULL_DISK, StepKind.KILL_AT, StepKind.LEAVE):
+    if kind in alone:
         everyone = nodes
     target = rng.choice(everyone)
     other = ""
-    if kind is StepKind.CUT:
+    if kind is StepKind.BREAK:
+        target, other = rng.sample([rng.choice(nodes), rng.choice([*fronts, *journal])], 2)
+    elif kind is StepKind.CUT:
         others = [each for each in [*nodes, *fronts, *journal] if each != target]
         other = rng.choice(others) if others else target
         if journal and rng.random() < 1 / 2:  # the connections that writes depend on
             target, other = rng.sample([rng.choice(nodes), *journal], 2)
     amount = 0.0
-    if kind is StepKind.SLOW_NETWORK:
+    if kind is StepKind.BREAK:
+        amount = rng.uniform(0, 1)
+    elif kind is StepKind.SLOW_NETWORK:
         amount = rng.uniform(0.01, 0.5)
     elif kind is StepKind.SLOW_WORK:
         amount = rng.uniform(2, 200)
@@ -251,7 +294,7 @@ def _fault(rng: Random, shape: Shape, kind: StepKind, seconds: float) -> Step:
         kind=kind,
         target="journal" if kind is StepKind.JOURNAL_FULL else target,
         other=other,
-        point=rng.choice(_POINTS) if kind is StepKind.KILL_AT else "",
+        point=rng.choice(_POINTS) if kind in _AT_POINTS else "",
         seconds=rng.choice([0.1, 1.0, 3.0, 12.0]) * rng.uniform(0.5, 1.5),
         amount=amount,
     )

@@ -14,16 +14,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from simulation import addresses, clock, fault_points, fixtures, logs, randomness
+from simulation import addresses, clock, fault_points, fixtures, logs, randomness, snapshots
 from simulation.checking import Checker
-from simulation.cluster import Cluster
+from simulation.cluster import Cluster, SimulatedNode
 from simulation.disk import DISKS
 from simulation.faults import Faults
 from simulation.front import PASSAGES_TO_READ, RunningFront
 from simulation.history import AppliedWrite, History, QuestionCall, WriteCall
 from simulation.loop import SimulatedLoop, StoppedEarlyError
 from simulation.models import tokenizer_of
-from simulation.observing import observed_appends
+from simulation.observing import applied, observed_appends
 from simulation.plan import Plan, Step, StepKind
 from simulation.process import current_process
 from winnow.bundle import Bundle
@@ -84,12 +84,14 @@ class Simulation:
             directory=directory,
             record=self.record,
             report=self.report,
+            lose_tail=self.checker.lost.add,
+            on_load=self.observe_loaded,
         )
         self.faults = Faults(self.cluster, self.loop, self.record)
         self._acknowledged: dict[str, dict[int, list[tuple[float, int]]]] = {}
         """When each write of a shard was acknowledged, by front."""
-        self._positions: dict[int, dict[int, Position]] = {}
-        """The last acknowledged write of each client in each shard."""
+        self._positions: dict[int, Position] = {}
+        """The last acknowledged write in each shard."""
 
     def record(self, line: str) -> None:
         """Adds a line to the timeline."""
@@ -99,8 +101,12 @@ class Simulation:
         self.result.timeline.append(text)
 
     def record_log(self, level: str, line: str) -> None:
-        """Adds a log line to the timeline. Only a full disk may cause a line of level `error`."""
-        if level == "error" and not current_process().full_disk:
+        """Adds a log line to the timeline.
+
+        Only a full disk, or a journal that has lost entries, may cause a line of level `error`.
+        """
+        is_expected = current_process().full_disk or bool(self.checker.lost)
+        if level == "error" and not is_expected:
             self.report(line)
         else:
             self.record(line)
@@ -117,6 +123,18 @@ class Simulation:
     def observe(self, shard: int, node: str, writes: list[AppliedWrite]) -> None:
         """Checks what the log of a node holds now."""
         self.report_all(self.checker.append(shard, node, writes, self.loop.time()))
+
+    def observe_loaded(self, node: SimulatedNode) -> None:
+        """Observes writes that a node finds in its log, although their commit has failed."""
+        assert node.running is not None
+        for shard in node.shards:
+            served = node.running.shards.served.searcher(shard)
+            if served.fault:
+                continue
+            live = served.transfer.shard
+            known = len(self.history.own_logs.get((shard, node.name), []))
+            if live.sequence > known:
+                self.observe(shard, node.name, list(map(applied, live.logged_after(known, 1_000))))
 
     def run(self) -> Result:
         """Runs the plan to its end."""
@@ -194,7 +212,9 @@ class Simulation:
         else:
             call.outcome, call.position = written.outcome, written.position
             self._acknowledge(call)
-        call.ended = self.loop.time()
+        call.ended = call.settled = self.loop.time()
+        if call.error and self.cluster.fronts[call.front].killed_at > call.begun:
+            call.settled = call.begun + step.timeout
         ended = call.error or f"{call.outcome} at {call.position}"
         self.record(f"client {step.client} {step.kind.value} of {step.id} ends: {ended}")
         self.report_all(self.checker.check_write(call))
@@ -212,9 +232,8 @@ class Simulation:
         # the time of the first acknowledgement counts: later ones may name the same write
         if position.sequence > max((number for _, number in writes), default=0):
             writes.append((self.loop.time(), position.sequence))
-        own = self._positions.setdefault(call.client, {})
-        before = own.get(position.shard, position)
-        own[position.shard] = max(position, before)
+        before = self._positions.get(position.shard, position)
+        self._positions[position.shard] = max(position, before)
 
     def _required(self, front: str) -> dict[int, int]:
         """Returns the last write of each shard that a question to a front must see.
@@ -234,8 +253,11 @@ class Simulation:
 
     async def _ask(self, step: Step) -> QuestionCall:
         front = self._front_of(step.client)
-        after = (
-            tuple(self._positions.get(step.client, {}).values()) if step.waits_for_writes else ()
+        # also those of other fronts, which the front of this client may not know yet
+        after = tuple(
+            each
+            for each in self._positions.values()
+            if step.waits_for_writes and each.shard not in self.checker.lost
         )
         call = QuestionCall(
             client=step.client,
@@ -290,7 +312,7 @@ class Simulation:
                     timeout=_LAST_TIMEOUT,
                 )
                 call = await self._write(step)
-                if call.error:
+                if call.error and self._is_served(shard):
                     self.report(f"{name} cannot write to shard {shard} at the end: {call.error}")
                 if written == set(shards):
                     break
@@ -304,13 +326,14 @@ class Simulation:
                     waits_for_writes=True,
                 )
             )
+            if not all(map(self._is_served, shards)):
+                continue
             if asked.answered is None:
                 self.report(f"{name} cannot answer at the end: {asked.error}")
             elif not asked.answered.coverage.complete:
                 self.report(f"{name} does not search all shards at the end")
         await asyncio.sleep(_LAST_SECONDS)
-        for node in self.cluster.nodes.values():
-            self._check_node(node)
+        self._check_nodes()
         self.report_all(self.checker.check_histories())
         await self._restart_all()
 
@@ -320,8 +343,41 @@ class Simulation:
             self.cluster.kill(name)
             self.cluster.restart(name)
         await asyncio.sleep(_LAST_SECONDS)
+        self._check_nodes()
+
+    def _serving(self, shard: int) -> list[str]:
+        """Returns the names of the nodes that serve a shard."""
+        return [
+            node.name
+            for node in self.cluster.nodes.values()
+            if shard in node.shards
+            and node.running is not None
+            and not _fault_of(node.running.shards.served.searcher(shard))
+        ]
+
+    def _is_served(self, shard: int) -> bool:
+        """Whether a shard must be served: if a journal loses entries, all replicas may stop."""
+        return shard not in self.checker.lost or bool(self._serving(shard))
+
+    def _check_nodes(self) -> None:
         for node in self.cluster.nodes.values():
             self._check_node(node)
+            self._check_snapshots(node)
+        for shard in self.checker.lost:
+            self.report_all(self.checker.check_served_logs(shard, self._serving(shard)))
+
+    def _check_snapshots(self, node: SimulatedNode) -> None:
+        """Checks that each snapshot that was taken is there, with the passages of its moment."""
+        for shard, name, sequence in node.snapshots:
+            if shard in self.checker.lost:
+                continue
+            try:
+                found = snapshots.texts_of(node.disk.root, shard, self.plan.shape.shards, name)
+            except WinnowError as error:
+                self.report(f"snapshot {name} of {node.name} is lost: {error}")
+                continue
+            if found != self.checker.state(shard, sequence):
+                self.report(f"snapshot {name} of {node.name} has other passages than its log")
 
     def _check_node(self, node: Any) -> None:
         """Checks the state of a node at the end."""
@@ -330,20 +386,27 @@ class Simulation:
             return
         for shard in node.shards:
             served = node.running.shards.served.searcher(shard)
-            if served.fault:
-                self.report(f"{node.name} does not serve shard {shard} at the end: {served.fault}")
+            lost = shard in self.checker.lost
+            if fault := _fault_of(served):
+                if not lost:
+                    self.report(f"{node.name} does not serve shard {shard} at the end: {fault}")
                 continue
             live = served.transfer.shard
             last = len(self.history.log(shard).writes)
-            if live.sequence != last:
+            if live.sequence != last and not lost:
                 self.report(f"{node.name} has write {live.sequence} of shard {shard}, not {last}")
-            expected = self.checker.state(shard, last)
+            expected = self.checker.own_state(shard, node.name)
             found = _texts_of(live.view)
             if found != expected:
                 self.report(
                     f"{node.name} has other passages in shard {shard} than its log: "
                     f"{sorted(found.items() ^ expected.items())}"
                 )
+
+
+def _fault_of(served: Any) -> str:
+    """Returns why a node does not serve a shard to fronts; empty if it does."""
+    return str(served.fault or served._withdrawal_reason)  # noqa: SLF001
 
 
 def _texts_of(view: Any) -> dict[str, str]:

@@ -28,6 +28,11 @@ def test_no_fault_breaks_a_promise() -> None:
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
+def test_bugs_that_were_found_stay_mended() -> None:
+    ran = simulate("--found")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
 def test_a_seed_has_the_same_timeline_in_every_process() -> None:
     first, second = (
         simulate("--seeds", "3", "--first", "1001", "--digests", PYTHONHASHSEED=seed)

@@ -1,0 +1,56 @@
+"""Plans that once broke a promise. They stay, whatever plans the seeds give later."""
+
+from dataclasses import replace
+
+from simulation.plan import Plan, Shape, Step, StepKind
+
+_SECONDS = 12.0
+
+
+def _put(at: float, client: int, text: str, timeout: float = 4.0) -> Step:
+    return Step(at=at, kind=StepKind.PUT, client=client, id="id-0", text=text, timeout=timeout)
+
+
+def _fault(at: float, kind: StepKind, target: str, other: str = "", seconds: float = 1.0) -> Step:
+    return Step(at=at, kind=kind, target=target, other=other, seconds=seconds)
+
+
+def _plan(shape: Shape, *steps: Step) -> Plan:
+    return Plan(
+        seed=0,
+        shape=shape,
+        steps=(_put(1.0, 0, "w1 first"), _put(1.5, 1, "w2 second"), *steps),
+        seconds=_SECONDS,
+    )
+
+
+_SINGLE = Shape(shards=1, replicas=1, fronts=2, clients=2)
+_REPLICATED = Shape(shards=1, replicas=2, fronts=2, clients=2)
+
+FOUND = {
+    "a write arrives after its call has failed": _plan(
+        _SINGLE,
+        _fault(3.0, StepKind.CUT, "front-0", "node-0", 6.0),
+        _put(3.2, 0, "w3 old", timeout=2.5),
+        _put(6.5, 1, "w4 new"),
+    ),
+    "a write arrives on a broken connection after its call has succeeded": _plan(
+        _SINGLE,
+        replace(_fault(3.0, StepKind.BREAK, "front-0", "node-0", 3.0), amount=0.5),
+        Step(at=3.1, kind=StepKind.DELETE, client=0, id="id-0", timeout=8.0),
+        _put(4.5, 1, "w4 new"),
+    ),
+    "an entry of a killed replica arrives after another replica took the write": _plan(
+        _REPLICATED,
+        _fault(3.0, StepKind.CUT, "node-0a", "journal", 1.5),
+        _put(3.1, 0, "w3 old"),
+        _fault(3.4, StepKind.KILL, "node-0a", seconds=5.0),
+        _put(4.0, 1, "w4 new"),
+    ),
+    "a power loss erases the first snapshot": _plan(
+        _SINGLE,
+        _fault(3.0, StepKind.SNAPSHOT, "node-0"),
+        _fault(5.0, StepKind.POWER_LOSS, "node-0"),
+    ),
+}
+"""The plan that showed each bug."""
