@@ -186,10 +186,12 @@ class RunningShard:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        if self._write_path is not None:
-            await self._write_path.close()
-        if self._late is not None:
-            self._parts.passage_tokens.background.remove(self._late.scorer)
+        try:
+            if self._write_path is not None:
+                await self._write_path.close()
+        finally:
+            if self._late is not None:
+                self._parts.passage_tokens.background.remove(self._late.scorer)
 
     @property
     def must_be_replaced(self) -> bool:

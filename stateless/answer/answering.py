@@ -40,6 +40,7 @@ class Answerer:
         limits: SearchLimits,
         metrics: FrontMetrics,
         weigh: Weigh = lambda question: question,
+        has_late_interaction: bool = False,
     ) -> None:
         """Creates an answerer; calls no shard yet.
 
@@ -53,10 +54,12 @@ class Answerer:
             metrics: metrics of questions.
             weigh: adds the rarity of the question's words, if the index took writes, and leaves out
                 its token vectors, if the index has none.
+            has_late_interaction: whether the bundle has late interaction, so that encoders of this
+                version return token vectors.
 
         """
         self._encoder, self._cluster, self._metrics = encoder, cluster, metrics
-        self._weigh = weigh
+        self._weigh, self._has_late_interaction = weigh, has_late_interaction
         self._calibration_for, self._rule_for, self._limits = calibration_for, rule_for, limits
 
     @property
@@ -154,7 +157,9 @@ class Answerer:
 
         It is an encoder server of an older version, beside which newer ones may run.
         """
-        return encoded.tokens is None and bool(self._cluster.token_vectors)
+        if not self._has_late_interaction or encoded.tokens is not None:
+            return False
+        return bool(self._cluster.token_vectors)
 
     def _accepts(self, best: Answer) -> bool:
         threshold = self._calibration_of(best.reading).threshold

@@ -190,6 +190,7 @@ def _answerer(front: Front, encoder: QuestionEncoder, cluster: Cluster, weigh: W
         limits=_search_limits(front),
         metrics=front.metrics,
         weigh=weigh,
+        has_late_interaction=manifest.late_interaction is not None,
     )
 
 

@@ -2,15 +2,23 @@
 
 import shutil
 from pathlib import Path
+from unittest.mock import AsyncMock
 
 import pytest
 from damaged_files import flip_bit
 from manual_clock import ManualClock
+from prometheus_client import CollectorRegistry
 from whole_bundle import NEXT
 
 from winnow.bundle import Bundle, load_bundle
-from winnow.content_node.composing.parts import SharedPassageTokens
+from winnow.content_node.composing.one_index import SameIndexCheck
+from winnow.content_node.composing.parts import SharedPassageTokens, open_node_parts
+from winnow.content_node.composing.shard import RunningShard
+from winnow.content_node.late_interaction.scoring import LateScorer
+from winnow.content_node.live.shard import LiveShard
+from winnow.content_node.settings import NodeSettings
 from winnow.errors import ArtefactError
+from winnow.telemetry.runtimes import RuntimeMetrics
 
 pytestmark = pytest.mark.bundle
 
@@ -38,3 +46,26 @@ def test_bundles_share_the_cache_and_the_thread_of_a_process(bundle: Bundle) -> 
     shared = SharedPassageTokens(bundle)
     other = shared.of_bundle(load_bundle(NEXT))
     assert (other.computed, other.background) == (shared.computed, shared.background)
+
+
+async def test_nothing_is_computed_for_a_closed_shard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its directory is deleted, and its files must not stay open."""
+    registry, removed = CollectorRegistry(), list[LateScorer]()
+    settings = NodeSettings.model_validate({"shard": tmp_path})
+    parts = open_node_parts(
+        settings, load_bundle(NEXT), registry, RuntimeMetrics(registry), shards=1
+    )
+
+    def no_shard(_: int) -> LiveShard:
+        raise AssertionError
+
+    running = RunningShard(
+        tmp_path, parts, registry, AsyncMock(), check=SameIndexCheck().check, live_shard=no_shard
+    )
+    monkeypatch.setattr(parts.passage_tokens.background, "remove", removed.append)
+    await running.close()
+    parts.close()
+    assert running._late is not None
+    assert removed == [running._late.scorer]

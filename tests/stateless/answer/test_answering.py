@@ -86,6 +86,7 @@ def answerer(
         rule_for=lambda *_: rule,
         limits=SearchLimits(merge_reserve=0.02, retrieve_share=0.4, read_ahead=read_ahead),
         metrics=FrontMetrics(registry),
+        has_late_interaction=True,
     )
 
 
