@@ -1,6 +1,7 @@
 """Reads the catalog again and again. If it cannot be read, the last version stays."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 import structlog
@@ -13,6 +14,10 @@ CATALOG_INTERVAL = 1.0
 """Seconds between two reads of the catalog."""
 
 
+InThread = Callable[[Callable[[], Catalog | None]], Awaitable[Catalog | None]]
+"""Runs a function in a thread, and returns its result."""
+
+
 class ReadsCatalog(Protocol):
     """A file that holds a catalog. `CatalogFile` implements it."""
 
@@ -23,11 +28,16 @@ class ReadsCatalog(Protocol):
 class CatalogReader:
     """Reads a catalog, and logs its changes and failures."""
 
-    def __init__(self, file: ReadsCatalog) -> None:
-        self._file = file
+    def __init__(self, file: ReadsCatalog, in_thread: InThread = asyncio.to_thread) -> None:
+        """`in_thread` reads the file in a thread."""
+        self._file, self._in_thread = file, in_thread
         self._last: Catalog | None = None
         self._fault = ""
         """Why the catalog cannot be read; empty if it can."""
+
+    def assume(self, catalog: Catalog) -> None:
+        """Takes a version that an earlier process has read as the last one."""
+        self._last = catalog
 
     async def read(self) -> Catalog | None:
         """Returns the current version; None if it cannot be read.
@@ -35,7 +45,7 @@ class CatalogReader:
         Before the first index is created, there may be no file. Then the catalog is empty.
         """
         try:
-            catalog = await asyncio.to_thread(self._file.read)
+            catalog = await self._in_thread(self._file.read)
         except WinnowError as error:
             self._record_failure(str(error))
             return None

@@ -59,6 +59,10 @@ class VersionedFile(Generic[Value]):
         content = self._storage.read(self._name)
         return None if content is None else self._decode(content)
 
+    def replace(self, value: Value) -> None:
+        """Replaces the file, also a damaged one. Raises UnavailableError if that fails."""
+        self._storage.write(self._name, _encode(self._to_fields(value)))
+
     def change(self, change: Callable[[Value | None], Value]) -> Value:
         """Applies `change` to the current value, writes the result, and returns it.
 

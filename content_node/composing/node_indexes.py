@@ -10,6 +10,7 @@ from typing import Protocol
 
 import structlog
 
+from winnow.catalog import CatalogFile
 from winnow.catalog_reader import CATALOG_INTERVAL, CatalogReader, ReadsCatalog
 from winnow.content_node.assigned.directories import delete_shard, prepare_data
 from winnow.content_node.composing.assigned_shards import AssignedShards
@@ -29,6 +30,8 @@ from winnow.settings.errors import SettingsError
 _log = structlog.get_logger("content_node")
 _RETRY_AFTER = 10.0
 """Seconds after which an index that could not be opened or deleted is tried again."""
+_SAVED = "catalog.json"
+"""Name of the file below --data that has the last version of the catalog."""
 _LINGER = 30.0
 """Seconds for which a dropped index still answers: fronts may not know yet that it was dropped, and
 finish the requests that have begun.
@@ -99,7 +102,9 @@ class NodeIndexes:
         """
         assert settings.data is not None
         self._name, self._data = settings.name, settings.data
-        self._reader, self._opener, self.indexes = CatalogReader(file), opener, served
+        self._reader = CatalogReader(file, _in_daemon_thread)
+        self._saved = CatalogFile(str(settings.data / _SAVED))
+        self._opener, self.indexes = opener, served
         self._default, self._watch_files = default, watch_files
         self._clock, self._sleep = clock, sleep
         self._catalog: Catalog | None = None
@@ -128,7 +133,11 @@ class NodeIndexes:
         await DaemonWork(partial(prepare_data, self._data)).result()
         if self._default is not None:
             await self._default.load()
+        saved = await self._read_saved()
         await self.update()
+        if self._catalog is None and saved is not None:
+            _log.warning("catalog of an earlier run is used", version=saved.version)
+            await self._apply(saved, self._clock())
         await asyncio.gather(*self._changing.values())
         following = keep_running("following the catalog", self._follow_catalog)
         self._tasks.append(asyncio.create_task(following))
@@ -162,8 +171,15 @@ class NodeIndexes:
         catalog = await self._reader.read()
         if catalog is None:
             return
-        self._catalog = catalog
+        if catalog != self._catalog:
+            await self._save(catalog)
         now = self._clock()
+        await self._apply(catalog, now)
+        await self._delete_dropped(catalog, now)
+
+    async def _apply(self, catalog: Catalog, now: float) -> None:
+        """Begins to open and close indexes as a version of the catalog says."""
+        self._catalog = catalog
         wanted = set()
         for name, index in catalog.indexes.items():
             if not index.is_dropped and await self._is_here(index):
@@ -175,7 +191,27 @@ class NodeIndexes:
                 self._close_at.pop(index_id, None)
             elif now >= self._close_at.setdefault(index_id, _closing_time(catalog, index_id, now)):
                 self._start_change(index_id, self._close_index(index_id))
-        await self._delete_dropped(catalog, now)
+
+    async def _read_saved(self) -> Catalog | None:
+        """Reads the version that an earlier process has saved; None if there is none.
+
+        With it a node that starts while the catalog cannot be read serves what it has. It deletes
+        nothing by this version: an index may have been restored since.
+        """
+        try:
+            saved = await DaemonWork(self._saved.read).result()
+        except WinnowError as error:
+            _log.warning("catalog of an earlier run not read", reason=str(error))
+            return None
+        if saved is not None:
+            self._reader.assume(saved)
+        return saved
+
+    async def _save(self, catalog: Catalog) -> None:
+        try:
+            await DaemonWork(partial(self._saved.replace, catalog)).result()
+        except WinnowError as error:
+            _log.warning("catalog not saved for the next start", reason=str(error))
 
     @property
     def _opened_indexes(self) -> list[RunningShards | AssignedShards]:
@@ -259,6 +295,11 @@ class NodeIndexes:
                     _log.info("dropped index deleted", index_id=index_id)
                 else:
                     self._not_before[index_id] = now + _RETRY_AFTER
+
+
+async def _in_daemon_thread(read: Callable[[], Catalog | None]) -> Catalog | None:
+    """Reads the catalog. Storage that hangs does not delay the exit of the process."""
+    return await DaemonWork(read).result()
 
 
 def _closing_time(catalog: Catalog, index_id: str, now: float) -> float:

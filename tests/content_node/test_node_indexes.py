@@ -1,6 +1,7 @@
 """A node opens, closes and deletes indexes as the catalog says."""
 
 import asyncio
+import threading
 from pathlib import Path
 from typing import cast
 
@@ -51,7 +52,7 @@ class FakeIndex:
 class FakeNode:
     """The indexes of a node, whose catalog and clock a test sets."""
 
-    def __init__(self, data: Path, catalog: Catalog) -> None:
+    def __init__(self, data: Path, catalog: Catalog | Exception | None) -> None:
         self.catalog, self.data, self.clock = catalog, data, ManualClock()
         self.closed: list[str] = []
         self.failing: set[str] = set()
@@ -63,7 +64,10 @@ class FakeNode:
         )
         self.nothing = nothing
 
-    def read(self) -> Catalog:
+    def read(self) -> Catalog | None:
+        assert threading.current_thread().daemon, "hung storage would delay the exit"
+        if isinstance(self.catalog, Exception):
+            raise self.catalog
         return self.catalog
 
     async def open(
@@ -124,3 +128,23 @@ async def test_all_indexes_are_closed_although_one_of_them_fails(tmp_path: Path)
     with pytest.raises(UnavailableError, match="the disk is gone"):
         await asyncio.wait_for(node.indexes.close(), 60)
     assert node.closed == ["new"]
+
+
+@pytest.mark.parametrize("unreadable", [UnavailableError("no network"), None])
+async def test_a_node_that_starts_without_the_catalog_serves_what_it_has(
+    unreadable: Exception | None, tmp_path: Path
+) -> None:
+    """It deletes no index, which may have been restored since it read the catalog."""
+    node = FakeNode(tmp_path, BOTH)
+    await node.update()
+    node.catalog = BOTH.with_dropped("old", delete_at=node.clock.now + 3_600)
+    await node.update()
+    again = FakeNode(tmp_path, unreadable)
+    again.clock.advance(7_200)
+    await again.indexes.load()
+    assert (again.serves("1"), again.serves("2")) == (False, True)
+    assert index_directory(tmp_path, "1").exists()
+    again.catalog = node.catalog.with_restored("old", node.clock.now)
+    await again.update()
+    assert again.serves("1")
+    await again.indexes.close()
