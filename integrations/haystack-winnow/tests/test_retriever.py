@@ -76,7 +76,11 @@ def test_filters_without_an_equivalent_are_refused(filters: dict[str, Any]) -> N
 def test_a_pipeline_survives_serialisation(monkeypatch: pytest.MonkeyPatch) -> None:
     """The token is stored by the name of its variable, and the files by their paths."""
     connection = WinnowConnection(
-        "front:8080", token=Secret.from_env_var("FRONT_TOKEN"), ca="ca.pem", timeout=3
+        "front:8080",
+        token=Secret.from_env_var("FRONT_TOKEN"),
+        ca="ca.pem",
+        timeout=3,
+        index="docs",
     )
     pipeline = Pipeline()
     filters = {"field": "meta.lang", "operator": "==", "value": "en"}
@@ -91,6 +95,7 @@ def test_a_pipeline_survives_serialisation(monkeypatch: pytest.MonkeyPatch) -> N
     assert retriever.connection.token is not None
     assert retriever.connection.token.resolve_value() == "a-token"
     assert (retriever.top_k, retriever.connection.timeout) == (3, 3)
+    assert retriever.connection.index == "docs"
 
 
 def test_a_token_is_needed_only_by_a_run() -> None:

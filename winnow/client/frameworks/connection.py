@@ -38,6 +38,8 @@ class WinnowConnection(BaseModel):
     """Name that the front node's certificate must have; empty for the host of the address."""
     timeout: float | None = None
     """Seconds until a call is given up; None for 10, or for 60 if the call reads texts."""
+    index: str = ""
+    """Name of the index of all calls, or an alias of it; empty for the default index."""
 
     @classmethod
     def of(cls, connection: "str | WinnowConnection") -> "WinnowConnection":
@@ -53,7 +55,7 @@ class WinnowConnection(BaseModel):
     @cached_property
     def clients(self) -> LazyClients:
         """The clients of the front nodes. Raises ValueError if fields contradict each other."""
-        fields = self.model_dump(exclude={"address", "token", "timeout"})
+        fields = self.model_dump(exclude={"address", "token", "timeout", "index"})
         with framework_errors():
             credentials = Credentials(**fields, token=self.token.get_secret_value())
-            return LazyClients(self.address, credentials, self.timeout)
+            return LazyClients(self.address, credentials, self.timeout, self.index)

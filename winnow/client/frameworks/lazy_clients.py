@@ -26,16 +26,18 @@ class LazyClients:
         address: str = DEFAULT_ADDRESS,
         credentials: Credentials | None = None,
         timeout: float | None = None,
+        index: str = "",
     ) -> None:
         """Opens nothing, and reads no files.
 
-        `timeout` is in seconds; None for the default of each call.
+        `timeout` is in seconds; None for the default of each call. `index` is the name of the
+        index of all calls; empty for the default index.
 
         Raises InvalidRequestError if the address is invalid, or a token would be sent to another
         machine in plain text.
         """
         check_address(address)
-        self._timeout = timeout
+        self._timeout, self._index = timeout, index
         self._address, self._credentials = address, credentials or Credentials()
         self._credentials.check_address(address)
         self._lock = threading.Lock()
@@ -49,7 +51,9 @@ class LazyClients:
         with self._lock:
             self._forget_parent()
             if self._client is None:
-                self._client = Client(self._address, credentials=self._credentials)
+                self._client = Client(
+                    self._address, credentials=self._credentials, index=self._index
+                )
             return self._client
 
     @property
@@ -62,7 +66,7 @@ class LazyClients:
                 del self._async_clients[ended]
             if loop not in self._async_clients:
                 self._async_clients[loop] = AsyncClient(
-                    self._address, credentials=self._credentials
+                    self._address, credentials=self._credentials, index=self._index
                 )
             return self._async_clients[loop]
 
@@ -92,4 +96,4 @@ class LazyClients:
             self._async_clients = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return LazyClients, (self._address, self._credentials, self._timeout)
+        return LazyClients, (self._address, self._credentials, self._timeout, self._index)

@@ -25,6 +25,7 @@ class WinnowConnection:
         key: str | None = None,
         server_name: str = "",
         timeout: float | None = None,
+        index: str = "",
     ) -> None:
         """Opens nothing, and reads neither files nor secrets.
 
@@ -39,8 +40,11 @@ class WinnowConnection:
             the address.
         :param timeout: Seconds until a call is given up; None for 10, or for 60 if the call reads
             texts.
+        :param index: Name of the index of all calls, or an alias of it; empty for the default
+            index.
         """
-        self.address, self.token, self.timeout = address, token, timeout
+        self.address, self.token = address, token
+        self.timeout, self.index = timeout, index
         self.tls: dict[str, Any] = {
             "tls": tls,
             "ca": ca,
@@ -62,12 +66,18 @@ class WinnowConnection:
         """
         token = (self.token and self.token.resolve_value()) or ""
         with framework_errors():
-            return LazyClients(self.address, Credentials(**self.tls, token=token), self.timeout)
+            credentials = Credentials(**self.tls, token=token)
+            return LazyClients(self.address, credentials, self.timeout, self.index)
 
     def to_dict(self) -> dict[str, Any]:
         """Serialises the connection; a token only by the name of its variable."""
         return default_to_dict(
-            self, address=self.address, token=self.token, timeout=self.timeout, **self.tls
+            self,
+            address=self.address,
+            token=self.token,
+            timeout=self.timeout,
+            index=self.index,
+            **self.tls,
         )
 
     @classmethod
