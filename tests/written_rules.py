@@ -44,6 +44,7 @@ RULES = (
     ),
     Rule("winnow ask * --token-file *", How.ELSEWHERE, "tests/winnow/cli/test_access.py"),
     Rule("winnow ask --on *", How.ELSEWHERE, "tests/system/test_named_indexes.py"),
+    Rule("winnow feed * --on *", How.ELSEWHERE, "tests/system/test_named_indexes.py"),
     Rule("winnow ask *", How.RUN),
     Rule("winnow predict *", How.RUN),
     Rule("winnow search *", How.RUN),
