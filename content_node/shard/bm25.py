@@ -47,6 +47,16 @@ def term_scores(counts: NDArray[np.integer], saturations: Floats, rarity: float)
     return times * (K1 + 1) / (times + saturations) * rarity
 
 
+def single_term_scores(
+    counts: NDArray[np.integer], saturations: NDArray[np.float32], rarity: float
+) -> NDArray[np.float32]:
+    """Returns the scores of a term in single precision, which is faster."""
+    times = counts.astype(np.float32)
+    times /= times + saturations
+    times *= np.float32(rarity * (K1 + 1))
+    return times
+
+
 def max_term_scores(rarities: Floats) -> Floats:
     """Returns an upper bound of each term's score in any passage."""
     return rarities * (K1 + 1)

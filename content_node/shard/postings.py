@@ -1,7 +1,9 @@
 """Retrieves the best passages by BM25 from the rows of each word.
 
-The rows of rare words are scored first. Rows of frequent words are scored only if they can be among
-the best (MaxScore: Turtle and Flood 1995). Scores are bit for bit those of `words`.
+Candidates are found in single precision. Words are added from the rarest to the most frequent one.
+Once no further row can be among the best, the remaining words are scored only for rows that still
+can (MaxScore: Turtle and Flood 1995). The scores of the candidates are then computed bit for bit as
+by `words`.
 """
 
 import math
@@ -18,37 +20,40 @@ from winnow.content_node.shard.bm25 import (
     Terms,
     max_term_scores,
     saturation_counts,
+    single_term_scores,
     sum_terms,
     term_scores,
 )
 from winnow.content_node.shard.inverting import invert
 from winnow.content_node.shard.row_filter import check_stop
 from winnow.content_node.shard.rows import RowMask, RowNumbers, ScoredRows
+from winnow.content_node.shard.term_rows import SingleFloats, TermList, TermRows, TermTable
 from winnow.content_node.shard.words import IntegerArray
 from winnow.inference.stop_signal import StopSignal
 
-_ROUNDING = 1e-6
-"""Relative difference of sums of the same terms by rounding, single precision included."""
-_BOUND_COST = 0.25
-"""Cost of `_kth_best_bound`, as a share of the cost of scoring all rows.
+_ROUNDING = 2e-5
+"""Largest relative difference of a sum of terms in single and in double precision.
 
-Measured with 19,000 rows.
+A question has at most some hundred terms, each with four roundings of 6e-8.
 """
+_FREQUENT_SHARE = 8
+"""A term is kept as a table if one of this number of rows contains it.
 
+Tables take at most this number of bytes for each distinct token of a passage. With English passages
+of 140 tokens, they take some 100 bytes a passage.
+"""
+_GROUPS_PER_HIT = 8
+"""Number of groups of rows, for each row to retrieve, whose best scores bound the `k`th best one.
 
-@dataclass(frozen=True, slots=True)
-class _PostingList:
-    """The rows that contain a term, and how often each contains it."""
-
-    rows: NDArray[np.unsignedinteger]
-    counts: NDArray[np.unsignedinteger]
+With 8 groups, the bound is that of the row after the next 6 %.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class _ScoringStep:
     """A term of a question in the order of scoring, rarest first."""
 
-    postings: _PostingList
+    rows: TermRows
     rarity: float
     remaining_score: float
     """Upper bound of the score of this term and all later ones, in any passage."""
@@ -73,7 +78,9 @@ class Postings:
         self._tokens = np.flatnonzero(np.diff(starts))  # other tokens have no rows
         self._starts = np.append(starts[self._tokens], starts[-1])
         self._rows, self._counts, self._lengths, self._check = rows, counts, lengths, check
-        self._cached_saturations = math.nan, saturation_counts(lengths, 1.0)
+        self._cached_saturations = math.nan, np.zeros(0, np.float32)
+        self._tables: dict[int, TermTable] = {}
+        """The frequent tokens of earlier questions, by token."""
 
     @classmethod
     def from_tokens(cls, tokens: NDArray[np.unsignedinteger], ends: NDArray[np.int64]) -> Self:
@@ -107,10 +114,10 @@ class Postings:
             ArtefactError: a file was changed.
 
         """
-        lists = self._posting_lists(terms)
-        candidates = self._find_candidates(terms, lists, k, allowed, stop)
+        term_rows = self._read_terms(terms)
+        candidates = self._find_candidates(terms, term_rows, k, allowed, stop)
         rows = np.concatenate([np.array(others, np.int64), candidates])
-        scores = self._score(terms, lists, rows)
+        scores = self._score(terms, term_rows, rows)
         scores_of_others, scores = np.split(scores, [len(others)])
         single = scores.astype(np.float32)
         if k < len(candidates):
@@ -123,7 +130,7 @@ class Postings:
     def _find_candidates(
         self,
         terms: Terms,
-        lists: list[_PostingList],
+        term_rows: list[TermRows],
         k: int,
         allowed: RowMask | None,
         stop: StopSignal | None,
@@ -133,88 +140,95 @@ class Postings:
         Rare terms are scored for all their rows, until no other row can be among the best. The
         other terms are scored only for the rows that can.
         """
-        steps = _plan_steps(terms, lists)
+        steps = _plan_steps(terms, term_rows)
         saturations = self._saturations(terms.mean_length)
-        scores = np.zeros(len(self._lengths))
+        scores = np.zeros(len(self._lengths), np.float32)
+        if allowed is not None:
+            scores[~allowed] = -np.inf
         done = 0
         for step in steps:
             check_stop(stop)
-            # the lower bound takes time, too: compute it only if it can end the loop, and pays off
+            # the bound takes time, too: compute it only if it can save the time of a whole table
             if (
-                len(step.postings.rows) > len(scores) * _BOUND_COST
+                step.rows.covers_all_rows
                 and step.remaining_score < steps[0].remaining_score / 2
                 and step.remaining_score < _kth_best_bound(scores, k)
             ):
                 break
-            own = step.postings.rows
-            added = term_scores(step.postings.counts, saturations[own], step.rarity)
-            scores[own] += added if allowed is None else added * allowed[own]
+            step.rows.add_scores(scores, saturations, step.rarity)
             done += 1
-        rows = np.flatnonzero(scores != 0)  # faster on booleans than on floats
+        gains = [step.remaining_score for step in steps[done:]] + [0.0]
+        rows = _possible_best(scores, k, gains[0])
         scores = scores[rows]
-        for step in steps[done:]:
-            rows, scores = _keep_possible_best(rows, scores, k, step.remaining_score)
-            scores += term_scores(_counts_of(step.postings, rows), saturations[rows], step.rarity)
-        return _keep_possible_best(rows, scores, k, 0.0)[0]
+        for step, gain in zip(steps[done:], gains[1:], strict=True):
+            counts = step.rows.counts(rows)
+            scores += single_term_scores(counts, saturations[rows], step.rarity)
+            possible = _possible_best(scores, k, gain)
+            rows, scores = rows[possible], scores[possible]
+        return rows
 
-    def _saturations(self, mean_length: float) -> Floats:
+    def _saturations(self, mean_length: float) -> SingleFloats:
         """Returns `saturation_counts` of every row, cached for the last mean length."""
         cached_length, saturations = self._cached_saturations
         if cached_length != mean_length:
-            saturations = saturation_counts(self._lengths, mean_length)
+            saturations = saturation_counts(self._lengths, mean_length).astype(np.float32)
             self._cached_saturations = mean_length, saturations
         return saturations
 
-    def _score(self, terms: Terms, lists: list[_PostingList], rows: RowNumbers) -> Floats:
+    def _score(self, terms: Terms, term_rows: list[TermRows], rows: RowNumbers) -> Floats:
         """Returns the BM25 scores of rows, added in the order of the terms."""
-        saturations = self._saturations(terms.mean_length)[rows]
+        saturations = saturation_counts(self._lengths[rows], terms.mean_length)
         scores = (
-            term_scores(_counts_of(postings, rows), saturations, rarity)
-            for postings, rarity in zip(lists, terms.rarities.tolist(), strict=True)
+            term_scores(term.counts(rows), saturations, rarity)
+            for term, rarity in zip(term_rows, terms.rarities.tolist(), strict=True)
         )
         return sum_terms(scores, len(rows))
 
-    def _posting_lists(self, terms: Terms) -> list[_PostingList]:
+    def _read_terms(self, terms: Terms) -> list[TermRows]:
         indices = np.searchsorted(self._tokens, terms.ids).tolist()
-        lists = list(map(self._posting_list, terms.ids.tolist(), indices))
+        term_rows = list(map(self._read_term, terms.ids.tolist(), indices))
         self._check()
-        return lists
+        return term_rows
 
-    def _posting_list(self, token: int, index: int) -> _PostingList:
-        """Returns the list of a token, which is the `index`th token with rows if it has some."""
+    def _read_term(self, token: int, index: int) -> TermRows:
+        """Returns the rows of a token, which is the `index`th token with rows if it has some."""
+        if table := self._tables.get(token):
+            return table
         if index == len(self._tokens) or self._tokens[index] != token:
-            return _PostingList(np.empty(0, np.uint32), np.empty(0, np.uint8))
+            return TermList(np.empty(0, np.uint32), np.empty(0, np.uint8))
         part = slice(int(self._starts[index]), int(self._starts[index + 1]))
-        return _PostingList(self._rows[part], self._counts[part])
+        own = TermList(self._rows[part], self._counts[part])
+        if len(own.rows) * _FREQUENT_SHARE < len(self._lengths):
+            return own
+        table = TermTable.from_list(own, len(self._lengths))
+        self._check()  # a table is kept: do not keep one of a changed file
+        self._tables[token] = table
+        return table
 
 
-def _counts_of(postings: _PostingList, rows: RowNumbers) -> NDArray[np.unsignedinteger]:
-    """Returns how often each of `rows` contains the term, [rows]."""
-    if not len(postings.rows):
-        return np.zeros(len(rows), np.uint8)
-    same_type = rows.astype(postings.rows.dtype)  # otherwise numpy converts the whole list
-    indices = postings.rows.searchsorted(same_type)
-    indices[indices == len(postings.rows)] = 0
-    return np.where(postings.rows[indices] == same_type, postings.counts[indices], 0)
-
-
-def _plan_steps(terms: Terms, lists: Sequence[_PostingList]) -> list[_ScoringStep]:
+def _plan_steps(terms: Terms, term_rows: Sequence[TermRows]) -> list[_ScoringStep]:
     order = np.argsort(-terms.rarities, kind="stable").tolist()
     rarities, max_scores = terms.rarities.tolist(), max_term_scores(terms.rarities).tolist()
     remaining = list(accumulate(max_scores[term] for term in reversed(order)))
-    return [_ScoringStep(lists[term], rarities[term], remaining.pop()) for term in order]
+    return [_ScoringStep(term_rows[term], rarities[term], remaining.pop()) for term in order]
 
 
-def _keep_possible_best(
-    rows: RowNumbers, scores: Floats, k: int, max_gain: float
-) -> tuple[RowNumbers, Floats]:
-    """Returns the rows, with scores, that can be among the best `k` if they gain `max_gain`."""
-    can_win = scores + max_gain >= _kth_best_bound(scores, k)
-    return rows[can_win], scores[can_win]
+def _possible_best(scores: SingleFloats, k: int, max_gain: float) -> RowNumbers:
+    """Returns the indices of positive scores that can be among the best `k` if they gain
+    `max_gain`.
+    """
+    bound = np.float32(_kth_best_bound(scores, k) - max_gain)
+    return np.flatnonzero((scores >= bound) & (scores > 0) if bound <= 0 else scores >= bound)
 
 
-def _kth_best_bound(scores: Floats, k: int) -> float:
-    """Returns a lower bound of the `k`th best score; 0 if fewer than `k` scores are positive."""
-    positive = scores[np.flatnonzero(scores > 0)]  # faster than indexing by a mask
-    kth = len(positive) - k
-    return float(np.partition(positive, kth)[kth]) * (1 - _ROUNDING) if kth >= 0 else 0.0
+def _kth_best_bound(scores: SingleFloats, k: int) -> float:
+    """Returns a lower bound of the `k`th best score; 0 if fewer than `k` scores are positive.
+
+    Several groups of scores have a best score above the bound, so as many scores are above it.
+    """
+    groups = k * _GROUPS_PER_HIT
+    if len(scores) > 2 * groups:
+        scores = scores[: len(scores) // groups * groups].reshape(-1, groups).max(axis=0)
+    kth = len(scores) - k
+    best = float(np.partition(scores, kth)[kth]) if kth >= 0 else 0.0
+    return max(best * (1 - _ROUNDING), 0.0)

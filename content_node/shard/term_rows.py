@@ -1,0 +1,81 @@
+"""The rows of one term of a question, and their scores in single precision.
+
+A term that most rows have is kept as a table of all rows: adding its scores takes a fifth of the
+time of a list, and nothing is read from disk.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.content_node.shard.bm25 import single_term_scores
+from winnow.content_node.shard.rows import RowNumbers
+
+SingleFloats = NDArray[np.float32]
+
+
+class TermRows(Protocol):
+    """The rows that contain a term, and how often each contains it."""
+
+    @property
+    def covers_all_rows(self) -> bool:
+        """Whether `add_scores` takes time for every row of the segment."""
+
+    def add_scores(self, scores: SingleFloats, saturations: SingleFloats, rarity: float) -> None:
+        """Adds the term's scores to those of all rows. Both arrays are [rows]."""
+
+    def counts(self, rows: RowNumbers) -> NDArray[np.unsignedinteger]:
+        """Returns how often each of `rows` contains the term, [len(rows)]."""
+
+
+@dataclass(frozen=True, slots=True)
+class TermList:
+    """The rows of a term as a list."""
+
+    rows: NDArray[np.unsignedinteger]
+    """Ascending."""
+    row_counts: NDArray[np.unsignedinteger]
+    """How often each of `rows` contains the term."""
+
+    @property
+    def covers_all_rows(self) -> bool:
+        return False
+
+    def add_scores(self, scores: SingleFloats, saturations: SingleFloats, rarity: float) -> None:
+        rows = self.rows.astype(np.intp)  # otherwise numpy converts them for each use
+        scores[rows] += single_term_scores(self.row_counts, saturations[rows], rarity)
+
+    def counts(self, rows: RowNumbers) -> NDArray[np.unsignedinteger]:
+        if not len(self.rows):
+            return np.zeros(len(rows), np.uint8)
+        same_type = rows.astype(self.rows.dtype)  # otherwise numpy converts the whole list
+        indices = self.rows.searchsorted(same_type)
+        indices[indices == len(self.rows)] = 0
+        return np.where(self.rows[indices] == same_type, self.row_counts[indices], 0)
+
+
+@dataclass(frozen=True, slots=True)
+class TermTable:
+    """The number of times that each row contains a term."""
+
+    row_counts: NDArray[np.unsignedinteger]
+    """[rows]; 0 for rows without the term."""
+
+    @classmethod
+    def from_list(cls, term: TermList, rows: int) -> "TermTable":
+        """Returns the table of a segment with `rows` rows."""
+        row_counts = np.zeros(rows, term.row_counts.dtype)
+        row_counts[term.rows] = term.row_counts
+        return cls(row_counts)
+
+    @property
+    def covers_all_rows(self) -> bool:
+        return True
+
+    def add_scores(self, scores: SingleFloats, saturations: SingleFloats, rarity: float) -> None:
+        scores += single_term_scores(self.row_counts, saturations, rarity)
+
+    def counts(self, rows: RowNumbers) -> NDArray[np.unsignedinteger]:
+        return self.row_counts[rows]
