@@ -24,6 +24,7 @@ BENCHMARKS = {
     "moves": ("bench.moves", "move shards under questions and writes, and kill nodes"),
     "reading": ("bench.reading.run", "compare reading and reranking with other libraries"),
     "soak": ("bench.soak", "check that the memory of content nodes does not grow under load"),
+    "words": ("bench.words", "measure the time and the recall of searches by words"),
 }
 """Module and help text of each benchmark. A module has the functions `add_arguments` and `run`."""
 
