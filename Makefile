@@ -20,7 +20,7 @@ FIRST   ?= 0
 JOBS    ?= 1
 
 # code that needs PyTorch, which most machines lack
-NEEDS_TORCH  := models bench/reading/networks.py tests/models tests/checkpoints.py tests/heads_made.py tests/learning.py tests/restored.py
+NEEDS_TORCH  := models bench/reading/networks.py bench/words.py tests/models tests/checkpoints.py tests/heads_made.py tests/learning.py tests/restored.py
 TORCH_STAMP  := $(VENV)/.installed-models
 # integrations and their frameworks
 INTEGRATIONS := langchain-winnow=langchain-core haystack-winnow=haystack-ai llama-index-winnow=llama-index-core
