@@ -5,14 +5,18 @@ from functools import partial
 from pathlib import Path
 
 from winnow.bundle import load_bundle
+from winnow.bundle.manifest import BundleEncoder
+from winnow.content_node.merging.copied_tokens import CopiedTokens
 from winnow.content_node.merging.merge import carry_or_explain
 from winnow.content_node.shard.manifest import read_shard_manifest
 from winnow.content_node.states.index import fingerprint_of, open_states_model
+from winnow.content_node.states.manifest import read_states_manifest
 from winnow.content_node.states.model import StatesModel
 from winnow.content_node.states.reusable_states import GenerationStates, open_reusable_states
 from winnow.content_node.states.writing import StatesWriter
 from winnow.errors import ArtefactError
-from winnow.reading.states_kind import KINDS, StatesKind
+from winnow.quoting import many
+from winnow.reading.states_kind import KINDS, TOKEN_VECTORS, StatesKind
 
 _THREADS = 1
 """Threads that compute data: only one, because answering questions has priority."""
@@ -40,7 +44,9 @@ def carry_states(bundle: Path, shard: Path, base: Path, generation: Path) -> str
 def _carry_kind(kind: StatesKind, bundle: Path, shard: Path, base: Path, generation: Path) -> str:
     """Carries one kind of data.
 
-    Raises ArtefactError if the data is not of the bundle's model, or a passage or the bundle cannot
+    Token vectors of another encoder are copied, but none are computed.
+
+    Raises ArtefactError if states are not of the bundle's reader, or a passage or the bundle cannot
     be read. Raises OSError if there is no room even for an empty file.
     """
     sources = [each for each in dict.fromkeys((base, shard)) if (each / kind.manifest).exists()]
@@ -49,12 +55,26 @@ def _carry_kind(kind: StatesKind, bundle: Path, shard: Path, base: Path, generat
     loaded = load_bundle(bundle)
     known = open_reusable_states(sources, fingerprint_of(kind, loaded.manifest), kind)
     if not known:
-        raise ArtefactError(
-            f"the {kind.noun} are not of the {kind.model} of bundle {loaded.manifest.name}"
-        )
+        other = f"the {kind.noun} are not of the {kind.model} of bundle {loaded.manifest.name}"
+        if kind is not TOKEN_VECTORS:
+            raise ArtefactError(other)
+        missing = _copy_tokens(loaded.manifest.encoder, sources, generation)
+        return f"{other}, so {many(missing, 'passage')} got none" if missing else ""
     model = open_states_model(kind, loaded)
     merged = read_shard_manifest(generation).sequence - read_shard_manifest(base).sequence
     return write_carried_states(generation, model, known, max(MAX_COMPUTED, 2 * merged))
+
+
+def _copy_tokens(entry: BundleEncoder, sources: Sequence[Path], generation: Path) -> int:
+    """Copies token vectors of another encoder; returns the number of passages without any.
+
+    Raises as `carry_states`.
+    """
+    manifest = read_states_manifest(sources[0], TOKEN_VECTORS)
+    known = open_reusable_states(sources, manifest.fingerprint, TOKEN_VECTORS)
+    writer = StatesWriter(generation, CopiedTokens(entry, manifest), known)
+    _write_states(writer, 0)
+    return writer.missing
 
 
 def write_carried_states(

@@ -65,6 +65,21 @@ def pack_ids(values: Sequence[int]) -> bytes:
     return struct.pack(f"<{len(values)}I", *values)
 
 
+def count_encoded_tokens(entry: BundleEncoder, title: Sequence[int], text: Sequence[int]) -> int:
+    """Returns the number of tokens of a passage that an encoder encodes, with special tokens."""
+    return sum(map(len, _truncated(entry, title, text))) + SPECIAL
+
+
+def _truncated(
+    entry: BundleEncoder, title: Sequence[int], text: Sequence[int]
+) -> tuple[Sequence[int], Sequence[int]]:
+    return title[:MAX_TITLE_TOKENS], text[: _max_text_tokens(entry, title)]
+
+
+def _max_text_tokens(entry: BundleEncoder, title: Sequence[int]) -> int:
+    return entry.max_passage_tokens - SPECIAL - min(len(title), MAX_TITLE_TOKENS)
+
+
 class PassageEncoder:
     """Truncates passages to the length that the encoder accepts, and encodes them. Thread-safe."""
 
@@ -74,7 +89,7 @@ class PassageEncoder:
     def encode(self, title: Sequence[int], text: Sequence[int]) -> NDArray[np.float32]:
         """Encodes token ids, given without special tokens; returns a vector [dimension]."""
         types = self._entry.passage_token_types
-        return self._encoder.passage(*self._truncate(title, text), types)
+        return self._encoder.passage(*_truncated(self._entry, title, text), types)
 
     def encode_with_tokens(
         self, title: Sequence[int], text: Sequence[int]
@@ -84,7 +99,7 @@ class PassageEncoder:
         The arguments are those of `encode`.
         """
         types = self._entry.passage_token_types
-        return self._encoder.passage_with_tokens(*self._truncate(title, text), types)
+        return self._encoder.passage_with_tokens(*_truncated(self._entry, title, text), types)
 
     def token_vectors(self, title: Sequence[int], text: Sequence[int]) -> NDArray[np.int8]:
         """Returns the levels of the token vectors, [`count_tokens`, values].
@@ -92,20 +107,12 @@ class PassageEncoder:
         The arguments are those of `encode`. The encoder must have token vectors.
         """
         types = self._entry.passage_token_types
-        return self._encoder.passage_tokens(*self._truncate(title, text), types)
+        return self._encoder.passage_tokens(*_truncated(self._entry, title, text), types)
 
     def count_tokens(self, title: Sequence[int], text: Sequence[int]) -> int:
         """Returns the number of encoded tokens, with special tokens."""
-        return sum(map(len, self._truncate(title, text))) + SPECIAL
+        return count_encoded_tokens(self._entry, title, text)
 
     def truncates(self, title: Sequence[int], text: Sequence[int]) -> bool:
         """Returns whether the text has more tokens than the encoder accepts beside the title."""
-        return len(text) > self._max_text_tokens(title)
-
-    def _truncate(
-        self, title: Sequence[int], text: Sequence[int]
-    ) -> tuple[Sequence[int], Sequence[int]]:
-        return title[:MAX_TITLE_TOKENS], text[: self._max_text_tokens(title)]
-
-    def _max_text_tokens(self, title: Sequence[int]) -> int:
-        return self._entry.max_passage_tokens - SPECIAL - min(len(title), MAX_TITLE_TOKENS)
+        return len(text) > _max_text_tokens(self._entry, title)

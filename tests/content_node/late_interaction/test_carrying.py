@@ -1,12 +1,15 @@
 """Token vectors are carried by merges and snapshots, beside the states of the reader."""
 
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 from fake_split_reader import lower
 from fake_token_vectors import FINGERPRINT, FakePassageTokens, write_token_vectors
 from live_shards import Fed, built
+from numpy.typing import NDArray
 from small_disks import limited_files
 
 from winnow.content_node.indexing.current_shard import read_current_shard
@@ -18,9 +21,13 @@ from winnow.content_node.shard import StoredSegment, open_shard
 from winnow.content_node.snapshots.restoring import restore_snapshot
 from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.content_node.states.checking import states_fault
+from winnow.content_node.states.file import StateFile
+from winnow.content_node.states.manifest import read_states_manifest
 from winnow.content_node.states.reusable_states import open_reusable_states
 from winnow.content_node.states.writing import StatesWriter
+from winnow.packaged import default_bundle
 from winnow.reading.states_kind import READER_STATES, TOKEN_VECTORS
+from winnow.reading.stored_passage import StoredPassage
 
 TEXTS = {f"built {n}": f"text number {n} " * 9 for n in range(30)}
 
@@ -116,6 +123,39 @@ def test_a_damaged_file_is_a_fault(fed: Fed) -> None:
     data[7] ^= 1
     (fed.shard / "token-vectors.bin").write_bytes(data)
     assert "winnow index token-vectors" in states_fault(fed.shard, TOKEN_VECTORS)
+
+
+class NextTokens(FakePassageTokens):
+    """A model of the next bundle, which encodes as many tokens as that of the default bundle."""
+
+    fingerprint = "n" * 16
+
+    def count_tokens(self, stored: StoredPassage) -> int:
+        return super().count_tokens(stored) + 2
+
+    def levels(self, stored: StoredPassage) -> NDArray[np.int8]:
+        return np.pad(super().levels(stored), ((1, 1), (0, 0)))
+
+
+def test_a_merge_copies_token_vectors_of_the_next_bundle(fed: Fed) -> None:
+    """They were computed while nodes still serve a bundle without late interaction."""
+    model = NextTokens()
+    StatesWriter(fed.shard, model).write(1, lambda *_: None, lambda _: None)
+    before = StateFile.open_beside(
+        fed.shard, read_states_manifest(fed.shard, TOKEN_VECTORS), TOKEN_VECTORS
+    )
+    fed.apply([("new", "one more text"), ("built 3", None)])
+    served = partial(carry_states, default_bundle(), fed.shard)
+    done = merge(fed.shard, fed.shard, fed.log.last, served)
+    assert "so 1 passage got none; `winnow index token-vectors`" in done.without_states
+    generation = Path(done.directory)
+    model.computed.clear()
+    StatesWriter(generation, model).write(1, lambda *_: None, lambda _: None)
+    assert model.computed == ["new"]
+    after = StateFile.open_beside(
+        generation, read_states_manifest(generation, TOKEN_VECTORS), TOKEN_VECTORS
+    )
+    assert after.packed(5) == before.packed(5)
 
 
 def test_a_merge_without_data_names_the_command_for_each_kind(fed: Fed, tmp_path: Path) -> None:
