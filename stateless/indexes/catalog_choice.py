@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from winnow.domain.catalog import Catalog
+from winnow.domain.catalog import Catalog, ResolvedIndex
 from winnow.errors import UnavailableError, WinnowError
 from winnow.stateless.feed.fed_index import FedIndex
 from winnow.stateless.indexes.front_index import ChosenIndex, FrontIndex
@@ -20,6 +20,8 @@ class CatalogChoice:
         """The current version; None before the first one was read."""
         self._parts: dict[str, FrontIndex] = {}
         """The open indexes by id."""
+        self._asked_aliases: dict[str, ResolvedIndex] = {}
+        """The index that last answered for each alias."""
         self._closed_answered = self._closed_refused = 0
         """Numbers of questions that closed indexes have answered and refused."""
 
@@ -34,22 +36,43 @@ class CatalogChoice:
         self._closed_refused += parts.admission.refused_questions
 
     def choose(self, name: str) -> ChosenIndex:
-        """Returns the index of a name; see `ChooseIndex`."""
-        if self.catalog is None:
-            raise UnavailableError("the catalog of indexes has not been read yet: try again")
-        resolved = self.catalog.resolve(name)
-        parts = self._parts.get(resolved.index.index_id)
-        if parts is None:
-            raise UnavailableError(
-                f"index {resolved.name} is not open yet: try again; if this persists, see the "
-                "front's log"
-            )
+        """Returns the index of a name; see `ChooseIndex`.
+
+        An alias stands for its earlier index until this front has opened the new one, for example
+        because its bundle is missing here.
+        """
+        resolved = self._resolve(name)
+        if resolved.index.index_id not in self._parts:
+            earlier = self._asked_aliases.get(name)
+            if earlier is None or not self._is_served(earlier):
+                raise _not_open(resolved)
+            resolved = earlier
+        elif resolved.name != name:
+            self._asked_aliases[name] = resolved
+        parts = self._parts[resolved.index.index_id]
         return ChosenIndex(parts, resolved.name, resolved.generation)
 
     def choose_fed(self, name: str) -> FedIndex:
-        """Returns the index of writes; see `ChooseFed`."""
-        chosen = self.choose(name)
-        return replace(chosen.parts.writable, name=chosen.name or "")
+        """Returns the index of writes; see `ChooseFed`. Writes never go to an earlier index."""
+        resolved = self._resolve(name)
+        parts = self._parts.get(resolved.index.index_id)
+        if parts is None:
+            raise _not_open(resolved)
+        return replace(parts.writable, name=resolved.name)
+
+    def _resolve(self, name: str) -> ResolvedIndex:
+        if self.catalog is None:
+            raise UnavailableError("the catalog of indexes has not been read yet: try again")
+        return self.catalog.resolve(name)
+
+    def _is_served(self, resolved: ResolvedIndex) -> bool:
+        """Whether the catalog still has an index, and it is open here."""
+        assert self.catalog is not None  # the index was chosen by it
+        current = self.catalog.indexes.get(resolved.name)
+        index_id = resolved.index.index_id
+        if current is None or current.is_dropped or current.index_id != index_id:
+            return False
+        return index_id in self._parts
 
     def refusal(self, client: str) -> WinnowError | None:
         """Refuses a call before its message is read, if the front has a single index.
@@ -87,3 +110,9 @@ class CatalogChoice:
     def reads_in_flight(self) -> int:
         """Number of passages that the questions in flight may read."""
         return sum(each.admission.reads_in_flight for each in self._parts.values())
+
+
+def _not_open(resolved: ResolvedIndex) -> UnavailableError:
+    return UnavailableError(
+        f"index {resolved.name} is not open yet: try again; if this persists, see the front's log"
+    )

@@ -162,6 +162,28 @@ async def test_an_index_that_cannot_be_opened_is_tried_again_and_harms_no_other(
         assert front.name_of("old") == "old"
 
 
+async def test_an_alias_keeps_its_index_until_the_new_one_is_open() -> None:
+    """The bundle of the new index may be missing at this front. Writes are refused meanwhile."""
+    front = FakeFront(BOTH.with_alias("docs", "old"), found("old", "new"), failing={"new"})
+    async with group() as tasks:
+        await front.follower.update(tasks)
+        assert front.name_of("docs") == "old"
+        front.catalog = BOTH.with_alias("docs", "old").with_alias("docs", "new")
+        await front.follower.update(tasks)
+        assert front.name_of("docs") == "old"
+        with pytest.raises(UnavailableError, match="index new is not open yet"):
+            front.name_of("new")
+        with pytest.raises(UnavailableError, match="index new is not open yet"):
+            front.choice.choose_fed("docs")
+        front.failing.clear()
+        front.clock.advance(10.0)
+        await front.follower.update(tasks)
+        assert front.name_of("docs") == "new"
+        front.catalog = front.catalog.with_dropped("old", delete_at=9.0)
+        await front.follower.update(tasks)
+        assert front.name_of("docs") == "new"
+
+
 async def test_a_front_ends_if_a_task_of_an_index_ends() -> None:
     """The index would otherwise keep the nodes that it knew last."""
     front = FakeFront(BOTH, found("old", "new"))
