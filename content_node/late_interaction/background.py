@@ -16,10 +16,12 @@ from winnow.errors import WinnowError
 
 _log = structlog.get_logger("content_node")
 _RETRY_SECONDS = 60.0
+_TURN_PASSAGES = 64
+"""Passages that are computed for a shard while another one waits, in some 0.6 s."""
 
 
 class BackgroundTokens:
-    """Computes missing token vectors of all shards of a process in one thread.
+    """Computes missing token vectors of all shards of a process in one thread, in turns.
 
     The thread starts with the first view that has passages without stored token vectors.
     """
@@ -28,12 +30,15 @@ class BackgroundTokens:
         self,
         prepare_thread: Callable[[], None] = lambda: None,
         retry_seconds: float = _RETRY_SECONDS,
+        turn_passages: int = _TURN_PASSAGES,
     ) -> None:
         """`prepare_thread` is called in the thread first, for example to lower its priority.
 
-        After a failure, a shard is tried again with its next view, or after `retry_seconds`.
+        After a failure, a shard is tried again with its next view, or after `retry_seconds`. If
+        another shard waits, a turn ends after `turn_passages`.
         """
         self._prepare_thread, self._retry_seconds = prepare_thread, retry_seconds
+        self._turn_passages = turn_passages
         self._changed = threading.Condition()
         self._generations: dict[LateScorer, str] = {}
         """Newest generation of each shard."""
@@ -124,11 +129,22 @@ class BackgroundTokens:
 
     def _compute_missing_tokens(self, scorer: LateScorer, view: ShardView) -> None:
         generation, rows = self._handled.get(scorer, ("", 0))
-        first_row = rows if generation == view.generation else 0
-        scorer.compute_missing(view, first_row, lambda: self._is_current(scorer, view))
+        first_row, left = rows if generation == view.generation else 0, self._turn_passages
+
+        def may_continue() -> bool:
+            nonlocal left
+            left -= 1
+            others = len(self._views) - (scorer in self._views)
+            return self._is_current(scorer, view) and (left >= 0 or not others)
+
+        finished = scorer.compute_missing(view, first_row, may_continue)
         with self._changed:
-            if self._is_current(scorer, view):
+            if not self._is_current(scorer, view):
+                return
+            if finished:
                 self._handled[scorer] = view.generation, view.rows
+            else:
+                self._views.setdefault(scorer, view)
 
     def _retry_later(self, scorer: LateScorer, view: ShardView) -> None:
         with self._changed:

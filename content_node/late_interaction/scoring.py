@@ -78,10 +78,11 @@ class LateScorer:
 
     def compute_missing(
         self, view: ShardView, first_row: int, may_continue: Callable[[], bool]
-    ) -> None:
+    ) -> bool:
         """Computes the missing token vectors of the rows from `first_row` on.
 
-        Ends early once `may_continue` returns False.
+        Ends early, and returns False, once `may_continue` returns False. It is called before each
+        passage that is computed.
 
         Raises:
             ArtefactError: the model cannot be opened, or a file was changed.
@@ -93,8 +94,9 @@ class LateScorer:
                 rows = rows if mask is None else rows[mask[rows]]
             for row in self._rows_without_tokens(placed.segment, rows.tolist()):
                 if not may_continue():
-                    return
+                    return False
                 self._compute_levels(self._model.open(), placed.segment, row)
+        return True
 
     def _compute_all(self, missing: Sequence[tuple[Segment, int]], stop: StopSignal | None) -> bool:
         """Computes the token vectors of rows; returns whether all of them are computed."""

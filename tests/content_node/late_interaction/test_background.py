@@ -121,6 +121,20 @@ def test_a_merge_replaces_a_view_that_waits(view: ShardView, background: Backgro
     assert not model.computed
 
 
+def test_shards_take_turns(view: ShardView) -> None:
+    """A bulk load of one index must not delay the new passages of another."""
+    background = BackgroundTokens(turn_passages=2)
+    held, model = HeldModel(), FakePassageTokens()
+    held.computed = model.computed  # one list, in the order of both
+    background.update(ranking(held).scorer, view)
+    assert held.begun.wait(LONG)
+    background.update(ranking(model).scorer, view)
+    held.release.set()
+    assert background.wait_until_idle(LONG)
+    background.close()
+    assert model.computed == [each for n in range(0, 10, 2) for each in NEW[n : n + 2] * 2]
+
+
 @pytest.mark.parametrize("ended_by", ["merge", "close"])
 def test_computing_ends_with_the_generation(
     view: ShardView, background: BackgroundTokens, ended_by: str
