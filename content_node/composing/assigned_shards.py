@@ -140,9 +140,11 @@ class AssignedShards:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self._shards.close()
-        if self._lock is not None:
-            self._lock.release()
+        try:
+            await self._shards.close()
+        finally:
+            if self._lock is not None:  # this process may open the index again
+                self._lock.release()
 
     async def _follow_assignment(self) -> None:
         while True:

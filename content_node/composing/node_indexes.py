@@ -280,8 +280,10 @@ class NodeIndexes:
         self._close_at.pop(index_id, None)
         shards.start_leaving()
         self.indexes.remove(index_id)
-        await shards.close()
-        await self._opener.forget(index_id)
+        try:
+            await shards.close()
+        finally:
+            await self._opener.forget(index_id)
         del shards
         collect_closed()
         _log.info("index closed", index_id=index_id)

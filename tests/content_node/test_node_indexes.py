@@ -55,6 +55,7 @@ class FakeNode:
     def __init__(self, data: Path, catalog: Catalog | Exception | None) -> None:
         self.catalog, self.data, self.clock = catalog, data, ManualClock()
         self.closed: list[str] = []
+        self.forgotten: list[str] = []
         self.failing: set[str] = set()
         """Indexes that cannot be closed."""
         settings = NodeSettings.load({"indexes": "x.json", "name": "a", "data": data}, None, {})
@@ -77,7 +78,7 @@ class FakeNode:
         return cast("AssignedShards", FakeIndex(name, self.closed, self.failing))
 
     async def forget(self, index_id: str) -> None:
-        """Has no metrics."""
+        self.forgotten.append(index_id)
 
     async def update(self) -> None:
         """Reads the catalog, and waits until the node has done what it asks for."""
@@ -148,3 +149,14 @@ async def test_a_node_that_starts_without_the_catalog_serves_what_it_has(
     await again.update()
     assert again.serves("1")
     await again.indexes.close()
+
+
+async def test_an_index_that_cannot_be_closed_is_forgotten(tmp_path: Path) -> None:
+    """Otherwise it would count for the health of the node."""
+    node = FakeNode(tmp_path, BOTH)
+    await node.update()
+    node.failing.add("old")
+    node.catalog = BOTH.with_dropped("old", delete_at=node.clock.now)
+    await node.update()
+    assert node.forgotten == ["1"]
+    assert not node.serves("1")

@@ -60,7 +60,7 @@ ALIASED = BOTH.with_alias("docs", "docs-1")
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (lambda: BOTH.with_alias("docs-2", "docs-1"), "an index has the same name"),
+        (lambda: BOTH.with_alias("docs-2", "docs-1"), "docs-2 is the name of an index"),
         (lambda: BOTH.with_alias("docs", "docs-3"), "the indexes are docs-1, docs-2"),
         (lambda: BOTH.with_alias("Docs", "docs-1"), "'Docs' is no valid name"),
         (lambda: BOTH.with_index("docs-3", DOCS), "the catalog has index a1 already"),

@@ -192,6 +192,8 @@ class Catalog:
         """
         if self._index(index).is_dropped:
             raise invalid_field("index", f"{index} was dropped: restore it first")
+        if alias in self.indexes:
+            raise invalid_field("alias", f"{alias} is the name of an index: choose another name")
         if alias in self.aliases and self.aliases[alias].index == index:
             return self
         switched = Alias(index, self.version + 1)
