@@ -4,5 +4,3 @@ from winnow.packaged import default_bundle
 
 WHOLE = default_bundle().parent / "whole"
 """The bundle with a full cross-encoder as its reader."""
-NEXT = default_bundle().parent / "next"
-"""The bundle with late interaction."""

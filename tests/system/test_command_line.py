@@ -545,7 +545,10 @@ def test_up_precomputes_states_on_request(
     bundle = load_bundle(BUNDLE)
     for shard in shard_directories(index):
         opened = open_shard(
-            shard, ef=64, lower_layers_fingerprint=bundle.manifest.lower_layers_fingerprint
+            shard,
+            ef=64,
+            lower_layers_fingerprint=bundle.manifest.lower_layers_fingerprint,
+            token_vectors_fingerprint=bundle.manifest.token_vectors_fingerprint,
         )
         assert list(shard_advice(opened, shard, bundle)) == []
 

@@ -139,7 +139,7 @@ def test_words_that_are_not_those_of_the_passages_are_a_fault(
     (directory / SHARD_FILE).write_text(to_checksummed_json(content))
     vouch_for_shards(copy)
     [report] = verify_index(copy, 12, 0.9)
-    assert report.faults == ("its words do not match the tokens of its passages",)
+    assert report.faults[0] == "its words do not match the tokens of its passages"
 
 
 def test_an_index_of_another_encoder_is_refused(

@@ -8,7 +8,6 @@ import pytest
 from damaged_files import flip_bit
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
-from whole_bundle import NEXT
 
 from winnow.bundle import Bundle, load_bundle
 from winnow.content_node.composing.one_index import SameIndexCheck
@@ -24,10 +23,10 @@ pytestmark = pytest.mark.bundle
 
 
 def test_a_bundle_that_was_damaged_since_the_start_is_tried_again_a_minute_later(
-    tmp_path: Path,
+    bundle: Bundle, tmp_path: Path
 ) -> None:
     """Questions must not wait for a try each."""
-    directory = Path(shutil.copytree(NEXT, tmp_path / "bundle"))
+    directory = Path(shutil.copytree(bundle.directory, tmp_path / "bundle"))
     clock, encoder = ManualClock(), directory / "encoder.onnx"
     shared = SharedPassageTokens(load_bundle(directory), clock)
     flip_bit(encoder, 1_000_000)
@@ -41,22 +40,22 @@ def test_a_bundle_that_was_damaged_since_the_start_is_tried_again_a_minute_later
     assert shared.open() is shared.open()
 
 
-def test_bundles_share_the_cache_and_the_thread_of_a_process(bundle: Bundle) -> None:
+def test_bundles_share_the_cache_and_the_thread_of_a_process(
+    bundle: Bundle, tmp_path: Path
+) -> None:
     """The limits are those of the process, and closing it ends the thread."""
     shared = SharedPassageTokens(bundle)
-    other = shared.of_bundle(load_bundle(NEXT))
+    other = shared.of_bundle(load_bundle(Path(shutil.copytree(bundle.directory, tmp_path / "b"))))
     assert (other.computed, other.background) == (shared.computed, shared.background)
 
 
 async def test_nothing_is_computed_for_a_closed_shard(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its directory is deleted, and its files must not stay open."""
     registry, removed = CollectorRegistry(), list[LateScorer]()
     settings = NodeSettings.model_validate({"shard": tmp_path})
-    parts = open_node_parts(
-        settings, load_bundle(NEXT), registry, RuntimeMetrics(registry), shards=1
-    )
+    parts = open_node_parts(settings, bundle, registry, RuntimeMetrics(registry), shards=1)
 
     def no_shard(_: int) -> LiveShard:
         raise AssertionError

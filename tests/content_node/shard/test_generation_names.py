@@ -130,8 +130,13 @@ def test_everything_in_a_bundle_that_changes_an_answer_is_in_its_fingerprint(
         *(manifest.model_copy(update={"stopping": stopping}) for stopping in ((), *rules)),
         changed(manifest, "retrieval", {"words": 1.0}),
         *(
+            changed(manifest, "late_interaction", values)
+            for values in ({"words": 9.0}, {"tokens": 9.0}, {"score": None}, {"stopping": ()})
+        ),
+        *(
             changed(manifest, "score", {name: 9.0})
-            for name in set(ScoreEntry.model_fields) - {"confidence", "sentence_confidence"}
+            for name in set(ScoreEntry.model_fields)
+            - {"confidence", "sentence_confidence", "min_confidence"}
         ),
         changed(manifest, "score", {"confidence": None}),
         changed(manifest, "score", {"sentence_confidence": CERTAIN}),
