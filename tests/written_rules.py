@@ -58,7 +58,7 @@ RULES = (
         "the reader that it needs is trained for an hour",
     ),
     Rule("winnow index states *", How.RUN),
-    Rule("winnow index token-vectors *", How.PARSED, "the projection is trained on a GPU"),
+    Rule("winnow index token-vectors *", How.RUN),
     Rule(
         "winnow index snapshot *",
         How.ELSEWHERE,

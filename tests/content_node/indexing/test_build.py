@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 from conftest import PASSAGES, Recorder
 from live_writes import put
-from whole_bundle import NEXT
 
 import winnow.content_node.indexing.engine
-from winnow.bundle import Bundle, load_bundle
+from winnow.bundle import Bundle
 from winnow.content_node.indexing.builder import build_index
 from winnow.content_node.indexing.engine import LocalEngine, encode_pending, open_encoder
 from winnow.content_node.indexing.plan import BuildListener, BuildPlan, DocumentSource
@@ -297,7 +296,11 @@ def test_a_resumed_build_uses_no_token_vectors_of_another_model(
 
 @pytest.mark.bundle
 def test_an_interrupted_build_keeps_token_vectors_that_were_computed_after_the_vectors(
-    passages_file: Path, tmp_path: Path, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+    bundle: Bundle,
+    passages_file: Path,
+    tmp_path: Path,
+    recorder: Recorder,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """They take as long as the vectors, and some engines return only vectors."""
 
@@ -314,15 +317,15 @@ def test_an_interrupted_build_keeps_token_vectors_that_were_computed_after_the_v
     def fail(*_: object) -> None:
         raise AssertionError("the encoder was run again")
 
-    late, target = load_bundle(NEXT), tmp_path / "index"
+    target = tmp_path / "index"
     plan = BuildPlan(source=passages_file, target=target, shards=1, threads=1)
     interrupted = InterruptedWriting()
     with pytest.raises(KeyboardInterrupt):
-        build_index(plan, late, interrupted, OnlyVectors())
+        build_index(plan, bundle, interrupted, OnlyVectors())
     assert ("computing token vectors", len(PASSAGES), 0) in interrupted.stages
     monkeypatch.setattr(PassageEncoder, "token_vectors", fail)
-    build_index(plan, late, recorder, OnlyVectors())
-    fingerprint = late.manifest.token_vectors_fingerprint
+    build_index(plan, bundle, recorder, OnlyVectors())
+    fingerprint = bundle.manifest.token_vectors_fingerprint
     opened = open_shard(target / shard_name(0, 1), 64, token_vectors_fingerprint=fingerprint)
     assert opened.token_vectors is not None
 
