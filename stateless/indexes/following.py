@@ -1,15 +1,15 @@
 """Follows the catalog: opens new indexes of a front, and closes dropped ones."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import structlog
 
 from winnow.catalog_reader import CATALOG_INTERVAL, CatalogReader, ReadsCatalog
 from winnow.deadline import Clock, Sleep
-from winnow.domain.catalog import Catalog, CatalogIndex
+from winnow.domain.catalog import Alias, Catalog, CatalogIndex
 from winnow.errors import WinnowError
 from winnow.heap import collect_closed
 from winnow.stateless.indexes.catalog_choice import CatalogChoice
@@ -85,6 +85,10 @@ class CatalogFollower:
         self._not_before: dict[str, float] = {}
         """The earliest next attempt to open an index, by id."""
         self._has_catalog = asyncio.Event()
+        self._read = Catalog()
+        """The last version that was read."""
+        self._waiting: dict[str, Alias] = {}
+        """The switched aliases that wait for the shards of their indexes, by name."""
 
     async def wait_until_read(self) -> None:
         """Waits until the catalog was read, and its indexes were found as far as possible."""
@@ -114,8 +118,12 @@ class CatalogFollower:
         for index_id, (name, index) in wanted.items():
             if index_id not in self._running and self._clock() >= self._not_before.get(index_id, 0):
                 await self._open(name, index, group)
-        await self._wait_for_new_targets(catalog)
-        self._choice.catalog = catalog
+        self._read = catalog
+        if self._choice.catalog is None:
+            await self._wait_for_shards(self._running)
+        else:
+            self._start_switches(catalog, self._choice.catalog, group)
+        self._show()
         self._has_catalog.set()
         for index_id in self._running.keys() - wanted.keys():
             group.create_task(self._close_later(self._take(index_id)))
@@ -136,20 +144,42 @@ class CatalogFollower:
         self._running[index.index_id] = _RunningIndex(name, opened, group)
         self._choice.add(index.index_id, opened.parts)
 
-    async def _wait_for_new_targets(self, catalog: Catalog) -> None:
-        """Waits for the shards of indexes to which requests will get by this version.
+    def _start_switches(self, catalog: Catalog, shown: Catalog, group: asyncio.TaskGroup) -> None:
+        """Lets each switched alias wait for the shards of its index; `shown` is in use now."""
+        for name, alias in catalog.aliases.items():
+            index_id = catalog.indexes[alias.index].index_id
+            is_new = alias not in (shown.aliases.get(name), self._waiting.get(name))
+            running = self._running.get(index_id)
+            if is_new and running is not None and not running.forming.done():
+                self._waiting[name] = alias
+                group.create_task(self._switch(name, alias, index_id))
 
-        At the start these are all indexes, and later those to which an alias is switched.
-        """
-        last = self._choice.catalog
-        ids = set(self._running)
-        if last is not None:
-            ids &= {
-                catalog.indexes[alias.index].index_id
-                for name, alias in catalog.aliases.items()
-                if last.aliases.get(name) != alias
-            }
-        forming = [self._running[each].forming for each in ids]
+    async def _switch(self, name: str, alias: Alias, index_id: str) -> None:
+        """Shows a switched alias once the shards of its index have been found."""
+        await self._wait_for_shards([index_id])
+        if self._waiting.get(name) == alias:
+            del self._waiting[name]
+            self._show()
+
+    def _show(self) -> None:
+        """Lets requests use the catalog. An alias that waits stands for its earlier index."""
+        shown, aliases = self._choice.catalog, dict(self._read.aliases)
+        for name, alias in self._waiting.items():
+            if shown is None or aliases.get(name) != alias:
+                continue
+            before = shown.aliases.get(name)
+            if before is None:
+                del aliases[name]
+            elif (
+                before.index in self._read.indexes
+                and not self._read.indexes[before.index].is_dropped
+            ):
+                aliases[name] = before
+        self._choice.catalog = replace(self._read, aliases=aliases)
+
+    async def _wait_for_shards(self, ids: Iterable[str]) -> None:
+        """Waits until shards of these indexes have been found, but not longer than allowed."""
+        forming = [self._running[each].forming for each in ids if each in self._running]
         if forming:
             await asyncio.wait(forming, timeout=self._form_timeout)
 

@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 from manual_clock import ManualClock
-from tenacious import happens
+from tenacious import happens, turn
 
 from winnow.domain.catalog import Catalog, CatalogIndex
 from winnow.errors import ArtefactError, NotFoundError, UnavailableError, WinnowError
@@ -109,15 +109,45 @@ async def test_an_alias_is_switched_once_the_shards_of_its_new_index_are_found()
     async with group() as tasks:
         await front.follower.update(tasks)
         front.follower._form_timeout = 60.0
-        more = BOTH.with_index("third", CatalogIndex(index_id="3", shards=1))
-        front.catalog = more.with_alias("docs", "new")
-        switching = asyncio.create_task(front.follower.update(tasks))
-        await happens(lambda: "third" in front.opened)  # then it waits for the shards of "new"
+        front.catalog = BOTH.with_alias("docs", "new").with_alias("first", "new")
+        await front.follower.update(tasks)
         assert front.name_of("docs") == "old"
+        with pytest.raises(NotFoundError):
+            front.name_of("first")
         front.found["new"].set()
-        await switching
-        assert front.name_of("docs") == "new"
+        await happens(lambda: front.name_of("docs") == "new" == front.name_of("first"))
         assert front.name_of("old") == "old"
+
+
+async def test_an_alias_that_waits_delays_no_other_change() -> None:
+    third = BOTH.with_index("third", CatalogIndex(index_id="3", shards=1))
+    aliased = third.with_alias("docs", "old").with_alias("more", "old")
+    front = FakeFront(aliased, found("old", "third"), form_timeout=0.0)
+    async with group() as tasks:
+        await front.follower.update(tasks)
+        front.follower._form_timeout = 60.0
+        front.catalog = aliased.with_alias("docs", "new")
+        await front.follower.update(tasks)
+        front.catalog = front.catalog.with_alias("more", "third")
+        await front.follower.update(tasks)
+        assert (front.name_of("docs"), front.name_of("more")) == ("old", "third")
+        front.catalog = front.catalog.with_alias("docs", "third")
+        await front.follower.update(tasks)
+        assert front.name_of("docs") == "third"
+        front.found["new"].set()  # too late: the alias does not wait for it any more
+        await turn()
+        assert front.name_of("docs") == "third"
+
+
+async def test_an_alias_whose_old_index_was_dropped_waits_for_no_shards() -> None:
+    aliased = BOTH.with_alias("docs", "old")
+    front = FakeFront(aliased, found("old"), form_timeout=0.0)
+    async with group() as tasks:
+        await front.follower.update(tasks)
+        front.follower._form_timeout = 60.0
+        front.catalog = aliased.with_alias("docs", "new").with_dropped("old", delete_at=9.0)
+        await front.follower.update(tasks)
+        assert front.name_of("docs") == "new"
 
 
 async def test_the_last_version_stays_while_the_catalog_cannot_be_read() -> None:
