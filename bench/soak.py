@@ -40,7 +40,7 @@ from winnow.domain.write import Write
 from winnow.errors import WinnowError
 from winnow.packaged import default_bundle
 from winnow.rpc.channel import open_channel
-from winnow.stateless.feed.remote import RemoteShardWriter
+from winnow.shard_service.remote import RemoteShardWriter
 from winnow.stateless.replicas.remote import RemoteNode, RemoteSearcher
 
 _INDEX = "soak"

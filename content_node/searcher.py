@@ -58,6 +58,7 @@ class LocalSearcher:
         metrics: NodeMetrics,
         journaled: bool = False,
         custody: Callable[[], Custody] = lambda: OWNED,
+        closed_since: Callable[[], int] = lambda: 0,
         on_drop: Callable[[], None] = lambda: None,
         admit: Admit = contextlib.nullcontext,
         late: LateRanking | None = None,
@@ -65,11 +66,12 @@ class LocalSearcher:
         """`pace` measures the reading speed.
 
         `journaled` means that the shard follows a journal. `custody` returns whether another node
-        takes the writes. `on_drop` is called on the event loop after a generation was dropped.
-        `admit` admits calls for passages. `late` ranks by late interaction; None if the bundle has
-        none.
+        takes the writes, and `closed_since` whether the shard takes none of front nodes. `on_drop`
+        is called on the event loop after a generation was dropped. `admit` admits calls for
+        passages. `late` ranks by late interaction; None if the bundle has none.
         """
         self._journaled, self._custody = journaled, custody
+        self._closed_since = closed_since
         self._reader, self._bundle, self._pool, self._metrics = reader, bundle, pool, metrics
         self._pace = pace
         self._limits = question_limits(bundle)
@@ -108,6 +110,7 @@ class LocalSearcher:
             journaled=self._journaled,
             writes_elsewhere=not custody.takes_writes,
             moves=custody.moves,
+            closed_since=self._closed_since(),
         )
 
     async def retrieve(

@@ -11,11 +11,13 @@ Run = Callable[[], Coroutine[Any, Any, object]]
 
 
 @contextlib.asynccontextmanager
-async def running(runs: Sequence[Run], address: str) -> AsyncIterator[AsyncClient]:
-    """A client of what these tasks serve at an address; fails if one of them ends."""
+async def running(
+    runs: Sequence[Run], address: str, seconds: float = 120.0
+) -> AsyncIterator[AsyncClient]:
+    """A client of what these tasks serve at an address; fails if one ends, or after `seconds`."""
     tasks = [asyncio.create_task(run()) for run in runs]
     try:
-        async with AsyncClient(address) as client, asyncio.timeout(120):
+        async with AsyncClient(address) as client, asyncio.timeout(seconds):
             await served(client.wait_ready, tasks)
             yield client
     finally:

@@ -7,9 +7,12 @@ from typing import Any
 from winnow.assignment import holders_of_json, holders_to_json
 from winnow.domain.assignment import Assignment
 from winnow.domain.catalog import Alias, Catalog, CatalogIndex
+from winnow.domain.index_copy import IndexCopy
 from winnow.versioned_file import VersionedFile, WrongFileError
 
 _FORMAT = 1
+_COPIES_FORMAT = 2
+"""Format of a catalog with copies. Versions that know no copies must not change it."""
 
 
 class CatalogFile(VersionedFile[Catalog]):
@@ -58,8 +61,10 @@ class IndexAssignmentFile:
 
 
 def _to_fields(catalog: Catalog) -> dict[str, Any]:
+    copies = {name: _copy_to_json(each) for name, each in catalog.copies.items()}
     return {
-        "format": _FORMAT,
+        "format": _COPIES_FORMAT if copies else _FORMAT,
+        **({"copies": copies} if copies else {}),
         "version": catalog.version,
         "nodes": dict(catalog.nodes),
         "indexes": {name: _index_to_json(each) for name, each in catalog.indexes.items()},
@@ -71,10 +76,10 @@ def _to_fields(catalog: Catalog) -> dict[str, Any]:
 def _of_fields(content: Mapping[str, Any]) -> Catalog:
     if "holders" in content:
         raise WrongFileError("is the assignment of one index, and no catalog of named indexes")
-    if content["format"] != _FORMAT:
+    if content["format"] not in (_FORMAT, _COPIES_FORMAT):
         raise WrongFileError(
-            f"has format {content['format']}, but this version reads format {_FORMAT}: update "
-            "Winnow"
+            f"has format {content['format']}, but this version reads formats {_FORMAT} and "
+            f"{_COPIES_FORMAT}: update Winnow"
         )
     return Catalog(
         version=content["version"],
@@ -82,6 +87,7 @@ def _of_fields(content: Mapping[str, Any]) -> Catalog:
         indexes={name: _index_of_json(each) for name, each in content["indexes"].items()},
         aliases={name: Alias(**each) for name, each in content["aliases"].items()},
         deleted_ids=frozenset(content["deleted_ids"]),
+        copies={name: _copy_of_json(each) for name, each in content.get("copies", {}).items()},
     )
 
 
@@ -92,3 +98,15 @@ def _index_to_json(index: CatalogIndex) -> dict[str, Any]:
 def _index_of_json(content: Mapping[str, Any]) -> CatalogIndex:
     holders, nodes = holders_of_json(content["holders"]), tuple(content.get("nodes", ()))
     return CatalogIndex(**{**content, "holders": holders, "nodes": nodes})
+
+
+def _copy_to_json(copy: IndexCopy) -> dict[str, Any]:
+    positions = {str(shard): each for shard, each in sorted(copy.positions.items())}
+    return {**asdict(copy), "positions": positions}
+
+
+def _copy_of_json(content: Mapping[str, Any]) -> IndexCopy:
+    positions = {int(shard): int(each) for shard, each in content["positions"].items()}
+    return IndexCopy(
+        **{**content, "positions": positions, "filled": tuple(map(int, content["filled"]))}
+    )

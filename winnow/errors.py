@@ -12,6 +12,10 @@ NOT_LOADED = "SHARD_NOT_LOADED"
 """Fault reason of `NotLoadedError`."""
 LEAVING = "NODE_LEAVING"
 """Fault reason of `LeavingError`."""
+WRITES_HELD = "WRITES_HELD"
+"""Fault reason of `WritesHeldError`."""
+INDEX_IS_COPY = "INDEX_IS_COPY"
+"""Fault reason of `IndexIsCopyError`."""
 NOT_WRITABLE = "SHARD_NOT_WRITABLE"
 """Fault reason of `NotWritableError`."""
 
@@ -107,6 +111,20 @@ class LeavingError(UnavailableError):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, [Fault(LEAVING)])
+
+
+class WritesHeldError(UnavailableError):
+    """The index takes no writes for a moment, because an alias of it is being switched."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, [Fault(WRITES_HELD)])
+
+
+class IndexIsCopyError(UnavailableError):
+    """The index is a copy of another one, which takes the writes."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, [Fault(INDEX_IS_COPY)])
 
 
 class NotServedError(UnavailableError):

@@ -35,6 +35,16 @@ POINTS = (
     "repair.written",
     "repair.named",
     "custody.recorded",
+    "copy.created",
+    "copy.begun",
+    "copy.positioned",
+    "copy.stored",
+    "copy.filled",
+    "copy.followed",
+    "copy.held",
+    "copy.closed",
+    "copy.complete",
+    "copy.replaced",
 )
 
 

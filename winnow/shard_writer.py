@@ -1,7 +1,7 @@
 """The interface of a shard that accepts writes, whether local, remote or fake.
 
-Implementations: `content_node.live` (in this process), `stateless.feed.remote` (over gRPC),
-`tests.fakes` (scripted).
+Implementations: `content_node.live` (in this process), `winnow.shard_service.remote` (over
+gRPC), `tests.fakes` (scripted).
 """
 
 from collections.abc import Callable, Sequence
@@ -69,6 +69,8 @@ class WritableShard:
     info: ShardInfo
     encoding_fingerprint: str
     """Fingerprint of the encoder that computed the shard's vectors."""
+    copied_writer: Callable[[int], ShardWriter] | None = None
+    """Returns the writer of a run of copying, by its number; None if the shard cannot be a copy."""
 
 
 class WritableShards(Protocol):

@@ -27,7 +27,7 @@ from bench.synthetic import build_shard
 from winnow.content_node.merging.names import LIVE, newest_first
 from winnow.faultpoints import POINTS
 
-_POINTS = [point for point in POINTS if not point.startswith("custody.")]
+_POINTS = [point for point in POINTS if not point.startswith(("copy.", "custody."))]
 """All fault points except the points that only a moving shard reaches."""
 _LIVES_PER_SHARD = 24
 """Number of times a shard is killed before another shard is built."""

@@ -11,7 +11,7 @@ from winnow.address import Address
 from winnow.assignment import AssignmentFile
 from winnow.bundle import load_bundle
 from winnow.catalog import CatalogFile
-from winnow.content_node.snapshots.empty import snapshot_empty_index
+from winnow.content_node.snapshots.empty import empty_snapshot
 from winnow.content_node.snapshots.stored_snapshots import find_snapshot
 from winnow.domain.assignment import Assignment
 from winnow.domain.catalog import Catalog, CatalogIndex
@@ -133,7 +133,7 @@ def create(
     if shards is not None and not empty:
         raise typer.BadParameter("it needs --empty", param_hint="--shards")
     if empty:
-        snapshot_empty_index(snapshot, load_bundle(bundle or default_bundle()), shards or 1)
+        empty_snapshot(snapshot, load_bundle(bundle or default_bundle()), shards or 1)
     found, now = find_snapshot(snapshot).snapshot, time.time()
     index = CatalogIndex(
         index_id=found.index_id,

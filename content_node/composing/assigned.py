@@ -14,6 +14,7 @@ from winnow.content_node.served_shards import ServedShards
 from winnow.content_node.settings import NodeSettings
 from winnow.content_node.transfer.remote import PeerNodes
 from winnow.deadline import Sleep
+from winnow.domain.index_copy import IndexWrites
 from winnow.security.peers import PeerChannels
 from winnow.telemetry.runtimes import RuntimeMetrics
 
@@ -58,6 +59,7 @@ def assigned_shards(
     *,
     addresses: dict[str, str],
     set_serving: Callable[[bool], Awaitable[None]],
+    writes: Callable[[], IndexWrites] = IndexWrites,
     watch_files: Callable[[], Awaitable[None]] | None = None,
     sleep: Sleep = asyncio.sleep,
 ) -> AssignedShards:
@@ -74,6 +76,7 @@ def assigned_shards(
         parts.peer_nodes,
         file,
         addresses=addresses,
+        writes=writes,
         watch_files=watch_files,
         sleep=sleep,
     )

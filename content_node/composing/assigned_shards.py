@@ -1,6 +1,7 @@
 """Opens, receives, splits and closes the shards of a node as an assignment says."""
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -33,6 +34,7 @@ from winnow.content_node.transfer.receiving import receive_shard
 from winnow.content_node.transfer.remote import PeerNodes
 from winnow.deadline import Deadline, Sleep
 from winnow.domain.assignment import Assignment
+from winnow.domain.index_copy import IndexWrites
 from winnow.domain.partition import halves_of, parent_of, shares_passages
 from winnow.domain.shard import NodeReport, ShardInfo, shard_name, shard_number_of
 from winnow.errors import NotLoadedError, UnavailableError, WinnowError
@@ -66,6 +68,7 @@ class AssignedShards:
         file: ReadsAssignment,
         *,
         addresses: dict[str, str],
+        writes: Callable[[], IndexWrites] = IndexWrites,
         watch_files: Callable[[], Awaitable[None]] | None = None,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
@@ -77,6 +80,7 @@ class AssignedShards:
             peer_nodes: calls the other nodes.
             file: the file of the assignment.
             addresses: gets the addresses of the nodes by name, for `peer_nodes`.
+            writes: returns what the shards do with writes, because of copies of the index.
             watch_files: rereads the certificates for calls to other nodes; None without any.
             sleep: waits for a number of seconds.
 
@@ -85,6 +89,7 @@ class AssignedShards:
         self._settings, self._data = settings, settings.data
         self._shards, self._peer_nodes, self._file, self._sleep = shards, peer_nodes, file, sleep
         self._addresses, self._watch_files = addresses, watch_files
+        self._writes = writes
         self.served = shards.served
         self._assignment: Assignment | None = None
         self._ignored: Assignment | None = None
@@ -127,6 +132,12 @@ class AssignedShards:
         if self._watch_files is not None:
             watching = keep_running("certificates of other nodes", self._watch_files)
             self._tasks.append(asyncio.create_task(watching))
+
+    async def apply_copies(self) -> None:
+        """Makes all shards take or refuse writes as the catalog says."""
+        for running in list(self._held.values()):
+            with contextlib.suppress(UnavailableError):  # the shard is being closed
+                await running.apply_copies(self._writes())
 
     def start_leaving(self) -> None:
         """Stops opening and closing shards, and reports to callers that the node is leaving."""
@@ -383,6 +394,7 @@ class AssignedShards:
         try:
             if prepare is not None and not await DaemonWork(directory.exists).result():
                 await prepare()
+            await running.apply_copies(self._writes())
             await self._shards.load_added(running)
         except Exception as error:  # noqa: BLE001 (a fault of the shard; the others are served)
             known = isinstance(error, WinnowError)
@@ -402,6 +414,7 @@ class AssignedShards:
             self._not_before[shard] = asyncio.get_running_loop().time() + _RETRY_AFTER
         else:
             self._held[shard] = running
+            await self.apply_copies()  # the catalog may have changed while the shard was loaded
 
     async def _is_half_of_held(self, shard: int) -> bool:
         """Whether a shard is a half of a shard on this node, so that it stays hidden at first."""

@@ -134,6 +134,7 @@ class NamedIndexOpener:
             assignment,
             addresses=addresses,
             set_serving=partial(self._health.set_index, index.index_id),
+            writes=assignment.writes,
             sleep=self._sleep,
         )
 

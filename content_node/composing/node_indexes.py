@@ -23,6 +23,8 @@ from winnow.content_node.supervision import keep_running
 from winnow.deadline import Clock, Sleep
 from winnow.domain.assignment import Assignment
 from winnow.domain.catalog import Catalog, CatalogIndex
+from winnow.domain.copying import index_writes
+from winnow.domain.index_copy import IndexWrites
 from winnow.errors import WinnowError
 from winnow.heap import collect_closed
 from winnow.settings.errors import SettingsError
@@ -58,6 +60,14 @@ class CatalogAssignment:
         if catalog is not None and own is not None and own.index_id == self._index_id:
             self._last = catalog.assignment(self._name)
         return self._last
+
+    def writes(self) -> IndexWrites:
+        """Returns what the nodes of the index do with writes."""
+        catalog = self._catalog()
+        own = catalog.indexes.get(self._name) if catalog is not None else None
+        if catalog is None or own is None or own.index_id != self._index_id:
+            return IndexWrites()
+        return index_writes(catalog, self._name)
 
 
 class OpensIndexes(Protocol):
@@ -118,6 +128,8 @@ class NodeIndexes:
         """When dropped indexes are closed, by id."""
         self._tasks: list[asyncio.Task[None]] = []
         self._is_leaving = False
+        self._is_saved = True
+        """Whether the last version of the catalog was saved for the next start."""
 
     @property
     def all(self) -> Sequence[RunningShard]:
@@ -170,9 +182,10 @@ class NodeIndexes:
         """Reads the catalog once, and begins the changes that it asks for."""
         catalog = await self._reader.read()
         if catalog is None:
+            await self._apply_copies()  # the logs are kept for copies
             return
-        if catalog != self._catalog:
-            await self._save(catalog)
+        if catalog != self._catalog or not self._is_saved:
+            self._is_saved = await self._save(catalog)
         now = self._clock()
         await self._apply(catalog, now)
         await self._delete_dropped(catalog, now)
@@ -180,6 +193,7 @@ class NodeIndexes:
     async def _apply(self, catalog: Catalog, now: float) -> None:
         """Begins to open and close indexes as a version of the catalog says."""
         self._catalog = catalog
+        await self._apply_copies()
         wanted = set()
         for name, index in catalog.indexes.items():
             if not index.is_dropped and await self._is_here(index):
@@ -191,6 +205,16 @@ class NodeIndexes:
                 self._close_at.pop(index_id, None)
             elif now >= self._close_at.setdefault(index_id, _closing_time(catalog, index_id, now)):
                 self._start_change(index_id, self._close_index(index_id))
+
+    async def _apply_copies(self) -> None:
+        """Makes all shards take or refuse writes as the catalog says.
+
+        A version that could not be saved has no effect yet. If the node restarted with an earlier
+        one, it would take writes after it has reported that it takes none.
+        """
+        if self._is_saved:
+            for each in list(self._open.values()):
+                await each.apply_copies()
 
     async def _read_saved(self) -> Catalog | None:
         """Reads the version that an earlier process has saved; None if there is none.
@@ -207,11 +231,14 @@ class NodeIndexes:
             self._reader.assume(saved)
         return saved
 
-    async def _save(self, catalog: Catalog) -> None:
+    async def _save(self, catalog: Catalog) -> bool:
+        """Saves a version for the next start; returns whether that succeeded."""
         try:
             await DaemonWork(partial(self._saved.replace, catalog)).result()
         except WinnowError as error:
             _log.warning("catalog not saved for the next start", reason=str(error))
+            return False
+        return True
 
     @property
     def _opened_indexes(self) -> list[RunningShards | AssignedShards]:

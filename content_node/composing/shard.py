@@ -15,6 +15,8 @@ from winnow.content_node.file_changes import ShardHealth, watch_changes
 from winnow.content_node.identity import shard_info
 from winnow.content_node.journal.composing import ShardWritePath
 from winnow.content_node.late_interaction.scoring import LateRanking, LateScorer
+from winnow.content_node.live.closing import Closing
+from winnow.content_node.live.copied_writer import CopiedWriter
 from winnow.content_node.live.custody import OWNED, Custody, Role
 from winnow.content_node.live.disk_metrics import DiskMetrics
 from winnow.content_node.live.half_log import resume_following
@@ -41,6 +43,7 @@ from winnow.content_node.startup_checks import shard_advice
 from winnow.content_node.supervision import keep_running
 from winnow.content_node.transfer.following import LogFollower
 from winnow.content_node.transfer.source import TransferSource
+from winnow.domain.index_copy import IndexWrites
 from winnow.domain.shard import ShardInfo, shard_number_of
 from winnow.errors import (
     ArtefactError,
@@ -106,6 +109,7 @@ class RunningShard:
         self._follower: LogFollower | None = None
         self._cannot_follow = False
         """Whether this copy of a moving shard cannot follow its owner any more."""
+        self._closing = Closing()
 
     async def load(self) -> None:
         """Loads and serves the shard. To be called once.
@@ -118,6 +122,7 @@ class RunningShard:
             self.served.fail(str(error))
             raise NotLoadedError(str(error)) from error
         self._live = live
+        live.begin_closed(self._closing)
         self.served.number = live.base.manifest.shard
         self.served.index_id = live.base.manifest.index_id
         self.served.serve(searcher)
@@ -136,7 +141,9 @@ class RunningShard:
             raise
         writer = self._write_path.start(self._status.stopped_following)
         encoding = self._parts.bundle.manifest.encoding_fingerprint
-        self.served.accept_writes(WritableShard(writer, info, encoding))
+        self.served.accept_writes(
+            WritableShard(writer, info, encoding, partial(CopiedWriter, live))
+        )
         takes_writes = self._parts.settings.feed and not self._parts.settings.journal
         self.served.allow_transfer(
             TransferSource(
@@ -211,6 +218,20 @@ class RunningShard:
         if self._follower is not None and live.custody.role is Role.FOLLOWER:
             return await self._follower.try_prepare_drop()
         return bool(settings.journal)
+
+    async def apply_copies(self, writes: IndexWrites) -> None:
+        """Takes or refuses writes of front nodes, and keeps the log for copies, as the catalog
+        says.
+
+        Before the shard is loaded, this takes effect once it is loaded. Raises UnavailableError if
+        the node is leaving.
+        """
+        self._closing = Closing(writes.closed_since, writes.source)
+        if self._live is None:
+            return
+        for copy, positions in writes.copied.items():
+            self._live.hold_log(f"copy {copy}", positions.get(self._live.base.manifest.shard, 0))
+        await self._live.close_to_fronts(self._closing)
 
     @property
     def can_split(self) -> bool:
@@ -324,6 +345,7 @@ class RunningShard:
             metrics=parts.metrics,
             journaled=bool(parts.settings.journal),
             custody=lambda: live.custody,
+            closed_since=lambda: live.closed_since,
             on_drop=parts.trimmer.schedule_trim,
             admit=parts.load.admit_retrieval,
             late=self._late,

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from winnow.content_node.live.log_entry import LoggedWrite
 from winnow.content_node.shard.store import TOKEN_BYTES, unpack_ids
+from winnow.domain.passage import Passage
 from winnow.domain.shard import shard_of
-from winnow.domain.write import Write
+from winnow.domain.write import Put, Write
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS plan (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -218,6 +219,25 @@ class Staging:
         """Counts the passages with token vectors."""
         query = "SELECT count(*) FROM token_vectors"
         return int(self._connection.execute(query).fetchone()[0])
+
+    def puts(self, batch: int) -> Iterator[list[Put]]:
+        """Yields all passages with their versions, in batches."""
+        query = "SELECT id, title, text, metadata, version FROM passages ORDER BY seq"
+        rows = self._connection.execute(query)
+        while found := rows.fetchmany(batch):
+            yield [
+                Put(Passage(key, title, text, "" if data == _NO_METADATA else data), version)
+                for key, title, text, data, version in found
+            ]
+
+    def deletions(self) -> list[Write]:
+        """Returns the deletions with a version, which outdate older puts."""
+        return [
+            Write(identifier, version)
+            for identifier, version in self._connection.execute(
+                "SELECT id, version FROM tombstones"
+            )
+        ]
 
     def passage_tokens(self) -> Iterator[NDArray[np.uint32]]:
         """Yields the token ids of title and text of every passage."""

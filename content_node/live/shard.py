@@ -15,6 +15,7 @@ from pathlib import Path
 
 import structlog
 
+from winnow.content_node.live.closing import Closing
 from winnow.content_node.live.custody import OWNED, Custody, Role, write_custody
 from winnow.content_node.live.failures import write_failure
 from winnow.content_node.live.group_commit import GroupCommit
@@ -82,6 +83,12 @@ class LiveShard:
         self._served_sequence = SequenceWaiter(state.view.sequence)
         self._word_changes = words.changes(state.sequence)
         self._group = GroupCommit(self._commit, self._publish)
+        self.closed_since = 0
+        """Version of the catalog since which front nodes are refused; 0 if they are not.
+
+        It is set once all writes that were accepted before are served.
+        """
+        self._closed = Closing()
         self._broken_reason = ""
         """Why the shard takes no more writes: a durable write could not be applied. Else empty."""
         self._last_write = time.monotonic()
@@ -181,8 +188,43 @@ class LiveShard:
         if self.follows_journal:
             raise NotWritableError(direct_write_refusal(self.log_id))
         self._check_owner()
+        self._closed.check()
         self._admit_writes(len(writes))
         return await self._group.write(writes, deadline)
+
+    def begin_closed(self, closing: Closing) -> None:
+        """Closes a shard that is not served yet to writes of front nodes; see `close_to_fronts`."""
+        self._closed, self.closed_since = closing, closing.since
+
+    async def close_to_fronts(self, closing: Closing) -> None:
+        """Refuses writes of front nodes as `closing` says, or takes them again.
+
+        Raises UnavailableError if the node is leaving.
+        """
+        if self._closed == closing and self.closed_since == closing.since:
+            return
+        self.closed_since = 0
+        await self._group.run_alone(partial(self._set_closed, closing))
+        self.closed_since = closing.since
+
+    async def store_copied(self, writes: Sequence[Write], run: int) -> list[Written]:
+        """Stores writes of the index of which this shard's index is a copy.
+
+        Raises IdentityError if the shard is not closed for this run of copying. Raises as `write`.
+        """
+        if self.follows_journal:
+            raise NotWritableError(direct_write_refusal(self.log_id))
+        self._admit_writes(len(writes))
+        return await self._group.run_alone(partial(self._store_copied, writes, run))
+
+    async def find_unchanged_copied(
+        self, puts: Sequence[PassageDigest], run: int, deadline: Deadline
+    ) -> list[Written | None]:
+        """Finds the puts of a run of copying that would change nothing; raises `store_copied`'s
+        errors.
+        """
+        self._closed.check_run(run)
+        return await self.find_unchanged_locally(puts, deadline)
 
     async def store_from_journal(
         self, writes: Sequence[Write], journal_position: str, log_id: str = ""
@@ -309,6 +351,7 @@ class LiveShard:
         if self.follows_journal:
             raise NotWritableError(direct_write_refusal(self.log_id))
         self._check_owner()
+        self._closed.check()
         return await self.find_unchanged_locally(puts, deadline)
 
     async def find_unchanged_locally(
@@ -365,6 +408,7 @@ class LiveShard:
 
     def _commit(self, calls: Sequence[Sequence[Write]]) -> list[list[Written] | Exception]:
         """Stores the valid calls in one transaction; runs in the commit thread."""
+        self._closed.check()  # the shard may have been closed since the calls were queued
         errors = [self._validation_error(writes) for writes in calls]
         valid = [writes for writes, error in zip(calls, errors, strict=True) if error is None]
         stored = iter(self._store_calls(valid))
@@ -426,6 +470,17 @@ class LiveShard:
             self._metrics.count_durable(results)
         log_id = self._log.log_id
         return [[replace(each, log_id=log_id) for each in results] for results in written]
+
+    def _set_closed(self, closing: Closing) -> None:
+        """Sets which writes are taken; runs in the commit thread, between transactions."""
+        self._closed = closing
+
+    def _store_copied(self, writes: Sequence[Write], run: int) -> list[Written]:
+        """Checks and stores writes of a copied index; runs in the commit thread."""
+        self._closed.check_run(run)
+        self._limits.check(writes)
+        (written,) = self._store_calls([writes])
+        return written
 
     def _store_followed(self, writes: Sequence[LoggedWrite], log_id: str) -> None:
         """Stores and applies writes of the owner; runs in the commit thread."""

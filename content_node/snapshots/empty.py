@@ -15,13 +15,18 @@ from winnow.errors import invalid_field
 from winnow.quoting import shown
 
 
-def snapshot_empty_index(url: str, bundle: Bundle, shards: int) -> Snapshot:
+def empty_snapshot(url: str, bundle: Bundle, shards: int) -> Snapshot:
     """Writes the snapshot of a new index without passages to a directory or URL.
 
-    Raises InvalidRequestError if `url` has snapshots already. Raises UnavailableError if it cannot
+    Returns the snapshot of an interrupted call if `url` has one.
+
+    Raises InvalidRequestError if `url` has other snapshots. Raises UnavailableError if it cannot
     be reached or written, and ArtefactError if the temporary directory cannot be written.
     """
-    if next(iter(read_snapshots(open_snapshots(url))), None) is not None:
+    newest = next(iter(read_snapshots(open_snapshots(url))), None)
+    if newest is not None and newest.shards == shards and _is_empty(newest):
+        return newest
+    if newest is not None:
         raise invalid_field(
             "snapshot",
             f"{shown(url)} has snapshots already: give another URL; or omit --empty to create the "
@@ -31,3 +36,7 @@ def snapshot_empty_index(url: str, bundle: Bundle, shards: int) -> Snapshot:
         index = Path(directory) / "index"
         build_empty_index(index, bundle, shards, progress)
         return take_snapshot(index, url, progress, partial(datetime.now, UTC))
+
+
+def _is_empty(snapshot: Snapshot) -> bool:
+    return not any(part.passages or part.sequence for part in snapshot.parts)

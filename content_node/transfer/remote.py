@@ -42,6 +42,7 @@ class PeerShard:
     ) -> None:
         """`node` is the name of this node, which the shard moves to."""
         self._stub = shard_transfer_pb2_grpc.ShardTransferServiceStub(channel)
+        self.channel = channel
         self.address, self.shard = address, shard
         self._transfer = shard_transfer_pb2.Transfer(index_id=index_id, shard=shard, node=node)
 
@@ -54,13 +55,17 @@ class PeerShard:
     async def follow(self, after: int) -> AsyncGenerator[LogBatch, None]:
         """Yields the writes after a sequence number in batches, without end; some are empty."""
         while True:
-            request = shard_transfer_pb2.ReadLogRequest(
-                transfer=self._transfer, after=after, wait_ms=_WAIT_MS
-            )
-            reply = await self._call(self._stub.ReadLog(request, **_call_options()))
-            batch = await asyncio.to_thread(batch_of_message, reply)
+            batch = await self.read_log(after)
             yield batch
             after += len(batch.writes)
+
+    async def read_log(self, after: int, wait_ms: int = _WAIT_MS) -> LogBatch:
+        """Reads the next writes after a sequence number; waits up to `wait_ms` for the first."""
+        request = shard_transfer_pb2.ReadLogRequest(
+            transfer=self._transfer, after=after, wait_ms=wait_ms
+        )
+        reply = await self._call(self._stub.ReadLog(request, **_call_options()))
+        return await asyncio.to_thread(batch_of_message, reply)
 
     async def open_copy(self) -> "PeerCopy":
         """Opens a consistent copy of the shard's files."""

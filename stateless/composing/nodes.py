@@ -8,11 +8,11 @@ from weakref import WeakValueDictionary
 from winnow.deadline import Deadline
 from winnow.resolving import Resolver, resolver
 from winnow.rpc.channel import open_channel, open_unshared
+from winnow.shard_service.remote import RemoteShardWriter
 from winnow.stateless.cluster.membership import IndexIdentity
 from winnow.stateless.cluster.node import Node
 from winnow.stateless.cluster.node_clock import NodeClock
 from winnow.stateless.composing.front import Front
-from winnow.stateless.feed.remote import RemoteShardWriter
 from winnow.stateless.feed.writers import OpenWriter
 from winnow.stateless.replicas.remote import RemoteNode
 from winnow.stateless.words.remote import RemoteWordCounts

@@ -1,13 +1,14 @@
 """An index that takes writes, and the choice among several indexes by name."""
 
-from collections.abc import AsyncIterator, Callable
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from winnow.deadline import Deadline
+from winnow.deadline import Deadline, Sleep
 from winnow.domain.catalog import check_is_default
 from winnow.domain.write import DeletedPassages, FilteredDeletion
-from winnow.errors import NotServedError, invalid_field
+from winnow.errors import IndexIsCopyError, NotServedError, invalid_field
 from winnow.stateless.answer.validation import check_index_of_positions
 from winnow.stateless.feed.core import FeedCore
 from winnow.stateless.feed.filter_deletion import FilterDeletion
@@ -37,6 +38,9 @@ class FedIndex:
         return await self.by_filter.delete(request, deadline, client)
 
 
+_FIRST_PAUSE = 0.25
+"""Seconds after which the index of a name is chosen again; later pauses are longer."""
+Result = TypeVar("Result")
 ChooseFed = Callable[[str], FedIndex]
 """Chooses the index of writes by its name, which is empty for the default index.
 
@@ -53,6 +57,29 @@ def only_fed(core: FeedCore, by_filter: FilterDeletion | None = None) -> ChooseF
         return fed
 
     return choose
+
+
+async def write_to_current(
+    choose: ChooseFed,
+    name: str,
+    deadline: Deadline,
+    write: Callable[[FedIndex], Awaitable[Result]],
+    sleep: Sleep = asyncio.sleep,
+) -> tuple[FedIndex, Result]:
+    """Calls `write` with the index that a name stands for; returns the index and the result.
+
+    If a copy has just replaced this index, chooses again until the front knows of it.
+    """
+    pause = _FIRST_PAUSE
+    while True:
+        fed = choose(name)
+        try:
+            return fed, await write(fed)
+        except IndexIsCopyError:
+            if deadline.left() <= pause:
+                raise
+            await sleep(pause)
+            pause *= 2
 
 
 class IndexMessage(Protocol):

@@ -12,7 +12,13 @@ from winnow.rpc.client_key import client_of
 from winnow.rpc.deadline import deadline_of
 from winnow.rpc.message_interceptor import Metadata, Reject
 from winnow.stateless.feed.admission import FeedAdmission
-from winnow.stateless.feed.fed_index import ChooseFed, FedIndex, NamingMessage, with_one_index
+from winnow.stateless.feed.fed_index import (
+    ChooseFed,
+    FedIndex,
+    NamingMessage,
+    with_one_index,
+    write_to_current,
+)
 from winnow.v1 import feed_pb2, feed_pb2_grpc
 
 SERVICE = "winnow.v1.FeedService"
@@ -36,9 +42,14 @@ class FeedServicer(feed_pb2_grpc.FeedServiceServicer):
     async def Put(  # noqa: N802
         self, request: feed_pb2.PutRequest, context: Any
     ) -> feed_pb2.PutResponse:
-        fed = self._choose(request.index)
         passages = convert.passages_of_message(request)
-        results = await fed.core.put(passages, self._deadline(context), client_of(context))
+        deadline, client = self._deadline(context), client_of(context)
+        fed, results = await write_to_current(
+            self._choose,
+            request.index,
+            deadline,
+            lambda to: to.core.put(passages, deadline, client),
+        )
         return feed_pb2.PutResponse(results=convert.results_to_messages(results, fed.name))
 
     async def PutStream(  # noqa: N802
@@ -53,17 +64,27 @@ class FeedServicer(feed_pb2_grpc.FeedServiceServicer):
     async def Delete(  # noqa: N802
         self, request: feed_pb2.DeleteRequest, context: Any
     ) -> feed_pb2.DeleteResponse:
-        fed = self._choose(request.index)
         deletions = convert.deletions_of_message(request)
-        results = await fed.core.delete(deletions, self._deadline(context), client_of(context))
+        deadline, client = self._deadline(context), client_of(context)
+        fed, results = await write_to_current(
+            self._choose,
+            request.index,
+            deadline,
+            lambda to: to.core.delete(deletions, deadline, client),
+        )
         return feed_pb2.DeleteResponse(results=convert.results_to_messages(results, fed.name))
 
     async def DeleteWhere(  # noqa: N802
         self, request: feed_pb2.DeleteWhereRequest, context: Any
     ) -> feed_pb2.DeleteWhereResponse:
-        fed = self._choose(request.index)
         wanted = convert.filtered_deletion_of_message(request)
-        deleted = await fed.delete_where(wanted, self._deadline(context), client_of(context))
+        deadline, client = self._deadline(context), client_of(context)
+        fed, deleted = await write_to_current(
+            self._choose,
+            request.index,
+            deadline,
+            lambda to: to.delete_where(wanted, deadline, client),
+        )
         return convert.deleted_to_message(deleted, fed.name)
 
     async def DeleteStream(  # noqa: N802

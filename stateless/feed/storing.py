@@ -13,11 +13,13 @@ from winnow.deadline import Deadline, Sleep
 from winnow.domain.write import Outcome, Position, Write, WriteAttempt, Written
 from winnow.errors import (
     DeadlineExceededError,
+    IndexIsCopyError,
     NotLoadedError,
     NotWritableError,
     OverloadedError,
     UnavailableError,
     WinnowError,
+    WritesHeldError,
 )
 from winnow.quoting import many
 from winnow.replicas.policy.retrying import retry_delay
@@ -25,8 +27,16 @@ from winnow.stateless.feed.metrics import FeedMetrics
 from winnow.stateless.feed.writers import Writers
 from winnow.telemetry.tracing.span import SpanKind, span
 
-_ERROR_ORDER = (NotWritableError, OverloadedError, UnavailableError, DeadlineExceededError)
+_ERROR_ORDER = (
+    NotWritableError,
+    OverloadedError,
+    IndexIsCopyError,
+    UnavailableError,
+    DeadlineExceededError,
+)
 """If several shards fail, the error of the first kind in this order is raised."""
+_REFUSED = (NotLoadedError, IndexIsCopyError, WritesHeldError)
+"""Kinds of UnavailableError by which a node has refused the writes."""
 _MAX_ATTEMPTS = 256
 """Attempts of a call that have different numbers. All later ones have the same number."""
 StoredWrite = tuple[Outcome, Position]
@@ -145,7 +155,7 @@ class WriteRouter:
 
 def _may_arrive(error: WinnowError) -> bool:
     """Whether an attempt may still be stored after its error, because no node has refused it."""
-    return isinstance(error, UnavailableError) and not isinstance(error, NotLoadedError)
+    return isinstance(error, UnavailableError) and not isinstance(error, _REFUSED)
 
 
 def _numbered(first: WriteAttempt, attempt: int) -> WriteAttempt:
@@ -179,7 +189,9 @@ def _retry_wait(error: WinnowError, attempt: int, deadline: Deadline) -> float |
     """Seconds to wait before the next attempt; None if the error must not be retried."""
     if isinstance(error, OverloadedError):
         return retry_delay(attempt, deadline.left(), error.retry_after)
-    if isinstance(error, UnavailableError) and not isinstance(error, NotLoadedError):
+    if isinstance(error, NotLoadedError | IndexIsCopyError):
+        return None
+    if isinstance(error, UnavailableError):
         return retry_delay(attempt, deadline.left())
     return None
 

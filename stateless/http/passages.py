@@ -9,7 +9,7 @@ from functools import partial
 
 from winnow.convert import feed as convert
 from winnow.deadline import Deadline
-from winnow.stateless.feed.fed_index import ChooseFed
+from winnow.stateless.feed.fed_index import ChooseFed, write_to_current
 from winnow.stateless.feed.servicer import MAX_MESSAGE_BYTES
 from winnow.stateless.http.call import MAX_ESCAPED_BYTES, HttpOperation, OperationLimits
 from winnow.stateless.http.rpc_operation import rpc_operation
@@ -55,23 +55,28 @@ def feed_operations(choose: ChooseFed, limits: OperationLimits) -> list[HttpOper
 async def _put(
     choose: ChooseFed, message: feed_pb2.PutRequest, deadline: Deadline, client: str
 ) -> feed_pb2.PutResponse:
-    fed = choose(message.index)
-    results = await fed.core.put(convert.passages_of_message(message), deadline, client)
+    passages = convert.passages_of_message(message)
+    fed, results = await write_to_current(
+        choose, message.index, deadline, lambda to: to.core.put(passages, deadline, client)
+    )
     return feed_pb2.PutResponse(results=convert.results_to_messages(results, fed.name))
 
 
 async def _delete(
     choose: ChooseFed, message: feed_pb2.DeleteRequest, deadline: Deadline, client: str
 ) -> feed_pb2.DeleteResponse:
-    fed = choose(message.index)
-    results = await fed.core.delete(convert.deletions_of_message(message), deadline, client)
+    deletions = convert.deletions_of_message(message)
+    fed, results = await write_to_current(
+        choose, message.index, deadline, lambda to: to.core.delete(deletions, deadline, client)
+    )
     return feed_pb2.DeleteResponse(results=convert.results_to_messages(results, fed.name))
 
 
 async def _delete_where(
     choose: ChooseFed, message: feed_pb2.DeleteWhereRequest, deadline: Deadline, client: str
 ) -> feed_pb2.DeleteWhereResponse:
-    fed = choose(message.index)
     request = convert.filtered_deletion_of_message(message)
-    deleted = await fed.delete_where(request, deadline, client)
+    fed, deleted = await write_to_current(
+        choose, message.index, deadline, lambda to: to.delete_where(request, deadline, client)
+    )
     return convert.deleted_to_message(deleted, fed.name)

@@ -20,6 +20,8 @@ from winnow.content_node.served_indexes import ServedIndexes
 from winnow.content_node.served_shards import ServedShards
 from winnow.content_node.settings import NodeSettings
 from winnow.domain.catalog import Catalog, CatalogIndex
+from winnow.domain.copying import with_copy, with_hold
+from winnow.domain.index_copy import IndexWrites
 from winnow.errors import UnavailableError
 
 BOTH = (
@@ -32,13 +34,21 @@ BOTH = (
 class FakeIndex:
     """An index of a node without shards."""
 
-    def __init__(self, name: str, closed: list[str], failing: set[str]) -> None:
+    def __init__(
+        self, name: str, closed: list[str], failing: set[str], assignment: CatalogAssignment
+    ) -> None:
         self.name, self._closed, self._failing = name, closed, failing
+        self._assignment = assignment
+        self.writes = IndexWrites()
+        """What its shards do with writes."""
         self.all = ()
         self.served = ServedShards(joint=joint_retrieval())
 
     async def load(self) -> None:
         """Loads nothing."""
+
+    async def apply_copies(self) -> None:
+        self.writes = self._assignment.writes()
 
     def start_leaving(self) -> None:
         """Has no callers."""
@@ -56,6 +66,7 @@ class FakeNode:
         self.catalog, self.data, self.clock = catalog, data, ManualClock()
         self.closed: list[str] = []
         self.forgotten: list[str] = []
+        self.opened: dict[str, FakeIndex] = {}
         self.failing: set[str] = set()
         """Indexes that cannot be closed."""
         settings = NodeSettings.load({"indexes": "x.json", "name": "a", "data": data}, None, {})
@@ -72,10 +83,11 @@ class FakeNode:
         return self.catalog
 
     async def open(
-        self, name: str, index: CatalogIndex, _assignment: CatalogAssignment
+        self, name: str, index: CatalogIndex, assignment: CatalogAssignment
     ) -> AssignedShards:
         index_directory(self.data, index.index_id).mkdir(exist_ok=True)
-        return cast("AssignedShards", FakeIndex(name, self.closed, self.failing))
+        self.opened[name] = FakeIndex(name, self.closed, self.failing, assignment)
+        return cast("AssignedShards", self.opened[name])
 
     async def forget(self, index_id: str) -> None:
         self.forgotten.append(index_id)
@@ -160,3 +172,16 @@ async def test_an_index_that_cannot_be_closed_is_forgotten(tmp_path: Path) -> No
     await node.update()
     assert node.forgotten == ["1"]
     assert not node.serves("1")
+
+
+async def test_shards_take_writes_as_the_catalog_says(tmp_path: Path) -> None:
+    copy = CatalogIndex(index_id="3", shards=1, holders={0: ("a",)})
+    copying = with_copy(BOTH, "copy", copy, "old")
+    held = with_hold(copying, "copy", copying.version)
+    node = FakeNode(tmp_path, held)
+    await node.update()
+    await node.update()
+    found = {name: index.writes for name, index in node.opened.items()}
+    assert found["old"] == IndexWrites(closed_since=held.version, copied={"copy": {}})
+    assert found["copy"] == IndexWrites(closed_since=copying.version, source="old")
+    assert found["new"] == IndexWrites()

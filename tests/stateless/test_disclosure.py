@@ -31,7 +31,7 @@ from winnow.errors import LEAVING, NOT_LOADED, NOT_WRITABLE, UnavailableError, W
 from winnow.heads.remote import RemoteHeads
 from winnow.keys.key import Scope
 from winnow.rpc.status import rich_status
-from winnow.stateless.feed.remote import RemoteShardWriter
+from winnow.shard_service.remote import RemoteShardWriter
 from winnow.stateless.feed.targets import choose_target
 from winnow.stateless.http.problems import problem_of
 from winnow.stateless.replicas.remote import RemoteNode

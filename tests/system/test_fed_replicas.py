@@ -25,7 +25,7 @@ from winnow.domain.shard import ShardInfo, shard_name
 from winnow.domain.write import Write
 from winnow.passages.encoding import pack
 from winnow.rpc.channel import open_channel
-from winnow.stateless.feed.remote import RemoteShardWriter
+from winnow.shard_service.remote import RemoteShardWriter
 from winnow.stateless.replicas.remote import RemoteNode
 from winnow.text.tokenizer import Tokens
 

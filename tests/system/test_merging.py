@@ -25,7 +25,7 @@ from winnow.errors import UnavailableError
 from winnow.inference.encoder import open_question_encoder
 from winnow.passages.encoding import pack
 from winnow.rpc.channel import open_channel
-from winnow.stateless.feed.remote import RemoteShardWriter
+from winnow.shard_service.remote import RemoteShardWriter
 from winnow.stateless.replicas.remote import RemoteNode, RemoteSearcher
 from winnow.text.tokenizer import Tokenizer
 

@@ -2,40 +2,22 @@
 
 import contextlib
 import json
-import shutil
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import httpx
 import pytest
 from conftest import QUESTIONS, Recorder
-from held_ports import free_ports
-from prometheus_client import CollectorRegistry
-from running_processes import Run, running
+from named_cluster import LONG, NamedCluster, named_cluster
 from tenacious import available, happens
 
-import winnow.content_node.__main__ as node
-import winnow.stateless.__main__ as front
 from winnow.bundle import Bundle
-from winnow.catalog import CatalogFile
 from winnow.client import AsyncClient, PassageFields, Reply
-from winnow.content_node.composing.node_indexes import index_directory
 from winnow.content_node.indexing.builder import build_index
 from winnow.content_node.indexing.plan import BuildPlan
-from winnow.content_node.settings import NodeSettings
-from winnow.content_node.shard.manifest import read_index_manifest
-from winnow.domain.catalog import Catalog, CatalogIndex
 from winnow.errors import InvalidRequestError, NotFoundError, UnavailableError
-from winnow.index_directory import shard_directories
-from winnow.stateless.settings import FrontSettings
-from winnow.telemetry.tracing.tracer import NO_TRACER
 
-LONG = 60.0
-"""Seconds in which a question is answered, however busy the machine is."""
 OTHER = "Who won the Zorblax Prize in 2031?"
 
 
@@ -48,67 +30,6 @@ def other_index(bundle: Bundle, tmp_path_factory: pytest.TempPathFactory) -> Pat
     plan = BuildPlan(source=root / "passages.jsonl", target=root / "index", shards=1, threads=1)
     build_index(plan, bundle, Recorder())
     return root / "index"
-
-
-@dataclass
-class NamedCluster:
-    """A node with two named indexes, `docs` and `prizes`, and a front."""
-
-    catalog: CatalogFile
-    client: AsyncClient
-    feed: str
-    http: str
-    data: Path
-    registry: CollectorRegistry
-    """Metrics of the front."""
-
-    async def ask(self, question: str, index: str = "") -> Reply:
-        async with AsyncClient(self.client.address, index=index) as client:
-            return await client.ask(question, passages_to_read=3, max_loss=0, timeout=LONG)
-
-    def change(self, change: Callable[[Catalog], Catalog]) -> Catalog:
-        return self.catalog.change(lambda before: change(before or Catalog()))
-
-
-@asynccontextmanager
-async def named_cluster(
-    root: Path, nodes: str = "a", **indexes: Path
-) -> AsyncIterator[NamedCluster]:
-    """Runs nodes, each named by a letter, and a front.
-
-    `indexes` are the indexes by name, which the node `a` holds.
-    """
-    listen, http, feed, *ports = (f"127.0.0.1:{port}" for port in free_ports(3 + len(nodes)))
-    addresses = dict(zip(nodes, ports, strict=True))
-    catalog, registry = CatalogFile(str(root / "indexes.json")), CollectorRegistry()
-    for name, directory in indexes.items():
-        manifest = read_index_manifest(directory)
-        own = index_directory(root / "a", manifest.index_id)
-        for shard in shard_directories(directory):
-            shutil.copytree(shard, own / shard.name)
-        entry = CatalogIndex(
-            index_id=manifest.index_id,
-            shards=manifest.shards,
-            holders=dict.fromkeys(range(manifest.shards), ("a",)),
-        )
-        before = catalog.read() or Catalog()
-        added = before.with_index(name, entry, addresses)
-        catalog.change(lambda _, added=added: added)  # type: ignore[misc]
-    shared = {"indexes": str(root / "indexes.json")}
-
-    def node_named(name: str, address: str) -> Run:
-        flags = {"listen": address, "name": name, "data": root / name, "feed": True, **shared}
-        settings = NodeSettings.load(flags, None, {})
-        return lambda: node._run(settings, CollectorRegistry(), NO_TRACER)
-
-    flags = {"listen": listen, "http_listen": http, "feed_listen": feed, "shards": ports}
-    front_settings = FrontSettings.load({**flags, **shared}, None, {})
-    runs: list[Run] = [
-        *(node_named(*each) for each in addresses.items()),
-        lambda: front._run(front_settings, registry),
-    ]
-    async with running(runs, listen) as client:
-        yield NamedCluster(catalog, client, feed, http, root / "a", registry)
 
 
 @pytest.mark.bundle

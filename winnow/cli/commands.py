@@ -79,7 +79,7 @@ _GROUPS: _Commands = {
     "heads": ("winnow.cli.heads.cli:app", "Publish, pin, verify and serve heads of a store."),
     "indexes": (
         "winnow.cli.indexes.cli:app",
-        "Create, list, drop and restore named indexes; switch aliases.",
+        "Create, list, rebuild, drop and restore named indexes; switch aliases.",
     ),
     "shards": ("winnow.cli.shards.cli:app", "List, move, split and spread shards."),
     "keys": ("winnow.cli.keys.cli:app", "Make, list and remove keys of a front node."),
@@ -91,6 +91,14 @@ _GROUP_COMMANDS: Mapping[str, _Commands] = {
         "create": (
             "winnow.content_node.assigned.cli:create",
             "Add an index to a running cluster, from a snapshot.",
+        ),
+        "rebuild": (
+            "winnow.content_node.copying.cli:rebuild",
+            "Copy an index into a new one with another bundle, while it is served.",
+        ),
+        "alias": (
+            "winnow.content_node.copying.cli:alias",
+            "Point an alias to an index.",
         ),
     },
     "shards": {

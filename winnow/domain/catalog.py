@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from winnow.domain.assignment import Assignment
+from winnow.domain.index_copy import IndexCopy
 from winnow.errors import NotFoundError, invalid_field
 
 DEFAULT_INDEX = "default"
@@ -88,6 +89,9 @@ class Catalog:
     deleted_ids: frozenset[str] = frozenset()
     """Ids of deleted indexes. Nodes delete what they still have of these."""
 
+    copies: Mapping[str, IndexCopy] = field(default_factory=dict)
+    """The indexes that are copies of other ones, by name; see `winnow.domain.copying`."""
+
     def __post_init__(self) -> None:
         """Raises InvalidRequestError for an invalid name, and for an alias of a missing index."""
         for name, index in self.indexes.items():
@@ -109,6 +113,12 @@ class Catalog:
                 raise invalid_field(f"aliases[{name}]", "an index has the same name")
             if alias.index not in self.indexes:
                 raise invalid_field(f"aliases[{name}]", f"there is no index {alias.index}")
+        self._check_copies()
+
+    def _check_copies(self) -> None:
+        for name, copy in self.copies.items():
+            if missing := {name, copy.source} - self.indexes.keys():
+                raise invalid_field(f"copies[{name}]", f"there is no index {min(missing)}")
 
     def resolve(self, name: str) -> ResolvedIndex:
         """Returns the index of a requested name; an empty name stands for `DEFAULT_INDEX`.
@@ -175,7 +185,10 @@ class Catalog:
         """Returns the next version, in which other nodes hold the shards of an index.
 
         `nodes` has the addresses of the nodes that may have shards of the index.
+
+        Raises InvalidRequestError if a shard would be split or moved while the index is copied.
         """
+        self._check_may_move(name, holders)
         moved = replace(
             self._index(name),
             holders=holders,
@@ -187,8 +200,8 @@ class Catalog:
     def with_alias(self, alias: str, index: str) -> "Catalog":
         """Returns the next version, in which an alias stands for an index; this one if it does.
 
-        Raises InvalidRequestError if an index has the name of the alias, and NotFoundError if there
-        is no such index.
+        Raises InvalidRequestError if an index has the name of the alias, or a copy would replace
+        its source, and NotFoundError if there is no such index.
         """
         if self._index(index).is_dropped:
             raise invalid_field("index", f"{index} was dropped: restore it first")
@@ -196,6 +209,9 @@ class Catalog:
             raise invalid_field("alias", f"{alias} is the name of an index: choose another name")
         if alias in self.aliases and self.aliases[alias].index == index:
             return self
+        before, copy = self.aliases.get(alias), self.copies.get(index)
+        if before is not None and copy is not None and before.index == copy.source:
+            raise invalid_field("index", f"{index} is a copy of {copy.source}, and may lack writes")
         switched = Alias(index, self.version + 1)
         return self._changed(aliases={**self.aliases, alias: switched})
 
@@ -209,7 +225,8 @@ class Catalog:
     def with_dropped(self, name: str, delete_at: float) -> "Catalog":
         """Returns the next version, in which an index is dropped, and deleted at `delete_at`.
 
-        Raises InvalidRequestError if an alias stands for it or it is dropped already.
+        Raises InvalidRequestError if an alias stands for it, it has a copy, or it is dropped
+        already.
         """
         index = self._index(name)
         if aliases := self.aliases_of(name):
@@ -218,10 +235,14 @@ class Catalog:
             )
         if index.is_dropped:
             raise invalid_field("name", f"{name} is dropped already")
+        if copies := self._copies_of(name):
+            raise invalid_field("name", f"{copies[0]} is a copy of {name}: drop the copy first")
         return self._changed(indexes={**self.indexes, name: replace(index, delete_at=delete_at)})
 
     def with_restored(self, name: str, now: float) -> "Catalog":
         """Returns the next version, in which a dropped index is served again.
+
+        A copy is still a copy, unless its source was dropped.
 
         Raises InvalidRequestError if it was not dropped, or nodes may have begun to delete it.
         """
@@ -235,7 +256,10 @@ class Catalog:
                 "name", f"the grace time of {name} ends now: nodes may have begun to delete it"
             )
         restored = replace(index, delete_at=None, since=self.version + 1)
-        return self._changed(indexes={**self.indexes, name: restored})
+        copy = self.copies.get(name)
+        is_alone = copy is not None and self.indexes[copy.source].is_dropped
+        copies = {each: kept for each, kept in self.copies.items() if each != name or not is_alone}
+        return self._changed(indexes={**self.indexes, name: restored}, copies=copies)
 
     def without_expired(self, now: float) -> "Catalog":
         """Returns this version, or the next one without the indexes whose grace time has ended."""
@@ -248,7 +272,12 @@ class Catalog:
             return self
         ids = {index.index_id for index in expired.values()}
         kept = {name: each for name, each in self.indexes.items() if name not in expired}
-        return self._changed(indexes=kept, deleted_ids=self.deleted_ids | ids)
+        copies = {
+            name: copy
+            for name, copy in self.copies.items()
+            if not {name, copy.source} & set(expired)
+        }
+        return self._changed(indexes=kept, copies=copies, deleted_ids=self.deleted_ids | ids)
 
     def is_deleted(self, index_id: str, now: float) -> bool:
         """Whether nodes should delete what they have of an index."""
@@ -264,6 +293,25 @@ class Catalog:
             others = f"the indexes are {known}" if known else "the catalog has none yet"
             raise NotFoundError(f"there is no index {name[:_SHOWN]!r}: {others}")
         return self.indexes[name]
+
+    def _copies_of(self, name: str) -> list[str]:
+        """Returns the copies of an index that were not dropped, sorted."""
+        return sorted(
+            copy
+            for copy, each in self.copies.items()
+            if each.source == name and not self.indexes[copy].is_dropped
+        )
+
+    def _check_may_move(self, name: str, holders: Mapping[int, tuple[str, ...]]) -> None:
+        own, copies = self.copies.get(name), self._copies_of(name)
+        held = own if own is not None and own.held else None
+        if held or any(self.copies[each].held for each in copies):
+            raise invalid_field("name", f"an alias of {name} is being switched: try again")
+        other = own.source if own is not None else copies[0] if copies else ""
+        if other and holders.keys() != self._index(name).holders.keys():
+            raise invalid_field(
+                "name", f"{name} and {other} are copies: drop one of them before a shard is split"
+            )
 
     def _assignment(self, index: CatalogIndex) -> Assignment:
         return Assignment(

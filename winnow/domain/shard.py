@@ -61,6 +61,11 @@ class ShardInfo:
     its node has since handed the shard over.
     """
 
+    closed_since: int = field(default=0, compare=False)
+    """Version of the catalog since which the shard takes no writes of front nodes; 0 if it does.
+
+    Writes up to `sequence` were taken before.
+    """
     token_vectors: str = ""
     """Fingerprint of the token vectors of the passages; empty if the shard has none.
 

@@ -16,12 +16,15 @@ from grpc_status import rpc_status
 
 from winnow.caller import message_of, violations_of
 from winnow.errors import (
+    INDEX_IS_COPY,
     LEAVING,
     NOT_LOADED,
     NOT_WRITABLE,
+    WRITES_HELD,
     DeadlineExceededError,
     GenerationGoneError,
     IdentityError,
+    IndexIsCopyError,
     InvalidRequestError,
     LeavingError,
     NotFoundError,
@@ -32,6 +35,7 @@ from winnow.errors import (
     UnauthenticatedError,
     UnavailableError,
     WinnowError,
+    WritesHeldError,
     invalid_field,
 )
 
@@ -61,6 +65,8 @@ _CODE_BY_NUMBER: dict[int, StatusCode] = {code.value[0]: code for code in Status
 _PUBLIC_NODE_MESSAGES: tuple[tuple[type[WinnowError], str], ...] = (
     (NotLoadedError, "a node could not load its data"),
     (LeavingError, "a node is shutting down: try again"),
+    (WritesHeldError, "writes wait while an alias of the index is switched: try again"),
+    (IndexIsCopyError, "the index is a copy of another one, which takes the writes"),
     (UnavailableError, "a node could not be reached, or is not ready: try again"),
     (OverloadedError, "a node is overloaded: try again"),
     (DeadlineExceededError, "a node did not reply in time"),
@@ -122,6 +128,10 @@ def error_of(code: StatusCode, message: str, trailing: Trailing = ()) -> WinnowE
 def _unavailable(reasons: Container[str]) -> type[UnavailableError]:
     if NOT_LOADED in reasons:
         return NotLoadedError
+    if INDEX_IS_COPY in reasons:
+        return IndexIsCopyError
+    if WRITES_HELD in reasons:
+        return WritesHeldError
     return LeavingError if LEAVING in reasons else UnavailableError
 
 

@@ -9,14 +9,14 @@ from winnow.convert import shard_feed as convert
 from winnow.convert.by_name import optional
 from winnow.deadline import Deadline
 from winnow.domain.write import WriteAttempt
-from winnow.errors import IdentityError, UnavailableError
+from winnow.errors import IdentityError, NotWritableError, UnavailableError
 from winnow.quoting import shortened
 from winnow.rpc import index_header
 from winnow.rpc.deadline import unexpired_deadline_of
 from winnow.rpc.server import KIB
 from winnow.shard_service.attempts import LatestAttempts
 from winnow.shard_service.node_time import deadline_at
-from winnow.shard_writer import CountingShardWriter, WritableOfIndex, WritableShards
+from winnow.shard_writer import ShardWriter, WritableOfIndex, WritableShards
 from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc
 
 FEED_SERVICE = "winnow.v1.ShardFeedService"
@@ -68,7 +68,7 @@ class ShardFeedServicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
         self,
         request: shard_feed_pb2.WriteRequest | shard_feed_pb2.FindUnchangedRequest,
         context: Any,
-    ) -> CountingShardWriter:
+    ) -> ShardWriter:
         """Returns the writer of the request's shard.
 
         Raises IdentityError if the request is for another index or encoder.
@@ -87,7 +87,11 @@ class ShardFeedServicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
                 f"have {shard.encoding_fingerprint}: start the front and the content node with "
                 "the same bundle"
             )
-        return shard.writer
+        if not request.copy_run:
+            return shard.writer
+        if shard.copied_writer is None:
+            raise NotWritableError(f"shard {request.shard} cannot be a copy of another index")
+        return shard.copied_writer(request.copy_run)
 
     def _shards_of(self, context: Any) -> WritableShards:
         if self._of_index is None:

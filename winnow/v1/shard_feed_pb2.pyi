@@ -33,6 +33,7 @@ class WriteRequest(google.protobuf.message.Message):
     EXPIRES_AT_MS_FIELD_NUMBER: builtins.int
     CALL_FIELD_NUMBER: builtins.int
     ATTEMPT_FIELD_NUMBER: builtins.int
+    COPY_RUN_FIELD_NUMBER: builtins.int
     index_id: builtins.str
     """The index that the writes are meant for."""
     shard: builtins.int
@@ -51,6 +52,10 @@ class WriteRequest(google.protobuf.message.Message):
     """Identifies the writes, which a front node sends again if an attempt fails. Older front nodes leave it empty."""
     attempt: builtins.int
     """Number of the attempt to store the writes. A node refuses an attempt that arrives after a later one."""
+    copy_run: builtins.int
+    """Set if the index is a copy of another one, and the writes come from that index: the run of copying, which is
+    GetShardInfoResponse.closed_since. The shard takes writes of its current run only.
+    """
     @property
     def writes(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___EncodedWrite]:
         """The writes, in their order."""
@@ -66,9 +71,10 @@ class WriteRequest(google.protobuf.message.Message):
         expires_at_ms: builtins.int | None = ...,
         call: builtins.str = ...,
         attempt: builtins.int = ...,
+        copy_run: builtins.int = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_expires_at_ms", b"_expires_at_ms", "_split_shard", b"_split_shard", "expires_at_ms", b"expires_at_ms", "split_shard", b"split_shard"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_expires_at_ms", b"_expires_at_ms", "_split_shard", b"_split_shard", "attempt", b"attempt", "call", b"call", "encoding_fingerprint", b"encoding_fingerprint", "expires_at_ms", b"expires_at_ms", "index_id", b"index_id", "shard", b"shard", "split_shard", b"split_shard", "writes", b"writes"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_expires_at_ms", b"_expires_at_ms", "_split_shard", b"_split_shard", "attempt", b"attempt", "call", b"call", "copy_run", b"copy_run", "encoding_fingerprint", b"encoding_fingerprint", "expires_at_ms", b"expires_at_ms", "index_id", b"index_id", "shard", b"shard", "split_shard", b"split_shard", "writes", b"writes"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_expires_at_ms", b"_expires_at_ms"]) -> typing.Literal["expires_at_ms"] | None: ...
     @typing.overload
@@ -207,12 +213,15 @@ class FindUnchangedRequest(google.protobuf.message.Message):
     SHARD_FIELD_NUMBER: builtins.int
     ENCODING_FINGERPRINT_FIELD_NUMBER: builtins.int
     PASSAGES_FIELD_NUMBER: builtins.int
+    COPY_RUN_FIELD_NUMBER: builtins.int
     index_id: builtins.str
     """The index that the passages are meant for."""
     shard: builtins.int
     """The shard's number."""
     encoding_fingerprint: builtins.str
     """Fingerprint of the encoder that would make their vectors."""
+    copy_run: builtins.int
+    """The run of copying, as in WriteRequest.copy_run."""
     @property
     def passages(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___PassageDigest]:
         """The passages to find."""
@@ -224,8 +233,9 @@ class FindUnchangedRequest(google.protobuf.message.Message):
         shard: builtins.int = ...,
         encoding_fingerprint: builtins.str = ...,
         passages: collections.abc.Iterable[Global___PassageDigest] | None = ...,
+        copy_run: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["encoding_fingerprint", b"encoding_fingerprint", "index_id", b"index_id", "passages", b"passages", "shard", b"shard"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["copy_run", b"copy_run", "encoding_fingerprint", b"encoding_fingerprint", "index_id", b"index_id", "passages", b"passages", "shard", b"shard"]) -> None: ...
 
 Global___FindUnchangedRequest: typing_extensions.TypeAlias = FindUnchangedRequest
 

@@ -143,6 +143,7 @@ class GetShardInfoResponse(google.protobuf.message.Message):
     MOVES_FIELD_NUMBER: builtins.int
     FRONTS_FIELD_NUMBER: builtins.int
     TOKEN_VECTORS_FIELD_NUMBER: builtins.int
+    CLOSED_SINCE_FIELD_NUMBER: builtins.int
     shard: builtins.int
     """This shard's number, from 0."""
     shards: builtins.int
@@ -185,6 +186,10 @@ class GetShardInfoResponse(google.protobuf.message.Message):
     """Number of front nodes between the caller and the content node of the shard. 0 for a content node."""
     token_vectors: builtins.str
     """Fingerprint of the token vectors of the passages, for late interaction. Empty if the shard has none."""
+    closed_since: builtins.int
+    """Version of the catalog since which the shard takes no writes of front nodes. Its index is a copy of another one,
+    or an alias of it is being switched. Writes up to `sequence` were taken before. 0 if the shard takes writes.
+    """
     @property
     def fields(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """Names of the metadata fields, sorted. At most 1000."""
@@ -211,8 +216,9 @@ class GetShardInfoResponse(google.protobuf.message.Message):
         moves: builtins.int = ...,
         fronts: builtins.int = ...,
         token_vectors: builtins.str = ...,
+        closed_since: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["bundle_fingerprint", b"bundle_fingerprint", "bundle_name", b"bundle_name", "dimension", b"dimension", "fields", b"fields", "fronts", b"fronts", "generation", b"generation", "index_id", b"index_id", "index_passages", b"index_passages", "journaled", b"journaled", "log_id", b"log_id", "moves", b"moves", "passages", b"passages", "reads_in_hand", b"reads_in_hand", "seconds_per_read", b"seconds_per_read", "sequence", b"sequence", "shard", b"shard", "shards", b"shards", "token_vectors", b"token_vectors", "writes_elsewhere", b"writes_elsewhere"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["bundle_fingerprint", b"bundle_fingerprint", "bundle_name", b"bundle_name", "closed_since", b"closed_since", "dimension", b"dimension", "fields", b"fields", "fronts", b"fronts", "generation", b"generation", "index_id", b"index_id", "index_passages", b"index_passages", "journaled", b"journaled", "log_id", b"log_id", "moves", b"moves", "passages", b"passages", "reads_in_hand", b"reads_in_hand", "seconds_per_read", b"seconds_per_read", "sequence", b"sequence", "shard", b"shard", "shards", b"shards", "token_vectors", b"token_vectors", "writes_elsewhere", b"writes_elsewhere"]) -> None: ...
 
 Global___GetShardInfoResponse: typing_extensions.TypeAlias = GetShardInfoResponse
 

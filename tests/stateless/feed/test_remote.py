@@ -28,7 +28,7 @@ from winnow.passages.encoding import pack
 from winnow.passages.validation import MAX_METADATA, MAX_TEXT, MAX_TITLE
 from winnow.rpc.channel import open_unshared
 from winnow.rpc.server import KIB
-from winnow.stateless.feed.remote import MAX_BATCH_BYTES, RemoteShardWriter
+from winnow.shard_service.remote import MAX_BATCH_BYTES, RemoteShardWriter
 from winnow.stateless.feed.validation import MAX_TOKENS
 from winnow.text.tokenizer import Tokens
 from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc

@@ -1,4 +1,4 @@
-"""`winnow indexes`: lists, drops, restores and renames the named indexes of a cluster."""
+"""`winnow indexes`: lists, drops and restores the named indexes of a cluster."""
 
 import time
 from collections.abc import Callable
@@ -11,6 +11,7 @@ import typer
 from winnow.catalog import CatalogFile
 from winnow.cli.output import AsJson, console, print_json, table
 from winnow.domain.catalog import Catalog, CatalogIndex
+from winnow.domain.copying import index_writes
 
 app = typer.Typer(no_args_is_help=True)
 _SECONDS_PER_HOUR = 3_600
@@ -29,7 +30,7 @@ _Name = Annotated[str, typer.Argument(help="Name of the index.")]
 
 @app.callback()
 def indexes() -> None:
-    """Create, list, drop, restore and rename the named indexes of a cluster.
+    """Create, list, rebuild, drop and restore the named indexes of a cluster, and switch aliases.
 
     The commands change the catalog, a small file that all nodes follow.
     """
@@ -49,6 +50,19 @@ class ListedIndex:
     """Directory of the bundle; empty for the bundle of each process."""
     deleted_at: str | None
     """When the dropped index is deleted; None if it is not dropped."""
+    copy_of: str | None
+    """Name of the index that takes the writes; None if the index is not a copy."""
+    is_held: bool
+    """Whether writes wait, because an alias is being switched."""
+
+    @property
+    def state(self) -> str:
+        """The state in words."""
+        if self.deleted_at:
+            return f"dropped, deleted at {self.deleted_at}"
+        if self.copy_of:
+            return f"served, copy of {self.copy_of}"
+        return "served, writes wait for the switch of an alias" if self.is_held else "served"
 
 
 @app.command("list")
@@ -58,7 +72,8 @@ def list_(catalog: CatalogOption, as_json: AsJson = False) -> None:
     Example: winnow indexes list --indexes s3://bucket/indexes.json
 
     With --json, each index is an object with the keys name, aliases, index_id, shards, nodes,
-    bundle and deleted_at (null unless the index is dropped).
+    bundle, deleted_at (null unless the index is dropped), copy_of (null unless it is a copy) and
+    is_held.
     """
     stored = CatalogFile(catalog).read() or Catalog()
     rows = [_row(stored, name, index) for name, index in sorted(stored.indexes.items())]
@@ -73,43 +88,9 @@ def list_(catalog: CatalogOption, as_json: AsJson = False) -> None:
         words={"index", "aliases", "nodes", "bundle", "state"},
     )
     for row in rows:
-        state = f"dropped, deleted at {row.deleted_at}" if row.deleted_at else "served"
         lists = ", ".join(row.aliases), str(row.shards), ", ".join(row.nodes)
-        shown.add_row(row.name, *lists, row.bundle, state)
+        shown.add_row(row.name, *lists, row.bundle, row.state)
     console().print(shown)
-
-
-@app.command()
-def alias(
-    name: Annotated[str, typer.Argument(help="The alias; `default` is for requests without one.")],
-    index: Annotated[
-        str | None,
-        typer.Argument(help="Name of the index.", show_default="none, with --remove"),
-    ] = None,
-    *,
-    catalog: CatalogOption,
-    remove: Annotated[bool, typer.Option("--remove", help="Remove the alias.")] = False,
-) -> None:
-    """Point an alias to an index. All front nodes switch to it within a few seconds.
-
-    Example: winnow indexes alias docs docs-2 --indexes s3://bucket/indexes.json
-
-    Every request is wholly of one index. The command prints how to switch back.
-    """
-    if remove == (index is not None):
-        problem = "give an index, or --remove"
-        raise typer.BadParameter(problem, param_hint="INDEX")
-    file = CatalogFile(catalog)
-    before = file.read()
-    if index is None:
-        changed = _change(file, lambda stored: stored.without_alias(name))
-        typer.echo(f"catalog {changed.version}: alias {name} removed")
-        return
-    changed = _change(file, lambda stored: stored.with_alias(name, index))
-    typer.echo(f"catalog {changed.version}: alias {name} -> {index}")
-    previous = before.aliases.get(name) if before is not None else None
-    if previous is not None and previous.index != index:
-        typer.echo(f"to switch back: winnow indexes alias {name} {previous.index}")
 
 
 @app.command()
@@ -157,6 +138,7 @@ def _change(file: CatalogFile, change: Callable[[Catalog], Catalog]) -> Catalog:
 
 def _row(catalog: Catalog, name: str, index: CatalogIndex) -> ListedIndex:
     nodes = sorted({node for names in index.holders.values() for node in names})
+    writes = index_writes(catalog, name)
     return ListedIndex(
         name=name,
         aliases=catalog.aliases_of(name),
@@ -165,6 +147,8 @@ def _row(catalog: Catalog, name: str, index: CatalogIndex) -> ListedIndex:
         nodes=nodes,
         bundle=index.bundle,
         deleted_at=None if index.delete_at is None else _time(index.delete_at),
+        copy_of=writes.source or None,
+        is_held=bool(writes.closed_since) and not writes.source,
     )
 
 

@@ -45,11 +45,13 @@ class RemoteShardWriter:
         fingerprint: str,
         is_named: bool = False,
         expiry: Callable[[Deadline], int | None] = lambda _: None,
+        copy_run: int = 0,
     ) -> None:
         """`fingerprint` identifies the encoder of the vectors.
 
         `is_named`: whether the index is not the default index of the node. `expiry` returns a time
         of the node's clock that is not after a deadline, in milliseconds; None if it is unknown.
+        `copy_run`: the run of copying that the writes belong to; 0 for writes of callers.
 
         The node refuses writes whose index, shard or fingerprint differs from its own.
         """
@@ -60,6 +62,7 @@ class RemoteShardWriter:
             "index_id": index_id,
             "shard": shard,
             "encoding_fingerprint": fingerprint,
+            "copy_run": copy_run,
         }
         self.calls = 0
         """Number of running calls."""

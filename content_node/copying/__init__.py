@@ -1,0 +1,1 @@
+"""Copies an index into another one with another bundle, which then replaces it."""

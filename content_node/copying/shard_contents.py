@@ -1,0 +1,78 @@
+"""Fetches the passages of a shard from its node, as they were after one of its writes."""
+
+import asyncio
+import contextlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+
+from winnow.content_node.indexing.current_shard import read_current_shard
+from winnow.content_node.indexing.source_index import replay_unmerged
+from winnow.content_node.indexing.staging import Staging
+from winnow.content_node.merging.names import LIVE
+from winnow.content_node.shard.manifest import SHARD_FILE
+from winnow.content_node.shard.saving import STORE
+from winnow.content_node.transfer.remote import PeerCopy
+from winnow.domain.write import Put, Write
+from winnow.storage.pull import NoProgress, PulledFile, PullSource, pull_files
+
+_STAGING = "passages.sqlite"
+
+
+class ShardContents:
+    """The passages and the deletions of a shard, in a directory of this process."""
+
+    def __init__(self, directory: Path) -> None:
+        """`directory` is empty, and is deleted by the caller."""
+        self._directory = directory
+
+    async def fetch(self, copy: PeerCopy, node: str) -> None:
+        """Copies the passages from an open copy of the shard on `node`.
+
+        Raises UnavailableError if the node fails, ArtefactError if a file is damaged, and OSError
+        if the directory cannot be written.
+        """
+        await asyncio.to_thread(self._fetch, copy, node)
+
+    def count(self) -> int:
+        """Counts the passages."""
+        with contextlib.closing(self._open()) as staging:
+            return staging.counts()[0]
+
+    def puts(self, batch: int) -> Iterator[list[Put]]:
+        """Yields all passages with their versions, in batches. Used by one thread."""
+        with contextlib.closing(self._open()) as staging:
+            yield from staging.puts(batch)
+
+    def deletions(self) -> list[Write]:
+        """Returns the deletions with a version, which outdate older puts."""
+        with contextlib.closing(self._open()) as staging:
+            return staging.deletions()
+
+    def _open(self) -> Staging:
+        return Staging(self._directory / _STAGING)
+
+    def _fetch(self, copy: PeerCopy, node: str) -> None:
+        source = PullSource(
+            storage=copy,
+            source=f"the shard at node {node}",
+            advice_if_missing="verify the shard there",
+            advice_if_damaged="verify the shard there",
+        )
+        shard = self._directory / "shard"
+        shard.mkdir()
+        pull_files(source, _needed(copy.files), shard, NoProgress())
+        current = read_current_shard(shard)
+        with contextlib.closing(self._open()) as staging:
+            staging.copy_shard(current.base / current.manifest.store, lambda _: None)
+            replay_unmerged(shard, current, staging.apply)
+            staging.record(staged=True)
+
+
+def _needed(files: Mapping[str, PulledFile]) -> dict[str, PulledFile]:
+    """Returns the files with passages and writes: no vectors with their graph, words or states."""
+    names = {STORE, SHARD_FILE}
+    return {
+        path: file
+        for path, file in files.items()
+        if PurePosixPath(path).name in names or PurePosixPath(path).parent.as_posix() == LIVE
+    }

@@ -1,0 +1,50 @@
+"""A write to an alias goes to the copy that replaced its index meanwhile."""
+
+from typing import cast
+
+import pytest
+from manual_clock import ManualClock
+
+from winnow.deadline import Deadline
+from winnow.errors import IndexIsCopyError
+from winnow.stateless.feed.core import FeedCore
+from winnow.stateless.feed.fed_index import FedIndex, write_to_current
+
+CORE = cast("FeedCore", None)
+
+
+class SwitchedAlias:
+    """An alias that stands for `old`, which is a copy now, until a front has waited long enough."""
+
+    def __init__(self, switched_after: float) -> None:
+        self.clock = ManualClock()
+        self._switched_at = self.clock() + switched_after
+        self.tried: list[str] = []
+
+    def choose(self, name: str) -> FedIndex:
+        assert name == "docs"
+        return FedIndex(CORE, name="old" if self.clock() < self._switched_at else "new")
+
+    async def write(self, fed: FedIndex) -> str:
+        self.tried.append(fed.name)
+        if fed.name == "old":
+            raise IndexIsCopyError("the index is a copy of new")
+        return "stored"
+
+    async def sleep(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+
+
+async def test_a_write_is_repeated_until_the_front_knows_of_the_switch() -> None:
+    alias = SwitchedAlias(1.0)
+    deadline = Deadline.after(30.0, alias.clock)
+    fed, result = await write_to_current(alias.choose, "docs", deadline, alias.write, alias.sleep)
+    assert (fed.name, result, alias.tried) == ("new", "stored", ["old", "old", "old", "new"])
+
+
+async def test_a_write_to_a_copy_by_its_own_name_fails_before_the_deadline() -> None:
+    alias = SwitchedAlias(1_000.0)
+    deadline = Deadline.after(5.0, alias.clock)
+    with pytest.raises(IndexIsCopyError):
+        await write_to_current(alias.choose, "docs", deadline, alias.write, alias.sleep)
+    assert deadline.left() > 0
