@@ -96,6 +96,10 @@ _GROUP_COMMANDS: Mapping[str, _Commands] = {
             "winnow.content_node.copying.cli:rebuild",
             "Copy an index into a new one with another bundle, while it is served.",
         ),
+        "compare": (
+            "winnow.cli.indexes.compare:compare",
+            "Compare the answers of two indexes to the same questions.",
+        ),
         "alias": (
             "winnow.content_node.copying.cli:alias",
             "Point an alias to an index.",
