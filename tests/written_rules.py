@@ -49,6 +49,7 @@ RULES = (
     Rule("winnow predict *", How.RUN),
     Rule("winnow search *", How.RUN),
     Rule("winnow passages *", How.RUN),
+    Rule("winnow feed * --on *", How.ELSEWHERE, "tests/system/test_named_indexes.py"),
     Rule("winnow feed *", How.RUN),
     Rule("winnow index inspect *", How.RUN),
     Rule("winnow index verify *", How.RUN),
@@ -103,6 +104,8 @@ RULES = (
     Rule("pytest *", How.ELSEWHERE, _DEMO),
     # tools
     Rule("winnow bench unit-costs *", How.ELSEWHERE, "tests/winnow/cli/units"),
+    Rule("winnow indexes rebuild *", How.ELSEWHERE, "tests/system/test_rebuilt_index.py"),
+    Rule("winnow indexes compare *", How.ELSEWHERE, "tests/winnow/cli/indexes"),
     Rule("winnow indexes *", How.ELSEWHERE, "tests/content_node/assigned/test_indexes_cli.py"),
     Rule("winnow shards*", How.ELSEWHERE, "tests/winnow/cli/shards"),
     Rule("winnow top*", How.ELSEWHERE, "tests/winnow/cli/top"),
