@@ -133,6 +133,13 @@ def alias(
     *,
     catalog: _Catalog,
     remove: Annotated[bool, typer.Option("--remove", help="Remove the alias.")] = False,
+    bundle: Annotated[
+        Path | None,
+        typer.Option(
+            help="If the index is a copy: directory of its bundle on this machine.",
+            show_default="as in the catalog",
+        ),
+    ] = None,
     threads: _Threads = None,
     peer_ca: _PeerCa = None,
     peer_cert: _PeerCert = None,
@@ -157,10 +164,9 @@ def alias(
         typer.echo(f"catalog {changed.version}: alias {name} removed")
         return
     present = before.aliases.get(name)
-    copy = before.copies.get(index)
-    if present is not None and copy is not None and copy.source == present.index:
-        directory = before.indexes[index].bundle
-        loaded = load_bundle(Path(directory) if directory else default_bundle())
+    if present is not None and _replaces(before, index, present.index):
+        known = before.indexes[index].bundle
+        loaded = load_bundle(bundle or (Path(known) if known else default_bundle()))
         peers = _peers(peer_ca, peer_cert, peer_key, peer_name)
         held = _run(file, index, loaded, threads, lambda each: each.replace_source(), peers)
         changed = file.read() or before
@@ -172,6 +178,12 @@ def alias(
         typer.echo(f"catalog {changed.version}: alias {name} -> {index}")
     if present is not None and present.index != index:
         typer.echo(f"to switch back: winnow indexes alias {name} {present.index}")
+
+
+def _replaces(catalog: Catalog, index: str, present: str) -> bool:
+    """Whether an index is a copy of the present one, so that its last writes must be copied."""
+    copy = catalog.copies.get(index)
+    return copy is not None and copy.source == present and not catalog.indexes[index].is_dropped
 
 
 def _pointed(catalog: Catalog, alias: str, index: str) -> Catalog:

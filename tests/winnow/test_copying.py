@@ -26,6 +26,12 @@ COPYING = with_copy(ALIASED, "new", NEW, "old")
 RUN = COPYING.copies["new"].run
 HELD = with_hold(COPYING, "new", RUN)
 
+REPLACED = with_replaced_source(HELD, "new", RUN, HELD.version, {0: 4, 1: 5})
+COPIED_AGAIN = with_copy(REPLACED, "newer", CatalogIndex(index_id="c3", shards=1), "new")
+HELD_AGAIN = with_hold(COPIED_AGAIN, "newer", COPIED_AGAIN.version)
+TWICE = with_replaced_source(HELD_AGAIN, "newer", COPIED_AGAIN.version, HELD_AGAIN.version, {0: 9})
+"""`old` is a copy of `new`, which is a copy of `newer`."""
+
 
 def closed(catalog: Catalog) -> dict[str, int]:
     """Since when each index takes no writes."""
@@ -35,18 +41,17 @@ def closed(catalog: Catalog) -> dict[str, int]:
 def test_one_index_takes_the_writes_and_none_while_its_source_is_held() -> None:
     assert closed(COPYING) == {"old": 0, "new": RUN}
     assert closed(HELD) == {"old": HELD.version, "new": RUN}
-    replaced = with_replaced_source(HELD, "new", RUN, HELD.version, {0: 4, 1: 5})
-    assert closed(replaced) == {"old": replaced.version, "new": 0}
-    assert replaced.resolve("docs").name == "new"
-    assert replaced.resolve("docs").generation == replaced.version
+    assert closed(REPLACED) == {"old": REPLACED.version, "new": 0}
+    assert REPLACED.resolve("docs").name == "new"
+    assert REPLACED.resolve("docs").generation == REPLACED.version
     back = IndexCopy(
         source="new",
-        run=replaced.version,
+        run=REPLACED.version,
         positions={0: 4, 1: 5},
         filled=(0, 1),
         was_replaced=True,
     )
-    assert replaced.copies == {"old": back}
+    assert REPLACED.copies == {"old": back}
 
 
 def test_the_nodes_of_the_source_keep_the_writes_that_a_copy_lacks() -> None:
@@ -79,6 +84,7 @@ def test_a_source_that_takes_writes_again_is_not_replaced() -> None:
     ("change", "problem"),
     [
         (lambda: COPYING.with_alias("docs", "new"), "new is a copy of old, and may lack writes"),
+        (lambda: TWICE.with_alias("docs", "old"), "may lack writes: point docs to new first"),
         (lambda: COPYING.without_alias("docs").with_dropped("old", 9.0), "drop the copy first"),
         (lambda: COPYING.with_holders("old", {1: ("a",), 2: ("a",)}, {}), "before a shard is"),
         (lambda: HELD.with_holders("old", {0: ("b",)}, {}), "an alias of old is being switched"),

@@ -210,8 +210,11 @@ class Catalog:
         if alias in self.aliases and self.aliases[alias].index == index:
             return self
         before, copy = self.aliases.get(alias), self.copies.get(index)
-        if before is not None and copy is not None and before.index == copy.source:
-            raise invalid_field("index", f"{index} is a copy of {copy.source}, and may lack writes")
+        if before is not None and copy is not None and before.index not in self.copies:
+            first = "" if before.index == copy.source else f": point {alias} to {copy.source} first"
+            raise invalid_field(
+                "index", f"{index} is a copy of {copy.source}, and may lack writes{first}"
+            )
         switched = Alias(index, self.version + 1)
         return self._changed(aliases={**self.aliases, alias: switched})
 
