@@ -166,9 +166,10 @@ class Merger(Generic[Base]):
         )
         if merged.without_states:
             _log.warning(
-                "passages were left without precomputed data by the merge",
+                # in one text, because a program that embeds Winnow may show nothing else
+                "passages were left without precomputed data by the merge: "
+                f"{merged.without_states}",
                 directory=merged.directory,
-                reason=merged.without_states,
             )
         await self._cleanup.run(self._shard.merged)
 

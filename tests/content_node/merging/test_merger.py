@@ -295,5 +295,5 @@ async def test_a_merge_without_the_states_of_its_base_is_told(stage: Stage) -> N
         await stage.look()
     (told,) = (log for log in logs if log["log_level"] == "warning")
     assert told["directory"] == str(stage.merges[0].upto)
-    assert told["reason"] == stage.lacking
+    assert told["event"].endswith(f"by the merge: {stage.lacking}")
     task.cancel()
