@@ -121,7 +121,7 @@ async def test_a_caller_may_name_itself_and_its_request(
             "after.shard",
             "is not a whole number",
         ),
-        (b'{"question": "\\ud800"}', "question", "Unpaired surrogate"),
+        (b'{"question": "\\ud800"}', "question", "has a lone surrogate"),
         (b"[]", "request", "is not a JSON object"),
         (b"", "request", "is not a JSON object"),
         (b"{", "request", "cannot be read as JSON"),
