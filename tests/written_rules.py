@@ -59,6 +59,7 @@ RULES = (
         "the reader that it needs is trained for an hour",
     ),
     Rule("winnow index states *", How.RUN),
+    Rule("winnow index token-vectors INDEX", How.PARSED, _MEASURES),
     Rule("winnow index token-vectors *", How.RUN),
     Rule(
         "winnow index snapshot *",
