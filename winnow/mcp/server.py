@@ -13,6 +13,7 @@ import structlog
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from winnow.client.aio import AsyncClientApi
 from winnow.client.passages import documents_call
@@ -195,13 +196,25 @@ def _failure(message: str) -> types.CallToolResult:
 def _argument_errors(error: ValidationError) -> str:
     """Names every wrong argument."""
     return "; ".join(
-        f"{'.'.join(map(str, each['loc']))}: {each['msg'][:1].lower()}{each['msg'][1:]}, not "
-        f"{quoted(str(each['input']))}"
-        if each["type"] not in ("missing", "extra_forbidden")
-        else f"{shortened('.'.join(map(str, each['loc'])))}: "
-        f"{'is required' if each['type'] == 'missing' else 'is not an argument of this tool'}"
+        f"{shortened('.'.join(map(str, each['loc'])))}: {_problem(each)}"
         for each in error.errors(include_url=False)
     )
+
+
+def _problem(error: ErrorDetails) -> str:
+    """Says what is wrong with an argument."""
+    limits = error.get("ctx", {})
+    match error["type"]:
+        case "missing":
+            return "is required"
+        case "extra_forbidden":
+            return "is not an argument of this tool"
+        case "too_short":
+            return f"has {limits['actual_length']} items, at least {limits['min_length']} needed"
+        case "too_long":
+            return f"has {limits['actual_length']} items, at most {limits['max_length']} allowed"
+    message = error["msg"]
+    return f"{message[:1].lower()}{message[1:]}, not {quoted(str(error['input']))}"
 
 
 def _invalid_params(message: str) -> MCPError:

@@ -227,6 +227,20 @@ async def test_an_error_names_every_wrong_argument(agent: Agent) -> None:
     assert "k: is not an argument" in said
 
 
+@pytest.mark.parametrize(
+    ("texts", "problem"),
+    [
+        ([], "texts: has 0 items, at least 1 needed"),
+        (["a"] * 101, "texts: has 101 items, at most 100 allowed"),
+    ],
+)
+async def test_a_list_of_the_wrong_length_is_an_error_with_the_limit(
+    agent: Agent, texts: list[str], problem: str
+) -> None:
+    result = await agent.call_tool("read", {"question": "Who?", "texts": texts})
+    assert text_of(result) == problem
+
+
 async def test_errors_of_the_index_have_the_names_of_the_arguments(
     index: FakeIndex, agent: Agent
 ) -> None:

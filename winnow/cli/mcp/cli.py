@@ -1,5 +1,6 @@
 """`winnow mcp`."""
 
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +11,7 @@ from winnow import signals
 from winnow.address import DEFAULT_ADDRESS
 from winnow.cli.access import with_credentials
 from winnow.cli.options import FrontAddress, IndexDirectory, NamedIndex
+from winnow.cli.output import console
 from winnow.client import Credentials
 from winnow.errors import UnavailableError
 from winnow.packaged import extra
@@ -50,6 +52,11 @@ def mcp(
         from winnow.cli.mcp import sources  # noqa: PLC0415
         from winnow.cli.mcp.serving import serve_stdio  # noqa: PLC0415 (not for --help)
 
+    if sys.stdin.isatty():
+        console(stderr=True).print(
+            "waiting for the messages of an agent: its program usually starts this command "
+            "(docs/agents.md); Ctrl-C ends it"
+        )
     source: sources.AgentSource
     if documents is not None:
         source = sources.DocumentsSource(documents, credentials)
