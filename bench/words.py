@@ -1,8 +1,9 @@
 """Measures retrieval by words: the time of a search, and how often it finds the gold passage.
 
 The passages of a file become the postings of one shard. They are read from files, as on a node.
-With --tantivy, the words of the same passages are also stored and searched by tantivy with English
-stems (extra `models`).
+With --tantivy, the same passages are also searched by tantivy with English stems (extra `models`).
+With --stems, they are also searched by Winnow with tokens that have the same stem as one token, and
+without the punctuation of the question. This is a study: nodes do not do it.
 
     python -m bench words --passages var/real.jsonl --questions dev-nq.jsonl.zst
 """
@@ -14,10 +15,13 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tokenizers
+from numpy.typing import NDArray
 
 from bench.quantiles import nearest_rank
 from winnow.bundle import load_bundle
@@ -56,6 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--bundle", type=Path, default=Path("bundles/default"), help="bundle with the tokenizer"
     )
     parser.add_argument("--tantivy", action="store_true", help="measure tantivy, too")
+    parser.add_argument("--stems", action="store_true", help="measure Winnow with stems, too")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -68,8 +73,14 @@ def run(options: argparse.Namespace) -> int:
     questions = {path.name: read_questions(path)[:: options.every] for path in options.questions}
     results = []
     with tempfile.TemporaryDirectory() as directory:
-        tokenizer = Tokenizer(load_bundle(options.bundle).tokenizer)
-        searches = {"Winnow": _open_postings(passages, tokenizer, Path(directory))}
+        tokens_file = load_bundle(options.bundle).tokenizer
+        tokenizer = Tokenizer(tokens_file)
+        own = _tokenise(passages, tokenizer)
+        searches = {"Winnow": _open_postings(own, tokenizer, Path(directory))}
+        if options.stems:
+            stems = _stems(tokens_file)
+            stemmed = [stems[each] for each in own]
+            searches["Winnow, stems"] = _open_postings(stemmed, tokenizer, Path(directory), stems)
         if options.tantivy:
             searches["tantivy, stemmed"] = _open_tantivy(passages)
         for name, search in searches.items():
@@ -84,29 +95,65 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _open_postings(passages: Iterable[_Passage], tokenizer: Tokenizer, directory: Path) -> Search:
+def _tokenise(passages: Iterable[_Passage], tokenizer: Tokenizer) -> list[NDArray[np.uint32]]:
     titles, texts = zip(*((each.title, each.text) for each in passages), strict=True)
-    own = [
+    return [
         np.array(title.ids + text.ids, np.uint32)
         for title, text in zip(
             tokenizer.tokenise_many(titles), tokenizer.tokenise_many(texts), strict=True
         )
     ]
+
+
+def _open_postings(
+    own: Sequence[NDArray[np.uint32]],
+    tokenizer: Tokenizer,
+    directory: Path,
+    stems: NDArray[np.uint32] | None = None,
+) -> Search:
+    """Stores the tokens of passages as postings. `stems` maps the tokens of questions."""
     counts = count_words(own)
     lengths = np.array([len(each) for each in own], np.int64)
     inverted = invert(np.concatenate(own), np.cumsum(lengths))
     stored = []
-    for name, values in (("rows.npy", inverted.rows), ("counts.npy", inverted.counts)):
-        np.save(directory / name, values)
-        stored.append(StoredArray(OpenFile(directory / name)))
+    for part, values in (("rows", inverted.rows), ("counts", inverted.counts)):
+        path = directory / f"{part}-{stems is not None}.npy"
+        np.save(path, values)
+        stored.append(StoredArray(OpenFile(path)))
     postings = Postings(starts=inverted.starts, rows=stored[0], counts=stored[1], lengths=lengths)
     built = BuiltRarities(counts.passages, counts.total, counts.tokens / counts.total)
 
     def search(question: str) -> Sequence[int]:
-        terms = built.terms_of_tokens(tokenizer.tokenise(question).ids)
-        return [row for row, _ in postings.best(terms, _RANKS[-1])[0]]
+        tokens = tokenizer.tokenise(question)
+        ids: Sequence[int] = tokens.ids
+        if stems is not None:
+            ids = [
+                int(stems[token])
+                for token, (start, end) in zip(tokens.ids, tokens.offsets, strict=True)
+                if any(map(str.isalnum, question[start:end]))
+            ]
+        return [row for row, _ in postings.best(built.terms_of_tokens(ids), _RANKS[-1])[0]]
 
     return search
+
+
+def _stems(tokens_file: Path) -> NDArray[np.uint32]:
+    """Returns the first token with the stem of each token, [vocabulary].
+
+    Tokens that continue a word, and those of other letters than English ones, have no other token.
+    """
+    import tantivy  # noqa: PLC0415 (of an extra)
+
+    whole = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.raw())
+    analyzer = whole.filter(tantivy.Filter.stemmer("english")).build()
+    ids = tokenizers.Tokenizer.from_file(str(tokens_file)).get_vocab()
+    stems = np.arange(max(ids.values()) + 1, dtype=np.uint32)
+    first: dict[str, int] = {}
+    for token, number in sorted(ids.items(), key=itemgetter(1)):
+        if token.isascii() and token.isalpha():
+            (stem,) = analyzer.analyze(token)
+            stems[number] = first.setdefault(stem, number)
+    return stems
 
 
 def _open_tantivy(passages: Iterable[_Passage]) -> Search:
