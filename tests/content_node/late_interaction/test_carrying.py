@@ -138,7 +138,7 @@ class NextTokens(FakePassageTokens):
 
 
 def test_a_merge_copies_token_vectors_of_the_next_bundle(fed: Fed) -> None:
-    """They were computed while nodes still serve a bundle without late interaction."""
+    """They were computed while nodes still serve another bundle."""
     model = NextTokens()
     StatesWriter(fed.shard, model).write(1, lambda *_: None, lambda _: None)
     before = StateFile.open_beside(
