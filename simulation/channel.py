@@ -5,6 +5,7 @@ are a part of the simulation. A call of a killed process fails as UNAVAILABLE on
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -131,6 +132,8 @@ class Addresses:
     in_flight: dict["_Call", None] = field(default_factory=dict)
     """The calls without a result, in the order in which they were sent."""
     channels: list["SimulatedChannel"] = field(default_factory=list)
+    sent: Counter[str] = field(default_factory=Counter)
+    """Number of calls by the name of the caller."""
 
     def lose_connections(self, process: Process) -> None:
         """Fails all calls to a process that has just been killed."""
@@ -217,6 +220,7 @@ class _Call:
         addresses.in_flight[self] = None
         self._future.add_done_callback(lambda _: addresses.in_flight.pop(self, None))
         addresses.calls += 1
+        addresses.sent[self._caller.name] += 1
         self._label = f"#{addresses.calls} {method.rpartition('/')[2]}"
 
     def send(

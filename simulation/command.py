@@ -35,7 +35,7 @@ def run(arguments: list[str]) -> int:
         if options.found:
             return _run_found(options.shrink)
         if options.mutations:
-            return _find_mutations(seeds, options.only, options.jobs)
+            return _find_mutations(seeds, options)
         return _run_seeds(_results(seeds, shape, options), options)
     finally:
         fixtures.remove()
@@ -174,17 +174,17 @@ def _explain(result: Result) -> None:
         _say(f"    {violation}")
 
 
-def _find_mutations(seeds: Sequence[int], only: str, jobs: int) -> int:
+def _find_mutations(seeds: Sequence[int], options: argparse.Namespace) -> int:
     """Runs each mutation until a seed finds it; returns 0 if all were found."""
     chosen = [
         number
         for number, each in enumerate(MUTATIONS)
-        if any(part in each for part in only.split(","))
+        if any(part in each for part in options.only.split(","))
     ]
     found = (
-        run_in_workers(find_mutation.__name__, chosen, jobs, seeds)
-        if jobs > 1
-        else (find_mutation(number, seeds) for number in chosen)
+        run_in_workers(find_mutation.__name__, chosen, options.jobs, seeds, options.power_cuts)
+        if options.jobs > 1
+        else (find_mutation(number, seeds, options.power_cuts) for number in chosen)
     )
     missed = 0
     for description, how in found:
@@ -194,10 +194,10 @@ def _find_mutations(seeds: Sequence[int], only: str, jobs: int) -> int:
     return int(missed > 0)
 
 
-def find_mutation(number: int, seeds: Sequence[int]) -> tuple[str, str | None]:
+def find_mutation(number: int, seeds: Sequence[int], power_cuts: bool) -> tuple[str, str | None]:
     """Returns a mutation and how it was found; None if no plan has found it."""
     description = list(MUTATIONS)[number]
-    plans = {f"seed {seed}": partial(make_plan, seed) for seed in seeds}
+    plans = {f"seed {seed}": partial(make_plan, seed, power_cuts=power_cuts) for seed in seeds}
     plans |= {repr(name): partial(replace, plan) for name, plan in FOUND.items()}
     for count, (name, make) in enumerate(plans.items(), 1):
         with MUTATIONS[description]():

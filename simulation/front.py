@@ -38,6 +38,7 @@ class RunningFront:
 
     answers: AnswerCore
     feed: FeedCore
+    registry: CollectorRegistry
     part: FrontPart
     """Its background tasks, which the caller starts."""
 
@@ -78,4 +79,4 @@ async def open_front(bundle: Bundle, addresses: Sequence[str]) -> RunningFront:
     index = open_index(front, source, encoder, None, ConversionThreads.open(front))
     shared = FeedParts(front, FeedMetrics(registry))
     fed = await open_feed(front, source, index.cluster, index.parts.passages, shared)
-    return RunningFront(index.parts.answers, fed.core, index.cluster.part)
+    return RunningFront(index.parts.answers, fed.core, registry, index.cluster.part)

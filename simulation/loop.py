@@ -30,6 +30,8 @@ class OrderedTask(asyncio.Task[Any]):
     """A task whose hash is its number, so that sets of tasks have the same order in every run."""
 
     number = 0
+    process: Process | None = None
+    """The process in which it runs."""
 
     def __hash__(self) -> int:
         return self.number
@@ -185,7 +187,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         # also keeps asyncio from naming tasks by a count that goes on between simulations
         # the number comes first: asyncio puts each new task into a set
         task = OrderedTask.__new__(OrderedTask)
-        task.number = number
+        task.number, task.process = number, current_process(context)
         task.__init__(coro, loop=self, name=name or f"task-{number}", context=context)  # type: ignore[misc]
         task._log_destroy_pending = False  # type: ignore[attr-defined] # noqa: SLF001
         return task
@@ -224,6 +226,14 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
 
         self.call_at(run_at, work)
         return future
+
+    def tasks_of(self, process: Process) -> list[str]:
+        """Returns the names of the tasks of a process that have not ended."""
+        return sorted(
+            task.get_name()
+            for task in asyncio.all_tasks(self)
+            if isinstance(task, OrderedTask) and task.process is process
+        )
 
     def draw_duration(self, process: Process) -> float:
         """Returns a random duration of work in a thread of a process, in seconds."""

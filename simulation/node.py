@@ -37,6 +37,7 @@ class RunningNode:
 
     shards: RunningShards
     server: SimulatedServer
+    registry: CollectorRegistry
 
 
 def open_node(
@@ -74,4 +75,4 @@ def open_node(
     shard_pb2_grpc.add_ShardServiceServicer_to_server(ShardServicer(shards.served, _DEADLINE), grpc)
     shard_feed_pb2_grpc.add_ShardFeedServiceServicer_to_server(feed, grpc)
     shard_passage_pb2_grpc.add_ShardPassageServiceServicer_to_server(passages, grpc)
-    return RunningNode(shards, server)
+    return RunningNode(shards, server, registry)

@@ -14,7 +14,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from simulation import addresses, clock, fault_points, fixtures, logs, randomness, snapshots
+from simulation import (
+    addresses,
+    clock,
+    fault_points,
+    fixtures,
+    logs,
+    randomness,
+    resources,
+    snapshots,
+)
 from simulation.checking import Checker
 from simulation.cluster import Cluster, SimulatedNode
 from simulation.disk import DISKS
@@ -334,8 +343,23 @@ class Simulation:
                 self.report(f"{name} does not search all shards at the end")
         await asyncio.sleep(_LAST_SECONDS)
         self._check_nodes()
+        self._check_resources()
         self.report_all(self.checker.check_histories())
         await self._restart_all()
+
+    def _check_resources(self) -> None:
+        """Checks that no process has work left, and that fronts have kept their budgets."""
+        for node in self.cluster.nodes.values():
+            if node.running is not None:
+                tasks = self.loop.tasks_of(node.process)
+                self.report_all(resources.check_idle(node.name, node.running.registry, tasks))
+        shards = self.plan.shape.shards
+        for front in self.cluster.fronts.values():
+            if front.running is not None:
+                registry, tasks = front.running.registry, self.loop.tasks_of(front.process)
+                self.report_all(resources.check_idle(front.name, registry, tasks))
+                sent = self.cluster.addresses.sent[front.name]
+                self.report_all(resources.check_budgets(front.name, registry, sent, shards))
 
     async def _restart_all(self) -> None:
         """Checks that a kill of all nodes at the end loses nothing."""

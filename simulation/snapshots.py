@@ -1,6 +1,7 @@
 """Takes snapshots of simulated nodes, on the disks of the same machines, and reads them."""
 
 import contextlib
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -57,4 +58,4 @@ def texts_of(root: Path, shard: int, shards: int, name: str) -> dict[str, str]:
 
 
 def _now() -> datetime:
-    return datetime.now(UTC)
+    return datetime.fromtimestamp(time.time(), UTC)  # of the simulation
