@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -36,7 +36,7 @@ def run(arguments: list[str]) -> int:
             return _run_found(options.shrink)
         if options.mutations:
             return _find_mutations(seeds, options)
-        return _run_seeds(_results(seeds, shape, options), options)
+        return _run_seeds(seeds, shape, options)
     finally:
         fixtures.remove()
 
@@ -80,20 +80,28 @@ def run_seed(seed: int, shape: Shape | None, power_cuts: bool) -> Result:
 
 
 def _results(
-    seeds: Sequence[int], shape: Shape | None, options: argparse.Namespace
-) -> Generator[Result, None, None]:
+    seeds: Sequence[int],
+    shape: Shape | None,
+    options: argparse.Namespace,
+    is_stopped: Callable[[], bool],
+) -> Iterator[Result]:
+    arguments = shape, options.power_cuts
     if options.jobs > 1:
         work = run_seed.__name__
-        return run_in_workers(work, seeds, options.jobs, shape, options.power_cuts)
-    return (run_seed(seed, shape, options.power_cuts) for seed in seeds)
+        yield from run_in_workers(work, seeds, options.jobs, is_stopped, *arguments)
+        return
+    for seed in seeds:
+        yield run_seed(seed, *arguments)
+        if is_stopped():
+            return
 
 
-def _run_seeds(results: Generator[Result, None, None], options: argparse.Namespace) -> int:
+def _run_seeds(seeds: Sequence[int], shape: Shape | None, options: argparse.Namespace) -> int:
     """Counts and prints results until all are there, or until Ctrl-C."""
     total, failed = Counter[str](), list[Result]()
     shown_at = time.monotonic()
-    with _interruptible() as is_interrupted, contextlib.closing(results):
-        for result in results:
+    with _interruptible() as is_interrupted:
+        for result in _results(seeds, shape, options, is_interrupted):
             _count(total, result)
             if options.digests:
                 _say(f"seed {result.plan.seed}: {result.digest}")
@@ -103,9 +111,6 @@ def _run_seeds(results: Generator[Result, None, None], options: argparse.Namespa
             if time.monotonic() - shown_at >= _PROGRESS_SECONDS:
                 shown_at = time.monotonic()
                 _say(f"{total['seeds']:,} of {options.seeds:,} seeds, {len(failed)} failed")
-            if is_interrupted():
-                _say("interrupted")
-                break
     if failed:
         first = min(failed, key=lambda each: each.plan.seed)
         _explain(_shortened(run_plan(first.plan), options.shrink))
@@ -182,7 +187,9 @@ def _find_mutations(seeds: Sequence[int], options: argparse.Namespace) -> int:
         if any(part in each for part in options.only.split(","))
     ]
     found = (
-        run_in_workers(find_mutation.__name__, chosen, options.jobs, seeds, options.power_cuts)
+        run_in_workers(
+            find_mutation.__name__, chosen, options.jobs, lambda: False, seeds, options.power_cuts
+        )
         if options.jobs > 1
         else (find_mutation(number, seeds, options.power_cuts) for number in chosen)
     )

@@ -93,8 +93,12 @@ class Disk:
         return new
 
     def _sync_directory(self, path: Path) -> None:
-        with os.scandir(path) as entries:
-            self.names[path.stat().st_ino] = {each.name: each.inode() for each in entries}
+        with os.scandir(path) as found:
+            entries = list(found)
+        self.names[path.stat().st_ino] = {each.name: each.inode() for each in entries}
+        for each in entries:
+            if each.is_dir(follow_symlinks=False):
+                self.names.setdefault(each.inode(), {})
 
     def _sync_file(self, path: Path) -> None:
         self.contents[path.stat().st_ino] = path.read_bytes()
@@ -111,8 +115,19 @@ class Disk:
             source = old / present.get(inode, name)
             if source.is_dir() and source.stat().st_ino == inode:
                 self._restore(source, new / name)
+            elif inode in self.names:
+                self._restore_removed(inode, new / name)
             else:
                 (new / name).write_bytes(self._survivor(source, inode))
+
+    def _restore_removed(self, directory: int, new: Path) -> None:
+        """Restores a directory that was removed, but whose removal was lost."""
+        new.mkdir()
+        for name, inode in sorted(self.names[directory].items()):
+            if inode in self.names:
+                self._restore_removed(inode, new / name)
+            else:
+                (new / name).write_bytes(self.contents.get(inode, b""))
 
     def _survivor(self, source: Path, inode: int) -> bytes:
         """Returns the content of a file after a power loss."""

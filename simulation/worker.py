@@ -6,7 +6,7 @@ This module imports nothing of the cluster: in a worker the stand-ins are instal
 import importlib
 import signal
 from collections import deque
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from multiprocessing import get_context
 from multiprocessing.util import Finalize
@@ -17,12 +17,12 @@ _WAITING = 4
 
 
 def run_in_workers(
-    work: str, seeds: Sequence[int], jobs: int, *arguments: Any
-) -> Generator[Any, None, None]:
+    work: str, seeds: Sequence[int], jobs: int, is_stopped: Callable[[], bool], *arguments: Any
+) -> Iterator[Any]:
     """Yields the result of a function for each seed, in the order in which they are there.
 
     `work` is the name of a function of `simulation.command`. It is called as
-    `work(seed, *arguments)`. If the iterator is closed early, the seeds that run are finished.
+    `work(seed, *arguments)`. Once `is_stopped` is true, only the seeds that run are finished.
     """
     left = deque(seeds)
     pool = ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_prepare)
@@ -34,6 +34,9 @@ def run_in_workers(
             done, running = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
                 yield future.result()
+            if is_stopped():
+                left.clear()
+                running = {future for future in running if not future.cancel()}
     finally:
         pool.shutdown(cancel_futures=True)
 

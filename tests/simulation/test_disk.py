@@ -1,5 +1,6 @@
 """A disk forgets what was not synced when its machine loses power."""
 
+import shutil
 from pathlib import Path
 from random import Random
 
@@ -48,3 +49,16 @@ def test_a_kill_loses_nothing_that_was_written(tmp_path: Path) -> None:
     disk.root.mkdir()
     (disk.root / "file").write_text("written")
     assert (disk.restart(power_loss=False) / "file").read_text() == "written"
+
+
+def test_a_removed_directory_may_come_back_until_the_removal_is_synced(tmp_path: Path) -> None:
+    found = set()
+    for seed in range(30):
+        disk = Disk(tmp_path / f"disk-{seed}", Random(seed))
+        (disk.root / "directory").mkdir(parents=True)
+        (disk.root / "directory" / "file").write_text("content")
+        disk.sync_all()
+        shutil.rmtree(disk.root / "directory")
+        root = disk.restart(power_loss=True)
+        found.add(tuple(sorted(str(each.relative_to(root)) for each in root.rglob("*"))))
+    assert found == {(), ("directory", "directory/file")}
