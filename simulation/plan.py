@@ -15,6 +15,8 @@ _IDS = (3, 12)
 _WORDS = 40
 _REPEATED_SHARE = 1 / 4
 """Share of puts with a text that the id may have or have had."""
+_TWIN_SHARE, _TWIN_SECONDS = 1 / 4, 0.01
+"""Share of questions that are asked twice, and the seconds in which the second one follows."""
 _POWER_CUT_SHARE = 1 / 8
 """Share of plans that only have power losses and kills at fault points."""
 _UNSYNCED_SHARE = 1 / 8
@@ -255,6 +257,9 @@ def _calls(rng: Random, shape: Shape, seconds: float) -> list[Step]:
                     version=version,
                 )
             steps.append(step)
+            if kind is StepKind.ASK and rng.random() < _TWIN_SHARE:
+                soon = at + rng.uniform(0, _TWIN_SECONDS)
+                steps.append(replace(step, at=soon, waits_for_writes=True))
             at += rng.expovariate(rate)
     return steps
 
