@@ -131,3 +131,17 @@ def test_impossible_postings_are_refused(tmp_path: Path, name: str, values: Any,
     write_manifest(directory / SHARD_FILE, manifest.model_copy(update={"files": files}))
     with pytest.raises(ArtefactError, match=said):
         open_shard(directory, 64)
+
+
+@pytest.mark.parametrize("filtered", [False, True])
+def test_many_rows_are_found_as_by_scoring_every_passage(filtered: bool) -> None:
+    """Frequent words are tables, and groups of rows bound the best score."""
+    chance = np.random.default_rng(7)
+    passages = [(chance.zipf(1.3, 40) % 500).tolist() for _ in range(2_000)]
+    allowed = chance.random(len(passages)) < 0.3 if filtered else np.ones(len(passages), np.bool_)
+    postings = Postings.from_tokens(*arrays(passages))
+    built = BuiltRarities(postings.frequencies, len(passages), 40.0)
+    for _ in range(20):
+        terms = built.terms_of_tokens([1, 2, *(chance.zipf(1.3, 8) % 500).tolist()])
+        found = postings.best(terms, 20, allowed if filtered else None)[0]
+        assert found == by_hand(passages, terms, 20, allowed)
