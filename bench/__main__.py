@@ -23,6 +23,7 @@ BENCHMARKS = {
     "late": ("bench.late", "measure scoring of candidates by late interaction"),
     "moves": ("bench.moves", "move shards under questions and writes, and kill nodes"),
     "reading": ("bench.reading.run", "compare reading and reranking with other libraries"),
+    "rebuilds": ("bench.rebuilds", "rebuild an index under questions and writes, with kills"),
     "soak": ("bench.soak", "check that the memory of content nodes does not grow under load"),
     "words": ("bench.words", "measure the time and the recall of searches by words"),
 }

@@ -10,6 +10,8 @@ import pytest
 from winnow.catalog import CatalogFile
 from winnow.cli.commands import main
 from winnow.content_node.snapshots.taking import take_snapshot
+from winnow.domain.catalog import Catalog, CatalogIndex
+from winnow.domain.copying import with_copy, with_hold
 from winnow.telemetry.progress import StageProgress
 
 Run = Callable[..., tuple[int, str, str]]
@@ -77,3 +79,18 @@ def test_an_index_is_created_empty(run: Run, tmp_path: Path) -> None:
         "create", "docs", "--snapshot", str(tmp_path / "new"), *create[4:], "--empty"
     )
     assert (code, "docs is taken" in err, (tmp_path / "new").exists()) == (1, True, False)
+
+
+def test_an_interrupted_switch_is_given_up(run: Run, tmp_path: Path) -> None:
+    """The list shows that writes wait, until the alias is pointed to the present index again."""
+    old, new = (CatalogIndex(index_id=each, shards=1, holders={0: ("a",)}) for each in "12")
+    present = Catalog().with_index("old", old, {"a": "a:9000"}).with_alias("docs", "old")
+    copying = with_copy(present, "new", new, "old")
+    held = with_hold(copying, "new", copying.version)
+    CatalogFile(str(tmp_path / "indexes.json")).change(lambda _: held)
+    rows = json.loads(run("list", "--json")[1])
+    found = [(each["name"], each["copy_of"], each["is_held"]) for each in rows]
+    assert found == [("new", "old", False), ("old", None, True)]
+    assert "writes wait for the switch of an alias" in " ".join(run("list")[1].split())
+    assert run("alias", "docs", "old") == (0, "catalog 5: alias docs -> old\n", "")
+    assert not any(each["is_held"] for each in json.loads(run("list", "--json")[1]))
