@@ -42,5 +42,6 @@ def shard_info(view: ShardView, bundle: Bundle) -> ShardInfo:
         sequence=view.sequence,
         log_id=view.log_id,
         fields=view.field_names,
+        tenants=manifest.has_tenants,
         token_vectors=served.token_vectors_fingerprint if view.has_token_vectors else "",
     )

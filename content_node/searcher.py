@@ -17,7 +17,9 @@ from winnow.content_node.metrics import NodeMetrics
 from winnow.content_node.passages.local import Admit, LocalPassages, readable
 from winnow.content_node.shard.generations import RecentGenerations
 from winnow.content_node.shard.retrieving import retrieve
+from winnow.content_node.shard.tenant_view import view_of_tenant
 from winnow.content_node.shard.view import ShardView
+from winnow.content_node.tenants import check_tenant
 from winnow.content_node.validation import question_limits
 from winnow.deadline import Deadline
 from winnow.domain.answered import ShardTimings
@@ -26,9 +28,11 @@ from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.reading import Reading
 from winnow.domain.shard import ShardInfo
 from winnow.domain.shard_call import Interval
+from winnow.domain.tenant import own_id, stored_id, tenant_of
 from winnow.errors import (
     GenerationGoneError,
     IdentityError,
+    PermissionDeniedError,
     invalid_field,
 )
 from winnow.inference.stop_signal import StopSignal
@@ -36,6 +40,7 @@ from winnow.policy.pace import Pace
 from winnow.quoting import shortened
 from winnow.reading.pool import ReaderPool
 from winnow.reading.reader import Reader
+from winnow.reading.stored_passage import StoredPassage
 from winnow.searcher import Read, Retrieved
 from winnow.telemetry.tracing.span import Span, span
 
@@ -79,7 +84,8 @@ class LocalSearcher:
         self._info = shard_info(view, bundle)
         self._generations = RecentGenerations(view, time.monotonic, on_drop)
         self._sequence_waiter = SequenceWaiter(view.sequence)
-        self.passages = LocalPassages(self._view_after, pool, admit)
+        has_tenants = self._info.tenants
+        self.passages = LocalPassages(self._view_after, pool, admit, has_tenants=has_tenants)
         self._report_passages()
 
     def set_view(self, view: ShardView) -> None:
@@ -137,7 +143,7 @@ class LocalSearcher:
         Waits until the write `depth.after` is served.
         """
         arrived_at = time.perf_counter()
-        self._check_vector(question)
+        self._check_question(question)
         await self._sequence_waiter.wait(depth.after, deadline)
         view = self._generations.lease_newest(deadline)
         return partial(self._retrieve, view, question, depth, arrived_at)
@@ -155,7 +161,11 @@ class LocalSearcher:
         deadline: Deadline,
         arrived_at: float,
     ) -> Read:
-        self._check_vector(question)
+        self._check_question(question)
+        if question.tenant:
+            hits = [
+                replace(hit, passage_id=stored_id(question.tenant, hit.passage_id)) for hit in hits
+            ]
         view, hits = await self._resolve_hits(hits, deadline, question.client)
         started = time.perf_counter()
         with span("read", {"winnow.passages": len(hits)}) as step:
@@ -195,10 +205,15 @@ class LocalSearcher:
     ) -> Retrieved:
         began = time.perf_counter()
         with readable():
+            if question.tenant:
+                view = view_of_tenant(view, question.tenant)
             found = retrieve(view, question, depth, self._word_weight, stop, self._late)
         spent = Interval(began - arrived_at, time.perf_counter() - began)
+        hits = found.hits
+        if question.tenant:
+            hits = tuple(replace(hit, passage_id=own_id(hit.passage_id)) for hit in hits)
         return Retrieved(
-            found.hits,
+            hits,
             found.distances,
             ShardTimings(retrieve=spent.seconds),
             candidate_words=found.words,
@@ -223,6 +238,8 @@ class LocalSearcher:
         with call_span.child("read passage", {"winnow.passage_id": hit.passage_id}):
             with readable():
                 stored = view.load(hit.row)
+            if question.tenant:
+                stored = _as_tenant_sees(stored, question.tenant, hit)
             longest = question.max_answer_tokens
             read = self._reader.read(question.token_ids, stored, hit, longest, stop)
         return replace(read, span=Interval(began - arrived_at, time.perf_counter() - began))
@@ -231,7 +248,8 @@ class LocalSearcher:
         self._metrics.passages_read.inc()
         self._pace.done(1)
 
-    def _check_vector(self, question: EncodedQuestion) -> None:
+    def _check_question(self, question: EncodedQuestion) -> None:
+        check_tenant(question.tenant, self._info.tenants)
         encoded_by = question.bundle_fingerprint
         if encoded_by != self._info.bundle_fingerprint:
             raise IdentityError(
@@ -269,6 +287,17 @@ class LocalSearcher:
 
     def _report_passages(self) -> None:
         self._metrics.passages.labels(str(self._info.shard)).set(self._info.passages)
+
+
+def _as_tenant_sees(stored: StoredPassage, tenant: str, hit: Hit) -> StoredPassage:
+    """Returns a passage with the id that callers use.
+
+    Raises PermissionDeniedError if the row of the hit is of another tenant.
+    """
+    passage = stored.passage
+    if tenant_of(passage.id) != tenant:
+        raise PermissionDeniedError(f"row {hit.row} is not of the tenant of the question")
+    return replace(stored, passage=replace(passage, id=own_id(passage.id)))
 
 
 def _check_row(view: ShardView, hit: Hit, index: int) -> None:

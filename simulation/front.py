@@ -78,5 +78,5 @@ async def open_front(bundle: Bundle, addresses: Sequence[str]) -> RunningFront:
     source = RemoteNodes(front)
     index = open_index(front, source, encoder, None, ConversionThreads.open(front))
     shared = FeedParts(front, FeedMetrics(registry))
-    fed = await open_feed(front, source, index.cluster, index.parts.passages, shared)
+    fed = await open_feed(front, source, index.cluster, index.parts, shared)
     return RunningFront(index.parts.answers, fed.core, registry, index.cluster.part)

@@ -19,7 +19,7 @@ from typing import Any, Self, TypeVar
 from prometheus_client import CollectorRegistry
 
 from winnow.client.aio import AsyncClientApi
-from winnow.client.calls import Call, check_timeout, request_id_metadata
+from winnow.client.calls import Call, check_timeout, request_id_metadata, set_tenant
 from winnow.client.client import ClientApi
 from winnow.errors import UnavailableError
 from winnow.loop_thread import LoopThread
@@ -37,9 +37,9 @@ class AsyncIndex(AsyncClientApi):
     Use it only in the event loop of that block.
     """
 
-    def __init__(self, settings: StandaloneSettings, *, writable: bool) -> None:
+    def __init__(self, settings: StandaloneSettings, *, writable: bool, tenant: str = "") -> None:
         """Opens nothing yet. Programs call `open` instead."""
-        self._settings, self._writable = settings, writable
+        self._settings, self._writable, self._tenant = settings, writable, tenant
         self._stack = contextlib.AsyncExitStack()
         self._embedded: EmbeddedServices | None = None
         self._calls: set[asyncio.Task[Any]] = set()
@@ -53,12 +53,14 @@ class AsyncIndex(AsyncClientApi):
         heads: str = "",
         writable: bool = False,
         config: str | Path | None = None,
+        tenant: str = "",
     ) -> Self:
         """Returns an index that `async with` opens. Arguments and errors are those of `Index.open`.
 
         The errors are raised by this call or by `async with`.
         """
-        return cls(_settings(directory, bundle, heads, config), writable=writable)
+        settings = _settings(directory, bundle, heads, config)
+        return cls(settings, writable=writable, tenant=tenant)
 
     async def merge(self) -> None:
         """Merges the writes of every shard into its files. Errors are those of `Index.merge`."""
@@ -83,6 +85,7 @@ class AsyncIndex(AsyncClientApi):
         """Runs the call that a method of `AsyncClientApi` has prepared, and returns its result."""
         services, metadata = self._open_services(), request_id_metadata(request_id)
         check_timeout(timeout)
+        set_tenant(call.request, self._tenant)
         return await self._run_while_open(services.call(call, timeout, metadata))
 
     async def _open(self) -> None:
@@ -149,6 +152,7 @@ class Index(ClientApi):
         heads: str = "",
         writable: bool = False,
         config: str | Path | None = None,
+        tenant: str = "",
     ) -> Self:
         """Opens an index: loads and verifies all its shards.
 
@@ -161,6 +165,7 @@ class Index(ClientApi):
                 locked: no other program or node can load it while it is open with `writable=True`.
                 Any number of processes may open an index for reading.
             config: TOML file with further settings, in the tables 'front' and 'node'.
+            tenant: tenant of all calls, in an index with tenants.
 
         Raises:
             SettingsError: a setting is wrong.
@@ -168,7 +173,14 @@ class Index(ClientApi):
 
         """
         return cls(
-            AsyncIndex.open(directory, bundle=bundle, heads=heads, writable=writable, config=config)
+            AsyncIndex.open(
+                directory,
+                bundle=bundle,
+                heads=heads,
+                writable=writable,
+                config=config,
+                tenant=tenant,
+            )
         )
 
     def merge(self) -> None:

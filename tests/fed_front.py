@@ -22,7 +22,7 @@ from winnow.stateless.cluster.node import ReplicaAt, ReplicaInfos
 from winnow.stateless.feed.admission import FeedAdmission
 from winnow.stateless.feed.core import FeedCore
 from winnow.stateless.feed.encoding import FeedEncoder, PreparedPut
-from winnow.stateless.feed.fed_index import only_fed
+from winnow.stateless.feed.fed_index import FedIndex, only_fed
 from winnow.stateless.feed.metrics import FeedMetrics
 from winnow.stateless.feed.servicer import (
     MAX_MESSAGE_BYTES,
@@ -124,7 +124,7 @@ class FedFront:
             max_pending_bytes=MAX_PENDING_BYTES,
             reject=door,
         )
-        servicer = FeedServicer(only_fed(self.core), self._deadline)
+        servicer = FeedServicer(only_fed(FedIndex(self.core)), self._deadline)
         add(servicer, server)
         port = await server.start(f"127.0.0.1:{port}")
         await server.set_serving(True)

@@ -47,7 +47,6 @@ TEXT = "Marta Quendelheim won it — in Łódź, in 2031."
 class Leading:
     """An answerer that waits for questions that start with `wait`, and fails for `break`."""
 
-    shards = 1
     fields = None
 
     def __init__(self) -> None:
@@ -57,6 +56,9 @@ class Leading:
         self.cancelled = 0
         self.fails: WinnowError | None = None
         self.go_on = asyncio.Event()
+
+    def count_shards(self, _question: Question) -> int:
+        return 1
 
     def tokenise(self, question: Question) -> TokenisedQuestion:
         return TokenisedQuestion(question.text, Tokens((1,), ((0, 1),)), truncated=False)

@@ -25,7 +25,7 @@ from winnow.rpc.server import Server
 from winnow.stateless.answer.admission import Admission
 from winnow.stateless.answer.validation import QuestionDefaults
 from winnow.stateless.cluster.cluster import Cluster
-from winnow.stateless.feed.fed_index import only_fed
+from winnow.stateless.feed.fed_index import FedIndex, only_fed
 from winnow.stateless.feed.filter_deletion import FilterDeletion
 from winnow.stateless.feed.servicer import FeedServicer
 from winnow.stateless.metrics import AdmissionMetrics
@@ -102,7 +102,7 @@ class PassageFront:
         passage_pb2_grpc.add_PassageServiceServicer_to_server(servicer, server.grpc)
         if feed is not None:
             deletion = FilterDeletion(self.core, feed)  # type: ignore[arg-type]
-            feeder = FeedServicer(only_fed(feed, deletion), 30.0)  # type: ignore[arg-type]
+            feeder = FeedServicer(only_fed(FedIndex(feed, deletion)), 30.0)  # type: ignore[arg-type]
             feed_pb2_grpc.add_FeedServiceServicer_to_server(feeder, server.grpc)
         with closing(threads):
             async with listening(server) as address:

@@ -36,6 +36,7 @@ _MEASURES = "measures, on a quiet machine"
 _DEMO = ".ci/run"
 
 RULES = (
+    Rule("winnow *", How.ELSEWHERE, "tests/standalone/test_tenants.py", page="docs/tenants.md"),
     # made and asked while the page is read
     Rule(
         "winnow index build * --engine ray*",

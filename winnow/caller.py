@@ -6,7 +6,7 @@ Does not know keys. Without authentication, a task has no caller.
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from winnow.errors import InvalidRequestError, Violation, WinnowError
 
@@ -42,6 +42,8 @@ class Caller:
     """Returns whether the caller has a scope."""
     require_scope: Callable[[str], None]
     """Raises PermissionDeniedError if the caller lacks a scope."""
+    tenant: str = field(default="", kw_only=True)
+    """Tenant of all calls of the caller; empty for a caller of no tenant."""
 
 
 _current: ContextVar[Caller | None] = ContextVar("caller", default=None)

@@ -112,6 +112,14 @@ def create(
             min=1, max=MAX_SHARDS, help="With --empty: number of shards.", show_default="1"
         ),
     ] = None,
+    tenants: Annotated[
+        bool,
+        typer.Option(
+            "--tenants",
+            help="With --empty: create an index with tenants. Each write and each question is of "
+            "one tenant, which the key of its caller decides.",
+        ),
+    ] = False,
     bundle: Annotated[
         Path | None,
         typer.Option(
@@ -132,8 +140,11 @@ def create(
     (file.read() or Catalog()).without_expired(time.time()).check_free(name)
     if shards is not None and not empty:
         raise typer.BadParameter("it needs --empty", param_hint="--shards")
+    if tenants and not empty:
+        raise typer.BadParameter("it needs --empty", param_hint="--tenants")
     if empty:
-        empty_snapshot(snapshot, load_bundle(bundle or default_bundle()), shards or 1)
+        loaded = load_bundle(bundle or default_bundle())
+        empty_snapshot(snapshot, loaded, shards or 1, tenants=tenants)
     found, now = find_snapshot(snapshot).snapshot, time.time()
     index = CatalogIndex(
         index_id=found.index_id,

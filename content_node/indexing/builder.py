@@ -51,6 +51,7 @@ _FLAGS = {
     "encoding": "--bundle",
     "skip_bad_rows": "--skip-bad-rows",
     "documents": "--cut",
+    "tenants": "--tenants",
 }
 """The command-line flag of each value that must be the same when a build is resumed."""
 
@@ -75,9 +76,14 @@ def build_index(
 
 
 def build_empty_index(
-    target: Path, bundle: Bundle, shards: int, progress: BuildListener
+    target: Path,
+    bundle: Bundle,
+    shards: int,
+    progress: BuildListener,
+    *,
+    tenants: bool = False,
 ) -> IndexManifest:
-    """Builds an index without passages, whose nodes take writes.
+    """Builds an index without passages, whose nodes take writes. `tenants`: whether it has tenants.
 
     Raises ArtefactError if the target exists or cannot be written.
     """
@@ -87,7 +93,7 @@ def build_empty_index(
         open_workspace(target, progress.workspace_kept) as workspace,
         contextlib.closing(Staging(workspace.staging)) as staging,
     ):
-        record_staged(staging, shards)
+        record_staged(staging, shards, tenants=tenants)
         return _write_index(workspace, staging, plan, bundle, progress)
 
 
@@ -143,6 +149,7 @@ def _resume_key(plan: BuildPlan, bundle: Bundle) -> dict[str, object]:
         "encoding": bundle.manifest.encoding_fingerprint,
         "skip_bad_rows": plan.skip_bad_rows,
         "documents": plan.cut_documents or None,  # older versions wrote nothing for False
+        "tenants": plan.tenants or None,
         "folder": None if plan.documents is None else str(plan.source.resolve()),
     }
 
@@ -189,7 +196,11 @@ def _is_staged(staging: Staging, resume_key: dict[str, object], workspace: Works
 def _folder_has_changed(staged_key: Mapping[str, object], resume_key: Mapping[str, object]) -> bool:
     """Whether the builds differ only in the content of a folder of documents."""
     folder = resume_key["folder"]
-    same = {**resume_key, "source": staged_key.get("source")} == {"folder": None, **staged_key}
+    same = {**resume_key, "source": staged_key.get("source")} == {
+        "folder": None,
+        "tenants": None,
+        **staged_key,
+    }
     return folder is not None and same and staged_key.get("source") != resume_key["source"]
 
 
@@ -205,6 +216,7 @@ def _index_manifest(staging: Staging, plan: BuildPlan, bundle: Bundle) -> IndexM
         encoding_fingerprint=bundle.manifest.encoding_fingerprint,
         source=str(staging.get("source")),
         bad_rows=int(str(staging.get("bad_rows"))),
+        tenants=True if staging.get("tenants") else None,
         truncated_passages=staging.count_longer_than(entry.max_passage_tokens - SPECIAL),
     )
 
@@ -240,6 +252,7 @@ def _write_shards(
         encoding_fingerprint=manifest.encoding_fingerprint,
         passages=manifest.passages,
         words=words,
+        tenants=manifest.tenants is True,
     )
     progress.start("writing shards", manifest.shards)
     for leftover in partial.glob("shard-*"):

@@ -141,6 +141,14 @@ def build(
             "paragraphs and sentences. The passages of document DOC get the ids DOC#0, DOC#1 …",
         ),
     ] = False,
+    tenants: Annotated[
+        bool,
+        typer.Option(
+            "--tenants",
+            help="Make an index with tenants: each row names its tenant in the field tenant, and "
+            "only requests of this tenant find it. Needs JSON lines.",
+        ),
+    ] = False,
     m: Annotated[
         int, typer.Option(min=4, max=128, help="Number of links of each passage in the HNSW graph.")
     ] = 16,
@@ -178,12 +186,9 @@ def build(
             f"{states_command(out, loaded.directory)}; or choose another --out",
             param_hint="--states",
         )
-    if (passages is None) == (documents is None):
-        raise typer.BadParameter("give either --passages or --documents")
+    _check_source(passages, documents, cut=cut, tenants=tenants)
     if documents is None and (include or exclude or base_url):
         raise typer.BadParameter("--include, --exclude and --base-url need --documents")
-    if documents is not None and cut:
-        raise typer.BadParameter("--documents always cuts: omit --cut", param_hint="--cut")
     threads = threads or cores()
     plan = BuildPlan(
         source=passages or documents or Path(),
@@ -193,6 +198,7 @@ def build(
         skip_bad_rows=skip_bad_rows,
         graph=GraphPlan(m, ef_construction, threads),
         cut_documents=cut,
+        tenants=tenants,
     )
     chosen_engine = _choose_engine(engine, threads, workers, ray_address)
     with BuildProgress() as progress, contextlib.ExitStack() as converters:
@@ -213,6 +219,21 @@ def build(
         print_json({**manifest.model_dump(mode="json"), **skipped})
     else:
         _print_built(out, manifest, loaded, progress.skipped_files)
+
+
+def _check_source(
+    passages: Path | None, documents: Path | None, *, cut: bool, tenants: bool
+) -> None:
+    """Raises BadParameter unless there is one source, which the other options fit."""
+    if (passages is None) == (documents is None):
+        raise typer.BadParameter("give either --passages or --documents")
+    if documents is not None and tenants:
+        raise typer.BadParameter(
+            "a folder of documents has no tenants: feed it with `winnow sync --tenant`",
+            param_hint="--tenants",
+        )
+    if documents is not None and cut:
+        raise typer.BadParameter("--documents always cuts: omit --cut", param_hint="--cut")
 
 
 def _print_built(

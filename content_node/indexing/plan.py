@@ -43,6 +43,8 @@ class BuildPlan:
     graph: GraphPlan = field(default_factory=GraphPlan)
     cut_documents: bool = False
     """Whether rows are raw documents, which are cut into passages."""
+    tenants: bool = False
+    """Whether each row must name its tenant. An index keeps what its source has."""
     documents: DocumentSource | None = None
     """The documents of `source`; None if it is not a folder of documents."""
 

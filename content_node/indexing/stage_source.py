@@ -14,6 +14,7 @@ from winnow.content_node.shard.hnsw import can_use_graphs
 from winnow.content_node.shard.manifest import read_index_manifest
 from winnow.documents.folder import SkippedFile
 from winnow.domain.shard import GRAPHLESS_UP_TO, suitable_shards
+from winnow.domain.tenant import own_id
 from winnow.errors import ArtefactError
 from winnow.passages.encoding import tokenise
 from winnow.passages.formats import parser
@@ -47,6 +48,11 @@ def check_source(plan: BuildPlan) -> None:
     if is_index(source):
         if plan.cut_documents:
             raise ArtefactError(f"{source} is an index: its passages cannot be cut; omit --cut")
+        if plan.tenants and not read_index_manifest(source).tenants:
+            raise ArtefactError(
+                f"{source} is an index without tenants: export its passages, and add the field "
+                "tenant to each row"
+            )
         return
     if source.is_dir():
         raise ArtefactError(
@@ -84,6 +90,9 @@ def stage_passages(
         source, bad_rows = _copy_index(staging, plan, bundle, progress)
     else:
         source, bad_rows = plan.source.name, _stage_file(staging, plan, bundle, progress)
+    tenants = plan.tenants
+    if plan.documents is None and is_index(plan.source):
+        tenants = read_index_manifest(plan.source).tenants is True
     if staging.counts()[0] == 0:
         missing = "passages" if plan.documents is None else "documents that can be converted"
         raise ArtefactError(f"{plan.source} has no {missing}")
@@ -101,6 +110,7 @@ def stage_passages(
         plan=resume_key,
         source=source,
         bad_rows=bad_rows,
+        tenants=tenants,
         skipped_files=[[each.name, each.reason, each.is_indexed] for each in skipped],
     )
 
@@ -158,7 +168,7 @@ def _stage_file(staging: Staging, plan: BuildPlan, bundle: Bundle, progress: Bui
     tokenizer, languages = Tokenizer(bundle.tokenizer), _LanguageCount(bundle)
     progress.start("reading passages", None)
     bad_rows = 0
-    rows = iter(read_rows(plan.source, plan.cut_documents))
+    rows = iter(read_rows(plan.source, plan.cut_documents, tenants=plan.tenants))
     while batch := list(islice(rows, _BATCH)):
         bad = [row for row in batch if isinstance(row, BadRow)]
         good = [row for row in batch if isinstance(row, Row)]
@@ -221,4 +231,4 @@ def _stage_rows(staging: Staging, rows: list[Row], tokenizer: Tokenizer) -> Iter
     """Stages rows; yields a bad row for each id that was staged before."""
     for row, encoded in zip(rows, tokenise(tokenizer, [row.put for row in rows]), strict=True):
         if not staging.add(encoded.write()):
-            yield BadRow(row.line, f"duplicate id {row.passage.id}")
+            yield BadRow(row.line, f"duplicate id {own_id(row.passage.id)}")

@@ -138,6 +138,8 @@ def identity_faults(manifest: ShardManifest, directory: Path, index: IndexManife
         faults.append(
             f"it was encoded by {manifest.encoding_fingerprint}, not {index.encoding_fingerprint}"
         )
+    if manifest.tenants != index.tenants:
+        faults.append("one of shard and index has tenants, and the other has none")
     built = index.manifests[shard:] if index.manifests else ()  # empty for a half
     if not faults and built and manifest.checksum != built[0]:
         faults.append("it is not the shard that was built for the index: copy that shard again")

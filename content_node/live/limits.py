@@ -10,8 +10,9 @@ from winnow.content_node.shard.manifest import CONVERT_INDEX
 from winnow.content_node.shard.stored_segment import StoredSegment
 from winnow.domain.partition import holds, root_of
 from winnow.domain.shard import shard_of
+from winnow.domain.tenant import ids_problem
 from winnow.domain.write import EncodedPassage, Write
-from winnow.errors import invalid_field
+from winnow.errors import PermissionDeniedError, invalid_field
 from winnow.quoting import quoted
 
 MAX_CALL_WRITES = 10_000
@@ -37,6 +38,8 @@ class WriteLimits:
     """Maximum number of writes that are not merged into the base. They are held in memory and
     searched without a graph.
     """
+    has_tenants: bool = False
+    """Whether the index has tenants. Then each id must name one, and else none."""
     refusal: str = ""
     """Why the shard takes no writes at all; empty if it takes writes."""
 
@@ -53,6 +56,7 @@ class WriteLimits:
             dimension=manifest.dimension,
             vocabulary=vocabulary,
             max_unmerged=settings.max_unmerged,
+            has_tenants=manifest.has_tenants,
             refusal=refusal,
         )
 
@@ -66,6 +70,8 @@ class WriteLimits:
         Raises:
             InvalidRequestError: a write belongs to another shard, or its vector or a token id does
                 not fit.
+            PermissionDeniedError: a write names no tenant although the index has some, or it names
+                one although the index has none.
 
         """
         self._check_room(writes, self.shard)
@@ -76,7 +82,13 @@ class WriteLimits:
         """
         self._check_room(writes, root_of(self.shard, self.shards))
 
+    def check_ids(self, identifiers: Sequence[str]) -> None:
+        """Raises PermissionDeniedError unless all ids fit an index with or without tenants."""
+        if problem := ids_problem(identifiers, self.has_tenants):
+            raise PermissionDeniedError(problem)
+
     def _check_room(self, writes: Sequence[Write], within: int) -> None:
+        self.check_ids([write.id for write in writes])
         for index, write in enumerate(writes):
             if not holds(within, self.shards, write.id):
                 raise invalid_field(

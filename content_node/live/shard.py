@@ -365,6 +365,7 @@ class LiveShard:
         if self._limits.refusal:
             raise NotWritableError(self._limits.refusal)
         check_count("passages", len(puts))
+        self._limits.check_ids([put.id for put in puts])
         return await self._group.run_alone(partial(self._find_unchanged, puts, deadline))
 
     async def word_counts_at_build(self, deadline: Deadline) -> WordCounts:

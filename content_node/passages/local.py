@@ -7,7 +7,9 @@ from typing import Any
 
 from winnow.content_node.passages.documents import list_documents
 from winnow.content_node.passages.listing import count_passages, list_passages, look_up
+from winnow.content_node.shard.tenant_view import view_of_tenant
 from winnow.content_node.shard.view import ShardView
+from winnow.content_node.tenants import check_tenant, request_for_shard, result_for_tenant
 from winnow.deadline import Deadline
 from winnow.domain.listing import (
     CountRequest,
@@ -36,19 +38,33 @@ _WORK: Mapping[type[ShardRequest[Any]], Callable[[ShardView, Any, StopSignal], A
 class LocalPassages:
     """A `PassageSource` that reads the newest view of a shard, in the threads for brief work."""
 
-    def __init__(self, view_after: ViewAfter, pool: ReaderPool, admit: Admit) -> None:
+    def __init__(
+        self,
+        view_after: ViewAfter,
+        pool: ReaderPool,
+        admit: Admit,
+        *,
+        has_tenants: bool = False,
+    ) -> None:
+        """`has_tenants`: whether each request must name a tenant, whose passages alone it sees."""
         self._view_after, self._pool, self._admit = view_after, pool, admit
+        self._has_tenants = has_tenants
 
     async def fetch(self, request: ShardRequest[Seen], deadline: Deadline) -> Seen:
         """Returns the result of a request."""
+        check_tenant(request.tenant, self._has_tenants)
         work = _WORK[type(request)]
         with self._admit():
             view = await self._view_after(request.after, deadline)
 
             def read(stop: StopSignal) -> Seen:
                 with readable():
-                    result: Seen = work(view, request, stop)
-                return result
+                    if not request.tenant:
+                        result: Seen = work(view, request, stop)
+                        return result
+                    own = view_of_tenant(view, request.tenant)
+                    result = work(own, request_for_shard(request), stop)
+                return result_for_tenant(result)
 
             done = await self._pool.call(read, deadline.before_reply(), request.client)
         return done.results[0]

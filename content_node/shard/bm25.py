@@ -7,6 +7,7 @@ number of shards.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +69,13 @@ def sum_terms(scores: Iterable[Floats], passages: int) -> Floats:
     for each in scores:
         total += each
     return total
+
+
+class Rarities(Protocol):
+    """The weights of words in the passages of a view."""
+
+    def terms(self, question: EncodedQuestion) -> Terms:
+        """Returns the terms of a question, with the rarities of the question if it has some."""
 
 
 class BuiltRarities:

@@ -4,7 +4,7 @@ Ids are compared as bytes in UTF-8, on disk and in memory, so that a page of a l
 in any segment, shard or process.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 
 from winnow.content_node.shard.rows import RowNumbers
@@ -23,3 +23,13 @@ class IdOrder:
             return self._rows
         begin = bisect_right(self._rows, passage_id.encode(), key=lambda row: self._id_of(int(row)))
         return self._rows[begin:]
+
+    def rows_with_prefix(self, prefix: str) -> RowNumbers:
+        """Returns the rows whose id begins with `prefix`, in the order of their ids."""
+        data = prefix.encode()
+        begin = bisect_left(self._rows, data, key=lambda row: self._id_of(int(row)))
+        # of an id, only as many bytes as the prefix has are compared
+        end = bisect_right(
+            self._rows, data, lo=begin, key=lambda row: self._id_of(int(row))[: len(data)]
+        )
+        return self._rows[begin:end]

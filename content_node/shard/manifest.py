@@ -132,6 +132,10 @@ class ShardManifest(_StrictModel):
     """File of the vectors of a shard without a graph; None for other shards."""
     words: WordsEntry | None = None
     """None in format 1: words are counted when the shard is opened."""
+    tenants: Literal[True] | None = None
+    """Whether the index has tenants. The field is left out without tenants. Versions that do not
+    enforce tenants refuse a manifest with this field.
+    """
     files: dict[_FileName, FileEntry]
     checksum: str = ""
     """Checksum of the manifest itself; empty in format 1."""
@@ -149,9 +153,16 @@ class ShardManifest(_StrictModel):
             *(self.passages, self.index_passages, words.index_tokens if words else None),
             *(self.dimension, self.space, self.encoding_fingerprint),
         ]
+        if self.tenants:
+            parts.append("tenants")
         if self._has_writes:  # without writes the generation must be that of older versions
             parts.append([self.rows, self.sequence, self.log_id])
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:_GENERATION_DIGITS]
+
+    @property
+    def has_tenants(self) -> bool:
+        """Whether every passage is of a tenant; see `winnow.domain.tenant`."""
+        return self.tenants is True
 
     @property
     def vector_file(self) -> str:
@@ -234,6 +245,8 @@ class IndexManifest(_StrictModel):
     """Number of passages that exceed the encoder's input length and were truncated."""
     manifests: tuple[str, ...] = ()
     """Checksum of each shard's manifest, by shard; empty in format 1."""
+    tenants: Literal[True] | None = None
+    """Whether the index has tenants, as in the manifests of its shards."""
     checksum: str = ""
     """Checksum of the manifest itself; empty in format 1."""
 

@@ -94,6 +94,9 @@ class MemorySegment(Segment):
     def rows_after(self, passage_id: str) -> RowNumbers:
         return self.passages.id_order.rows_after(passage_id)
 
+    def rows_with_prefix(self, prefix: str) -> RowNumbers:
+        return self.passages.id_order.rows_with_prefix(prefix)
+
     def load_fields(self, rows: Sequence[int], fields: SelectedFields) -> list[Passage]:
         return [
             Passage(

@@ -96,6 +96,20 @@ class Postings:
         frequencies[self._tokens] = np.diff(self._starts)
         return frequencies
 
+    def frequencies_among(self, ids: NDArray[np.int64], allowed: RowMask) -> NDArray[np.int64]:
+        """Returns how many allowed rows contain each of the ascending token ids, [ids].
+
+        Raises:
+            ArtefactError: a file was changed.
+
+        """
+        indices = np.searchsorted(self._tokens, ids).tolist()
+        rows = np.flatnonzero(allowed)
+        terms = map(self._read_term, ids.tolist(), indices)
+        counts = [int(np.count_nonzero(each.counts(rows))) for each in terms]
+        self._check()
+        return np.array(counts, np.int64)
+
     def best(
         self,
         terms: Terms,

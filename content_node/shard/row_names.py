@@ -52,10 +52,17 @@ class RowNames:
             ArtefactError: the file was changed.
 
         """
+        return self._checked_order().rows_after(passage_id)
+
+    def rows_with_prefix(self, prefix: str) -> RowNumbers:
+        """Returns the rows whose id begins with `prefix`, as `rows_after` does."""
+        return self._checked_order().rows_with_prefix(prefix)
+
+    def _checked_order(self) -> IdOrder:
         if self._order is None:  # two threads may both read it
             self._order = IdOrder(self._by_id(), self._id_of)
         self._file.check()
-        return self._order.rows_after(passage_id)
+        return self._order
 
     def _id_of(self, row: int) -> bytes:
         return self._ids[int(self._ends[row - 1]) if row else 0 : int(self._ends[row])]

@@ -121,6 +121,13 @@ class Segment(ABC):
         """
 
     @abstractmethod
+    def rows_with_prefix(self, prefix: str) -> RowNumbers:
+        """Returns the rows whose id begins with `prefix`, ordered by id in UTF-8.
+
+        The first call sorts the ids.
+        """
+
+    @abstractmethod
     def load_fields(self, rows: Sequence[int], fields: SelectedFields) -> list[Passage]:
         """Returns some fields of the rows' passages; the other fields are empty.
 

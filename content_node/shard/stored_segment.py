@@ -73,6 +73,9 @@ class StoredSegment(Segment):
     def rows_after(self, passage_id: str) -> RowNumbers:
         return self.names.rows_after(passage_id)
 
+    def rows_with_prefix(self, prefix: str) -> RowNumbers:
+        return self.names.rows_with_prefix(prefix)
+
     def load_fields(self, rows: Sequence[int], fields: SelectedFields) -> list[Passage]:
         return self.store.load_fields(rows, fields)
 

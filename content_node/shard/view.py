@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from winnow.content_node.shard.bm25 import BuiltRarities
+from winnow.content_node.shard.bm25 import Rarities
 from winnow.content_node.shard.manifest import ShardManifest
 from winnow.content_node.shard.rows import RowMask
 from winnow.content_node.shard.segment import Segment
@@ -60,7 +60,8 @@ class ShardView:
     """Segments in the order of their rows, without gaps."""
     passages: int
     """Number of passages that are not deleted."""
-    built_rarities: BuiltRarities
+    built_rarities: Rarities
+    """Weights the words of questions that have no rarities of their own."""
     sequence: int = 0
     """Sequence number of the last write in the view."""
     log_id: str = ""

@@ -54,6 +54,8 @@ class ShardSetIdentity:
     """Number of passages of all shards."""
     words: WordCounts
     """Word counts of all shards."""
+    tenants: bool = False
+    """Whether every passage is of a tenant."""
 
 
 def write_shard(
@@ -86,6 +88,7 @@ def write_shard(
         dimension=identity.dimension,
         bundle_name=identity.bundle_name,
         encoding_fingerprint=identity.encoding_fingerprint,
+        tenants=True if identity.tenants else None,
     )
     written = write_manifest(directory / SHARD_FILE, manifest)
     sync_directory(directory)

@@ -15,10 +15,11 @@ from winnow.errors import invalid_field
 from winnow.quoting import shown
 
 
-def empty_snapshot(url: str, bundle: Bundle, shards: int) -> Snapshot:
+def empty_snapshot(url: str, bundle: Bundle, shards: int, *, tenants: bool = False) -> Snapshot:
     """Writes the snapshot of a new index without passages to a directory or URL.
 
-    Returns the snapshot of an interrupted call if `url` has one.
+    Returns the snapshot of an interrupted call if `url` has one. `tenants`: whether the index has
+    tenants.
 
     Raises InvalidRequestError if `url` has other snapshots. Raises UnavailableError if it cannot
     be reached or written, and ArtefactError if the temporary directory cannot be written.
@@ -34,7 +35,7 @@ def empty_snapshot(url: str, bundle: Bundle, shards: int) -> Snapshot:
         )
     with tempfile.TemporaryDirectory() as directory, BuildProgress() as progress:
         index = Path(directory) / "index"
-        build_empty_index(index, bundle, shards, progress)
+        build_empty_index(index, bundle, shards, progress, tenants=tenants)
         return take_snapshot(index, url, progress, partial(datetime.now, UTC))
 
 

@@ -117,10 +117,10 @@ async def open_embedded(
                 front,
                 shards.source,
                 index.cluster,
-                index.parts.passages,
+                index.parts,
                 FeedParts(front, FeedMetrics(front.registry)),
             )
-            choose = only_fed(feed.core, feed.by_filter)
+            choose = only_fed(feed)
             servicer = FeedServicer(choose, settings.feed_deadline)
             feed_pb2_grpc.add_FeedServiceServicer_to_server(servicer, front.services)
         for part in opened.parts:

@@ -62,10 +62,9 @@ class Answerer:
         self._weigh, self._has_late_interaction = weigh, has_late_interaction
         self._calibration_for, self._rule_for, self._limits = calibration_for, rule_for, limits
 
-    @property
-    def shards(self) -> int:
-        """Number of shards of the index, with or without a replica."""
-        return len(self._cluster.searchers)
+    def count_shards(self, question: Question) -> int:
+        """Number of shards that a question searches, with or without a replica."""
+        return len(self._cluster.searchers_of_tenant(question.tenant))
 
     @property
     def partition(self) -> Partition:
@@ -104,24 +103,32 @@ class Answerer:
         deadline.check("the shards were called")
         # the reserve takes at most a tenth of a short deadline
         reserve = min(self._limits.merge_reserve, deadline.left() / 10)
+        searchers = self._cluster.searchers_of_tenant(question.tenant)
         calls = ShardCalls(
-            self._cluster.searchers,
+            searchers,
             question,
-            replace(self._weigh(encoded), max_answer_tokens=question.max_answer_tokens),
+            replace(
+                self._weigh(replace(encoded, tenant=question.tenant)),
+                max_answer_tokens=question.max_answer_tokens,
+            ),
             deadline.earlier(reserve),
             limits=self._limits,
             required_writes=self._cluster.required_writes(question.after),
             last_known_write=self._cluster.reached_sequence,
             unknown_writes=self._cluster.shards_with_unknown_write(question.after),
             recorder=recorder,
-            joint=self._cluster.joint,
+            # joint calls are for all shards
+            joint=None if question.tenant else self._cluster.joint,
         )
         try:
             result = await search(calls, partial(self._rule_for, question.max_loss), timings)
             timings.merge_start = recorder.elapsed()
             for shard, sequence in result.sequences.items():
                 self._cluster.record_answer(shard, sequence, result.log_ids.get(shard, ""))
-            coverage = coverage_of(self._cluster.shard_infos, result)
+            infos = self._cluster.shard_infos
+            coverage = coverage_of(
+                {shard: infos[shard] for shard in searchers}, result, question.tenant
+            )
         except WinnowError as error:
             for shard, status in failed_shards(error):
                 self._metrics.shard_failures.labels(str(shard), status.value).inc()

@@ -129,7 +129,7 @@ class AnswerCore:
             answering: Awaitable[Answered] = compute()
         else:
             flight_caller = self._admission.flight_caller(
-                question, answerer.shards, deadline, client
+                question, answerer.count_shards(question), deadline, client
             )
             key = AnswerKey.of(tokens.ids, question)
             lookup = self._cache.get_or_compute(key, flight_caller, compute, question.after)
@@ -148,9 +148,10 @@ class AnswerCore:
     def _fields(self, request: AnswerRequest) -> Collection[str] | None:
         """The fields that the request's filter may name; None if they are not checked.
 
-        They are not checked if the request waits for a write, which may add a field.
+        They are not checked if the request waits for a write, which may add a field, or if it is of
+        a tenant: the fields are those of all tenants.
         """
-        if self._answerer.value is None or not request.where or request.after:
+        if self._answerer.value is None or not request.where or request.after or request.tenant:
             return None
         return self._answerer.value.fields
 
@@ -183,8 +184,9 @@ class AnswerCore:
         client: str,
     ) -> Answered:
         """Admits the question and answers it from the shards."""
+        shards = answerer.count_shards(question)
         with (
-            self._admission.enter(question, answerer.shards, deadline.left(), client) as admitted,
+            self._admission.enter(question, shards, deadline.left(), client) as admitted,
             self._metrics.in_flight.track_inprogress(),
         ):
             answered = await answerer.answer(admitted, tokens, deadline)

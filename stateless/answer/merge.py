@@ -1,6 +1,7 @@
 """Merges the readings of all shards into one list of answers, and counts coverage. Pure."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 
 from winnow.domain.answered import Answer
 from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
@@ -32,10 +33,11 @@ def merge(
     return tuple(answers[:max_answers])
 
 
-def coverage_of(infos: Mapping[int, ShardInfo], result: SearchResult) -> Coverage:
+def coverage_of(infos: Mapping[int, ShardInfo], result: SearchResult, tenant: str = "") -> Coverage:
     """Returns the coverage of a search, in passages that each shard held when it retrieved.
 
-    If a shard did not report its number of passages, the number in `infos` counts. A shard that
+    If a shard did not report its number of passages, the number in `infos` counts, or none if the
+    question is of a `tenant`: the numbers in `infos` are those of all tenants. A shard that
     failed after reading some passages counts as failed. Its readings are still in the answer, and
     its reason tells how many passages were read.
 
@@ -49,7 +51,8 @@ def coverage_of(infos: Mapping[int, ShardInfo], result: SearchResult) -> Coverag
     if failures and failures.keys() >= infos.keys() and not any(result.readings.values()):
         raise error_of(failures, "no shard gave an answer")
     return Coverage.of(
-        _shard_coverage(info, failures.get(shard), result) for shard, info in infos.items()
+        _shard_coverage(replace(info, passages=0) if tenant else info, failures.get(shard), result)
+        for shard, info in infos.items()
     )
 
 

@@ -118,6 +118,7 @@ def _with_defaults(
         min_confidence=(
             defaults.min_confidence if request.min_confidence is None else request.min_confidence
         ),
+        tenant=request.tenant,
     )
 
 

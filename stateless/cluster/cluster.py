@@ -127,6 +127,17 @@ class Cluster:
         return next(iter(self.shard_infos.values())).index_id
 
     @property
+    def has_tenants(self) -> bool:
+        """Whether the index has tenants."""
+        return any(info.tenants for info in self.shard_infos.values())
+
+    def searchers_of_tenant(self, tenant: str) -> Mapping[int, Searcher]:
+        """The searchers of the shards that may hold passages of a tenant; all for an empty name."""
+        if not tenant:
+            return self.searchers
+        return {shard: self.searchers[shard] for shard in self.partition.shards_of_tenant(tenant)}
+
+    @property
     def partition(self) -> Partition:
         """The split of the index into shards, which tells the shard of each passage."""
         built = next(iter(self.shard_infos.values())).shards

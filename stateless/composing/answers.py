@@ -7,6 +7,7 @@ from typing import Self
 
 import structlog
 
+from winnow.domain.question import EncodedQuestion
 from winnow.inference.fair_threads import FairThreads
 from winnow.policy.byte_bounded_lru import MIB
 from winnow.policy.load import ReadLoad
@@ -37,6 +38,7 @@ from winnow.stateless.passages.core import PassageCore, PassageIndex
 from winnow.stateless.passages.searching import PassageSearch
 from winnow.stateless.passages.servicer import SERVICE as PASSAGE_SERVICE
 from winnow.stateless.passages.servicer import PassageMessages, PassageServicer
+from winnow.stateless.tenants.tenancy import Tenancy
 from winnow.stateless.words.statistics import WordStatistics
 from winnow.telemetry.metrics import CacheMetrics
 from winnow.v1 import passage_pb2_grpc
@@ -107,7 +109,13 @@ def open_index(
     front.work.answering, front.work.questions = answers, admission
     front.work.seconds_per_read = opened.snapshot.seconds_per_read
     reporter = ClusterReporter(opened.builder, opened.nodes)
-    parts = FrontIndex(answers=answers, passages=passages, admission=admission, reporter=reporter)
+    parts = FrontIndex(
+        answers=answers,
+        passages=passages,
+        admission=admission,
+        reporter=reporter,
+        tenancy=Tenancy(lambda: opened.builder.cluster),
+    )
     return OpenIndex(opened, parts)
 
 
@@ -175,9 +183,17 @@ def _open_cache(front: Front, snapshot: ClusterSnapshot) -> AnswerCache | None:
 
 
 def _weighing(front: Front, cluster: Cluster, words: WordStatistics) -> Weigh:
-    """Returns a function that adapts a question to the index: its rarities and token vectors."""
+    """Returns a function that adapts a question to the index: its rarities and token vectors.
+
+    The rarities of a tenant's question are those of the tenant's passages, which its shard counts.
+    """
     fingerprint = front.bundle.manifest.token_vectors_fingerprint
-    return lambda question: words.weigh(cluster.with_usable_tokens(question, fingerprint))
+
+    def weigh(question: EncodedQuestion) -> EncodedQuestion:
+        usable = cluster.with_usable_tokens(question, fingerprint)
+        return usable if usable.tenant else words.weigh(usable)
+
+    return weigh
 
 
 def _answerer(front: Front, encoder: QuestionEncoder, cluster: Cluster, weigh: Weigh) -> Answerer:

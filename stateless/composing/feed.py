@@ -33,7 +33,7 @@ from winnow.stateless.feed.writers import Writers
 from winnow.stateless.http.call import HttpOperation, OperationLimits
 from winnow.stateless.http.documents import document_operations
 from winnow.stateless.http.passages import feed_operations
-from winnow.stateless.passages.core import PassageCore
+from winnow.stateless.indexes.front_index import FrontIndex
 from winnow.stateless.passages.servicer import SERVICE as PASSAGE_SERVICE
 from winnow.stateless.passages.servicer import PassageServicer
 from winnow.uncancelled import run_uncancelled
@@ -81,11 +81,11 @@ class FeedParts:
 
 
 async def open_feed(
-    front: Front, source: NodeSource, cluster: OpenCluster, passages: PassageCore, shared: FeedParts
+    front: Front, source: NodeSource, cluster: OpenCluster, index: FrontIndex, shared: FeedParts
 ) -> FedIndex:
     """Opens the part that writes to the index that the front searches. The front closes it.
 
-    `passages` lists the passages to delete by filter.
+    `index` has the parts that search it.
     """
     encoder = await shared.encoder(front.bundle)
     writers = Writers(
@@ -101,7 +101,7 @@ async def open_feed(
         metrics=shared.metrics,
         prepare_thread=shared.prepare_thread,
     )
-    return FedIndex(core, FilterDeletion(passages, core))
+    return FedIndex(core, FilterDeletion(index.passages, core), tenancy=index.tenancy)
 
 
 def serve_feed(

@@ -122,7 +122,7 @@ class NamedIndexes:
             opened = open_index(front, source, encoder, self._heads(encoder, bundle), self._threads)
             parts, cluster = opened.parts, opened.cluster
             if self._feed is not None:
-                feed = await open_feed(front, source, cluster, parts.passages, self._feed)
+                feed = await open_feed(front, source, cluster, parts, self._feed)
                 parts = replace(parts, feed=feed)
         except BaseException:
             await stack.aclose()

@@ -136,5 +136,4 @@ async def _choose_fed(
     assert opened.index is not None  # the front has an index
     assert source is not None
     index = opened.index
-    fed = await open_feed(front, source, index.cluster, index.parts.passages, feed)
-    return only_fed(fed.core, fed.by_filter)
+    return only_fed(await open_feed(front, source, index.cluster, index.parts, feed))

@@ -20,6 +20,7 @@ from functools import partial
 from typing import TypeVar
 
 from winnow.deadline import Deadline
+from winnow.domain.tenant import own_id, stored_id
 from winnow.domain.write import Deletion, FedPassage, FeedSummary, Write, WriteResult
 from winnow.inference.fair_threads import FairThreads
 from winnow.stateless.feed.admission import FeedAdmission, work_of
@@ -165,7 +166,7 @@ class FeedCore:
         stored = iter(await self._store(writes, deadline))
         results = [result or next(stored) for result in unchanged]
         return self._count(
-            WriteResult(put.id, *result, put.truncated)
+            WriteResult(own_id(put.id), *result, put.truncated)
             for put, result in zip(puts, results, strict=True)
         )
 
@@ -178,7 +179,7 @@ class FeedCore:
         await_turn: AwaitTurn = _no_wait,
     ) -> list[WriteResult]:
         await await_turn()
-        writes = [Write(each.id, each.version) for each in deletions]
+        writes = [Write(stored_id(each.tenant, each.id), each.version) for each in deletions]
         results = await self._store(writes, deadline)
         return self._count(
             WriteResult(deletion.id, *result)

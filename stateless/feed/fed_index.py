@@ -1,17 +1,26 @@
-"""An index that takes writes, and the choice among several indexes by name."""
+"""An index that takes writes, the choice among several indexes by name, and that of the tenant."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from winnow.deadline import Deadline, Sleep
 from winnow.domain.catalog import check_is_default
-from winnow.domain.write import DeletedPassages, FilteredDeletion
+from winnow.domain.write import (
+    DeletedPassages,
+    Deletion,
+    FedPassage,
+    FeedSummary,
+    FilteredDeletion,
+    Position,
+    WriteResult,
+)
 from winnow.errors import IndexIsCopyError, NotServedError, invalid_field
 from winnow.stateless.answer.validation import check_index_of_positions
-from winnow.stateless.feed.core import FeedCore
+from winnow.stateless.feed.core import FeedCore, NewDeadline
 from winnow.stateless.feed.filter_deletion import FilterDeletion
+from winnow.stateless.tenants.tenancy import NO_TENANT, Tenancy, TenantScope
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +33,55 @@ class FedIndex:
     """Deletes passages by filter; None refuses that."""
     name: str = ""
     """Name of the index; empty if the front serves a single index."""
+    tenancy: Tenancy | None = None
+    """Tells the tenant of each request; None for an index that cannot have tenants."""
+
+    def of_tenant(self, requested: str) -> "TenantFeed":
+        """Returns what the current caller may write to; see `Tenancy.scope_of`."""
+        scope = NO_TENANT if self.tenancy is None else self.tenancy.scope_of(requested)
+        return TenantFeed(self, scope)
+
+
+class TenantFeed:
+    """Writes to an index for the tenant of one caller.
+
+    The passages and deletions that it gets must have this tenant. Its positions are those that the
+    tenant may see. The methods raise as those of `FeedCore`.
+    """
+
+    def __init__(self, index: FedIndex, scope: TenantScope) -> None:
+        self._index, self._scope = index, scope
+        self.name, self.tenant = index.name, scope.tenant
+
+    async def put(
+        self, passages: Sequence[FedPassage], deadline: Deadline, client: str
+    ) -> list[WriteResult]:
+        """Stores passages."""
+        with self._scope.errors():
+            return self._sealed(await self._index.core.put(passages, deadline, client))
+
+    async def delete(
+        self, deletions: Sequence[Deletion], deadline: Deadline, client: str
+    ) -> list[WriteResult]:
+        """Deletes passages by their ids."""
+        with self._scope.errors():
+            return self._sealed(await self._index.core.delete(deletions, deadline, client))
+
+    async def put_stream(
+        self, messages: AsyncIterator[Sequence[FedPassage]], new_deadline: NewDeadline, client: str
+    ) -> FeedSummary:
+        """Stores the passages of a stream."""
+        with self._scope.errors():
+            summary = await self._index.core.put_stream(messages, new_deadline, client)
+        return self._sealed_summary(summary)
+
+    async def delete_stream(
+        self, messages: AsyncIterator[Sequence[Deletion]], new_deadline: NewDeadline, client: str
+    ) -> FeedSummary:
+        """Deletes the passages of a stream."""
+        with self._scope.errors():
+            summary = await self._index.core.delete_stream(messages, new_deadline, client)
+        return self._sealed_summary(summary)
 
     async def delete_where(
         self, request: FilteredDeletion, deadline: Deadline, client: str
@@ -32,10 +90,27 @@ class FedIndex:
 
         Raises NotServedError if the front does not delete by filter.
         """
-        if self.by_filter is None:
+        if self._index.by_filter is None:
             raise NotServedError("this front does not delete by filter")
         check_index_of_positions(request.after, self.name)
-        return await self.by_filter.delete(request, deadline, client)
+        request = replace(request, tenant=self.tenant, after=self._scope.open(request.after))
+        with self._scope.errors():
+            deleted = await self._index.by_filter.delete(request, deadline, client)
+        return replace(deleted, positions=tuple(map(self._scope.seal, deleted.positions)))
+
+    def _sealed(self, results: list[WriteResult]) -> list[WriteResult]:
+        if not self.tenant:
+            return results
+        # sealed positions have no order, so each result gets the last one of the call in its shard
+        last: dict[int, Position] = {}
+        for each in results:
+            shard = each.position.shard
+            last[shard] = max(each.position, last.get(shard, each.position))
+        sealed = {shard: self._scope.seal(position) for shard, position in last.items()}
+        return [replace(each, position=sealed[each.position.shard]) for each in results]
+
+    def _sealed_summary(self, summary: FeedSummary) -> FeedSummary:
+        return replace(summary, positions=tuple(map(self._scope.seal, summary.positions)))
 
 
 _FIRST_PAUSE = 0.25
@@ -48,31 +123,30 @@ Raises NotFoundError if there is none.
 """
 
 
-def only_fed(core: FeedCore, by_filter: FilterDeletion | None = None) -> ChooseFed:
+def only_fed(index: FedIndex) -> ChooseFed:
     """Returns the choice of a front that writes to a single index without a name."""
-    fed = FedIndex(core, by_filter)
 
     def choose(name: str) -> FedIndex:
         check_is_default(name)
-        return fed
+        return index
 
     return choose
 
 
 async def write_to_current(
     choose: ChooseFed,
-    name: str,
+    request: "IndexMessage",
     deadline: Deadline,
-    write: Callable[[FedIndex], Awaitable[Result]],
+    write: Callable[[TenantFeed], Awaitable[Result]],
     sleep: Sleep = asyncio.sleep,
-) -> tuple[FedIndex, Result]:
-    """Calls `write` with the index that a name stands for; returns the index and the result.
+) -> tuple[TenantFeed, Result]:
+    """Calls `write` with the index and the tenant of a request; returns both and the result.
 
     If a copy has just replaced this index, chooses again until the front knows of it.
     """
     pause = _FIRST_PAUSE
     while True:
-        fed = choose(name)
+        fed = choose(request.index).of_tenant(request.tenant)
         try:
             return fed, await write(fed)
         except IndexIsCopyError:
@@ -83,9 +157,10 @@ async def write_to_current(
 
 
 class IndexMessage(Protocol):
-    """A message that names its index."""
+    """A message that names its index and its tenant."""
 
     index: str
+    tenant: str
 
 
 NamingMessage = TypeVar("NamingMessage", bound=IndexMessage)
@@ -96,10 +171,12 @@ async def with_one_index(
 ) -> AsyncIterator[NamingMessage]:
     """Yields all messages of a stream.
 
-    Raises InvalidRequestError if a message names another index than the first one.
+    Raises InvalidRequestError if a message names another index or tenant than the first one.
     """
     yield first
     async for message in others:
         if message.index not in ("", first.index):
             raise invalid_field("index", "a stream has messages for one index only")
+        if message.tenant not in ("", first.tenant):
+            raise invalid_field("tenant", "a stream has messages for one tenant only")
         yield message

@@ -37,19 +37,23 @@ class FilterDeletion:
         """
         where = _filter_of(request)
         if request.dry_run:
-            count = PassageCountRequest(where=where, after=request.after)
+            count = PassageCountRequest(where=where, after=request.after, tenant=request.tenant)
             matched = await self._passages.count(count, deadline, client)
             return DeletedPassages(matched=matched, deleted=0, complete=True)
         enough = deadline.left() * _RESERVED_SHARE
         page_request = PageRequest(
-            where=where, page_size=MAX_PAGE_PASSAGES, fields=_NO_FIELDS, after=request.after
+            where=where,
+            page_size=MAX_PAGE_PASSAGES,
+            fields=_NO_FIELDS,
+            after=request.after,
+            tenant=request.tenant,
         )
         tally, matched = StreamTally(), 0
         while True:
             page = await self._passages.page(page_request, deadline, client)
             matched += len(page.passages)
             if page.passages:
-                deletions = [Deletion(each.id) for each in page.passages]
+                deletions = [Deletion(each.id, tenant=request.tenant) for each in page.passages]
                 tally.add(await self._feed.delete(deletions, deadline, client))
             page_request = replace(page_request, page_token=page.next_page_token)
             if not page.next_page_token or deadline.left() < enough:

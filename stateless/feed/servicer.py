@@ -14,8 +14,8 @@ from winnow.rpc.message_interceptor import Metadata, Reject
 from winnow.stateless.feed.admission import FeedAdmission
 from winnow.stateless.feed.fed_index import (
     ChooseFed,
-    FedIndex,
     NamingMessage,
+    TenantFeed,
     with_one_index,
     write_to_current,
 )
@@ -42,13 +42,12 @@ class FeedServicer(feed_pb2_grpc.FeedServiceServicer):
     async def Put(  # noqa: N802
         self, request: feed_pb2.PutRequest, context: Any
     ) -> feed_pb2.PutResponse:
-        passages = convert.passages_of_message(request)
         deadline, client = self._deadline(context), client_of(context)
         fed, results = await write_to_current(
             self._choose,
-            request.index,
+            request,
             deadline,
-            lambda to: to.core.put(passages, deadline, client),
+            lambda to: to.put(convert.passages_of_message(request, to.tenant), deadline, client),
         )
         return feed_pb2.PutResponse(results=convert.results_to_messages(results, fed.name))
 
@@ -56,21 +55,22 @@ class FeedServicer(feed_pb2_grpc.FeedServiceServicer):
         self, requests: AsyncIterator[feed_pb2.PutRequest], context: Any
     ) -> feed_pb2.FeedSummary:
         fed, requests = await self._choose_for_stream(requests)
-        messages = (convert.passages_of_message(each) async for each in requests)
+        messages = (convert.passages_of_message(each, fed.tenant) async for each in requests)
         new_deadline = partial(self._message_deadline, context)
-        summary = await fed.core.put_stream(messages, new_deadline, client_of(context))
+        summary = await fed.put_stream(messages, new_deadline, client_of(context))
         return convert.summary_to_message(summary, fed.name)
 
     async def Delete(  # noqa: N802
         self, request: feed_pb2.DeleteRequest, context: Any
     ) -> feed_pb2.DeleteResponse:
-        deletions = convert.deletions_of_message(request)
         deadline, client = self._deadline(context), client_of(context)
         fed, results = await write_to_current(
             self._choose,
-            request.index,
+            request,
             deadline,
-            lambda to: to.core.delete(deletions, deadline, client),
+            lambda to: to.delete(
+                convert.deletions_of_message(request, to.tenant), deadline, client
+            ),
         )
         return feed_pb2.DeleteResponse(results=convert.results_to_messages(results, fed.name))
 
@@ -81,7 +81,7 @@ class FeedServicer(feed_pb2_grpc.FeedServiceServicer):
         deadline, client = self._deadline(context), client_of(context)
         fed, deleted = await write_to_current(
             self._choose,
-            request.index,
+            request,
             deadline,
             lambda to: to.delete_where(wanted, deadline, client),
         )
@@ -91,20 +91,21 @@ class FeedServicer(feed_pb2_grpc.FeedServiceServicer):
         self, requests: AsyncIterator[feed_pb2.DeleteRequest], context: Any
     ) -> feed_pb2.FeedSummary:
         fed, requests = await self._choose_for_stream(requests)
-        messages = (convert.deletions_of_message(each) async for each in requests)
+        messages = (convert.deletions_of_message(each, fed.tenant) async for each in requests)
         new_deadline = partial(self._message_deadline, context)
-        summary = await fed.core.delete_stream(messages, new_deadline, client_of(context))
+        summary = await fed.delete_stream(messages, new_deadline, client_of(context))
         return convert.summary_to_message(summary, fed.name)
 
     async def _choose_for_stream(
         self, requests: AsyncIterator[NamingMessage]
-    ) -> tuple[FedIndex, AsyncIterator[NamingMessage]]:
-        """Returns the index that the first message names, and all messages."""
+    ) -> tuple[TenantFeed, AsyncIterator[NamingMessage]]:
+        """Returns what writes for the index and tenant of the first message, and all messages."""
         messages = aiter(requests)
         first = await anext(messages, None)
         if first is None:
-            return self._choose(""), messages
-        return self._choose(first.index), with_one_index(first, messages)
+            return self._choose("").of_tenant(""), messages
+        fed = self._choose(first.index).of_tenant(first.tenant)
+        return fed, with_one_index(first, messages)
 
     def _deadline(self, context: Any) -> Deadline:
         return deadline_of(context, self._default_deadline)

@@ -102,6 +102,7 @@ async def _answers(
     slots = asyncio.Semaphore(_MAX_CONCURRENT)
     for each in message.requests:
         each.index = each.index or message.index
+        each.tenant = each.tenant or message.tenant
 
     async def answer(each: answer_pb2.AnswerRequest) -> http_pb2.AnswerResult | PackedReply:
         async with slots:

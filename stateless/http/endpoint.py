@@ -27,6 +27,7 @@ from winnow.rpc.server import KIB
 from winnow.rpc.status import code_of
 from winnow.stateless.http.call import LINES_TYPE, Gate, HttpOperation, LinesReply
 from winnow.stateless.http.headers import (
+    TENANT_HEADER,
     Headers,
     before_deadline,
     header_value,
@@ -154,6 +155,7 @@ class Endpoint(RecordedEndpoint):
             # parsing may wait for longer requests of other callers
             request = await before_deadline(parsing, new_deadline())
             _set_index(request, scope)
+            set_tenant(request, header_value(headers, TENANT_HEADER))
             if (more := call.calls_of_request(request) - 1) > 0:
                 context.gate(call.scope, headers, more, 1)
             reply = await call.run(request, new_deadline, client)
@@ -187,6 +189,17 @@ def _set_index(request: Any, scope: Scope) -> None:
         if message.index not in ("", index):
             raise invalid_field(field, f"{quoted(message.index)} is not the index of the path")
     request.index = index
+
+
+def set_tenant(request: Any, tenant: str) -> None:
+    """Sets the tenant of a request that has one, if the header `x-winnow-tenant` names one.
+
+    Raises InvalidRequestError if the request names another tenant.
+    """
+    if tenant and "tenant" in request.DESCRIPTOR.fields_by_name:
+        if request.tenant not in ("", tenant):
+            raise invalid_field("tenant", f"the header {TENANT_HEADER} names another tenant")
+        request.tenant = tenant
 
 
 async def read_body(

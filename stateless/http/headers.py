@@ -37,6 +37,8 @@ def header_value(headers: Headers, name: str) -> str:
 
 TIMEOUT_HEADER = "x-winnow-timeout"
 """Name of the header with the seconds that a request may take, such as 0.5."""
+TENANT_HEADER = "x-winnow-tenant"
+"""Name of the header with the tenant of a request, for callers whose key is of no tenant."""
 _SECONDS = re.compile(r"\d{1,9}(\.\d{1,9})?")
 Result = TypeVar("Result")
 

@@ -10,7 +10,7 @@ from google.protobuf.message import Message
 
 from winnow.rpc import client_key, request_id
 from winnow.stateless.http.call import LINES_TYPE, HttpOperation
-from winnow.stateless.http.headers import TIMEOUT_HEADER
+from winnow.stateless.http.headers import TENANT_HEADER, TIMEOUT_HEADER
 from winnow.stateless.http.json_fields import short_names
 from winnow.stateless.http.problems import MEDIA_TYPE
 from winnow.v1 import http_pb2
@@ -116,6 +116,7 @@ ABOUT = (
     "request is cancelled."
 )
 _HEADERS = {
+    TENANT_HEADER: "Tenant of the request, in an index with tenants. A key of a tenant decides it.",
     TIMEOUT_HEADER: "Seconds that the request may take, such as 0.5.",
     client_key.KEY: "Name of the caller, for fair sharing: 1 to 64 of A-Z, a-z, 0-9, ._:@-",
     request_id.KEY: "Id of the request for logs: 1 to 64 of A-Z, a-z, 0-9, ._-",

@@ -55,9 +55,11 @@ def feed_operations(choose: ChooseFed, limits: OperationLimits) -> list[HttpOper
 async def _put(
     choose: ChooseFed, message: feed_pb2.PutRequest, deadline: Deadline, client: str
 ) -> feed_pb2.PutResponse:
-    passages = convert.passages_of_message(message)
     fed, results = await write_to_current(
-        choose, message.index, deadline, lambda to: to.core.put(passages, deadline, client)
+        choose,
+        message,
+        deadline,
+        lambda to: to.put(convert.passages_of_message(message, to.tenant), deadline, client),
     )
     return feed_pb2.PutResponse(results=convert.results_to_messages(results, fed.name))
 
@@ -65,9 +67,11 @@ async def _put(
 async def _delete(
     choose: ChooseFed, message: feed_pb2.DeleteRequest, deadline: Deadline, client: str
 ) -> feed_pb2.DeleteResponse:
-    deletions = convert.deletions_of_message(message)
     fed, results = await write_to_current(
-        choose, message.index, deadline, lambda to: to.core.delete(deletions, deadline, client)
+        choose,
+        message,
+        deadline,
+        lambda to: to.delete(convert.deletions_of_message(message, to.tenant), deadline, client),
     )
     return feed_pb2.DeleteResponse(results=convert.results_to_messages(results, fed.name))
 
@@ -77,6 +81,6 @@ async def _delete_where(
 ) -> feed_pb2.DeleteWhereResponse:
     request = convert.filtered_deletion_of_message(message)
     fed, deleted = await write_to_current(
-        choose, message.index, deadline, lambda to: to.delete_where(request, deadline, client)
+        choose, message, deadline, lambda to: to.delete_where(request, deadline, client)
     )
     return convert.deleted_to_message(deleted, fed.name)

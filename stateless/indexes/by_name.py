@@ -1,10 +1,11 @@
-"""The cores of all indexes of a front, which choose the index of each request by its name.
+"""The cores of all indexes of a front, which choose the index and the tenant of each request.
 
 They have the methods of the cores of one index, so that gRPC and HTTP use either.
 """
 
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
+from typing import TypeVar
 
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered
@@ -22,12 +23,15 @@ from winnow.domain.question import AnswerRequest
 from winnow.stateless.answer.validation import check_index_of_positions
 from winnow.stateless.indexes.front_index import ChooseIndex
 from winnow.stateless.passages.core import PassageCore
+from winnow.stateless.tenants.tenancy import TenantScope
 
-_PassageRequest = PassageSearchRequest | PassagesRequest | PageRequest | PassageCountRequest
+_PassageRequest = TypeVar(
+    "_PassageRequest", PassageSearchRequest, PassagesRequest, PageRequest, PassageCountRequest
+)
 
 
 class IndexedAnswers:
-    """Answers questions from the index that each names."""
+    """Answers questions from the index that each names, and for the tenant of its caller."""
 
     def __init__(self, choose: ChooseIndex) -> None:
         self._choose = choose
@@ -41,14 +45,23 @@ class IndexedAnswers:
         """
         chosen = self._choose(request.index)
         check_index_of_positions(request.after, chosen.name or "")
-        answered = await chosen.parts.answers.answer(request, deadline, client)
+        scope = chosen.parts.tenancy.scope_of(request.tenant)
+        if scope.tenant:
+            request = replace(request, tenant=scope.tenant, after=scope.open(request.after))
+        with scope.errors():
+            answered = await chosen.parts.answers.answer(request, deadline, client)
+        if scope.tenant:
+            answered = replace(answered, coverage=scope.visible(answered.coverage))
         if chosen.name is None:
             return answered
         return replace(answered, index=chosen.name, generation=chosen.generation)
 
 
 class IndexedPassages:
-    """Answers calls for passages of the index that each names; see `PassageCore`."""
+    """Answers calls for passages of the index that each names; see `PassageCore`.
+
+    A caller gets only passages of its tenant.
+    """
 
     def __init__(self, choose: ChooseIndex) -> None:
         self._choose = choose
@@ -57,43 +70,67 @@ class IndexedPassages:
         self, request: PassageSearchRequest, deadline: Deadline, client: str = ""
     ) -> PassageSearchResult:
         """Returns the passages that are most likely to answer a question."""
-        core = self._core_of(request)
-        return await core.search(request, deadline, client)
+        core, scope, request = self._resolve(request)
+        with scope.errors():
+            result = await core.search(request, deadline, client)
+        return replace(result, coverage=scope.visible(result.coverage))
 
     async def look_up(
         self, request: PassagesRequest, deadline: Deadline, client: str = ""
     ) -> PassagesById:
         """Returns passages by their ids."""
-        core = self._core_of(request)
-        return await core.look_up(request, deadline, client)
+        core, scope, request = self._resolve(request)
+        with scope.errors():
+            return await core.look_up(request, deadline, client)
 
     async def page(
         self, request: PageRequest, deadline: Deadline, client: str = ""
     ) -> PassageResults:
         """Returns a page of passages."""
-        return await self._core_of(request).page(request, deadline, client)
+        core, scope, request = self._resolve(request)
+        with scope.errors():
+            return await core.page(request, deadline, client)
 
     def export(
         self, request: PageRequest, new_deadline: Callable[[], Deadline], client: str = ""
     ) -> AsyncIterator[PassageResults]:
         """Yields all pages, from the index that was chosen for the first one."""
-        core = self._core_of(request)
-        return core.export(request, new_deadline, client)
+        core, scope, request = self._resolve(request)
+        pages = core.export(request, new_deadline, client)
+        return _with_own_errors(pages, scope) if scope.tenant else pages
 
     async def count(
         self, request: PassageCountRequest, deadline: Deadline, client: str = ""
     ) -> int:
         """Counts the passages that match a filter."""
-        return await self._core_of(request).count(request, deadline, client)
+        core, scope, request = self._resolve(request)
+        with scope.errors():
+            return await core.count(request, deadline, client)
 
     async def documents(
         self, request: PageRequest, deadline: Deadline, client: str = ""
     ) -> DocumentBatch:
         """Returns a page of documents."""
-        core = self._core_of(request)
-        return await core.documents(request, deadline, client)
+        core, scope, request = self._resolve(request)
+        with scope.errors():
+            return await core.documents(request, deadline, client)
 
-    def _core_of(self, request: _PassageRequest) -> PassageCore:
+    def _resolve(
+        self, request: _PassageRequest
+    ) -> tuple[PassageCore, TenantScope, _PassageRequest]:
+        """Returns the core and the tenant of a request, and the request for the core."""
         chosen = self._choose(request.index)
         check_index_of_positions(request.after, chosen.name or "")
-        return chosen.parts.passages
+        scope = chosen.parts.tenancy.scope_of(request.tenant)
+        if scope.tenant:
+            request = replace(request, tenant=scope.tenant, after=scope.open(request.after))
+        return chosen.parts.passages, scope, request
+
+
+async def _with_own_errors(
+    pages: AsyncIterator[PassageResults], scope: TenantScope
+) -> AsyncIterator[PassageResults]:
+    """Yields pages; rewords the errors that end them."""
+    with scope.errors():
+        async for page in pages:
+            yield page

@@ -11,6 +11,7 @@ from winnow.stateless.answer.core import AnswerCore
 from winnow.stateless.cluster.status import ClusterReporter
 from winnow.stateless.feed.fed_index import FedIndex
 from winnow.stateless.passages.core import PassageCore
+from winnow.stateless.tenants.tenancy import Tenancy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +24,8 @@ class FrontIndex:
     """Admits questions and calls for passages."""
     reporter: ClusterReporter
     """Reports the state of the cluster of the index."""
+    tenancy: Tenancy
+    """Tells the tenant of each request."""
     feed: FedIndex | None = None
     """Takes writes; None if the front takes none."""
 

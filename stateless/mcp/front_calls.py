@@ -14,7 +14,7 @@ from google.protobuf.message import Message
 
 from winnow import caller
 from winnow.client.aio import AsyncClientApi
-from winnow.client.calls import Call, set_index
+from winnow.client.calls import Call, set_index, set_tenant
 from winnow.deadline import Deadline
 from winnow.errors import NotServedError, WinnowError
 from winnow.inference.fair_threads import FairThreads
@@ -38,6 +38,8 @@ class McpRequest:
     """Returns the deadline of all calls of the request; None if each call has its default."""
     index: str = ""
     """Name of the index of all calls of the request; empty for the default index."""
+    tenant: str = ""
+    """Tenant of all calls of the request; empty if the key of the caller decides."""
 
 
 current_request: ContextVar[McpRequest] = ContextVar("mcp_request")
@@ -77,6 +79,7 @@ class FrontCalls(AsyncClientApi):
         request = current_request.get()
         caller.require_scope(operation.scope)
         set_index(call.request, request.index)
+        set_tenant(call.request, request.tenant)
         limits = operation.limits
         new_deadline = request.new_deadline or partial(Deadline.after, limits.default_deadline)
         if error := limits.refusal(request.client):

@@ -47,6 +47,7 @@ from winnow.domain.passage_request import (
     PassagesRequest,
 )
 from winnow.domain.question import AnswerRequest, ReadScope, WaitPolicy
+from winnow.domain.tenant import stored_id
 from winnow.domain.write import Position
 from winnow.errors import InvalidRequestError, OverloadedError
 from winnow.passage_source import PassageSource
@@ -168,7 +169,7 @@ class PassageCore:
         Shards that fail are left out, unless the request forbids partial results.
         """
         fields = None
-        if request.where and not request.after:
+        if request.where and not request.after and not request.tenant:
             fields = fields_of_cluster(self._current.get().cluster)
         asked = AnswerRequest(
             question=request.question,
@@ -178,6 +179,7 @@ class PassageCore:
             partial_results=request.partial_results,
             where=request.where,
             after=request.after,
+            tenant=request.tenant,
         )
         try:
             question = validate(asked, self._defaults, fields)
@@ -197,10 +199,13 @@ class PassageCore:
         ids = tuple(dict.fromkeys(request.ids))
         by_shard: dict[int, list[str]] = {}
         for each in ids:
-            by_shard.setdefault(cluster.partition.shard_of(each), []).append(each)
+            shard = cluster.partition.shard_of(stored_id(request.tenant, each))
+            by_shard.setdefault(shard, []).append(each)
 
         def send(shard: int) -> Send[FoundPassages]:
-            lookup = PassageLookup(ids=by_shard[shard], fields=request.fields, client=client)
+            lookup = PassageLookup(
+                ids=by_shard[shard], fields=request.fields, client=client, tenant=request.tenant
+            )
             return lambda source, after_sequence, call_deadline: _look_up_all(
                 source, replace(lookup, after=after_sequence), call_deadline
             )
@@ -217,13 +222,14 @@ class PassageCore:
         size = checked_page_size(request.page_size)
         after_id = last_of_token(_PASSAGE, request.page_token)
         cluster, after = await self._cluster(request.after, deadline)
-        where = self._filter(request.where, request.after, cluster)
+        shards = len(cluster.searchers_of_tenant(request.tenant))
         listing = PassageListing(
-            limit=limit_of_shard(size, len(cluster.searchers)),
-            where=where,
+            limit=limit_of_shard(size, shards),
+            where=self._filter(request, cluster),
             after_id=after_id,
             fields=request.fields,
             client=client,
+            tenant=request.tenant,
         )
         pages = await self._fetch_all(cluster, listing, after, deadline)
         passages, complete = merge_passages(list(pages.values()), size)
@@ -273,7 +279,7 @@ class PassageCore:
         """Counts the passages that match a filter."""
         cluster, after = await self._cluster(request.after, deadline)
         wanted = CountRequest(
-            where=self._filter(request.where, request.after, cluster), client=client
+            where=self._filter(request, cluster), client=client, tenant=request.tenant
         )
         counts = await self._fetch_all(cluster, wanted, after, deadline)
         return sum(each.passages for each in counts.values())
@@ -288,9 +294,10 @@ class PassageCore:
         # the passages of a document are on several shards, so each shard may have every document
         listing = DocumentListing(
             limit=size,
-            where=self._filter(request.where, request.after, cluster),
+            where=self._filter(request, cluster),
             after_document=last,
             client=client,
+            tenant=request.tenant,
         )
         pages = await self._fetch_all(cluster, listing, after, deadline)
         documents, complete = merge_documents(list(pages.values()), size)
@@ -304,9 +311,9 @@ class PassageCore:
         after: Sequence[Position],
         deadline: Deadline,
     ) -> dict[int, Seen]:
-        """Sends a request to every shard; returns their results."""
+        """Sends a request to every shard, or to those of its tenant; returns their results."""
         with self._enter(deadline, request.client):
-            sends = dict.fromkeys(cluster.searchers, _send(request))
+            sends = dict.fromkeys(cluster.searchers_of_tenant(request.tenant), _send(request))
             return await _gather(cluster, sends, after, deadline)
 
     @contextmanager
@@ -325,9 +332,10 @@ class PassageCore:
         index = await self._current.knowing(after, deadline)
         return index.cluster, current_positions(after, index.partition)
 
-    def _filter(self, where: str, after: Sequence[Position], cluster: Cluster) -> str:
-        # a write that the caller names may add a field
-        return checked_filter(where, None if after else fields_of_cluster(cluster))
+    def _filter(self, request: PageRequest | PassageCountRequest, cluster: Cluster) -> str:
+        # a write that the caller names may add a field, and the fields are those of all tenants
+        is_unchecked = request.after or request.tenant
+        return checked_filter(request.where, None if is_unchecked else fields_of_cluster(cluster))
 
 
 def _send(request: ShardRequest[Seen]) -> Send[Seen]:

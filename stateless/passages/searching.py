@@ -1,6 +1,7 @@
 """Finds the passages of one cluster for a question: the retrieval of an answer, without reading."""
 
 from collections.abc import Coroutine, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -48,17 +49,18 @@ class PassageSearch:
         encoded, _ = await self._encoder.encode(tokens, Timings(), client)
         deadline.check("the shards were called")
         cluster = self._cluster
+        searchers = cluster.searchers_of_tenant(question.tenant)
         calls = ShardCalls(
-            cluster.searchers,
+            searchers,
             question,
-            self._weigh(encoded),
+            self._weigh(replace(encoded, tenant=question.tenant)),
             deadline.earlier(min(self._limits.merge_reserve, deadline.left() / 10)),
             limits=self._limits,
             required_writes=cluster.required_writes(question.after),
             last_known_write=cluster.reached_sequence,
             unknown_writes=cluster.shards_with_unknown_write(question.after),
             recorder=CallRecorder(),
-            joint=cluster.joint,
+            joint=None if question.tenant else cluster.joint,  # joint calls are for all shards
         )
         result = SearchResult(allows_partial=calls.allows_partial)
         with span("retrieve"):
@@ -68,7 +70,8 @@ class PassageSearch:
             cluster.record_answer(shard, sequence, result.log_ids.get(shard, ""))
         ranked = best_overall(gathered.results, calls.depth)
         passages = await self._load(calls, ranked, fields, result)
-        coverage = coverage_of(cluster.shard_infos, result)
+        infos = {shard: cluster.shard_infos[shard] for shard in searchers}
+        coverage = coverage_of(infos, result, question.tenant)
         rank = partial(_ranked_passages, question, ranked, passages)
         return PassageSearchResult(
             passages=await self._threads.run(client, rank),
@@ -102,6 +105,7 @@ class PassageSearch:
             # a replica with these writes has the passages, or later writes that deleted them
             after=max(hit.sequence for hit in hits),
             client=calls.encoded.client,
+            tenant=calls.question.tenant,
         )
         return calls.searchers[shard].passages.fetch(lookup, calls.deadline)
 

@@ -71,8 +71,10 @@ OF_NODES = REFUSED | {"FAILED_PRECONDITION", "ABORTED"}
 class Answering:
     """An answerer that returns no answers."""
 
-    shards = 1
     fields = frozenset({"year", "lang"})
+
+    def count_shards(self, _question: Question) -> int:
+        return 1
 
     def tokenise(self, question: Question) -> TokenisedQuestion:
         return TokenisedQuestion(question.text, Tokens((1,), ((0, 1),)), truncated=False)

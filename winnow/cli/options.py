@@ -60,6 +60,15 @@ NamedIndex = Annotated[
         callback=check_index_name,
     ),
 ]
+NamedTenant = Annotated[
+    str,
+    typer.Option(
+        "--tenant",
+        metavar="TENANT",
+        help="Tenant of the passages, in an index with tenants. A key of a tenant decides it.",
+        show_default="that of the key",
+    ),
+]
 PassagesToRead = Annotated[
     int, typer.Option(min=1, max=100, help="Passages to read for each question.")
 ]

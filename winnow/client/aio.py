@@ -19,6 +19,7 @@ from winnow.client.calls import (
     call_error,
     request_id_metadata,
     set_index,
+    set_tenant,
 )
 from winnow.client.channels import SERVICES, check_address, open_aio_channel
 from winnow.client.credentials import Credentials, LiveCredentials
@@ -77,10 +78,11 @@ class AsyncConnection:
         client_name: str = "",
         credentials: Credentials | None = None,
         index: str = "",
+        tenant: str = "",
     ) -> None:
         """Takes the arguments of `Client`. May be called before an event loop runs."""
         check_address(address)
-        self.address, self.index = address, index
+        self.address, self.index, self.tenant = address, index, tenant
         self._credentials = LiveCredentials(address, credentials)
         self._options = CallOptions(self._credentials, client_name)
 
@@ -505,6 +507,7 @@ class AsyncClient(AsyncConnection, AsyncClientApi):
         id_metadata = request_id_metadata(request_id)
         options = self._options.arguments(timeout, id_metadata)
         set_index(call.request, self.index)
+        set_tenant(call.request, self.tenant)
         try:
             reply: Any = await reply_of(call.method_of(self._channel)(call.request, **options))
         except grpc.aio.AioRpcError as error:

@@ -77,6 +77,12 @@ def set_index(request: Any, index: str) -> None:
         request.index = index
 
 
+def set_tenant(request: Any, tenant: str) -> None:
+    """Sets the tenant of a request that has one. An empty name leaves it to the caller's key."""
+    if tenant and "tenant" in request.DESCRIPTOR.fields_by_name:
+        request.tenant = tenant
+
+
 def check_timeout(seconds: float) -> None:
     """Raises InvalidRequestError if a timeout is NaN."""
     if math.isnan(seconds):

@@ -20,6 +20,7 @@ from winnow.client.calls import (
     call_error,
     request_id_metadata,
     set_index,
+    set_tenant,
 )
 from winnow.client.channels import SERVICES, ThreadedChannel, check_address
 from winnow.client.credentials import Credentials, LiveCredentials
@@ -141,6 +142,7 @@ class Client(ClientApi):
         client_name: str = "",
         credentials: Credentials | None = None,
         index: str = "",
+        tenant: str = "",
     ) -> None:
         """Makes no connection yet.
 
@@ -151,12 +153,13 @@ class Client(ClientApi):
                 their time fairly among names. With keys, the name of the key counts instead.
             credentials: certificates and a token, if the front nodes require them.
             index: name of the index of all calls, or an alias of it; empty for the default index.
+            tenant: tenant of all calls, in an index with tenants. Empty if the key decides it.
 
         Raises InvalidRequestError if an argument is invalid or a file cannot be used.
 
         """
         check_address(address)
-        self.address, self.index = address, index
+        self.address, self.index, self.tenant = address, index, tenant
         live = LiveCredentials(address, credentials)
         self._options = CallOptions(live, client_name)
         self._channel = ThreadedChannel(address, live)
@@ -200,6 +203,7 @@ class Client(ClientApi):
         options = self._options.arguments(timeout, id_metadata)
         method = call.method_of(self._channel.newest)
         set_index(call.request, self.index)
+        set_tenant(call.request, self.tenant)
         try:
             # Ctrl-C also ends the work on the shards: gRPC cancels an interrupted call. Never use
             # `method.future` here: with it, Ctrl-C at the start of a call makes `close` hang

@@ -28,14 +28,17 @@ _MAX_EXACT_INTEGER = 2**53
 """Messages hold numbers as doubles, which represent every integer up to this one exactly."""
 
 
-def passages_of_message(message: feed_pb2.PutRequest) -> Sequence[FedPassage]:
-    """Returns a sequence that converts the passages on first use. Use it in a thread."""
-    return LazySequence(len(message.passages), partial(_passages, message))
+def passages_of_message(message: feed_pb2.PutRequest, tenant: str = "") -> Sequence[FedPassage]:
+    """Returns a sequence that converts the passages on first use. Use it in a thread.
+
+    The passages get `tenant`, which the key of the caller decides, not the message.
+    """
+    return LazySequence(len(message.passages), partial(_passages, message, tenant))
 
 
-def deletions_of_message(message: feed_pb2.DeleteRequest) -> Sequence[Deletion]:
-    """Returns a sequence that converts the deletions on first use. Use it in a thread."""
-    return LazySequence(len(message.deletions), partial(_deletions, message))
+def deletions_of_message(message: feed_pb2.DeleteRequest, tenant: str = "") -> Sequence[Deletion]:
+    """Returns a sequence that converts the deletions; see `passages_of_message`."""
+    return LazySequence(len(message.deletions), partial(_deletions, message, tenant))
 
 
 def passage_to_message(passage: FedPassage) -> feed_pb2.FedPassage:
@@ -124,15 +127,15 @@ def deleted_of_message(message: feed_pb2.DeleteWhereResponse) -> DeletedPassages
     )
 
 
-def _passages(message: feed_pb2.PutRequest) -> list[FedPassage]:
+def _passages(message: feed_pb2.PutRequest, tenant: str) -> list[FedPassage]:
     return [
-        value_of_message(FedPassage, item, metadata=_object_of_struct(item.metadata))
+        value_of_message(FedPassage, item, metadata=_object_of_struct(item.metadata), tenant=tenant)
         for item in message.passages
     ]
 
 
-def _deletions(message: feed_pb2.DeleteRequest) -> list[Deletion]:
-    return [value_of_message(Deletion, item) for item in message.deletions]
+def _deletions(message: feed_pb2.DeleteRequest, tenant: str) -> list[Deletion]:
+    return [value_of_message(Deletion, item, tenant=tenant) for item in message.deletions]
 
 
 def _position_to_message(position: Position, index: str) -> answer_pb2.Position:

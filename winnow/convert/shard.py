@@ -45,6 +45,7 @@ def question_to_message(question: EncodedQuestion) -> shard_pb2.EncodedQuestion:
         bundle_fingerprint=question.bundle_fingerprint,
         rarities=question.rarities,
         mean_length=question.mean_length,
+        tenant=question.tenant,
         **token_fields(question.tokens),
     )
 
@@ -61,6 +62,7 @@ def question_of_message(message: shard_pb2.EncodedQuestion) -> EncodedQuestion:
         bundle_fingerprint=message.bundle_fingerprint,
         rarities=_rarities(message),
         mean_length=message.mean_length,
+        tenant=message.tenant,
         tokens=tokens_of_fields(message.token_levels, message.token_weights, "question."),
     )
 

@@ -59,6 +59,8 @@ class ShardRequest(Generic[Seen]):
     """Sequence number of the last write that the shard must have; 0 for none."""
     client: str = ""
     """Client key, for fair sharing."""
+    tenant: str = ""
+    """Tenant of the passages; empty for an index without tenants."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

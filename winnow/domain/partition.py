@@ -1,13 +1,14 @@
 """Maps the passages of an index to its shards, which may be split in two. Pure.
 
-An index is built with `N` shards. The hash of a passage's id decides its shard. A split divides one
-shard by the next bit of the hash, and changes no other shard. The halves of shard `n` get the
-numbers `N + 2n` and `N + 2n + 1`. So a shard number always stands for the same set of ids.
+An index is built with `N` shards. The hash of a passage's id decides its shard. In an index with
+tenants, the hash of its tenant does. A split divides one shard by the next bit of the hash of the
+id, and changes no other shard. The halves of shard `n` get the numbers `N + 2n` and `N + 2n + 1`.
+So a shard number always stands for the same set of ids.
 """
 
 from collections.abc import Collection, Iterator
 
-from winnow.domain.shard import MAX_SHARDS, passage_hash
+from winnow.domain.shard import MAX_SHARDS, place_of, shard_of_tenant
 
 MAX_SPLITS = 12
 """Maximum depth of splits: how often a shard, its half, the half's half … can be split."""
@@ -67,11 +68,17 @@ class Partition:
 
     def shard_of(self, passage_id: str) -> int:
         """The shard of a passage."""
-        rest, shard = divmod(passage_hash(passage_id), self.built)
+        shard, rest = place_of(passage_id, self.built)
         while shard not in self._known:
             rest, bit = divmod(rest, 2)
             shard = halves_of(shard, self.built)[bit]
         return shard
+
+    def shards_of_tenant(self, tenant: str) -> list[int]:
+        """The shards that may hold passages of a tenant; all shards for an empty name."""
+        if not tenant:
+            return list(self.shards)
+        return self.parts_of(shard_of_tenant(tenant, self.built))
 
     def parts_of(self, shard: int) -> list[int]:
         """The current shards that hold the passages of the shard with this number.
@@ -132,7 +139,7 @@ def is_shard_number(shard: int, built_shards: int) -> bool:
 
 def holds(shard: int, built: int, passage_id: str) -> bool:
     """Whether a passage belongs to the shard or, if it was split, to one of its parts."""
-    rest, number = divmod(passage_hash(passage_id), built)
+    number, rest = place_of(passage_id, built)
     for _ in range(depth_of(shard, built)):
         rest, bit = divmod(rest, 2)
         number = halves_of(number, built)[bit]

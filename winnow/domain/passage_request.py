@@ -31,6 +31,8 @@ class PassageSearchRequest:
     fields: SelectedFields = ALL_FIELDS
     index: str = ""
     """Name of the index, or an alias of it; empty for the default index."""
+    tenant: str = ""
+    """Tenant of the passages; empty for an index without tenants."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +68,8 @@ class PassagesRequest:
     """Writes that the passages must reflect."""
     index: str = ""
     """Name of the index, or an alias of it; empty for the default index."""
+    tenant: str = ""
+    """Tenant of the passages; empty for an index without tenants."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +100,8 @@ class PageRequest:
     """Writes that the page must reflect."""
     index: str = ""
     """Name of the index, or an alias of it; empty for the default index."""
+    tenant: str = ""
+    """Tenant of the passages; empty for an index without tenants."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,3 +131,5 @@ class PassageCountRequest:
     """Writes that the number must reflect."""
     index: str = ""
     """Name of the index, or an alias of it; empty for the default index."""
+    tenant: str = ""
+    """Tenant of the passages; empty for an index without tenants."""

@@ -116,6 +116,8 @@ class Question:
     """Whether the text asks for several things, such as a list."""
     min_confidence: float | None = None
     """Confidence below which there is no answer, 0 to 1; None to use the bundle's threshold."""
+    tenant: str = ""
+    """Tenant whose passages are searched; empty for an index without tenants."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,7 +146,8 @@ class EncodedQuestion:
     rarities: tuple[float, ...] = ()
     """BM25 weight (inverse document frequency) of each token id in the whole index.
 
-    If empty, the shard uses the counts of the build.
+    If empty, the shard uses the counts of the build. If there is a tenant, it uses the counts of
+    its passages of this tenant.
     """
     mean_length: float = 0.0
     """Mean number of tokens of the index's passages; set only with `rarities`."""
@@ -152,6 +155,8 @@ class EncodedQuestion:
     """Token vectors; None if passages are ranked without late interaction."""
     max_answer_tokens: int = 10
     """Maximum length of an answer that is read, in tokens."""
+    tenant: str = ""
+    """Tenant whose passages are searched and read; empty for an index without tenants."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,3 +189,5 @@ class AnswerRequest:
     min_confidence: float | None = None
     index: str = ""
     """Name of the index, or an alias of it; empty for the default index."""
+    tenant: str = ""
+    """Tenant that the caller names; empty if the key of the caller decides."""

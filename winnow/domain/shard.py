@@ -6,6 +6,7 @@ Front nodes, content nodes and tools must agree on the layout, so it is defined 
 import hashlib
 from dataclasses import dataclass, field
 
+from winnow.domain.tenant import prefix_of, tenant_of
 from winnow.errors import WinnowError
 
 MAX_FIELDS = 1_000
@@ -73,6 +74,8 @@ class ShardInfo:
     """
     fronts: int = 0
     """Number of front nodes between the caller and the content node of the shard."""
+    tenants: bool = False
+    """Whether the index has tenants. Then every call for its passages must name one."""
 
     @property
     def replica_identity(self) -> tuple[str, int, str, str, str]:
@@ -137,9 +140,26 @@ def passage_hash(passage_id: str) -> int:
     return int.from_bytes(hashlib.blake2b(passage_id.encode(), digest_size=8).digest(), "big")
 
 
+def place_of(passage_id: str, shards: int) -> tuple[int, int]:
+    """The place of a passage: its shard in an index of `shards` shards, and the bits by which
+    splits divide this shard.
+
+    All passages of a tenant have the same shard. Splits divide them evenly, too.
+    """
+    rest, shard = divmod(passage_hash(passage_id), shards)
+    if tenant := tenant_of(passage_id):
+        shard = shard_of_tenant(tenant, shards)
+    return shard, rest
+
+
+def shard_of_tenant(tenant: str, shards: int) -> int:
+    """The shard of all passages of a tenant when an index is built."""
+    return passage_hash(prefix_of(tenant)) % shards
+
+
 def shard_of(passage_id: str, shards: int) -> int:
     """The shard of a passage when an index is built; `winnow.domain.partition` covers splits."""
-    return passage_hash(passage_id) % shards
+    return place_of(passage_id, shards)[0]
 
 
 def shard_name(shard: int, shards: int) -> str:

@@ -47,6 +47,7 @@ class Write:
     """A put or a deletion of a passage."""
 
     id: str
+    """The stored id of the passage (`winnow.domain.tenant`)."""
     version: int | None = None
     """Version for ordering. A write with a lower version than the stored one changes nothing.
     Without versions, the last write wins.
@@ -96,6 +97,8 @@ class FedPassage:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     """A JSON object."""
     version: int | None = None
+    tenant: str = ""
+    """Tenant of the passage; empty in an index without tenants."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,8 @@ class Deletion:
 
     id: str
     version: int | None = None
+    tenant: str = ""
+    """Tenant of the passage; empty in an index without tenants."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +153,8 @@ class FilteredDeletion:
     """Whether to count the passages instead of deleting them."""
     after: tuple[Position, ...] = ()
     """Writes that the filter must see."""
+    tenant: str = ""
+    """Tenant of the passages; empty for an index without tenants."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

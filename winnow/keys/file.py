@@ -24,7 +24,7 @@ from winnow.policy.rates import Rate
 _VERSION = 1
 _MAX_BYTES = 16 << 20
 """Maximum size of a key file; enough for about fifty thousand keys."""
-_FIELDS = {"name", "sha256", "scopes", "rate", "burst", "created"}
+_FIELDS = {"name", "sha256", "scopes", "rate", "burst", "created", "tenant"}
 
 
 class KeyFileError(WinnowError):
@@ -89,6 +89,7 @@ def _parse_key(entry: Any) -> Key:
         scopes=frozenset(map(Scope, scopes)),
         rate=rate,
         created=str(entry.get("created", "")),
+        tenant=str(entry.get("tenant", "")),
     )
 
 
@@ -100,6 +101,8 @@ def _to_json(key: Key) -> Mapping[str, Any]:
     }
     if key.rate is not None:
         fields |= {"rate": key.rate.per_second, "burst": key.rate.burst}
+    if key.tenant:
+        fields["tenant"] = key.tenant
     return {**fields, "created": key.created}
 
 

@@ -128,6 +128,8 @@ class Gate:
         current = self._keys.get(key.id)
         if current is None or current.digest != key.digest:
             return UnauthenticatedError(f"key {key.name} was revoked")
+        if current.tenant != key.tenant:
+            return UnauthenticatedError(f"key {key.name} is now of another tenant: connect again")
         if scope not in current.scopes:
             return PermissionDeniedError(
                 f"key {key.name} lacks the scope {scope.value!r}, which this call needs"
@@ -147,6 +149,7 @@ def caller_of(gate: Gate, key: Key, scope: Scope) -> Caller:
         partial(gate.lease, key, scope),
         lambda other: gate.allows(key, Scope(other)),
         lambda other: gate.require(key, Scope(other)),
+        tenant=key.tenant,
     )
 
 

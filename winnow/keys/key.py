@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
+from winnow.domain.tenant import tenant_problem
 from winnow.policy.rates import Rate
 from winnow.quoting import quoted
 
@@ -45,6 +46,8 @@ class Key:
     """Rate limit of calls with this key; None for no limit."""
     created: str = ""
     """Date of creation, in ISO 8601."""
+    tenant: str = ""
+    """Tenant of all calls with this key; empty for a key of no tenant."""
 
     def __post_init__(self) -> None:
         """Raises ValueError if a value is invalid."""
@@ -56,6 +59,13 @@ class Key:
             raise ValueError(f"the sha256 of {self.name} is not 64 hexadecimal digits")
         if not self.scopes:
             raise ValueError(f"key {self.name} has no scope")
+        if self.tenant and (problem := tenant_problem(self.tenant)):
+            raise ValueError(f"tenant {problem}")
+        if self.tenant and Scope.ADMIN in self.scopes:
+            raise ValueError(
+                f"key {self.name} is of a tenant, so it cannot have the scope admin, which shows "
+                "all tenants"
+            )
         if self.rate is not None:
             _check_limit(f"rate of {self.name}", self.rate.per_second, _MIN_PER_SECOND)
             _check_limit(f"burst of {self.name}", self.rate.burst, 1)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from winnow.domain.passage import Passage
+from winnow.domain.tenant import stored_id
 from winnow.domain.write import FedPassage, Put
 
 _MAX_EXACT_INTEGER = 2**53
@@ -34,9 +35,9 @@ class PassageDigest:
 
 
 def canonical(passage: FedPassage) -> Put:
-    """Returns the canonical form of a valid passage, with its version."""
-    metadata = metadata_text(passage.metadata)
-    return Put(Passage(passage.id, passage.title, passage.text, metadata), passage.version)
+    """Returns the canonical form of a valid passage, with its stored id and its version."""
+    metadata, identifier = metadata_text(passage.metadata), stored_id(passage.tenant, passage.id)
+    return Put(Passage(identifier, passage.title, passage.text, metadata), passage.version)
 
 
 def metadata_text(metadata: Mapping[str, Any]) -> str:

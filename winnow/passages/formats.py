@@ -141,7 +141,13 @@ def _of_object(value: dict[str, Any]) -> FedPassage:
         text=str(fields["text"]),
         metadata=metadata,
         version=_version(value.get("version")),
+        tenant=_tenant(value.get("tenant", "")),
     )
+
+
+def _tenant(value: Any) -> str:
+    """Returns the tenant of a row. Only rows of an index with tenants are checked further."""
+    return value if isinstance(value, str) else ""
 
 
 def _version(value: Any) -> int | None:

@@ -2,11 +2,12 @@
 
 import codecs
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from winnow.documents.passages import raw_document_passages
 from winnow.domain.passage import Passage
+from winnow.domain.tenant import tenant_problem
 from winnow.domain.write import FedPassage, Put
 from winnow.errors import Violation
 from winnow.files.compressed import open_bytes
@@ -40,17 +41,33 @@ Validator = Callable[[FedPassage], Iterable[Violation]]
 """Returns the violations of a row."""
 
 
-def read_rows(path: Path, documents: bool = False) -> Iterator[Row | BadRow]:
+def read_rows(
+    path: Path, documents: bool = False, *, tenants: bool = False
+) -> Iterator[Row | BadRow]:
     """Reads all rows of a `.tsv` or `.jsonl` file, which may end in `.gz` or `.zst`.
 
-    `documents`: whether rows are raw documents, to be cut into passages.
+    `documents`: whether rows are raw documents, to be cut into passages. `tenants`: whether each
+    row must have a tenant; otherwise the tenants of rows are ignored.
 
     Raises ArtefactError if the file cannot be read, its extension is unknown, or the columns of its
     header are in the wrong order.
     """
     parse = parser(path)
     with open_bytes(path) as stream:
-        yield from parse_rows(stream, parse, documents)
+        own = _with_tenant(parse) if tenants else parse
+        yield from parse_rows(stream, own, documents, tenants=tenants)
+
+
+def _with_tenant(parse: Parser) -> Parser:
+    """Returns a parser that refuses rows without a tenant."""
+
+    def parse_row(number: int, line: str) -> FedPassage | None:
+        passage = parse(number, line)
+        if passage is not None and (problem := tenant_problem(passage.tenant)):
+            raise RowError(f"tenant {problem}" if passage.tenant else "tenant is missing")
+        return passage
+
+    return parse_row
 
 
 def parse_rows(
@@ -58,12 +75,25 @@ def parse_rows(
     parse: Parser,
     documents: bool = False,
     validate: Validator = passage_violations,
+    *,
+    tenants: bool = False,
 ) -> Iterator[Row | BadRow]:
-    """Parses and validates lines of any source."""
+    """Parses and validates lines of any source. `tenants`: whether to keep the tenants of rows."""
+    parse = parse if tenants else _without_tenant(parse)
     for number, line in enumerate(lines, start=1):
         # some editors and spreadsheets begin a file with a byte order mark
         text = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
         yield from _rows(parse, number, text, documents, validate)
+
+
+def _without_tenant(parse: Parser) -> Parser:
+    """Returns a parser that ignores the tenants of rows."""
+
+    def parse_row(number: int, line: str) -> FedPassage | None:
+        passage = parse(number, line)
+        return replace(passage, tenant="") if passage and passage.tenant else passage
+
+    return parse_row
 
 
 def _rows(

@@ -15,6 +15,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow import caller
 from winnow.domain.question import QuestionTokens
 from winnow.errors import OverloadedError
 from winnow.policy.attempts import Lack, SingleFlightCaller
@@ -55,7 +56,8 @@ class CachedTextEncoder:
         Clients that wait for the same text get it at the earliest turn of any of them. If the
         encoder refuses one of these clients, the others keep waiting.
         """
-        key = _key(ids)
+        current = caller.current()
+        key = _key(ids, current.tenant if current else "")
         cached = self._cache.get(key)
         if cached is not None and (cached.tokens is not None or not self._has_tokens):
             self._count("hit")
@@ -63,8 +65,8 @@ class CachedTextEncoder:
         self._count("hit" if key in self._flights else "miss")
         started = time.perf_counter()
         work = partial(self._encode, key, tuple(ids), client, on_encoded)
-        caller = SingleFlightCaller(client=client, work_in_flight=lambda: self._in_flight[client])
-        made = await self._flights.ask(key, work, caller)
+        asking = SingleFlightCaller(client=client, work_in_flight=lambda: self._in_flight[client])
+        made = await self._flights.ask(key, work, asking)
         if made.own:
             return made.result
         return replace(made.result, queue=time.perf_counter() - started, encode=0.0)
@@ -105,9 +107,12 @@ def _lack_of_error(error: BaseException) -> Lack:
     return Lack.SHARE if isinstance(error, OverloadedError) else Lack.NOTHING
 
 
-def _key(ids: Sequence[int]) -> bytes:
-    """Packs token ids into four bytes each; in a tuple they would take forty."""
-    return array("i", ids).tobytes()
+def _key(ids: Sequence[int], tenant: str) -> bytes:
+    """Packs token ids into four bytes each; in a tuple they would take forty.
+
+    Tenants share no entry: its time would tell a tenant what others ask.
+    """
+    return array("i", ids).tobytes() + tenant.encode()
 
 
 def _size(key: bytes, encoding: TextEncoding) -> int:

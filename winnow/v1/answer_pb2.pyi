@@ -161,6 +161,7 @@ class AnswerRequest(google.protobuf.message.Message):
     ANSWER_SIZE_FIELD_NUMBER: builtins.int
     MIN_CONFIDENCE_FIELD_NUMBER: builtins.int
     INDEX_FIELD_NUMBER: builtins.int
+    TENANT_FIELD_NUMBER: builtins.int
     question: builtins.str
     """The question: 1 to 1000 characters. The encoder reads its first 64 tokens."""
     passages_to_read: builtins.int
@@ -212,6 +213,10 @@ class AnswerRequest(google.protobuf.message.Message):
     """
     index: builtins.str
     """Name of the index, or an alias of it. Empty for the default index."""
+    tenant: builtins.str
+    """Tenant of the request. A key of a tenant decides it, and the field may be left out. Callers with the scope admin,
+    and callers of a front node without keys, name it here. Empty for an index without tenants.
+    """
     @property
     def heads(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """Heads to apply to the question, at most 32. They use the question's encoding. The caller's key also
@@ -245,9 +250,10 @@ class AnswerRequest(google.protobuf.message.Message):
         answer_size: Global___AnswerSize.ValueType = ...,
         min_confidence: builtins.float | None = ...,
         index: builtins.str = ...,
+        tenant: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_answers", b"_answers", "_max_answer_tokens", b"_max_answer_tokens", "_max_loss", b"_max_loss", "_max_wait_factor", b"_max_wait_factor", "_min_confidence", b"_min_confidence", "_min_coverage", b"_min_coverage", "_min_wait_factor", b"_min_wait_factor", "_passages_to_read", b"_passages_to_read", "answers", b"answers", "max_answer_tokens", b"max_answer_tokens", "max_loss", b"max_loss", "max_wait_factor", b"max_wait_factor", "min_confidence", b"min_confidence", "min_coverage", b"min_coverage", "min_wait_factor", b"min_wait_factor", "passages_to_read", b"passages_to_read"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_answers", b"_answers", "_max_answer_tokens", b"_max_answer_tokens", "_max_loss", b"_max_loss", "_max_wait_factor", b"_max_wait_factor", "_min_confidence", b"_min_confidence", "_min_coverage", b"_min_coverage", "_min_wait_factor", b"_min_wait_factor", "_passages_to_read", b"_passages_to_read", "after", b"after", "answer_size", b"answer_size", "answers", b"answers", "filter", b"filter", "fresh", b"fresh", "heads", b"heads", "index", b"index", "max_answer_tokens", b"max_answer_tokens", "max_loss", b"max_loss", "max_wait_factor", b"max_wait_factor", "min_confidence", b"min_confidence", "min_coverage", b"min_coverage", "min_wait_factor", b"min_wait_factor", "partial_results", b"partial_results", "passages_to_read", b"passages_to_read", "question", b"question", "read_scope", b"read_scope", "retriever", b"retriever"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_answers", b"_answers", "_max_answer_tokens", b"_max_answer_tokens", "_max_loss", b"_max_loss", "_max_wait_factor", b"_max_wait_factor", "_min_confidence", b"_min_confidence", "_min_coverage", b"_min_coverage", "_min_wait_factor", b"_min_wait_factor", "_passages_to_read", b"_passages_to_read", "after", b"after", "answer_size", b"answer_size", "answers", b"answers", "filter", b"filter", "fresh", b"fresh", "heads", b"heads", "index", b"index", "max_answer_tokens", b"max_answer_tokens", "max_loss", b"max_loss", "max_wait_factor", b"max_wait_factor", "min_confidence", b"min_confidence", "min_coverage", b"min_coverage", "min_wait_factor", b"min_wait_factor", "partial_results", b"partial_results", "passages_to_read", b"passages_to_read", "question", b"question", "read_scope", b"read_scope", "retriever", b"retriever", "tenant", b"tenant"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_answers", b"_answers"]) -> typing.Literal["answers"] | None: ...
     @typing.overload
@@ -279,7 +285,7 @@ class Position(google.protobuf.message.Message):
     shard: builtins.int
     """The shard's number."""
     sequence: builtins.int
-    """Sequence number of a write, from 1."""
+    """Sequence number of a write, from 1. In an index with tenants it is an opaque number, without an order."""
     index: builtins.str
     """Name of the index of the log. Empty if the front node serves a single index without a name. A request for another
     index refuses the position.
@@ -719,7 +725,7 @@ class ShardCoverage(google.protobuf.message.Message):
     sequence: builtins.int
     """Sequence number of the last write that the search saw. 0 if the shard was never written to. Unset if the
     search failed before it saw a write. Also unset if the shard was restored from a snapshot: it then has a new
-    log, with other sequence numbers.
+    log, with other sequence numbers. Always unset in an index with tenants.
     """
     def __init__(
         self,

@@ -56,6 +56,7 @@ class AnswerServiceServicer(object):
         UNAVAILABLE         no shard answered, or a shard failed and partial results are forbidden;
         one ErrorInfo detail per failed shard
         NOT_FOUND           there is no index with the requested name
+        PERMISSION_DENIED   the key lacks a scope, or is not of the requested tenant
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -70,6 +70,7 @@ class AnswerServiceStub(typing.Generic[_AnswerServiceAnswerType]):
       UNAVAILABLE         no shard answered, or a shard failed and partial results are forbidden;
                           one ErrorInfo detail per failed shard
       NOT_FOUND           there is no index with the requested name
+      PERMISSION_DENIED   the key lacks a scope, or is not of the requested tenant
     """
 
 AnswerServiceAsyncStub: typing_extensions.TypeAlias = AnswerServiceStub[
@@ -97,6 +98,7 @@ class AnswerServiceServicer(metaclass=abc.ABCMeta):
           UNAVAILABLE         no shard answered, or a shard failed and partial results are forbidden;
                               one ErrorInfo detail per failed shard
           NOT_FOUND           there is no index with the requested name
+          PERMISSION_DENIED   the key lacks a scope, or is not of the requested tenant
         """
 
 def add_AnswerServiceServicer_to_server(servicer: AnswerServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -57,9 +57,14 @@ class PutRequest(google.protobuf.message.Message):
 
     PASSAGES_FIELD_NUMBER: builtins.int
     INDEX_FIELD_NUMBER: builtins.int
+    TENANT_FIELD_NUMBER: builtins.int
     index: builtins.str
     """Name of the index, or an alias of it. Empty for the default index. All messages of a stream have the name of the
     first one, or none.
+    """
+    tenant: builtins.str
+    """Tenant of the request. A key of a tenant decides it, and the field may be left out. Callers with the scope admin,
+    and callers of a front node without keys, name it here. Empty for an index without tenants.
     """
     @property
     def passages(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___FedPassage]:
@@ -70,8 +75,9 @@ class PutRequest(google.protobuf.message.Message):
         *,
         passages: collections.abc.Iterable[Global___FedPassage] | None = ...,
         index: builtins.str = ...,
+        tenant: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["index", b"index", "passages", b"passages"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["index", b"index", "passages", b"passages", "tenant", b"tenant"]) -> None: ...
 
 Global___PutRequest: typing_extensions.TypeAlias = PutRequest
 
@@ -139,9 +145,14 @@ class DeleteRequest(google.protobuf.message.Message):
 
     DELETIONS_FIELD_NUMBER: builtins.int
     INDEX_FIELD_NUMBER: builtins.int
+    TENANT_FIELD_NUMBER: builtins.int
     index: builtins.str
     """Name of the index, or an alias of it. Empty for the default index. All messages of a stream have the name of the
     first one, or none.
+    """
+    tenant: builtins.str
+    """Tenant of the request. A key of a tenant decides it, and the field may be left out. Callers with the scope admin,
+    and callers of a front node without keys, name it here. Empty for an index without tenants.
     """
     @property
     def deletions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Deletion]:
@@ -152,8 +163,9 @@ class DeleteRequest(google.protobuf.message.Message):
         *,
         deletions: collections.abc.Iterable[Global___Deletion] | None = ...,
         index: builtins.str = ...,
+        tenant: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["deletions", b"deletions", "index", b"index"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["deletions", b"deletions", "index", b"index", "tenant", b"tenant"]) -> None: ...
 
 Global___DeleteRequest: typing_extensions.TypeAlias = DeleteRequest
 
@@ -210,6 +222,7 @@ class DeleteWhereRequest(google.protobuf.message.Message):
     DRY_RUN_FIELD_NUMBER: builtins.int
     AFTER_FIELD_NUMBER: builtins.int
     INDEX_FIELD_NUMBER: builtins.int
+    TENANT_FIELD_NUMBER: builtins.int
     filter: builtins.str
     """Filter on passage metadata, in the syntax of AnswerRequest.filter."""
     document: builtins.str
@@ -218,6 +231,10 @@ class DeleteWhereRequest(google.protobuf.message.Message):
     """Whether to count the passages instead of deleting them."""
     index: builtins.str
     """Name of the index, or an alias of it. Empty for the default index."""
+    tenant: builtins.str
+    """Tenant of the request. A key of a tenant decides it, and the field may be left out. Callers with the scope admin,
+    and callers of a front node without keys, name it here. Empty for an index without tenants.
+    """
     @property
     def after(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[winnow.v1.answer_pb2.Position]:
         """Positions that Put and Delete returned. The filter sees these writes."""
@@ -230,8 +247,9 @@ class DeleteWhereRequest(google.protobuf.message.Message):
         dry_run: builtins.bool = ...,
         after: collections.abc.Iterable[winnow.v1.answer_pb2.Position] | None = ...,
         index: builtins.str = ...,
+        tenant: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["after", b"after", "document", b"document", "dry_run", b"dry_run", "filter", b"filter", "index", b"index"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["after", b"after", "document", b"document", "dry_run", b"dry_run", "filter", b"filter", "index", b"index", "tenant", b"tenant"]) -> None: ...
 
 Global___DeleteWhereRequest: typing_extensions.TypeAlias = DeleteWhereRequest
 

@@ -27,7 +27,7 @@ from winnow.v1 import answer_pb2 as winnow_dot_v1_dot_answer__pb2
 from winnow.v1 import feed_pb2 as winnow_dot_v1_dot_feed__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14winnow/v1/http.proto\x12\twinnow.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x16winnow/v1/answer.proto\x1a\x14winnow/v1/feed.proto\"K\n\x0e\x41nswersRequest\x12*\n\x08requests\x18\x01 \x03(\x0b\x32\x18.winnow.v1.AnswerRequest\x12\r\n\x05index\x18\x02 \x01(\t\"O\n\x0f\x41nswersResponse\x12(\n\x07results\x18\x01 \x03(\x0b\x32\x17.winnow.v1.AnswerResult\x12\x12\n\nrequest_id\x18\x02 \x01(\t\"`\n\x0c\x41nswerResult\x12+\n\x08response\x18\x01 \x01(\x0b\x32\x19.winnow.v1.AnswerResponse\x12#\n\x07problem\x18\x02 \x01(\x0b\x32\x12.winnow.v1.Problem\"7\n\x16\x43onvertDocumentRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x02 \x01(\x0c\"|\n\x17\x43onvertDocumentResponse\x12\'\n\x08passages\x18\x01 \x03(\x0b\x32\x15.winnow.v1.FedPassage\x12\r\n\x05notes\x18\x02 \x03(\t\x12\x15\n\rdocument_hash\x18\x03 \x01(\t\x12\x12\n\nrequest_id\x18\x04 \x01(\t\"\xc3\x01\n\rRerankRequest\x12\r\n\x05model\x18\x01 \x01(\t\x12\r\n\x05query\x18\x02 \x01(\t\x12)\n\tdocuments\x18\x03 \x03(\x0b\x32\x16.google.protobuf.Value\x12\x19\n\x05top_n\x18\x04 \x01(\rH\x00R\x05top_n\x88\x01\x01\x12/\n\x10return_documents\x18\x05 \x01(\x08H\x01R\x10return_documents\x88\x01\x01\x42\x08\n\x06_top_nB\x13\n\x11_return_documents\"\xa1\x01\n\x0eRerankResponse\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05model\x18\x02 \x01(\t\x12(\n\x07results\x18\x03 \x03(\x0b\x32\x17.winnow.v1.RerankResult\x12%\n\x05usage\x18\x04 \x01(\x0b\x32\x16.winnow.v1.RerankUsage\x12#\n\x04meta\x18\x05 \x01(\x0b\x32\x15.winnow.v1.RerankMeta\"\x83\x01\n\x0cRerankResult\x12\x12\n\x05index\x18\x01 \x01(\rH\x00\x88\x01\x01\x12(\n\x0frelevance_score\x18\x02 \x01(\x01R\x0frelevance_score\x12+\n\x08\x64ocument\x18\x03 \x01(\x0b\x32\x19.winnow.v1.RerankDocumentB\x08\n\x06_index\"\x1e\n\x0eRerankDocument\x12\x0c\n\x04text\x18\x01 \x01(\t\"W\n\x0bRerankUsage\x12\"\n\x0ctotal_tokens\x18\x01 \x01(\rR\x0ctotal_tokens\x12$\n\rprompt_tokens\x18\x02 \x01(\rR\rprompt_tokens\"K\n\nRerankMeta\x12=\n\x0b\x61pi_version\x18\x01 \x01(\x0b\x32\x1b.winnow.v1.RerankApiVersionR\x0b\x61pi_version\"#\n\x10RerankApiVersion\x12\x0f\n\x07version\x18\x01 \x01(\t\"\xf8\x01\n\x07Problem\x12\x0c\n\x04type\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x0e\n\x06status\x18\x03 \x01(\r\x12\x0e\n\x06\x64\x65tail\x18\x04 \x01(\t\x12\x0c\n\x04\x63ode\x18\x05 \x01(\t\x12\x12\n\nrequest_id\x18\x06 \x01(\t\x12-\n\nviolations\x18\x07 \x03(\x0b\x32\x19.winnow.v1.FieldViolation\x12 \n\x13retry_after_seconds\x18\x08 \x01(\x01H\x00\x88\x01\x01\x12%\n\x06\x66\x61ults\x18\t \x03(\x0b\x32\x15.winnow.v1.FailedPartB\x16\n\x14_retry_after_seconds\"4\n\x0e\x46ieldViolation\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\"\x84\x01\n\nFailedPart\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\x35\n\x08metadata\x18\x02 \x03(\x0b\x32#.winnow.v1.FailedPart.MetadataEntry\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14winnow/v1/http.proto\x12\twinnow.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x16winnow/v1/answer.proto\x1a\x14winnow/v1/feed.proto\"[\n\x0e\x41nswersRequest\x12*\n\x08requests\x18\x01 \x03(\x0b\x32\x18.winnow.v1.AnswerRequest\x12\r\n\x05index\x18\x02 \x01(\t\x12\x0e\n\x06tenant\x18\x03 \x01(\t\"O\n\x0f\x41nswersResponse\x12(\n\x07results\x18\x01 \x03(\x0b\x32\x17.winnow.v1.AnswerResult\x12\x12\n\nrequest_id\x18\x02 \x01(\t\"`\n\x0c\x41nswerResult\x12+\n\x08response\x18\x01 \x01(\x0b\x32\x19.winnow.v1.AnswerResponse\x12#\n\x07problem\x18\x02 \x01(\x0b\x32\x12.winnow.v1.Problem\"7\n\x16\x43onvertDocumentRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x02 \x01(\x0c\"|\n\x17\x43onvertDocumentResponse\x12\'\n\x08passages\x18\x01 \x03(\x0b\x32\x15.winnow.v1.FedPassage\x12\r\n\x05notes\x18\x02 \x03(\t\x12\x15\n\rdocument_hash\x18\x03 \x01(\t\x12\x12\n\nrequest_id\x18\x04 \x01(\t\"\xc3\x01\n\rRerankRequest\x12\r\n\x05model\x18\x01 \x01(\t\x12\r\n\x05query\x18\x02 \x01(\t\x12)\n\tdocuments\x18\x03 \x03(\x0b\x32\x16.google.protobuf.Value\x12\x19\n\x05top_n\x18\x04 \x01(\rH\x00R\x05top_n\x88\x01\x01\x12/\n\x10return_documents\x18\x05 \x01(\x08H\x01R\x10return_documents\x88\x01\x01\x42\x08\n\x06_top_nB\x13\n\x11_return_documents\"\xa1\x01\n\x0eRerankResponse\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05model\x18\x02 \x01(\t\x12(\n\x07results\x18\x03 \x03(\x0b\x32\x17.winnow.v1.RerankResult\x12%\n\x05usage\x18\x04 \x01(\x0b\x32\x16.winnow.v1.RerankUsage\x12#\n\x04meta\x18\x05 \x01(\x0b\x32\x15.winnow.v1.RerankMeta\"\x83\x01\n\x0cRerankResult\x12\x12\n\x05index\x18\x01 \x01(\rH\x00\x88\x01\x01\x12(\n\x0frelevance_score\x18\x02 \x01(\x01R\x0frelevance_score\x12+\n\x08\x64ocument\x18\x03 \x01(\x0b\x32\x19.winnow.v1.RerankDocumentB\x08\n\x06_index\"\x1e\n\x0eRerankDocument\x12\x0c\n\x04text\x18\x01 \x01(\t\"W\n\x0bRerankUsage\x12\"\n\x0ctotal_tokens\x18\x01 \x01(\rR\x0ctotal_tokens\x12$\n\rprompt_tokens\x18\x02 \x01(\rR\rprompt_tokens\"K\n\nRerankMeta\x12=\n\x0b\x61pi_version\x18\x01 \x01(\x0b\x32\x1b.winnow.v1.RerankApiVersionR\x0b\x61pi_version\"#\n\x10RerankApiVersion\x12\x0f\n\x07version\x18\x01 \x01(\t\"\xf8\x01\n\x07Problem\x12\x0c\n\x04type\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x0e\n\x06status\x18\x03 \x01(\r\x12\x0e\n\x06\x64\x65tail\x18\x04 \x01(\t\x12\x0c\n\x04\x63ode\x18\x05 \x01(\t\x12\x12\n\nrequest_id\x18\x06 \x01(\t\x12-\n\nviolations\x18\x07 \x03(\x0b\x32\x19.winnow.v1.FieldViolation\x12 \n\x13retry_after_seconds\x18\x08 \x01(\x01H\x00\x88\x01\x01\x12%\n\x06\x66\x61ults\x18\t \x03(\x0b\x32\x15.winnow.v1.FailedPartB\x16\n\x14_retry_after_seconds\"4\n\x0e\x46ieldViolation\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\"\x84\x01\n\nFailedPart\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\x35\n\x08metadata\x18\x02 \x03(\x0b\x32#.winnow.v1.FailedPart.MetadataEntry\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,35 +37,35 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_FAILEDPART_METADATAENTRY']._loaded_options = None
   _globals['_FAILEDPART_METADATAENTRY']._serialized_options = b'8\001'
   _globals['_ANSWERSREQUEST']._serialized_start=111
-  _globals['_ANSWERSREQUEST']._serialized_end=186
-  _globals['_ANSWERSRESPONSE']._serialized_start=188
-  _globals['_ANSWERSRESPONSE']._serialized_end=267
-  _globals['_ANSWERRESULT']._serialized_start=269
-  _globals['_ANSWERRESULT']._serialized_end=365
-  _globals['_CONVERTDOCUMENTREQUEST']._serialized_start=367
-  _globals['_CONVERTDOCUMENTREQUEST']._serialized_end=422
-  _globals['_CONVERTDOCUMENTRESPONSE']._serialized_start=424
-  _globals['_CONVERTDOCUMENTRESPONSE']._serialized_end=548
-  _globals['_RERANKREQUEST']._serialized_start=551
-  _globals['_RERANKREQUEST']._serialized_end=746
-  _globals['_RERANKRESPONSE']._serialized_start=749
-  _globals['_RERANKRESPONSE']._serialized_end=910
-  _globals['_RERANKRESULT']._serialized_start=913
-  _globals['_RERANKRESULT']._serialized_end=1044
-  _globals['_RERANKDOCUMENT']._serialized_start=1046
-  _globals['_RERANKDOCUMENT']._serialized_end=1076
-  _globals['_RERANKUSAGE']._serialized_start=1078
-  _globals['_RERANKUSAGE']._serialized_end=1165
-  _globals['_RERANKMETA']._serialized_start=1167
-  _globals['_RERANKMETA']._serialized_end=1242
-  _globals['_RERANKAPIVERSION']._serialized_start=1244
-  _globals['_RERANKAPIVERSION']._serialized_end=1279
-  _globals['_PROBLEM']._serialized_start=1282
-  _globals['_PROBLEM']._serialized_end=1530
-  _globals['_FIELDVIOLATION']._serialized_start=1532
-  _globals['_FIELDVIOLATION']._serialized_end=1584
-  _globals['_FAILEDPART']._serialized_start=1587
-  _globals['_FAILEDPART']._serialized_end=1719
-  _globals['_FAILEDPART_METADATAENTRY']._serialized_start=1672
-  _globals['_FAILEDPART_METADATAENTRY']._serialized_end=1719
+  _globals['_ANSWERSREQUEST']._serialized_end=202
+  _globals['_ANSWERSRESPONSE']._serialized_start=204
+  _globals['_ANSWERSRESPONSE']._serialized_end=283
+  _globals['_ANSWERRESULT']._serialized_start=285
+  _globals['_ANSWERRESULT']._serialized_end=381
+  _globals['_CONVERTDOCUMENTREQUEST']._serialized_start=383
+  _globals['_CONVERTDOCUMENTREQUEST']._serialized_end=438
+  _globals['_CONVERTDOCUMENTRESPONSE']._serialized_start=440
+  _globals['_CONVERTDOCUMENTRESPONSE']._serialized_end=564
+  _globals['_RERANKREQUEST']._serialized_start=567
+  _globals['_RERANKREQUEST']._serialized_end=762
+  _globals['_RERANKRESPONSE']._serialized_start=765
+  _globals['_RERANKRESPONSE']._serialized_end=926
+  _globals['_RERANKRESULT']._serialized_start=929
+  _globals['_RERANKRESULT']._serialized_end=1060
+  _globals['_RERANKDOCUMENT']._serialized_start=1062
+  _globals['_RERANKDOCUMENT']._serialized_end=1092
+  _globals['_RERANKUSAGE']._serialized_start=1094
+  _globals['_RERANKUSAGE']._serialized_end=1181
+  _globals['_RERANKMETA']._serialized_start=1183
+  _globals['_RERANKMETA']._serialized_end=1258
+  _globals['_RERANKAPIVERSION']._serialized_start=1260
+  _globals['_RERANKAPIVERSION']._serialized_end=1295
+  _globals['_PROBLEM']._serialized_start=1298
+  _globals['_PROBLEM']._serialized_end=1546
+  _globals['_FIELDVIOLATION']._serialized_start=1548
+  _globals['_FIELDVIOLATION']._serialized_end=1600
+  _globals['_FAILEDPART']._serialized_start=1603
+  _globals['_FAILEDPART']._serialized_end=1735
+  _globals['_FAILEDPART_METADATAENTRY']._serialized_start=1688
+  _globals['_FAILEDPART_METADATAENTRY']._serialized_end=1735
 # @@protoc_insertion_point(module_scope)

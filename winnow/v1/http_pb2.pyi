@@ -32,8 +32,11 @@ class AnswersRequest(google.protobuf.message.Message):
 
     REQUESTS_FIELD_NUMBER: builtins.int
     INDEX_FIELD_NUMBER: builtins.int
+    TENANT_FIELD_NUMBER: builtins.int
     index: builtins.str
     """Name of the index of all questions that name none, or an alias of it. Empty for the default index."""
+    tenant: builtins.str
+    """Tenant of all questions that name none; see AnswerRequest.tenant."""
     @property
     def requests(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[winnow.v1.answer_pb2.AnswerRequest]:
         """1 to 100 questions, each with its own options."""
@@ -43,8 +46,9 @@ class AnswersRequest(google.protobuf.message.Message):
         *,
         requests: collections.abc.Iterable[winnow.v1.answer_pb2.AnswerRequest] | None = ...,
         index: builtins.str = ...,
+        tenant: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["index", b"index", "requests", b"requests"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["index", b"index", "requests", b"requests", "tenant", b"tenant"]) -> None: ...
 
 Global___AnswersRequest: typing_extensions.TypeAlias = AnswersRequest
 

@@ -25,45 +25,45 @@ _sym_db = _symbol_database.Default()
 from winnow.v1 import answer_pb2 as winnow_dot_v1_dot_answer__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17winnow/v1/passage.proto\x12\twinnow.v1\x1a\x16winnow/v1/answer.proto\"\x96\x02\n\x15SearchPassagesRequest\x12\x10\n\x08question\x18\x01 \x01(\t\x12\x15\n\x08passages\x18\x02 \x01(\rH\x00\x88\x01\x01\x12\'\n\tretriever\x18\x03 \x01(\x0e\x32\x14.winnow.v1.Retriever\x12\x32\n\x0fpartial_results\x18\x04 \x01(\x0e\x32\x19.winnow.v1.PartialResults\x12\x0e\n\x06\x66ilter\x18\x05 \x01(\t\x12\"\n\x05\x61\x66ter\x18\x06 \x03(\x0b\x32\x13.winnow.v1.Position\x12\'\n\x06\x66ields\x18\x07 \x03(\x0e\x32\x17.winnow.v1.PassageField\x12\r\n\x05index\x18\x08 \x01(\tB\x0b\n\t_passages\"\x9a\x01\n\x16SearchPassagesResponse\x12)\n\x08passages\x18\x01 \x03(\x0b\x32\x17.winnow.v1.FoundPassage\x12%\n\x08\x63overage\x18\x02 \x01(\x0b\x32\x13.winnow.v1.Coverage\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12\x1a\n\x12question_truncated\x18\x04 \x01(\x08\"\xe7\x01\n\x0c\x46oundPassage\x12#\n\x07passage\x18\x01 \x01(\x0b\x32\x12.winnow.v1.Passage\x12\r\n\x05score\x18\x02 \x01(\x01\x12\x10\n\x08\x64istance\x18\x03 \x01(\x02\x12\x17\n\x0fhybrid_distance\x18\x04 \x01(\x02\x12\r\n\x05words\x18\x05 \x01(\x02\x12(\n\nhighlights\x18\x06 \x03(\x0b\x32\x14.winnow.v1.Highlight\x12\x12\n\x05shard\x18\x07 \x01(\rH\x00\x88\x01\x01\x12!\n\x06source\x18\x08 \x01(\x0b\x32\x11.winnow.v1.SourceB\x08\n\x06_shard\"\'\n\tHighlight\x12\r\n\x05start\x18\x01 \x01(\r\x12\x0b\n\x03\x65nd\x18\x02 \x01(\r\"}\n\x12GetPassagesRequest\x12\x0b\n\x03ids\x18\x01 \x03(\t\x12\'\n\x06\x66ields\x18\x02 \x03(\x0e\x32\x17.winnow.v1.PassageField\x12\"\n\x05\x61\x66ter\x18\x03 \x03(\x0b\x32\x13.winnow.v1.Position\x12\r\n\x05index\x18\x04 \x01(\t\"{\n\x13GetPassagesResponse\x12$\n\x08passages\x18\x01 \x03(\x0b\x32\x12.winnow.v1.Passage\x12\x13\n\x0bmissing_ids\x18\x02 \x03(\t\x12\x15\n\rremaining_ids\x18\x03 \x03(\t\x12\x12\n\nrequest_id\x18\x04 \x01(\t\"\xbb\x01\n\x13ListPassagesRequest\x12\x0e\n\x06\x66ilter\x18\x01 \x01(\t\x12\x16\n\tpage_size\x18\x02 \x01(\rH\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\'\n\x06\x66ields\x18\x04 \x03(\x0e\x32\x17.winnow.v1.PassageField\x12\"\n\x05\x61\x66ter\x18\x05 \x03(\x0b\x32\x13.winnow.v1.Position\x12\r\n\x05index\x18\x06 \x01(\tB\x0c\n\n_page_size\"i\n\x14ListPassagesResponse\x12$\n\x08passages\x18\x01 \x03(\x0b\x32\x12.winnow.v1.Passage\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"Y\n\x14\x43ountPassagesRequest\x12\x0e\n\x06\x66ilter\x18\x01 \x01(\t\x12\"\n\x05\x61\x66ter\x18\x02 \x03(\x0b\x32\x13.winnow.v1.Position\x12\r\n\x05index\x18\x03 \x01(\t\"O\n\x15\x43ountPassagesResponse\x12\x15\n\x08passages\x18\x01 \x01(\x04H\x00\x88\x01\x01\x12\x12\n\nrequest_id\x18\x02 \x01(\tB\x0b\n\t_passages\"n\n\x15\x45xportPassagesRequest\x12\x0e\n\x06\x66ilter\x18\x01 \x01(\t\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\"\n\x05\x61\x66ter\x18\x03 \x03(\x0b\x32\x13.winnow.v1.Position\x12\r\n\x05index\x18\x04 \x01(\t\"W\n\x16\x45xportPassagesResponse\x12$\n\x08passages\x18\x01 \x03(\x0b\x32\x12.winnow.v1.Passage\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x93\x01\n\x14ListDocumentsRequest\x12\x0e\n\x06\x66ilter\x18\x01 \x01(\t\x12\x16\n\tpage_size\x18\x02 \x01(\rH\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\"\n\x05\x61\x66ter\x18\x04 \x03(\x0b\x32\x13.winnow.v1.Position\x12\r\n\x05index\x18\x05 \x01(\tB\x0c\n\n_page_size\"r\n\x15ListDocumentsResponse\x12,\n\tdocuments\x18\x01 \x03(\x0b\x32\x19.winnow.v1.StoredDocument\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"b\n\x0eStoredDocument\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08passages\x18\x02 \x01(\x04\x12\x0c\n\x04hash\x18\x03 \x01(\t\x12\x15\n\x08\x65xpected\x18\x04 \x01(\x04H\x00\x88\x01\x01\x42\x0b\n\t_expected*\x90\x01\n\x0cPassageField\x12\x1d\n\x19PASSAGE_FIELD_UNSPECIFIED\x10\x00\x12\x14\n\x10PASSAGE_FIELD_ID\x10\x01\x12\x17\n\x13PASSAGE_FIELD_TITLE\x10\x02\x12\x16\n\x12PASSAGE_FIELD_TEXT\x10\x03\x12\x1a\n\x16PASSAGE_FIELD_METADATA\x10\x04\x32\x87\x04\n\x0ePassageService\x12U\n\x0eSearchPassages\x12 .winnow.v1.SearchPassagesRequest\x1a!.winnow.v1.SearchPassagesResponse\x12L\n\x0bGetPassages\x12\x1d.winnow.v1.GetPassagesRequest\x1a\x1e.winnow.v1.GetPassagesResponse\x12O\n\x0cListPassages\x12\x1e.winnow.v1.ListPassagesRequest\x1a\x1f.winnow.v1.ListPassagesResponse\x12R\n\rCountPassages\x12\x1f.winnow.v1.CountPassagesRequest\x1a .winnow.v1.CountPassagesResponse\x12W\n\x0e\x45xportPassages\x12 .winnow.v1.ExportPassagesRequest\x1a!.winnow.v1.ExportPassagesResponse0\x01\x12R\n\rListDocuments\x12\x1f.winnow.v1.ListDocumentsRequest\x1a .winnow.v1.ListDocumentsResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17winnow/v1/passage.proto\x12\twinnow.v1\x1a\x16winnow/v1/answer.proto\"\xa6\x02\n\x15SearchPassagesRequest\x12\x10\n\x08question\x18\x01 \x01(\t\x12\x15\n\x08passages\x18\x02 \x01(\rH\x00\x88\x01\x01\x12\'\n\tretriever\x18\x03 \x01(\x0e\x32\x14.winnow.v1.Retriever\x12\x32\n\x0fpartial_results\x18\x04 \x01(\x0e\x32\x19.winnow.v1.PartialResults\x12\x0e\n\x06\x66ilter\x18\x05 \x01(\t\x12\"\n\x05\x61\x66ter\x18\x06 \x03(\x0b\x32\x13.winnow.v1.Position\x12\'\n\x06\x66ields\x18\x07 \x03(\x0e\x32\x17.winnow.v1.PassageField\x12\r\n\x05index\x18\x08 \x01(\t\x12\x0e\n\x06tenant\x18\t \x01(\tB\x0b\n\t_passages\"\x9a\x01\n\x16SearchPassagesResponse\x12)\n\x08passages\x18\x01 \x03(\x0b\x32\x17.winnow.v1.FoundPassage\x12%\n\x08\x63overage\x18\x02 \x01(\x0b\x32\x13.winnow.v1.Coverage\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12\x1a\n\x12question_truncated\x18\x04 \x01(\x08\"\xe7\x01\n\x0c\x46oundPassage\x12#\n\x07passage\x18\x01 \x01(\x0b\x32\x12.winnow.v1.Passage\x12\r\n\x05score\x18\x02 \x01(\x01\x12\x10\n\x08\x64istance\x18\x03 \x01(\x02\x12\x17\n\x0fhybrid_distance\x18\x04 \x01(\x02\x12\r\n\x05words\x18\x05 \x01(\x02\x12(\n\nhighlights\x18\x06 \x03(\x0b\x32\x14.winnow.v1.Highlight\x12\x12\n\x05shard\x18\x07 \x01(\rH\x00\x88\x01\x01\x12!\n\x06source\x18\x08 \x01(\x0b\x32\x11.winnow.v1.SourceB\x08\n\x06_shard\"\'\n\tHighlight\x12\r\n\x05start\x18\x01 \x01(\r\x12\x0b\n\x03\x65nd\x18\x02 \x01(\r\"\x8d\x01\n\x12GetPassagesRequest\x12\x0b\n\x03ids\x18\x01 \x03(\t\x12\'\n\x06\x66ields\x18\x02 \x03(\x0e\x32\x17.winnow.v1.PassageField\x12\"\n\x05\x61\x66ter\x18\x03 \x03(\x0b\x32\x13.winnow.v1.Position\x12\r\n\x05index\x18\x04 \x01(\t\x12\x0e\n\x06tenant\x18\x05 \x01(\t\"{\n\x13GetPassagesResponse\x12$\n\x08passages\x18\x01 \x03(\x0b\x32\x12.winnow.v1.Passage\x12\x13\n\x0bmissing_ids\x18\x02 \x03(\t\x12\x15\n\rremaining_ids\x18\x03 \x03(\t\x12\x12\n\nrequest_id\x18\x04 \x01(\t\"\xcb\x01\n\x13ListPassagesRequest\x12\x0e\n\x06\x66ilter\x18\x01 \x01(\t\x12\x16\n\tpage_size\x18\x02 \x01(\rH\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\'\n\x06\x66ields\x18\x04 \x03(\x0e\x32\x17.winnow.v1.PassageField\x12\"\n\x05\x61\x66ter\x18\x05 \x03(\x0b\x32\x13.winnow.v1.Position\x12\r\n\x05index\x18\x06 \x01(\t\x12\x0e\n\x06tenant\x18\x07 \x01(\tB\x0c\n\n_page_size\"i\n\x14ListPassagesResponse\x12$\n\x08passages\x18\x01 \x03(\x0b\x32\x12.winnow.v1.Passage\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"i\n\x14\x43ountPassagesRequest\x12\x0e\n\x06\x66ilter\x18\x01 \x01(\t\x12\"\n\x05\x61\x66ter\x18\x02 \x03(\x0b\x32\x13.winnow.v1.Position\x12\r\n\x05index\x18\x03 \x01(\t\x12\x0e\n\x06tenant\x18\x04 \x01(\t\"O\n\x15\x43ountPassagesResponse\x12\x15\n\x08passages\x18\x01 \x01(\x04H\x00\x88\x01\x01\x12\x12\n\nrequest_id\x18\x02 \x01(\tB\x0b\n\t_passages\"~\n\x15\x45xportPassagesRequest\x12\x0e\n\x06\x66ilter\x18\x01 \x01(\t\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\"\n\x05\x61\x66ter\x18\x03 \x03(\x0b\x32\x13.winnow.v1.Position\x12\r\n\x05index\x18\x04 \x01(\t\x12\x0e\n\x06tenant\x18\x05 \x01(\t\"W\n\x16\x45xportPassagesResponse\x12$\n\x08passages\x18\x01 \x03(\x0b\x32\x12.winnow.v1.Passage\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xa3\x01\n\x14ListDocumentsRequest\x12\x0e\n\x06\x66ilter\x18\x01 \x01(\t\x12\x16\n\tpage_size\x18\x02 \x01(\rH\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\"\n\x05\x61\x66ter\x18\x04 \x03(\x0b\x32\x13.winnow.v1.Position\x12\r\n\x05index\x18\x05 \x01(\t\x12\x0e\n\x06tenant\x18\x06 \x01(\tB\x0c\n\n_page_size\"r\n\x15ListDocumentsResponse\x12,\n\tdocuments\x18\x01 \x03(\x0b\x32\x19.winnow.v1.StoredDocument\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"b\n\x0eStoredDocument\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08passages\x18\x02 \x01(\x04\x12\x0c\n\x04hash\x18\x03 \x01(\t\x12\x15\n\x08\x65xpected\x18\x04 \x01(\x04H\x00\x88\x01\x01\x42\x0b\n\t_expected*\x90\x01\n\x0cPassageField\x12\x1d\n\x19PASSAGE_FIELD_UNSPECIFIED\x10\x00\x12\x14\n\x10PASSAGE_FIELD_ID\x10\x01\x12\x17\n\x13PASSAGE_FIELD_TITLE\x10\x02\x12\x16\n\x12PASSAGE_FIELD_TEXT\x10\x03\x12\x1a\n\x16PASSAGE_FIELD_METADATA\x10\x04\x32\x87\x04\n\x0ePassageService\x12U\n\x0eSearchPassages\x12 .winnow.v1.SearchPassagesRequest\x1a!.winnow.v1.SearchPassagesResponse\x12L\n\x0bGetPassages\x12\x1d.winnow.v1.GetPassagesRequest\x1a\x1e.winnow.v1.GetPassagesResponse\x12O\n\x0cListPassages\x12\x1e.winnow.v1.ListPassagesRequest\x1a\x1f.winnow.v1.ListPassagesResponse\x12R\n\rCountPassages\x12\x1f.winnow.v1.CountPassagesRequest\x1a .winnow.v1.CountPassagesResponse\x12W\n\x0e\x45xportPassages\x12 .winnow.v1.ExportPassagesRequest\x1a!.winnow.v1.ExportPassagesResponse0\x01\x12R\n\rListDocuments\x12\x1f.winnow.v1.ListDocumentsRequest\x1a .winnow.v1.ListDocumentsResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'winnow.v1.passage_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_PASSAGEFIELD']._serialized_start=2064
-  _globals['_PASSAGEFIELD']._serialized_end=2208
+  _globals['_PASSAGEFIELD']._serialized_start=2161
+  _globals['_PASSAGEFIELD']._serialized_end=2305
   _globals['_SEARCHPASSAGESREQUEST']._serialized_start=63
-  _globals['_SEARCHPASSAGESREQUEST']._serialized_end=341
-  _globals['_SEARCHPASSAGESRESPONSE']._serialized_start=344
-  _globals['_SEARCHPASSAGESRESPONSE']._serialized_end=498
-  _globals['_FOUNDPASSAGE']._serialized_start=501
-  _globals['_FOUNDPASSAGE']._serialized_end=732
-  _globals['_HIGHLIGHT']._serialized_start=734
-  _globals['_HIGHLIGHT']._serialized_end=773
-  _globals['_GETPASSAGESREQUEST']._serialized_start=775
-  _globals['_GETPASSAGESREQUEST']._serialized_end=900
-  _globals['_GETPASSAGESRESPONSE']._serialized_start=902
-  _globals['_GETPASSAGESRESPONSE']._serialized_end=1025
-  _globals['_LISTPASSAGESREQUEST']._serialized_start=1028
-  _globals['_LISTPASSAGESREQUEST']._serialized_end=1215
-  _globals['_LISTPASSAGESRESPONSE']._serialized_start=1217
-  _globals['_LISTPASSAGESRESPONSE']._serialized_end=1322
-  _globals['_COUNTPASSAGESREQUEST']._serialized_start=1324
-  _globals['_COUNTPASSAGESREQUEST']._serialized_end=1413
-  _globals['_COUNTPASSAGESRESPONSE']._serialized_start=1415
-  _globals['_COUNTPASSAGESRESPONSE']._serialized_end=1494
-  _globals['_EXPORTPASSAGESREQUEST']._serialized_start=1496
-  _globals['_EXPORTPASSAGESREQUEST']._serialized_end=1606
-  _globals['_EXPORTPASSAGESRESPONSE']._serialized_start=1608
-  _globals['_EXPORTPASSAGESRESPONSE']._serialized_end=1695
-  _globals['_LISTDOCUMENTSREQUEST']._serialized_start=1698
-  _globals['_LISTDOCUMENTSREQUEST']._serialized_end=1845
-  _globals['_LISTDOCUMENTSRESPONSE']._serialized_start=1847
-  _globals['_LISTDOCUMENTSRESPONSE']._serialized_end=1961
-  _globals['_STOREDDOCUMENT']._serialized_start=1963
-  _globals['_STOREDDOCUMENT']._serialized_end=2061
-  _globals['_PASSAGESERVICE']._serialized_start=2211
-  _globals['_PASSAGESERVICE']._serialized_end=2730
+  _globals['_SEARCHPASSAGESREQUEST']._serialized_end=357
+  _globals['_SEARCHPASSAGESRESPONSE']._serialized_start=360
+  _globals['_SEARCHPASSAGESRESPONSE']._serialized_end=514
+  _globals['_FOUNDPASSAGE']._serialized_start=517
+  _globals['_FOUNDPASSAGE']._serialized_end=748
+  _globals['_HIGHLIGHT']._serialized_start=750
+  _globals['_HIGHLIGHT']._serialized_end=789
+  _globals['_GETPASSAGESREQUEST']._serialized_start=792
+  _globals['_GETPASSAGESREQUEST']._serialized_end=933
+  _globals['_GETPASSAGESRESPONSE']._serialized_start=935
+  _globals['_GETPASSAGESRESPONSE']._serialized_end=1058
+  _globals['_LISTPASSAGESREQUEST']._serialized_start=1061
+  _globals['_LISTPASSAGESREQUEST']._serialized_end=1264
+  _globals['_LISTPASSAGESRESPONSE']._serialized_start=1266
+  _globals['_LISTPASSAGESRESPONSE']._serialized_end=1371
+  _globals['_COUNTPASSAGESREQUEST']._serialized_start=1373
+  _globals['_COUNTPASSAGESREQUEST']._serialized_end=1478
+  _globals['_COUNTPASSAGESRESPONSE']._serialized_start=1480
+  _globals['_COUNTPASSAGESRESPONSE']._serialized_end=1559
+  _globals['_EXPORTPASSAGESREQUEST']._serialized_start=1561
+  _globals['_EXPORTPASSAGESREQUEST']._serialized_end=1687
+  _globals['_EXPORTPASSAGESRESPONSE']._serialized_start=1689
+  _globals['_EXPORTPASSAGESRESPONSE']._serialized_end=1776
+  _globals['_LISTDOCUMENTSREQUEST']._serialized_start=1779
+  _globals['_LISTDOCUMENTSREQUEST']._serialized_end=1942
+  _globals['_LISTDOCUMENTSRESPONSE']._serialized_start=1944
+  _globals['_LISTDOCUMENTSRESPONSE']._serialized_end=2058
+  _globals['_STOREDDOCUMENT']._serialized_start=2060
+  _globals['_STOREDDOCUMENT']._serialized_end=2158
+  _globals['_PASSAGESERVICE']._serialized_start=2308
+  _globals['_PASSAGESERVICE']._serialized_end=2827
 # @@protoc_insertion_point(module_scope)

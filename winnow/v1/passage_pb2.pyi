@@ -64,6 +64,7 @@ class SearchPassagesRequest(google.protobuf.message.Message):
     AFTER_FIELD_NUMBER: builtins.int
     FIELDS_FIELD_NUMBER: builtins.int
     INDEX_FIELD_NUMBER: builtins.int
+    TENANT_FIELD_NUMBER: builtins.int
     question: builtins.str
     """The question: 1 to 1000 characters. The encoder reads its first 64 tokens."""
     passages: builtins.int
@@ -78,6 +79,10 @@ class SearchPassagesRequest(google.protobuf.message.Message):
     """
     index: builtins.str
     """Name of the index, or an alias of it. Empty for the default index."""
+    tenant: builtins.str
+    """Tenant of the request. A key of a tenant decides it, and the field may be left out. Callers with the scope admin,
+    and callers of a front node without keys, name it here. Empty for an index without tenants.
+    """
     @property
     def after(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[winnow.v1.answer_pb2.Position]:
         """Positions that Put and Delete returned. The passages reflect these writes."""
@@ -97,9 +102,10 @@ class SearchPassagesRequest(google.protobuf.message.Message):
         after: collections.abc.Iterable[winnow.v1.answer_pb2.Position] | None = ...,
         fields: collections.abc.Iterable[Global___PassageField.ValueType] | None = ...,
         index: builtins.str = ...,
+        tenant: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_passages", b"_passages", "passages", b"passages"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_passages", b"_passages", "after", b"after", "fields", b"fields", "filter", b"filter", "index", b"index", "partial_results", b"partial_results", "passages", b"passages", "question", b"question", "retriever", b"retriever"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_passages", b"_passages", "after", b"after", "fields", b"fields", "filter", b"filter", "index", b"index", "partial_results", b"partial_results", "passages", b"passages", "question", b"question", "retriever", b"retriever", "tenant", b"tenant"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_passages", b"_passages"]) -> typing.Literal["passages"] | None: ...
 
 Global___SearchPassagesRequest: typing_extensions.TypeAlias = SearchPassagesRequest
@@ -227,8 +233,13 @@ class GetPassagesRequest(google.protobuf.message.Message):
     FIELDS_FIELD_NUMBER: builtins.int
     AFTER_FIELD_NUMBER: builtins.int
     INDEX_FIELD_NUMBER: builtins.int
+    TENANT_FIELD_NUMBER: builtins.int
     index: builtins.str
     """Name of the index, or an alias of it. Empty for the default index."""
+    tenant: builtins.str
+    """Tenant of the request. A key of a tenant decides it, and the field may be left out. Callers with the scope admin,
+    and callers of a front node without keys, name it here. Empty for an index without tenants.
+    """
     @property
     def ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """1 to 100 ids."""
@@ -248,8 +259,9 @@ class GetPassagesRequest(google.protobuf.message.Message):
         fields: collections.abc.Iterable[Global___PassageField.ValueType] | None = ...,
         after: collections.abc.Iterable[winnow.v1.answer_pb2.Position] | None = ...,
         index: builtins.str = ...,
+        tenant: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["after", b"after", "fields", b"fields", "ids", b"ids", "index", b"index"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["after", b"after", "fields", b"fields", "ids", b"ids", "index", b"index", "tenant", b"tenant"]) -> None: ...
 
 Global___GetPassagesRequest: typing_extensions.TypeAlias = GetPassagesRequest
 
@@ -297,6 +309,7 @@ class ListPassagesRequest(google.protobuf.message.Message):
     FIELDS_FIELD_NUMBER: builtins.int
     AFTER_FIELD_NUMBER: builtins.int
     INDEX_FIELD_NUMBER: builtins.int
+    TENANT_FIELD_NUMBER: builtins.int
     filter: builtins.str
     """Filter on passage metadata, in the syntax of AnswerRequest.filter. Empty for all passages."""
     page_size: builtins.int
@@ -305,6 +318,10 @@ class ListPassagesRequest(google.protobuf.message.Message):
     """The next_page_token of the previous page. Empty for the first page."""
     index: builtins.str
     """Name of the index, or an alias of it. Empty for the default index."""
+    tenant: builtins.str
+    """Tenant of the request. A key of a tenant decides it, and the field may be left out. Callers with the scope admin,
+    and callers of a front node without keys, name it here. Empty for an index without tenants.
+    """
     @property
     def fields(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[Global___PassageField.ValueType]:
         """Fields to return besides the id. Empty for all fields."""
@@ -322,9 +339,10 @@ class ListPassagesRequest(google.protobuf.message.Message):
         fields: collections.abc.Iterable[Global___PassageField.ValueType] | None = ...,
         after: collections.abc.Iterable[winnow.v1.answer_pb2.Position] | None = ...,
         index: builtins.str = ...,
+        tenant: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_page_size", b"_page_size", "page_size", b"page_size"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_page_size", b"_page_size", "after", b"after", "fields", b"fields", "filter", b"filter", "index", b"index", "page_size", b"page_size", "page_token", b"page_token"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_page_size", b"_page_size", "after", b"after", "fields", b"fields", "filter", b"filter", "index", b"index", "page_size", b"page_size", "page_token", b"page_token", "tenant", b"tenant"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_page_size", b"_page_size"]) -> typing.Literal["page_size"] | None: ...
 
 Global___ListPassagesRequest: typing_extensions.TypeAlias = ListPassagesRequest
@@ -364,10 +382,15 @@ class CountPassagesRequest(google.protobuf.message.Message):
     FILTER_FIELD_NUMBER: builtins.int
     AFTER_FIELD_NUMBER: builtins.int
     INDEX_FIELD_NUMBER: builtins.int
+    TENANT_FIELD_NUMBER: builtins.int
     filter: builtins.str
     """Filter on passage metadata, in the syntax of AnswerRequest.filter. Empty for all passages."""
     index: builtins.str
     """Name of the index, or an alias of it. Empty for the default index."""
+    tenant: builtins.str
+    """Tenant of the request. A key of a tenant decides it, and the field may be left out. Callers with the scope admin,
+    and callers of a front node without keys, name it here. Empty for an index without tenants.
+    """
     @property
     def after(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[winnow.v1.answer_pb2.Position]:
         """Positions that Put and Delete returned. The number reflects these writes."""
@@ -378,8 +401,9 @@ class CountPassagesRequest(google.protobuf.message.Message):
         filter: builtins.str = ...,
         after: collections.abc.Iterable[winnow.v1.answer_pb2.Position] | None = ...,
         index: builtins.str = ...,
+        tenant: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["after", b"after", "filter", b"filter", "index", b"index"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["after", b"after", "filter", b"filter", "index", b"index", "tenant", b"tenant"]) -> None: ...
 
 Global___CountPassagesRequest: typing_extensions.TypeAlias = CountPassagesRequest
 
@@ -413,12 +437,17 @@ class ExportPassagesRequest(google.protobuf.message.Message):
     PAGE_TOKEN_FIELD_NUMBER: builtins.int
     AFTER_FIELD_NUMBER: builtins.int
     INDEX_FIELD_NUMBER: builtins.int
+    TENANT_FIELD_NUMBER: builtins.int
     filter: builtins.str
     """Filter on passage metadata, in the syntax of AnswerRequest.filter. Empty for all passages."""
     page_token: builtins.str
     """The next_page_token of a stream that was interrupted. Empty for the first passage."""
     index: builtins.str
     """Name of the index, or an alias of it. Empty for the default index."""
+    tenant: builtins.str
+    """Tenant of the request. A key of a tenant decides it, and the field may be left out. Callers with the scope admin,
+    and callers of a front node without keys, name it here. Empty for an index without tenants.
+    """
     @property
     def after(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[winnow.v1.answer_pb2.Position]:
         """Positions that Put and Delete returned. The stream reflects these writes."""
@@ -430,8 +459,9 @@ class ExportPassagesRequest(google.protobuf.message.Message):
         page_token: builtins.str = ...,
         after: collections.abc.Iterable[winnow.v1.answer_pb2.Position] | None = ...,
         index: builtins.str = ...,
+        tenant: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["after", b"after", "filter", b"filter", "index", b"index", "page_token", b"page_token"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["after", b"after", "filter", b"filter", "index", b"index", "page_token", b"page_token", "tenant", b"tenant"]) -> None: ...
 
 Global___ExportPassagesRequest: typing_extensions.TypeAlias = ExportPassagesRequest
 
@@ -466,6 +496,7 @@ class ListDocumentsRequest(google.protobuf.message.Message):
     PAGE_TOKEN_FIELD_NUMBER: builtins.int
     AFTER_FIELD_NUMBER: builtins.int
     INDEX_FIELD_NUMBER: builtins.int
+    TENANT_FIELD_NUMBER: builtins.int
     filter: builtins.str
     """Filter on metadata. Only matching passages are counted, and only their documents are listed. Empty for all
     passages.
@@ -476,6 +507,10 @@ class ListDocumentsRequest(google.protobuf.message.Message):
     """The next_page_token of the previous page. Empty for the first page."""
     index: builtins.str
     """Name of the index, or an alias of it. Empty for the default index."""
+    tenant: builtins.str
+    """Tenant of the request. A key of a tenant decides it, and the field may be left out. Callers with the scope admin,
+    and callers of a front node without keys, name it here. Empty for an index without tenants.
+    """
     @property
     def after(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[winnow.v1.answer_pb2.Position]:
         """Positions that Put and Delete returned. The page reflects these writes."""
@@ -488,9 +523,10 @@ class ListDocumentsRequest(google.protobuf.message.Message):
         page_token: builtins.str = ...,
         after: collections.abc.Iterable[winnow.v1.answer_pb2.Position] | None = ...,
         index: builtins.str = ...,
+        tenant: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_page_size", b"_page_size", "page_size", b"page_size"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_page_size", b"_page_size", "after", b"after", "filter", b"filter", "index", b"index", "page_size", b"page_size", "page_token", b"page_token"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_page_size", b"_page_size", "after", b"after", "filter", b"filter", "index", b"index", "page_size", b"page_size", "page_token", b"page_token", "tenant", b"tenant"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_page_size", b"_page_size"]) -> typing.Literal["page_size"] | None: ...
 
 Global___ListDocumentsRequest: typing_extensions.TypeAlias = ListDocumentsRequest

@@ -93,7 +93,9 @@ class EncodedWrite(google.protobuf.message.Message):
     PUT_FIELD_NUMBER: builtins.int
     DELETE_FIELD_NUMBER: builtins.int
     id: builtins.str
-    """Id of the passage."""
+    """Stored id of the passage. In an index with tenants it is the tenant, the control character U+001F and the id that
+    callers use.
+    """
     version: builtins.int
     """Version of the write. Unset if it has none."""
     delete: builtins.bool
@@ -249,7 +251,7 @@ class PassageDigest(google.protobuf.message.Message):
     VERSION_FIELD_NUMBER: builtins.int
     DIGEST_FIELD_NUMBER: builtins.int
     id: builtins.str
-    """Id of the passage."""
+    """Stored id of the passage, as in EncodedWrite."""
     version: builtins.int
     """Version of the passage. Unset if it has none."""
     digest: builtins.bytes

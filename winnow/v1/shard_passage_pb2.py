@@ -26,7 +26,7 @@ from winnow.v1 import passage_pb2 as winnow_dot_v1_dot_passage__pb2
 from winnow.v1 import shard_pb2 as winnow_dot_v1_dot_shard__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dwinnow/v1/shard_passage.proto\x12\twinnow.v1\x1a\x17winnow/v1/passage.proto\x1a\x15winnow/v1/shard.proto\".\n\nSeenWrites\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12\x0e\n\x06log_id\x18\x02 \x01(\t\"N\n\x0ePassageColumns\x12\x0b\n\x03ids\x18\x01 \x03(\t\x12\x0e\n\x06titles\x18\x02 \x03(\t\x12\r\n\x05texts\x18\x03 \x03(\t\x12\x10\n\x08metadata\x18\x04 \x03(\t\"\x9e\x01\n\x18ListShardPassagesRequest\x12(\n\x05shard\x18\x01 \x01(\x0b\x32\x19.winnow.v1.RequestedShard\x12\x0e\n\x06\x66ilter\x18\x02 \x01(\t\x12\x10\n\x08\x61\x66ter_id\x18\x03 \x01(\t\x12\r\n\x05limit\x18\x04 \x01(\r\x12\'\n\x06\x66ields\x18\x05 \x03(\x0e\x32\x17.winnow.v1.PassageField\"\x7f\n\x19ListShardPassagesResponse\x12+\n\x08passages\x18\x01 \x01(\x0b\x32\x19.winnow.v1.PassageColumns\x12\x10\n\x08\x63omplete\x18\x02 \x01(\x08\x12#\n\x04seen\x18\x03 \x01(\x0b\x32\x15.winnow.v1.SeenWrites\"y\n\x17GetShardPassagesRequest\x12(\n\x05shard\x18\x01 \x01(\x0b\x32\x19.winnow.v1.RequestedShard\x12\x0b\n\x03ids\x18\x02 \x03(\t\x12\'\n\x06\x66ields\x18\x03 \x03(\x0e\x32\x17.winnow.v1.PassageField\"\x7f\n\x18GetShardPassagesResponse\x12+\n\x08passages\x18\x01 \x01(\x0b\x32\x19.winnow.v1.PassageColumns\x12\x11\n\tlooked_up\x18\x02 \x01(\r\x12#\n\x04seen\x18\x03 \x01(\x0b\x32\x15.winnow.v1.SeenWrites\"U\n\x19\x43ountShardPassagesRequest\x12(\n\x05shard\x18\x01 \x01(\x0b\x32\x19.winnow.v1.RequestedShard\x12\x0e\n\x06\x66ilter\x18\x02 \x01(\t\"S\n\x1a\x43ountShardPassagesResponse\x12\x10\n\x08passages\x18\x01 \x01(\x04\x12#\n\x04seen\x18\x02 \x01(\x0b\x32\x15.winnow.v1.SeenWrites\"|\n\x19ListShardDocumentsRequest\x12(\n\x05shard\x18\x01 \x01(\x0b\x32\x19.winnow.v1.RequestedShard\x12\x0e\n\x06\x66ilter\x18\x02 \x01(\t\x12\x16\n\x0e\x61\x66ter_document\x18\x03 \x01(\t\x12\r\n\x05limit\x18\x04 \x01(\r\"\x81\x01\n\x1aListShardDocumentsResponse\x12,\n\tdocuments\x18\x01 \x03(\x0b\x32\x19.winnow.v1.StoredDocument\x12\x10\n\x08\x63omplete\x18\x02 \x01(\x08\x12#\n\x04seen\x18\x03 \x01(\x0b\x32\x15.winnow.v1.SeenWrites2\x98\x03\n\x13ShardPassageService\x12^\n\x11ListShardPassages\x12#.winnow.v1.ListShardPassagesRequest\x1a$.winnow.v1.ListShardPassagesResponse\x12[\n\x10GetShardPassages\x12\".winnow.v1.GetShardPassagesRequest\x1a#.winnow.v1.GetShardPassagesResponse\x12\x61\n\x12\x43ountShardPassages\x12$.winnow.v1.CountShardPassagesRequest\x1a%.winnow.v1.CountShardPassagesResponse\x12\x61\n\x12ListShardDocuments\x12$.winnow.v1.ListShardDocumentsRequest\x1a%.winnow.v1.ListShardDocumentsResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dwinnow/v1/shard_passage.proto\x12\twinnow.v1\x1a\x17winnow/v1/passage.proto\x1a\x15winnow/v1/shard.proto\".\n\nSeenWrites\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12\x0e\n\x06log_id\x18\x02 \x01(\t\"N\n\x0ePassageColumns\x12\x0b\n\x03ids\x18\x01 \x03(\t\x12\x0e\n\x06titles\x18\x02 \x03(\t\x12\r\n\x05texts\x18\x03 \x03(\t\x12\x10\n\x08metadata\x18\x04 \x03(\t\"\xae\x01\n\x18ListShardPassagesRequest\x12(\n\x05shard\x18\x01 \x01(\x0b\x32\x19.winnow.v1.RequestedShard\x12\x0e\n\x06\x66ilter\x18\x02 \x01(\t\x12\x10\n\x08\x61\x66ter_id\x18\x03 \x01(\t\x12\r\n\x05limit\x18\x04 \x01(\r\x12\'\n\x06\x66ields\x18\x05 \x03(\x0e\x32\x17.winnow.v1.PassageField\x12\x0e\n\x06tenant\x18\x06 \x01(\t\"\x7f\n\x19ListShardPassagesResponse\x12+\n\x08passages\x18\x01 \x01(\x0b\x32\x19.winnow.v1.PassageColumns\x12\x10\n\x08\x63omplete\x18\x02 \x01(\x08\x12#\n\x04seen\x18\x03 \x01(\x0b\x32\x15.winnow.v1.SeenWrites\"\x89\x01\n\x17GetShardPassagesRequest\x12(\n\x05shard\x18\x01 \x01(\x0b\x32\x19.winnow.v1.RequestedShard\x12\x0b\n\x03ids\x18\x02 \x03(\t\x12\'\n\x06\x66ields\x18\x03 \x03(\x0e\x32\x17.winnow.v1.PassageField\x12\x0e\n\x06tenant\x18\x04 \x01(\t\"\x7f\n\x18GetShardPassagesResponse\x12+\n\x08passages\x18\x01 \x01(\x0b\x32\x19.winnow.v1.PassageColumns\x12\x11\n\tlooked_up\x18\x02 \x01(\r\x12#\n\x04seen\x18\x03 \x01(\x0b\x32\x15.winnow.v1.SeenWrites\"e\n\x19\x43ountShardPassagesRequest\x12(\n\x05shard\x18\x01 \x01(\x0b\x32\x19.winnow.v1.RequestedShard\x12\x0e\n\x06\x66ilter\x18\x02 \x01(\t\x12\x0e\n\x06tenant\x18\x03 \x01(\t\"S\n\x1a\x43ountShardPassagesResponse\x12\x10\n\x08passages\x18\x01 \x01(\x04\x12#\n\x04seen\x18\x02 \x01(\x0b\x32\x15.winnow.v1.SeenWrites\"\x8c\x01\n\x19ListShardDocumentsRequest\x12(\n\x05shard\x18\x01 \x01(\x0b\x32\x19.winnow.v1.RequestedShard\x12\x0e\n\x06\x66ilter\x18\x02 \x01(\t\x12\x16\n\x0e\x61\x66ter_document\x18\x03 \x01(\t\x12\r\n\x05limit\x18\x04 \x01(\r\x12\x0e\n\x06tenant\x18\x05 \x01(\t\"\x81\x01\n\x1aListShardDocumentsResponse\x12,\n\tdocuments\x18\x01 \x03(\x0b\x32\x19.winnow.v1.StoredDocument\x12\x10\n\x08\x63omplete\x18\x02 \x01(\x08\x12#\n\x04seen\x18\x03 \x01(\x0b\x32\x15.winnow.v1.SeenWrites2\x98\x03\n\x13ShardPassageService\x12^\n\x11ListShardPassages\x12#.winnow.v1.ListShardPassagesRequest\x1a$.winnow.v1.ListShardPassagesResponse\x12[\n\x10GetShardPassages\x12\".winnow.v1.GetShardPassagesRequest\x1a#.winnow.v1.GetShardPassagesResponse\x12\x61\n\x12\x43ountShardPassages\x12$.winnow.v1.CountShardPassagesRequest\x1a%.winnow.v1.CountShardPassagesResponse\x12\x61\n\x12ListShardDocuments\x12$.winnow.v1.ListShardDocumentsRequest\x1a%.winnow.v1.ListShardDocumentsResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,21 +38,21 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_PASSAGECOLUMNS']._serialized_start=140
   _globals['_PASSAGECOLUMNS']._serialized_end=218
   _globals['_LISTSHARDPASSAGESREQUEST']._serialized_start=221
-  _globals['_LISTSHARDPASSAGESREQUEST']._serialized_end=379
-  _globals['_LISTSHARDPASSAGESRESPONSE']._serialized_start=381
-  _globals['_LISTSHARDPASSAGESRESPONSE']._serialized_end=508
-  _globals['_GETSHARDPASSAGESREQUEST']._serialized_start=510
-  _globals['_GETSHARDPASSAGESREQUEST']._serialized_end=631
-  _globals['_GETSHARDPASSAGESRESPONSE']._serialized_start=633
-  _globals['_GETSHARDPASSAGESRESPONSE']._serialized_end=760
-  _globals['_COUNTSHARDPASSAGESREQUEST']._serialized_start=762
-  _globals['_COUNTSHARDPASSAGESREQUEST']._serialized_end=847
-  _globals['_COUNTSHARDPASSAGESRESPONSE']._serialized_start=849
-  _globals['_COUNTSHARDPASSAGESRESPONSE']._serialized_end=932
-  _globals['_LISTSHARDDOCUMENTSREQUEST']._serialized_start=934
-  _globals['_LISTSHARDDOCUMENTSREQUEST']._serialized_end=1058
-  _globals['_LISTSHARDDOCUMENTSRESPONSE']._serialized_start=1061
-  _globals['_LISTSHARDDOCUMENTSRESPONSE']._serialized_end=1190
-  _globals['_SHARDPASSAGESERVICE']._serialized_start=1193
-  _globals['_SHARDPASSAGESERVICE']._serialized_end=1601
+  _globals['_LISTSHARDPASSAGESREQUEST']._serialized_end=395
+  _globals['_LISTSHARDPASSAGESRESPONSE']._serialized_start=397
+  _globals['_LISTSHARDPASSAGESRESPONSE']._serialized_end=524
+  _globals['_GETSHARDPASSAGESREQUEST']._serialized_start=527
+  _globals['_GETSHARDPASSAGESREQUEST']._serialized_end=664
+  _globals['_GETSHARDPASSAGESRESPONSE']._serialized_start=666
+  _globals['_GETSHARDPASSAGESRESPONSE']._serialized_end=793
+  _globals['_COUNTSHARDPASSAGESREQUEST']._serialized_start=795
+  _globals['_COUNTSHARDPASSAGESREQUEST']._serialized_end=896
+  _globals['_COUNTSHARDPASSAGESRESPONSE']._serialized_start=898
+  _globals['_COUNTSHARDPASSAGESRESPONSE']._serialized_end=981
+  _globals['_LISTSHARDDOCUMENTSREQUEST']._serialized_start=984
+  _globals['_LISTSHARDDOCUMENTSREQUEST']._serialized_end=1124
+  _globals['_LISTSHARDDOCUMENTSRESPONSE']._serialized_start=1127
+  _globals['_LISTSHARDDOCUMENTSRESPONSE']._serialized_end=1256
+  _globals['_SHARDPASSAGESERVICE']._serialized_start=1259
+  _globals['_SHARDPASSAGESERVICE']._serialized_end=1667
 # @@protoc_insertion_point(module_scope)

@@ -91,12 +91,15 @@ class ListShardPassagesRequest(google.protobuf.message.Message):
     AFTER_ID_FIELD_NUMBER: builtins.int
     LIMIT_FIELD_NUMBER: builtins.int
     FIELDS_FIELD_NUMBER: builtins.int
+    TENANT_FIELD_NUMBER: builtins.int
     filter: builtins.str
     """Filter on passage metadata, in the syntax of AnswerRequest.filter."""
     after_id: builtins.str
     """Last id of the previous page. Empty for the first page. Ids are ordered by their bytes in UTF-8."""
     limit: builtins.int
     """Maximum number of passages, 1 to 1000. Long passages end the page earlier."""
+    tenant: builtins.str
+    """Tenant of the passages. Must be set if, and only if, the index has tenants. Ids are then those that callers use."""
     @property
     def shard(self) -> winnow.v1.shard_pb2.RequestedShard:
         """The shard, and the write that it must have."""
@@ -113,9 +116,10 @@ class ListShardPassagesRequest(google.protobuf.message.Message):
         after_id: builtins.str = ...,
         limit: builtins.int = ...,
         fields: collections.abc.Iterable[winnow.v1.passage_pb2.PassageField.ValueType] | None = ...,
+        tenant: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["shard", b"shard"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["after_id", b"after_id", "fields", b"fields", "filter", b"filter", "limit", b"limit", "shard", b"shard"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["after_id", b"after_id", "fields", b"fields", "filter", b"filter", "limit", b"limit", "shard", b"shard", "tenant", b"tenant"]) -> None: ...
 
 Global___ListShardPassagesRequest: typing_extensions.TypeAlias = ListShardPassagesRequest
 
@@ -155,6 +159,9 @@ class GetShardPassagesRequest(google.protobuf.message.Message):
     SHARD_FIELD_NUMBER: builtins.int
     IDS_FIELD_NUMBER: builtins.int
     FIELDS_FIELD_NUMBER: builtins.int
+    TENANT_FIELD_NUMBER: builtins.int
+    tenant: builtins.str
+    """Tenant of the passages. Must be set if, and only if, the index has tenants. Ids are then those that callers use."""
     @property
     def shard(self) -> winnow.v1.shard_pb2.RequestedShard:
         """The shard, and the write that it must have."""
@@ -173,9 +180,10 @@ class GetShardPassagesRequest(google.protobuf.message.Message):
         shard: winnow.v1.shard_pb2.RequestedShard | None = ...,
         ids: collections.abc.Iterable[builtins.str] | None = ...,
         fields: collections.abc.Iterable[winnow.v1.passage_pb2.PassageField.ValueType] | None = ...,
+        tenant: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["shard", b"shard"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["fields", b"fields", "ids", b"ids", "shard", b"shard"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["fields", b"fields", "ids", b"ids", "shard", b"shard", "tenant", b"tenant"]) -> None: ...
 
 Global___GetShardPassagesRequest: typing_extensions.TypeAlias = GetShardPassagesRequest
 
@@ -214,8 +222,11 @@ class CountShardPassagesRequest(google.protobuf.message.Message):
 
     SHARD_FIELD_NUMBER: builtins.int
     FILTER_FIELD_NUMBER: builtins.int
+    TENANT_FIELD_NUMBER: builtins.int
     filter: builtins.str
     """Filter on passage metadata, in the syntax of AnswerRequest.filter."""
+    tenant: builtins.str
+    """Tenant of the passages. Must be set if, and only if, the index has tenants. Ids are then those that callers use."""
     @property
     def shard(self) -> winnow.v1.shard_pb2.RequestedShard:
         """The shard, and the write that it must have."""
@@ -225,9 +236,10 @@ class CountShardPassagesRequest(google.protobuf.message.Message):
         *,
         shard: winnow.v1.shard_pb2.RequestedShard | None = ...,
         filter: builtins.str = ...,
+        tenant: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["shard", b"shard"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["filter", b"filter", "shard", b"shard"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["filter", b"filter", "shard", b"shard", "tenant", b"tenant"]) -> None: ...
 
 Global___CountShardPassagesRequest: typing_extensions.TypeAlias = CountShardPassagesRequest
 
@@ -262,12 +274,15 @@ class ListShardDocumentsRequest(google.protobuf.message.Message):
     FILTER_FIELD_NUMBER: builtins.int
     AFTER_DOCUMENT_FIELD_NUMBER: builtins.int
     LIMIT_FIELD_NUMBER: builtins.int
+    TENANT_FIELD_NUMBER: builtins.int
     filter: builtins.str
     """Filter on metadata. Only matching passages are counted, and only their documents are listed."""
     after_document: builtins.str
     """Last name of the previous page. Empty for the first page. Names are ordered by their bytes in UTF-8."""
     limit: builtins.int
     """Maximum number of documents, 1 to 1000. Documents with many passages end the page earlier."""
+    tenant: builtins.str
+    """Tenant of the passages. Must be set if, and only if, the index has tenants. Ids are then those that callers use."""
     @property
     def shard(self) -> winnow.v1.shard_pb2.RequestedShard:
         """The shard, and the write that it must have."""
@@ -279,9 +294,10 @@ class ListShardDocumentsRequest(google.protobuf.message.Message):
         filter: builtins.str = ...,
         after_document: builtins.str = ...,
         limit: builtins.int = ...,
+        tenant: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["shard", b"shard"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["after_document", b"after_document", "filter", b"filter", "limit", b"limit", "shard", b"shard"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["after_document", b"after_document", "filter", b"filter", "limit", b"limit", "shard", b"shard", "tenant", b"tenant"]) -> None: ...
 
 Global___ListShardDocumentsRequest: typing_extensions.TypeAlias = ListShardDocumentsRequest
 

@@ -144,6 +144,7 @@ class GetShardInfoResponse(google.protobuf.message.Message):
     FRONTS_FIELD_NUMBER: builtins.int
     TOKEN_VECTORS_FIELD_NUMBER: builtins.int
     CLOSED_SINCE_FIELD_NUMBER: builtins.int
+    TENANTS_FIELD_NUMBER: builtins.int
     shard: builtins.int
     """This shard's number, from 0."""
     shards: builtins.int
@@ -190,6 +191,8 @@ class GetShardInfoResponse(google.protobuf.message.Message):
     """Version of the catalog since which the shard takes no writes of front nodes. Its index is a copy of another one,
     or an alias of it is being switched. Writes up to `sequence` were taken before. 0 if the shard takes writes.
     """
+    tenants: builtins.bool
+    """Whether the index has tenants. Every request for its passages must then name one."""
     @property
     def fields(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """Names of the metadata fields, sorted. At most 1000."""
@@ -217,8 +220,9 @@ class GetShardInfoResponse(google.protobuf.message.Message):
         fronts: builtins.int = ...,
         token_vectors: builtins.str = ...,
         closed_since: builtins.int = ...,
+        tenants: builtins.bool = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["bundle_fingerprint", b"bundle_fingerprint", "bundle_name", b"bundle_name", "closed_since", b"closed_since", "dimension", b"dimension", "fields", b"fields", "fronts", b"fronts", "generation", b"generation", "index_id", b"index_id", "index_passages", b"index_passages", "journaled", b"journaled", "log_id", b"log_id", "moves", b"moves", "passages", b"passages", "reads_in_hand", b"reads_in_hand", "seconds_per_read", b"seconds_per_read", "sequence", b"sequence", "shard", b"shard", "shards", b"shards", "token_vectors", b"token_vectors", "writes_elsewhere", b"writes_elsewhere"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["bundle_fingerprint", b"bundle_fingerprint", "bundle_name", b"bundle_name", "closed_since", b"closed_since", "dimension", b"dimension", "fields", b"fields", "fronts", b"fronts", "generation", b"generation", "index_id", b"index_id", "index_passages", b"index_passages", "journaled", b"journaled", "log_id", b"log_id", "moves", b"moves", "passages", b"passages", "reads_in_hand", b"reads_in_hand", "seconds_per_read", b"seconds_per_read", "sequence", b"sequence", "shard", b"shard", "shards", b"shards", "tenants", b"tenants", "token_vectors", b"token_vectors", "writes_elsewhere", b"writes_elsewhere"]) -> None: ...
 
 Global___GetShardInfoResponse: typing_extensions.TypeAlias = GetShardInfoResponse
 
@@ -236,6 +240,7 @@ class EncodedQuestion(google.protobuf.message.Message):
     MEAN_LENGTH_FIELD_NUMBER: builtins.int
     TOKEN_LEVELS_FIELD_NUMBER: builtins.int
     TOKEN_WEIGHTS_FIELD_NUMBER: builtins.int
+    TENANT_FIELD_NUMBER: builtins.int
     text: builtins.str
     """The text of the question."""
     vector: builtins.bytes
@@ -248,6 +253,10 @@ class EncodedQuestion(google.protobuf.message.Message):
     """Token vectors for late interaction: little-endian int16 of shape [tokens, values]. The special tokens are
     included. Set only if all shards have token vectors.
     """
+    tenant: builtins.str
+    """Tenant whose passages are searched and read. Must be set if, and only if, the index has tenants. Passage ids are
+    then those that callers use.
+    """
     @property
     def token_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """Token ids without special tokens."""
@@ -255,7 +264,8 @@ class EncodedQuestion(google.protobuf.message.Message):
     @property
     def rarities(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
         """Inverse document frequency (BM25) of each token id over the whole index, in the order of token_ids.
-        If it is empty, the shard uses the counts from when the index was built.
+        If it is empty, the shard uses the counts from when the index was built. If there is a tenant, the shard counts
+        its passages of this tenant.
         """
 
     @property
@@ -273,8 +283,9 @@ class EncodedQuestion(google.protobuf.message.Message):
         mean_length: builtins.float = ...,
         token_levels: builtins.bytes = ...,
         token_weights: collections.abc.Iterable[builtins.float] | None = ...,
+        tenant: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["bundle_fingerprint", b"bundle_fingerprint", "mean_length", b"mean_length", "rarities", b"rarities", "text", b"text", "token_ids", b"token_ids", "token_levels", b"token_levels", "token_weights", b"token_weights", "vector", b"vector"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["bundle_fingerprint", b"bundle_fingerprint", "mean_length", b"mean_length", "rarities", b"rarities", "tenant", b"tenant", "text", b"text", "token_ids", b"token_ids", "token_levels", b"token_levels", "token_weights", b"token_weights", "vector", b"vector"]) -> None: ...
 
 Global___EncodedQuestion: typing_extensions.TypeAlias = EncodedQuestion
 

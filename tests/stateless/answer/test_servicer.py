@@ -38,11 +38,12 @@ SETTINGS = LoadSettings(
 class Slow:
     """An answerer that waits for the word."""
 
-    shards = 3
-
     def __init__(self) -> None:
         self.asked: list[Question] = []
         self.go_on = asyncio.Event()
+
+    def count_shards(self, _question: Question) -> int:
+        return 3
 
     def tokenise(self, question: Question) -> TokenisedQuestion:
         return TokenisedQuestion(question.text, Tokens((1,), ((0, 1),)), truncated=False)

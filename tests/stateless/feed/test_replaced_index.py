@@ -8,9 +8,11 @@ from manual_clock import ManualClock
 from winnow.deadline import Deadline
 from winnow.errors import IndexIsCopyError
 from winnow.stateless.feed.core import FeedCore
-from winnow.stateless.feed.fed_index import FedIndex, write_to_current
+from winnow.stateless.feed.fed_index import FedIndex, TenantFeed, write_to_current
+from winnow.v1 import feed_pb2
 
 CORE = cast("FeedCore", None)
+REQUEST = feed_pb2.DeleteRequest(index="docs")
 
 
 class SwitchedAlias:
@@ -25,7 +27,7 @@ class SwitchedAlias:
         assert name == "docs"
         return FedIndex(CORE, name="old" if self.clock() < self._switched_at else "new")
 
-    async def write(self, fed: FedIndex) -> str:
+    async def write(self, fed: TenantFeed) -> str:
         self.tried.append(fed.name)
         if fed.name == "old":
             raise IndexIsCopyError("the index is a copy of new")
@@ -38,7 +40,7 @@ class SwitchedAlias:
 async def test_a_write_is_repeated_until_the_front_knows_of_the_switch() -> None:
     alias = SwitchedAlias(1.0)
     deadline = Deadline.after(30.0, alias.clock)
-    fed, result = await write_to_current(alias.choose, "docs", deadline, alias.write, alias.sleep)
+    fed, result = await write_to_current(alias.choose, REQUEST, deadline, alias.write, alias.sleep)
     assert (fed.name, result, alias.tried) == ("new", "stored", ["old", "old", "old", "new"])
 
 
@@ -46,5 +48,5 @@ async def test_a_write_to_a_copy_by_its_own_name_fails_before_the_deadline() -> 
     alias = SwitchedAlias(1_000.0)
     deadline = Deadline.after(5.0, alias.clock)
     with pytest.raises(IndexIsCopyError):
-        await write_to_current(alias.choose, "docs", deadline, alias.write, alias.sleep)
+        await write_to_current(alias.choose, REQUEST, deadline, alias.write, alias.sleep)
     assert deadline.left() > 0

@@ -73,7 +73,7 @@ def test_every_call_is_described(described: dict[str, Any]) -> None:
     assert [each["name"] for each in paths["/v1/heads"]["get"]["parameters"]][-1] == "ring"
     listed = paths["/v1/passages"]["get"]["parameters"]
     names = [each["name"] for each in listed]
-    assert names[-5:] == ["filter", "pageSize", "pageToken", "fields", "index"]
+    assert names[-6:] == ["filter", "pageSize", "pageToken", "fields", "index", "tenant"]
     exported = paths["/v1/passages:export"]["get"]["responses"]["200"]["content"]
     assert list(exported) == ["application/x-ndjson"]
 

@@ -9,7 +9,7 @@ from fed_front import FedFront
 from http_front import HttpFront
 
 from winnow.bundle import Bundle
-from winnow.stateless.feed.fed_index import only_fed
+from winnow.stateless.feed.fed_index import FedIndex, only_fed
 from winnow.stateless.feed.filter_deletion import FilterDeletion
 from winnow.stateless.http.call import OperationLimits
 from winnow.stateless.http.passages import feed_operations
@@ -72,7 +72,9 @@ async def feeding(fed: FedFront) -> AsyncIterator[httpx.AsyncClient]:
     front = HttpFront()
     deletion = FilterDeletion(None, fed.core)  # type: ignore[arg-type]
     front.add(
-        feed_operations(only_fed(fed.core, deletion), OperationLimits(30.0, fed.admission.refusal))
+        feed_operations(
+            only_fed(FedIndex(fed.core, deletion)), OperationLimits(30.0, fed.admission.refusal)
+        )
     )
     async with front.serving() as client:
         yield client

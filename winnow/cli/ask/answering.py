@@ -22,23 +22,26 @@ def cluster_asker(
     options: Options,
     *,
     on: str = "",
+    tenant: str = "",
 ) -> Iterator[Ask]:
     """Yields a function that asks the front node at an address. `on` is the name of the index."""
 
     async def request(text: str) -> Reply:
-        async with AsyncClient(address, credentials=credentials, index=on) as client:
+        async with AsyncClient(address, credentials=credentials, index=on, tenant=tenant) as client:
             return await client.ask(text, timeout=timeout, **options)
 
     yield lambda text: signals.run(request(text))
 
 
 @contextlib.contextmanager
-def index_asker(directory: Path, timeout: float, options: Options) -> Iterator[Ask]:
+def index_asker(
+    directory: Path, timeout: float, options: Options, *, tenant: str = ""
+) -> Iterator[Ask]:
     """Yields a function that asks an index, which is open in this process during the block."""
     with signals.importing():
         from winnow import Index  # noqa: PLC0415 (not to ask a cluster)
 
-    with Index.open(directory) as index:
+    with Index.open(directory, tenant=tenant) as index:
         yield partial(index.ask, timeout=timeout, **options)
 
 

@@ -16,6 +16,7 @@ from winnow.cli.options import (
     MaxLoss,
     MinConfidence,
     NamedIndex,
+    NamedTenant,
     ReadScopeOption,
     RetrieverOption,
     parse_positions,
@@ -39,6 +40,7 @@ def ask(
     address: FrontAddress = DEFAULT_ADDRESS,
     index: IndexDirectory = None,
     on: NamedIndex = "",
+    tenant: NamedTenant = "",
     as_json: Annotated[
         bool, typer.Option("--json", help="Print every reply as one line of JSON.")
     ] = False,
@@ -150,9 +152,9 @@ def ask(
     if index is not None and on:
         raise typer.BadParameter("a directory holds one index: omit --on", param_hint="--on")
     asker = (
-        cluster_asker(address, credentials, timeout, options, on=on)
+        cluster_asker(address, credentials, timeout, options, on=on, tenant=tenant)
         if index is None
-        else index_asker(index, timeout, options)
+        else index_asker(index, timeout, options, tenant=tenant)
     )
     with asker as ask_one:
         replied = answer_questions(ask_one, question, as_json=as_json, timings=timings)

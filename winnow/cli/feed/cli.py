@@ -14,7 +14,7 @@ from winnow.cli.access import credential_flags, with_credentials
 from winnow.cli.feed.batches import FeedBatch
 from winnow.cli.feed.job import FeedJob, FeedPlan, FeedProgress
 from winnow.cli.feed.source import STDIN
-from winnow.cli.options import FrontAddress, NamedIndex
+from winnow.cli.options import FrontAddress, NamedIndex, NamedTenant
 from winnow.cli.output import print_json
 from winnow.client import AsyncClient, Credentials, Outcome, WriteResult
 from winnow.client.feeding import DEFAULT_FEED_ADDRESS
@@ -32,6 +32,7 @@ def feed(
     ],
     address: FrontAddress = DEFAULT_FEED_ADDRESS,
     on: NamedIndex = "",
+    tenant: NamedTenant = "",
     cut: Annotated[
         bool,
         typer.Option(
@@ -75,7 +76,7 @@ def feed(
         Path | None,
         typer.Option(
             help="File for the progress of the feed, which --resume reads.",
-            show_default="FILE.feeding, or FILE.NAME.feeding with --on",
+            show_default="FILE.feeding; FILE.NAME.feeding with --on or --tenant",
         ),
     ] = None,
     patience: Annotated[
@@ -118,13 +119,13 @@ def feed(
         skip_bad_rows=skip_bad_rows,
         patience=patience,
     )
-    own_name = f"{file.name}.{on}.feeding" if on else f"{file.name}.feeding"
+    own_name = ".".join(filter(None, (file.name, on, tenant, "feeding")))
     state = resume_file or (None if file == STDIN else file.with_name(own_name))
     if resume and state is None:
         raise typer.BadParameter(
             "standard input needs a --resume-file to resume from", param_hint="--resume"
         )
-    target = FeedTarget(address, on, credentials)
+    target = FeedTarget(address, on, tenant, credentials)
     with FeedProgress() as progress:
         job = FeedJob(plan, state, progress)
         began = time.perf_counter()
@@ -147,12 +148,18 @@ class FeedTarget:
     """HOST:PORT of a front node."""
     index: str
     """Name of the index; empty for the default index."""
+    tenant: str
+    """Tenant of the rows; empty if the key decides it, or the index has no tenants."""
     credentials: Credentials | None
 
 
 async def _run(job: FeedJob, target: FeedTarget, timeout: float) -> None:
-    credentials, index = target.credentials, target.index
-    async with AsyncClient(target.address, credentials=credentials, index=index) as client:
+    async with AsyncClient(
+        target.address,
+        credentials=target.credentials,
+        index=target.index,
+        tenant=target.tenant,
+    ) as client:
         await job.run(_ClientFeedWriter(client, job.plan.delete, timeout))
 
 
@@ -177,6 +184,7 @@ def _resume_line(job: FeedJob, target: FeedTarget, resume_file: Path | None) -> 
     plan = job.plan
     words = ["winnow", "feed", str(plan.file), "--address", target.address, "--resume"]
     words += ["--on", target.index] if target.index else []
+    words += ["--tenant", target.tenant] if target.tenant else []
     words += ["--cut"] * plan.cut + ["--delete"] * plan.delete
     words += ["--skip-bad-rows"] * plan.skip_bad_rows
     words += ["--format", plan.form] if plan.form else []

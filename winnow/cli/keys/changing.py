@@ -17,7 +17,13 @@ from winnow.quoting import quoted
 
 
 def add_key(
-    path: Path, name: str, scopes: Iterable[Scope], rate: Rate | None, out: Path | None = None
+    path: Path,
+    name: str,
+    scopes: Iterable[Scope],
+    rate: Rate | None,
+    out: Path | None = None,
+    *,
+    tenant: str = "",
 ) -> str:
     """Adds a key to a file, which is created if it is missing; returns the token.
 
@@ -27,6 +33,7 @@ def add_key(
         scopes: scopes of the key.
         rate: limit of the key's calls; None for no limit.
         out: new file for the token; None for no file.
+        tenant: tenant of the key's calls; empty for none.
 
     Raises:
         WinnowError: a key has this name already, `out` exists, or a file cannot be written. Both
@@ -36,7 +43,12 @@ def add_key(
     token, today = new_token(), datetime.datetime.now(datetime.UTC).date().isoformat()
     try:
         key = Key(
-            name=name, digest=digest_of(token), scopes=frozenset(scopes), rate=rate, created=today
+            name=name,
+            digest=digest_of(token),
+            scopes=frozenset(scopes),
+            rate=rate,
+            created=today,
+            tenant=tenant,
         )
     except ValueError as error:
         raise WinnowError(str(error)) from error

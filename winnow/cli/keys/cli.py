@@ -49,6 +49,15 @@ def new(
             show_default="the calls of one second",
         ),
     ] = None,
+    tenant: Annotated[
+        str,
+        typer.Option(
+            metavar="TENANT",
+            help="Tenant of all calls with the key, in indexes with tenants. Such a key cannot "
+            "have the scope admin, and cannot use indexes without tenants.",
+            show_default="none",
+        ),
+    ] = "",
     out: Annotated[
         Path | None,
         typer.Option(
@@ -71,7 +80,7 @@ def new(
     if burst is not None and rate is None:
         raise typer.BadParameter("--burst needs --rate", param_hint="--burst")
     limit = None if rate is None else Rate(rate, burst or max(rate, 1.0))
-    token = add_key(file, name, scope, limit, out)
+    token = add_key(file, name, scope, limit, out, tenant=tenant)
     if out is None:
         typer.echo(f"added key {name} to {file}; this is its token, shown only once:", err=True)
         typer.echo(token)
@@ -90,15 +99,18 @@ def list_(file: KeyFile = DEFAULT_FILE, as_json: AsJson = False) -> None:
             "rate": key.rate.per_second if key.rate else None,
             "burst": key.rate.burst if key.rate else None,
             "created": key.created,
+            "tenant": key.tenant or None,
         }
         for key in read_keys(file)
     ]
     if as_json:
         print_json(keys)
         return
-    columns = ("name", "id", "scopes", "rate", "burst", "created")
+    columns = ["name", "id", "scopes", "rate", "burst", "created"]
+    if any(key["tenant"] for key in keys):
+        columns.append("tenant")
     rows = [[_format_cell(key[name]) for name in columns] for key in keys]
-    console().print(table(columns, rows, words={"id", "scopes", "created"}))
+    console().print(table(columns, rows, words={"id", "scopes", "created", "tenant"}))
 
 
 def _format_cell(value: object) -> str:

@@ -10,7 +10,7 @@ import typer
 from winnow import signals
 from winnow.address import DEFAULT_ADDRESS
 from winnow.cli.access import with_credentials
-from winnow.cli.options import FrontAddress, IndexDirectory, NamedIndex
+from winnow.cli.options import FrontAddress, IndexDirectory, NamedIndex, NamedTenant
 from winnow.cli.output import console
 from winnow.client import Credentials
 from winnow.errors import UnavailableError
@@ -22,6 +22,7 @@ def mcp(
     address: FrontAddress = DEFAULT_ADDRESS,
     index: IndexDirectory = None,
     on: NamedIndex = "",
+    tenant: NamedTenant = "",
     documents: Annotated[
         Path | None,
         typer.Option(
@@ -61,7 +62,7 @@ def mcp(
     if documents is not None:
         source = sources.DocumentsSource(documents, credentials)
     elif index is not None:
-        source = sources.IndexSource(index)
+        source = sources.IndexSource(index, tenant)
     else:
-        source = sources.FrontSource(address, credentials, on)
+        source = sources.FrontSource(address, credentials, on, tenant)
     signals.run(serve_stdio(source, timeout))

@@ -38,9 +38,18 @@ class AgentSource(Protocol):
 class FrontSource:
     """A front node."""
 
-    def __init__(self, address: str, credentials: Credentials | None, index: str = "") -> None:
-        """`index` is the name of the index; empty for the default index."""
-        self._client = AsyncClient(address, credentials=credentials, index=index)
+    def __init__(
+        self,
+        address: str,
+        credentials: Credentials | None,
+        index: str = "",
+        tenant: str = "",
+    ) -> None:
+        """`index` is the name of the index; empty for the default index.
+
+        `tenant` is the tenant of all calls; empty if the key decides it.
+        """
+        self._client = AsyncClient(address, credentials=credentials, index=index, tenant=tenant)
 
     def open(self) -> AbstractAsyncContextManager[AsyncClientApi]:
         """Opens a client, which connects at the first call."""
@@ -50,15 +59,16 @@ class FrontSource:
 class IndexSource:
     """An index in this process."""
 
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
+    def __init__(self, directory: Path, tenant: str = "") -> None:
+        """`tenant` is the tenant of all calls; empty for an index without tenants."""
+        self._directory, self._tenant = directory, tenant
 
     def open(self) -> AbstractAsyncContextManager[AsyncClientApi]:
         """Opens the index."""
         with signals.importing():
             from winnow import AsyncIndex  # noqa: PLC0415 (not for a front node)
 
-        return AsyncIndex.open(self._directory)
+        return AsyncIndex.open(self._directory, tenant=self._tenant)
 
 
 class DocumentsSource:

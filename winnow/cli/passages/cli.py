@@ -9,7 +9,7 @@ from rich.text import Text
 from winnow.address import DEFAULT_ADDRESS
 from winnow.cli.access import with_credentials
 from winnow.cli.exits import FAILED
-from winnow.cli.options import FrontAddress, IndexDirectory, NamedIndex
+from winnow.cli.options import FrontAddress, IndexDirectory, NamedIndex, NamedTenant
 from winnow.cli.output import AsJson, console, print_json, printable, table
 from winnow.cli.passages.exporting import STANDARD_OUTPUT, export, opened_for_writing, pause
 from winnow.cli.passages.place import run_at
@@ -42,6 +42,7 @@ def get(
     address: FrontAddress = DEFAULT_ADDRESS,
     index: IndexDirectory = None,
     on: NamedIndex = "",
+    tenant: NamedTenant = "",
     as_json: AsJson = False,
     timeout: _Timeout = 10.0,
     credentials: Credentials | None = None,
@@ -63,6 +64,7 @@ def get(
         credentials,
         lambda api: api.get_passages(ids, timeout=timeout),
         on=on,
+        tenant=tenant,
     )
     passages = [found[each] for each in dict.fromkeys(ids) if each in found]
     if as_json:
@@ -90,6 +92,7 @@ def list_(
     address: FrontAddress = DEFAULT_ADDRESS,
     index: IndexDirectory = None,
     on: NamedIndex = "",
+    tenant: NamedTenant = "",
     as_json: AsJson = False,
     timeout: _Timeout = 10.0,
     credentials: Credentials | None = None,
@@ -113,7 +116,7 @@ def list_(
             if not token or len(passages) >= limit:
                 return passages, token
 
-    passages, token = run_at(address, index, credentials, work, on=on)
+    passages, token = run_at(address, index, credentials, work, on=on, tenant=tenant)
     if as_json:
         print_json({"passages": passages, "next_page_token": token})
         return
@@ -130,6 +133,7 @@ def count(
     address: FrontAddress = DEFAULT_ADDRESS,
     index: IndexDirectory = None,
     on: NamedIndex = "",
+    tenant: NamedTenant = "",
     timeout: _Timeout = 10.0,
     credentials: Credentials | None = None,
 ) -> None:
@@ -143,6 +147,7 @@ def count(
         credentials,
         lambda api: api.count_passages(where or None, timeout=timeout),
         on=on,
+        tenant=tenant,
     )
     typer.echo(count)
 
@@ -154,6 +159,7 @@ def documents(
     address: FrontAddress = DEFAULT_ADDRESS,
     index: IndexDirectory = None,
     on: NamedIndex = "",
+    tenant: NamedTenant = "",
     as_json: AsJson = False,
     timeout: _Timeout = 10.0,
     credentials: Credentials | None = None,
@@ -168,7 +174,7 @@ def documents(
     async def work(api: AsyncClientApi) -> list[StoredDocument]:
         return [each async for each in api.list_documents(where or None, timeout=timeout)]
 
-    found = run_at(address, index, credentials, work, on=on)
+    found = run_at(address, index, credentials, work, on=on, tenant=tenant)
     if as_json:
         print_json(found)
         return
@@ -194,6 +200,7 @@ def export_(
     address: FrontAddress = DEFAULT_ADDRESS,
     index: IndexDirectory = None,
     on: NamedIndex = "",
+    tenant: NamedTenant = "",
     timeout: _Timeout = 30.0,
     credentials: Credentials | None = None,
 ) -> None:
@@ -209,7 +216,7 @@ def export_(
         with opened_for_writing(file) as opened:
             return await export(api, opened, where or None, timeout, pause)
 
-    count = run_at(address, index, credentials, work, on=on)
+    count = run_at(address, index, credentials, work, on=on, tenant=tenant)
     typer.echo(f"{were(count, 'passage')} exported", err=True)
 
 
@@ -231,6 +238,7 @@ def delete(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count the passages.")] = False,
     address: FrontAddress = DEFAULT_FEED_ADDRESS,
     on: NamedIndex = "",
+    tenant: NamedTenant = "",
     as_json: AsJson = False,
     timeout: _Timeout = 30.0,
     credentials: Credentials | None = None,
@@ -251,6 +259,7 @@ def delete(
         credentials,
         lambda api: api.delete_where(where, document=document, dry_run=dry_run, timeout=timeout),
         on=on,
+        tenant=tenant,
     )
     if as_json:
         print_json(done)

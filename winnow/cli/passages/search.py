@@ -13,6 +13,7 @@ from winnow.cli.options import (
     FrontAddress,
     IndexDirectory,
     NamedIndex,
+    NamedTenant,
     RetrieverOption,
     parse_positions,
 )
@@ -28,6 +29,7 @@ def search(
     address: FrontAddress = DEFAULT_ADDRESS,
     index: IndexDirectory = None,
     on: NamedIndex = "",
+    tenant: NamedTenant = "",
     passages: Annotated[int, typer.Option(min=1, max=100, help="Passages to show.")] = 5,
     retriever: RetrieverOption = None,
     where: FilterOption = "",
@@ -65,6 +67,7 @@ def search(
         credentials,
         lambda api: api.search(words, timeout=timeout, **options),
         on=on,
+        tenant=tenant,
     )
     if as_json:
         print_json(reply)

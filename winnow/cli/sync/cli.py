@@ -15,7 +15,7 @@ from winnow import signals
 from winnow.cli.access import with_credentials
 from winnow.cli.feed.batches import FeedBatch
 from winnow.cli.feed.job import FeedProgress
-from winnow.cli.options import FrontAddress, NamedIndex
+from winnow.cli.options import FrontAddress, NamedIndex, NamedTenant
 from winnow.cli.output import AsJson, print_json, printable
 from winnow.cli.sync.job import FolderSync, SyncOptions, SyncReport
 from winnow.cli.sync.watching import changes_of, keep_synced
@@ -38,6 +38,7 @@ def sync(
     folder: Annotated[Path, typer.Argument(help="Folder of documents.")],
     address: FrontAddress = DEFAULT_FEED_ADDRESS,
     on: NamedIndex = "",
+    tenant: NamedTenant = "",
     include: Include = None,
     exclude: Exclude = None,
     base_url: BaseUrl = "",
@@ -95,14 +96,16 @@ def sync(
         _show(report, time.perf_counter() - began, as_json, dry_run)
 
     with (
-        lock_sync(folder, address, on),
+        lock_sync(folder, address, on, tenant),
         FeedProgress() as progress,
         DocumentConverter() as converter,
     ):
         job = FolderSync(options, converter.convert, progress)
 
         async def run() -> None:
-            async with AsyncClient(address, credentials=credentials, index=on) as client:
+            async with AsyncClient(
+                address, credentials=credentials, index=on, tenant=tenant
+            ) as client:
                 index = ClientIndex(client, timeout)
                 if not watch:
                     show(await job.run(index))
@@ -118,9 +121,11 @@ def sync(
         signals.run(run())
 
 
-def lock_sync(folder: Path, address: str, index: str = "") -> AbstractContextManager[None]:
+def lock_sync(
+    folder: Path, address: str, index: str = "", tenant: str = ""
+) -> AbstractContextManager[None]:
     """Locks a folder and an index against other syncs of the same user on this machine."""
-    target = f"{address}\0{index}" if index else address
+    target = "\0".join(filter(None, (address, index, tenant)))
     pair = hashlib.sha256(f"{folder.resolve()}\0{target}".encode(errors="surrogateescape"))
     name = f"winnow-sync-{os.getuid()}-{pair.hexdigest()[:16]}"
     return locked(

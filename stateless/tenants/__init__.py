@@ -1,0 +1,1 @@
+"""Limits the requests to an index with tenants to the tenant of their caller."""

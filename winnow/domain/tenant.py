@@ -1,0 +1,62 @@
+"""Tenants of an index, and how the stored id of a passage names its tenant. Pure.
+
+In an index with tenants every passage is of one tenant. Its stored id is the name of the tenant, a
+control character and the id that callers use. Ids of callers have no control characters, so each
+stored id tells its tenant, and two tenants may use the same id.
+"""
+
+from collections.abc import Sequence
+
+MAX_TENANT = 64
+"""Limit of characters of the name of a tenant."""
+_OTHER_CHARACTERS = frozenset("._:@-")
+"""Characters of names besides letters and digits of ASCII."""
+_SEPARATOR = "\x1f"
+"""The unit separator of ASCII. No name of a tenant has it, so no prefix begins another."""
+
+
+def tenant_problem(name: str) -> str:
+    """Describes why a text is not the name of a tenant; empty if it is one."""
+    is_plain = all(
+        each.isascii() and (each.isalnum() or each in _OTHER_CHARACTERS) for each in name
+    )
+    if is_plain and 1 <= len(name) <= MAX_TENANT:
+        return ""
+    return f"{name[:MAX_TENANT]!r} is not 1 to {MAX_TENANT} letters, digits or ._:@-"
+
+
+def stored_id(tenant: str, passage_id: str) -> str:
+    """Returns the id under which a passage is stored.
+
+    An empty `tenant` stands for an index without tenants, which stores the id of the caller.
+    """
+    return f"{prefix_of(tenant)}{passage_id}" if tenant else passage_id
+
+
+def own_id(stored: str) -> str:
+    """Returns the id that callers use, without the tenant."""
+    return stored.rpartition(_SEPARATOR)[2]
+
+
+def tenant_of(stored: str) -> str:
+    """Returns the tenant that a stored id names; empty if it names none."""
+    return stored.rpartition(_SEPARATOR)[0]
+
+
+def prefix_of(tenant: str) -> str:
+    """Returns the beginning of all stored ids of a tenant, and of no other stored id."""
+    return f"{tenant}{_SEPARATOR}"
+
+
+def ids_problem(identifiers: Sequence[str], has_tenants: bool) -> str:
+    """Describes which stored id does not fit an index; empty if all fit.
+
+    `has_tenants`: whether the index has tenants. Then each id must name one, and else none.
+    """
+    for each in identifiers:
+        tenant = tenant_of(each)
+        if has_tenants and (not tenant or tenant_problem(tenant)):
+            return f"{each!r} names no tenant, but the index has tenants"
+        if not has_tenants and _SEPARATOR in each:
+            return f"{own_id(each)!r} is of a tenant, but the index has no tenants"
+    return ""
