@@ -1,4 +1,7 @@
-"""Plans that once broke a promise. They stay, whatever plans the seeds give later."""
+"""Plans that once broke a promise, or that show deliberate errors that seeds rarely find.
+
+They stay, whatever plans the seeds give later.
+"""
 
 from dataclasses import replace
 
@@ -13,6 +16,17 @@ def _put(at: float, client: int, text: str, timeout: float = 4.0) -> Step:
 
 def _fault(at: float, kind: StepKind, target: str, other: str = "", seconds: float = 1.0) -> Step:
     return Step(at=at, kind=kind, target=target, other=other, seconds=seconds)
+
+
+def _break(at: float, target: str, other: str, seconds: float, after: float) -> Step:
+    """Returns connections that stall at once, break after some seconds, and deliver later."""
+    return replace(_fault(at, StepKind.BREAK, target, other, seconds), amount=after)
+
+
+def _twins(at: float, number: int) -> tuple[Step, Step]:
+    """Returns two equal questions of one client. The second one names the last writes."""
+    first = Step(at=at, kind=StepKind.ASK, client=0, text=f"w{number} w2", timeout=4.0)
+    return first, replace(first, at=at + 0.001, waits_for_writes=True)
 
 
 def _plan(shape: Shape, *steps: Step) -> Plan:
@@ -36,7 +50,7 @@ FOUND = {
     ),
     "a write arrives on a broken connection after its call has succeeded": _plan(
         _SINGLE,
-        replace(_fault(3.0, StepKind.BREAK, "front-0", "node-0", 3.0), amount=0.5),
+        _break(3.0, "front-0", "node-0", seconds=3.0, after=0.5),
         Step(at=3.1, kind=StepKind.DELETE, client=0, id="id-0", timeout=8.0),
         _put(4.5, 1, "w4 new"),
     ),
@@ -52,5 +66,28 @@ FOUND = {
         _fault(3.0, StepKind.SNAPSHOT, "node-0"),
         _fault(5.0, StepKind.POWER_LOSS, "node-0"),
     ),
+    "the first copy of an entry arrives after a newer one": _plan(
+        _REPLICATED,
+        _break(3.0, "node-0a", "journal", seconds=1.5, after=0.3),
+        _put(3.01, 0, "w3 old"),
+        _put(4.3, 1, "w4 new"),
+    ),
+    "a replica that lags is asked whether a put changes anything": _plan(
+        _REPLICATED,
+        _break(3.0, "front-1", "node-0a", seconds=1.0, after=0.3),
+        Step(at=3.1, kind=StepKind.DELETE, client=1, id="id-1", timeout=4.0),
+        _put(6.0, 0, "w4 old"),
+        _fault(8.0, StepKind.CUT, "journal", "node-0a", 3.0),
+        _put(8.2, 1, "w5 new"),
+        _put(8.4, 0, "w4 old"),
+    ),
+    "a question that names a write joins one that a lagging replica answers": _plan(
+        _REPLICATED,
+        _break(3.0, "front-1", "node-0a", seconds=1.0, after=0.3),
+        Step(at=3.1, kind=StepKind.DELETE, client=1, id="id-1", timeout=4.0),
+        _fault(7.0, StepKind.CUT, "journal", "node-0a", 5.0),
+        _put(7.2, 1, "w1 new"),
+        *(step for number in range(12) for step in _twins(8.5 + 0.2 * number, number)),
+    ),
 }
-"""The plan that showed each bug."""
+"""The plans by what happens in them."""

@@ -344,8 +344,8 @@ class SimulatedJetStream:
         def add(model: JetStreamModel) -> Any:
             from simulation.journal_server import Stream  # noqa: PLC0415
 
-            stream = model.streams.setdefault(config.name, Stream(config.name, host.wall()))
-            return _info(stream)
+            new = Stream(config.name, host.wall(), duplicate_seconds=config.duplicate_window)
+            return _info(model.streams.setdefault(config.name, new))
 
         return await self._ask("add stream", add)
 

@@ -51,6 +51,8 @@ class Stream:
     messages: list[StoredMessage] = field(default_factory=list)
     keys: dict[str, int] = field(default_factory=dict)
     """The sequence number of each message id; ids older than the window do not count."""
+    duplicate_seconds: float = DUPLICATE_SECONDS
+    """Seconds in which a repeated message id is not stored again."""
     synced: int = 0
     """Number of messages that survive a power loss."""
 
@@ -58,7 +60,7 @@ class Stream:
         """Stores a message, unless its id is a duplicate; returns its sequence number."""
         key = headers.get(KEY_HEADER, "")
         known = self.keys.get(key, 0) if key else 0
-        if known and self.messages[known - 1].time > now - DUPLICATE_SECONDS:
+        if known and self.messages[known - 1].time > now - self.duplicate_seconds:
             return known
         self.messages.append(StoredMessage(len(self.messages) + 1, headers, content, now))
         if key:

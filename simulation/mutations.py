@@ -5,10 +5,8 @@ Each mutation replaces a function or a value while a simulation runs. `python -m
 """
 
 import contextlib
-import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -181,15 +179,9 @@ def _(original: Any, self: Any) -> str:
     return str(int((self.expires_at + 60) * 1_000))
 
 
-@_mutation("a second attempt to publish has another key", jetstream, "publish")
-async def _(original: Any, streams: Any, *arguments: Any) -> Any:
-    attempts = itertools.count()
-
-    async def publish(*parts: Any, headers: Any, **options: Any) -> Any:
-        key = headers["Nats-Msg-Id"] + ("-again" if next(attempts) else "")
-        return await streams.publish(*parts, headers={**headers, "Nats-Msg-Id": key}, **options)
-
-    return await original(SimpleNamespace(publish=publish), *arguments)
+MUTATIONS["the journal stores repeated keys"] = lambda: patch.object(
+    jetstream, "_DUPLICATE_WINDOW", 0.0
+)
 
 
 @_mutation("a direct write is stored although it has expired", feed_servicer, "_until_expiry")
