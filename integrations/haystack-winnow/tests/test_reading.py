@@ -14,7 +14,7 @@ QUESTION = "Who opened the museum?"
 MUSEUM = "The town built a museum. It was opened by Ada Lind in 1987. Entry is free."
 DOCUMENTS = [
     Document(id="café", content="The café on the corner serves soup. It closes at nine."),
-    Document(id="museum", content=MUSEUM, meta={"title": "Town museum"}),
+    Document(id="museum", content=MUSEUM, meta={"shelf": 7}),
     Document(id="picture"),
 ]
 
