@@ -69,7 +69,8 @@ async def test_each_request_is_of_the_index_that_it_names(
             assert found["index"] == "docs"
         labels = {"index": "prizes", "shard": "0"}
         name = "winnow_front_index_passages"
-        assert cluster.registry.get_sample_value(name, labels) == 2
+        # the front learns it by its next poll
+        await happens(lambda: cluster.registry.get_sample_value(name, labels) == 2)
 
 
 @pytest.mark.bundle
