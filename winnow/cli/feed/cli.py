@@ -118,6 +118,7 @@ def feed(
         max_rows=batch * (10 if delete else 1),
         skip_bad_rows=skip_bad_rows,
         patience=patience,
+        tenant=tenant,
     )
     own_name = ".".join(filter(None, (file.name, on, tenant, "feeding")))
     state = resume_file or (None if file == STDIN else file.with_name(own_name))

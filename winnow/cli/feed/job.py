@@ -39,6 +39,8 @@ class FeedPlan:
     skip_bad_rows: bool
     patience: float
     """Seconds for which a failed request is retried."""
+    tenant: str = ""
+    """Tenant of all rows; empty if the key decides it, or the index has no tenants."""
 
     @property
     def deletes_documents(self) -> bool:
@@ -132,7 +134,7 @@ class FeedJob:
 
     def _read_rows(self) -> Iterator[Row | BadRow]:
         plan = self.plan
-        return read_rows(plan.file, plan.form, plan.cut, plan.delete, self.line)
+        return read_rows(plan.file, plan.form, plan.cut, plan.delete, self.line, tenant=plan.tenant)
 
     def _check_rows(self) -> int:
         """Reports every bad row; returns the number of good rows."""

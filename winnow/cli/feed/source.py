@@ -11,9 +11,10 @@ from winnow.documents.passages import ID_SEPARATOR
 from winnow.domain.write import Deletion, FedPassage
 from winnow.errors import Violation
 from winnow.files.compressed import open_bytes
-from winnow.passages.formats import id_parser, parser
+from winnow.passages.formats import Parser, RowError, id_parser, parser
 from winnow.passages.rows import BadRow, Row, Validator, parse_rows
 from winnow.passages.validation import deletion_violations, passage_violations
+from winnow.quoting import shortened
 
 STDIN = Path("-")
 _MAX_PASSAGE_NUMBER = 99_999
@@ -21,7 +22,13 @@ _MAX_PASSAGE_NUMBER = 99_999
 
 
 def read_rows(
-    path: Path, form: str | None, cut: bool, delete: bool, skip_lines: int = 0
+    path: Path,
+    form: str | None,
+    cut: bool,
+    delete: bool,
+    skip_lines: int = 0,
+    *,
+    tenant: str = "",
 ) -> Iterator[Row | BadRow]:
     """Reads rows, and checks each with the rules of front nodes.
 
@@ -31,6 +38,7 @@ def read_rows(
         cut: whether rows are raw documents; they are cut into passages unless deleted.
         delete: whether rows are deleted, and need only an id.
         skip_lines: number of lines to skip.
+        tenant: tenant of all rows; a row that names another one is a bad row.
 
     Raises:
         ArtefactError: the file cannot be read, or its name has no known suffix.
@@ -39,7 +47,7 @@ def read_rows(
     name = path if form is None else Path(f"rows.{form}")
     if path == STDIN and form is None:
         name = Path("rows.jsonl")
-    parse = id_parser(name) if delete else parser(name)
+    parse = id_parser(name) if delete else _of_tenant(parser(name), tenant)
     violations: Validator = passage_violations
     if delete:
         violations = _document_violations if cut else _deletion_violations
@@ -47,6 +55,21 @@ def read_rows(
         for row in parse_rows(stream, parse, cut and not delete, violations):
             if row.line > skip_lines:
                 yield row
+
+
+def _of_tenant(parse: Parser, tenant: str) -> Parser:
+    """Returns a parser that refuses rows of tenants other than `tenant`."""
+
+    def parse_row(number: int, line: str) -> FedPassage | None:
+        passage = parse(number, line)
+        if passage and passage.tenant not in ("", tenant):
+            raise RowError(
+                f"tenant is {shortened(passage.tenant)}: feed the rows of each tenant by "
+                "themselves, with --tenant"
+            )
+        return passage
+
+    return parse_row
 
 
 def _deletion_violations(row: FedPassage) -> Iterator[Violation]:

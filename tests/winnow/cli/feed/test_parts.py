@@ -12,11 +12,12 @@ from winnow.cli.feed.batches import BYTES_PER_CHARACTER, MAX_TEXT_BYTES, FeedBat
 from winnow.cli.feed.in_flight import Ledger
 from winnow.cli.feed.resuming import FeedSource, ResumeFile
 from winnow.cli.feed.sending import backoff
+from winnow.cli.feed.source import read_rows
 from winnow.client.feeding import put_call
 from winnow.domain.passage import Passage
 from winnow.domain.write import Put
 from winnow.errors import ArtefactError
-from winnow.passages.rows import Row
+from winnow.passages.rows import BadRow, Row
 from winnow.passages.validation import MAX_METADATA
 from winnow.stateless.feed.servicer import MAX_MESSAGE_BYTES
 
@@ -64,6 +65,19 @@ def test_metadata_counts_as_it_is_packed(value: list[object]) -> None:
 def test_metadata_takes_no_more_than_it_counts(metadata: dict[str, Any]) -> None:
     message = put_call({"id": "", "text": "", "metadata": metadata}).request.passages[0].metadata
     assert message.ByteSize() <= BYTES_PER_CHARACTER * len(json.dumps(metadata))
+
+
+@pytest.mark.parametrize(("tenant", "bad"), [("acme", [2]), ("globex", [1]), ("", [1, 2])])
+def test_a_row_of_another_tenant_is_not_fed(tmp_path: Path, tenant: str, bad: list[int]) -> None:
+    """Otherwise a feed with the key of a tenant would store the passages of all as its own."""
+    path = tmp_path / "rows.jsonl"
+    rows = [{"id": "a", "text": "words", "tenant": name} for name in ("acme", "globex")]
+    rows.append({"id": "b", "text": "words"})
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    read = list(read_rows(path, None, cut=False, delete=False, tenant=tenant))
+    refused = [row for row in read if isinstance(row, BadRow)]
+    assert [row.line for row in refused] == bad
+    assert all("with --tenant" in row.reason for row in refused)
 
 
 def test_a_line_is_done_with_its_last_passage() -> None:
