@@ -37,6 +37,7 @@ NAMED: dict[str, dict[str, Any]] = {
     "dimension": {"dimension": 4},
     "encoding_fingerprint": {"encoding_fingerprint": "other"},
     "words": {"words": None},
+    "tenants": {"tenants": True},
     **{
         f"files: {name}": {
             "files": {**SHARD.files, name: entry.model_copy(update={"sha256": OTHER})}

@@ -65,6 +65,7 @@ def test_a_list_shows_names_and_no_secrets(shell: Shell) -> None:
             "rate": 5,
             "burst": 9,
             "created": key.created,
+            "tenant": None,
         }
     ]
     assert token not in out + as_json
