@@ -49,7 +49,7 @@ def test_only_the_fingerprint_of_the_bundle_changes(late_bundle: Path) -> None:
     assert after.encoding_fingerprint == before.encoding_fingerprint
     assert after.states_fingerprint == before.states_fingerprint
     assert after.lower_layers_fingerprint == before.lower_layers_fingerprint
-    assert (before.token_vectors_fingerprint, len(after.token_vectors_fingerprint)) == ("", 16)
+    assert len({before.token_vectors_fingerprint, after.token_vectors_fingerprint, ""}) == 3
     assert after.stopping_rule(1.0, late_interaction=True) is None
     assert after.stopping_rule(1.0) == before.stopping_rule(1.0) is not None
 

@@ -99,12 +99,14 @@ def test_a_new_passage_is_found_before_and_after_a_merge(
         assert base.passages_with(TOKEN_VECTORS) == base.manifest.passages
 
 
-def test_an_index_without_token_vectors_is_ranked_as_before(
-    indexes: dict[int, Path], late: Bundle
+def test_token_vectors_of_another_bundle_leave_the_ranking_as_without_late_interaction(
+    indexes: dict[int, Path], late: Bundle, tmp_path: Path
 ) -> None:
     with Index.open(indexes[3], bundle=late.directory) as index:
         without = ask_all(index)
-    with Index.open(indexes[3]) as index:
+    plain = shutil.copytree(default_bundle(), tmp_path / "plain")
+    amend_manifest(plain, late_interaction=None)
+    with Index.open(indexes[3], bundle=plain) as index:
         assert ask_all(index) == without
 
 
