@@ -43,7 +43,7 @@ def test_a_dropped_file_is_converted_stored_and_listed(page: Any, feeding: PageF
     open_documents(page, feeding)
     page.wait_for_selector("#upload:visible")
     page.evaluate(DROP, ["cafés.md", "\n".join(f"Line {each}." for each in range(230))])
-    page.get_by_text("230 passages stored").wait_for()
+    page.get_by_text("230 passages stored", exact=True).wait_for()
     page.locator("#documents-list", has_text="cafés.md").wait_for()
     calls = [name for name, _ in feeding.stored.calls]
     assert calls == ["convert", "put", "put", "put", "delete"]
@@ -57,9 +57,9 @@ def test_a_file_replaces_the_document_of_its_name_and_no_other(
     open_documents(page, feeding)
     page.wait_for_selector("#upload:visible")
     choose(page, "a.txt", "one\ntwo\nthree")
-    page.get_by_text("3 passages stored").wait_for()
+    page.get_by_text("3 passages stored", exact=True).wait_for()
     choose(page, "a.txt", "one")
-    page.get_by_text("1 passage stored").wait_for()
+    page.get_by_text("1 passage stored", exact=True).wait_for()
     assert sorted(feeding.stored.passages) == ["a.txt#0", "other.txt#0"]
 
 
@@ -72,7 +72,7 @@ def test_a_file_that_fails_says_why_and_the_next_one_goes_on(page: Any, feeding:
     page.wait_for_selector("#upload:visible")
     choose(page, "broken.pdf", "x")
     choose(page, "good.txt", "one")
-    page.get_by_text("1 passage stored").wait_for()
+    page.get_by_text("1 passage stored", exact=True).wait_for()
     assert page.locator("#upload-list .wrong").all_inner_texts() == [
         "damaged: page 3 is not a page"
     ]
