@@ -237,7 +237,7 @@ def ask(shared: Shared, tenant: str, drawn: Drawn) -> None:
 
 def merge(shared: Shared, _tenant: str, drawn: Drawn) -> None:
     """Later requests see merged passages, which are the same."""
-    if drawn.number == 1:
+    if drawn.number == 1 and len(drawn.ids) == 3:  # a merge takes seconds
         shared.runner.run(shared.index.merge())
 
 
