@@ -1,6 +1,6 @@
 """Plans that once broke a promise, or that show deliberate errors that seeds rarely find.
 
-They stay, whatever plans the seeds give later.
+They stay, even if the seeds give other plans later.
 """
 
 from dataclasses import replace
