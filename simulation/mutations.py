@@ -224,8 +224,8 @@ def _(original: Any, after: int, received: Any) -> Any:
 @_mutation(
     "a write is acknowledged once the journal has it", journaled.JournaledShard, "_publish_and_wait"
 )
-async def _(original: Any, self: Any, content: bytes, key: str, deadline: Any) -> Any:
-    await self._journal.publish(content, key, deadline)
+async def _(original: Any, self: Any, content: bytes, attempt: Any, deadline: Any) -> Any:
+    await self._journal.publish(content, attempt.call, deadline)
     writes = self._messages.decode(content).writes
     return [Written(Outcome.STORED, self._shard.sequence, self._shard.log_id) for _ in writes]
 

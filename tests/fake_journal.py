@@ -18,6 +18,8 @@ class FakeJournal:
         self.max_bytes = max_bytes
         self.id = f"{JOURNAL}1"
         self.entries: list[JournalEntry] = []
+        self.attempts: dict[str, int] = {}
+        """The attempt that stored each entry, by key."""
         self.reachable = asyncio.Event()
         self.reachable.set()
         self.reads: list[int] = []
@@ -29,17 +31,20 @@ class FakeJournal:
     async def open(self) -> str:
         return self.id
 
-    async def publish(self, content: bytes, key: str, deadline: Deadline) -> PublishedEntry:
+    async def publish(
+        self, content: bytes, key: str, deadline: Deadline, attempt: int = 0
+    ) -> PublishedEntry:
         with suppress(TimeoutError):
             async with asyncio.timeout(deadline.left()):
                 await self.reachable.wait()
                 known = next((each.sequence for each in self.entries if each.key == key), None)
                 if known is not None:
-                    return PublishedEntry(known, is_duplicate=True)
+                    return PublishedEntry(known, is_duplicate=True, attempt=self.attempts[key])
+                self.attempts[key] = attempt
                 async with self._more:
                     self.entries.append(self._stored(key, content))
                     self._more.notify_all()
-                return PublishedEntry(len(self.entries))
+                return PublishedEntry(len(self.entries), attempt=attempt)
         raise DeadlineExceededError("not acknowledged in time")
 
     def _stored(self, key: str, content: bytes) -> JournalEntry:

@@ -23,6 +23,7 @@ from winnow.errors import (
 )
 from winnow.journal.journal import Journal, JournalEntry
 from winnow.passages.canonical import PassageDigest
+from winnow.shard_service.attempts import LATER_ATTEMPT
 
 _SPLIT_SECONDS = 10.0
 """Seconds until publishing a split is given up, and tried again."""
@@ -68,13 +69,15 @@ class JournaledShard:
         """Publishes writes; returns when the journal and this replica have stored them.
 
         All attempts of a call publish entries with the same keys, also if they reach different
-        replicas. So an entry of a failed attempt is not stored if it arrives after a later one.
+        replicas. So an attempt that arrives after a later one finds that one's entry, and stores
+        nothing.
 
         Raises:
             InvalidRequestError: a write is not for this shard; none was published.
             OverloadedError: this replica has too many unmerged writes.
             UnavailableError: this replica cannot read its journal or store entries, or the writes
-                expired before the journal stored them. Another replica may take them.
+                expired before the journal stored them. Another replica may take them. Or a later
+                attempt has arrived.
             DeadlineExceededError: the journal may have stored the writes. If so, this replica
                 applies them later.
 
@@ -84,10 +87,11 @@ class JournaledShard:
         await self._shard.check_writes(writes)
         max_bytes = await self._max_entry_bytes()
         entries = await asyncio.to_thread(lambda: list(self._messages.encode(writes, max_bytes)))
-        call = attempt.call if attempt is not None else uuid4().hex
+        attempt = attempt or WriteAttempt(uuid4().hex)
         written: list[Written] = []
         for number, content in enumerate(entries):
-            written += await self._publish_and_wait(content, f"{call}.{number}", deadline)
+            part = WriteAttempt(f"{attempt.call}.{number}", attempt.number)
+            written += await self._publish_and_wait(content, part, deadline)
         return written
 
     async def find_unchanged(
@@ -103,7 +107,8 @@ class JournaledShard:
         if not any(unchanged):
             return unchanged  # writing a stored passage again does no harm
         await self._max_entry_bytes()
-        await self._publish_and_wait(self._messages.empty_entry(), uuid4().hex, deadline)
+        empty = self._messages.empty_entry()
+        await self._publish_and_wait(empty, WriteAttempt(uuid4().hex), deadline)
         return await self._shard.find_unchanged_locally(puts, deadline)
 
     async def word_counts_at_build(self, deadline: Deadline) -> WordCounts:
@@ -122,7 +127,8 @@ class JournaledShard:
         """
         await self._max_entry_bytes()
         deadline = Deadline.after(_SPLIT_SECONDS)
-        await self._publish_and_wait(self._messages.split_entry(), uuid4().hex, deadline)
+        split = self._messages.split_entry()
+        await self._publish_and_wait(split, WriteAttempt(uuid4().hex), deadline)
 
     def deliver_result(self, entry: JournalEntry, result: list[Written] | Exception) -> None:
         """Passes the results of an entry, or its error, to the call that published it here."""
@@ -163,29 +169,33 @@ class JournaledShard:
         return self._journal.max_bytes
 
     async def _publish_and_wait(
-        self, content: bytes, key: str, deadline: Deadline
+        self, content: bytes, attempt: WriteAttempt, deadline: Deadline
     ) -> list[Written]:
         """Publishes an entry; returns its results once this replica has applied it."""
         for number in count():
-            written = await self._publish_once(content, f"{key}+{number}", deadline)
+            written = await self._publish_once(content, number, attempt, deadline)
             if written is not None:
                 return written
         raise AssertionError  # the loop has no end
 
     async def _publish_once(
-        self, content: bytes, key: str, deadline: Deadline
+        self, content: bytes, number: int, attempt: WriteAttempt, deadline: Deadline
     ) -> list[Written] | None:
         """Publishes an entry; returns its results once this replica has applied it.
 
         Returns None if the journal has an entry with the key from an earlier attempt. Its results
-        may be gone, so another entry gets them. A late copy of neither entry will be stored.
+        may be gone, so the entry with the next number gets them. Raises UnavailableError if the
+        entry is of a later attempt: newer writes may have replaced it.
         """
+        key = f"{attempt.call}+{number}"
         self._check_followed()  # again for each entry: nothing would deliver its result otherwise
         future: asyncio.Future[list[Written]] = asyncio.get_running_loop().create_future()
         self._calls[key] = future
         try:
-            published = await self._journal.publish(content, key, deadline)
+            published = await self._journal.publish(content, key, deadline, attempt.number)
             if published.is_duplicate and not future.done():
+                if published.attempt > attempt.number:
+                    raise UnavailableError(LATER_ATTEMPT)
                 return None
             async with asyncio.timeout(max(deadline.left(), 0)):
                 return await future

@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -41,6 +42,8 @@ _CLIENT_OPTIONS: dict[str, Any] = {
 }
 _DUPLICATE_WINDOW = 120.0
 """Seconds in which the server rejects a repeated key. No writer retries longer."""
+_ATTEMPT_HEADER = "Winnow-Attempt"
+"""Name of the header with the number of the attempt that stores an entry; without it, 0."""
 _HEADER_BYTES = 4_096
 """Bytes of a message reserved for headers."""
 _ID_DIGITS = 16
@@ -87,14 +90,24 @@ class JetStreamJournal:
             _, streams = await self._connected()
             return _id_of(await self._ensure_stream(streams))
 
-    async def publish(self, content: bytes, key: str, deadline: Deadline) -> PublishedEntry:
+    async def publish(
+        self, content: bytes, key: str, deadline: Deadline, attempt: int = 0
+    ) -> PublishedEntry:
         try:
             with self._translated_errors():
                 _, streams = await self._connected()
                 window = PublishWindow.starting(self._wall(), deadline.left(), self._skew)
                 headers = {Header.MSG_ID.value: key, EXPIRY_HEADER: window.header}
+                if attempt:
+                    headers[_ATTEMPT_HEADER] = str(attempt)
                 end = Deadline.after(window.seconds, deadline.clock)
-                return await publish(streams, self._stream, self._subject, content, headers, end)
+                published = await publish(
+                    streams, self._stream, self._subject, content, headers, end
+                )
+                if not published.is_duplicate:
+                    return replace(published, attempt=attempt)
+                stored_by = await self._attempt_of(streams, published.sequence)
+                return replace(published, attempt=stored_by)
         except UnavailableError as error:
             if deadline.expired():
                 raise DeadlineExceededError(str(error)) from error
@@ -178,6 +191,15 @@ class JetStreamJournal:
                 f"{self._name} begins at entry {first}, but the shard has applied entries only up "
                 f"to {after}: restore the shard from a newer snapshot"
             )
+
+    async def _attempt_of(self, streams: JetStreamContext, sequence: int) -> int:
+        """Returns the number of the attempt that stored an entry."""
+        try:
+            message = await streams.get_msg(self._stream, sequence)
+        except nats.js.errors.NotFoundError:
+            return 0  # removed by a limit that an operator set
+        number = (message.headers or {}).get(_ATTEMPT_HEADER, "")
+        return int(number) if number.isdecimal() else 0
 
     async def _check_key(self, streams: JetStreamContext, sequence: int, key: str) -> None:
         """Raises IdentityError if the entry `sequence` has another key than `key`.

@@ -37,6 +37,8 @@ class PublishedEntry:
     """Sequence number of the entry with the key."""
     is_duplicate: bool = False
     """Whether the journal already had an entry with the key, and stored no other."""
+    attempt: int = 0
+    """Number of the attempt that stored the entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +66,14 @@ class Journal(Protocol):
         The id begins with `JOURNAL`. A log that was deleted and created again has another id.
         """
 
-    async def publish(self, content: bytes, key: str, deadline: Deadline) -> PublishedEntry:
+    async def publish(
+        self, content: bytes, key: str, deadline: Deadline, attempt: int = 0
+    ) -> PublishedEntry:
         """Appends an entry; returns once it is durable.
 
         Entries with different contents need different keys. Calls with the same `key` store only
         one entry, within minutes. The entry may have expired when it is stored; see
-        `JournalEntry.expired`.
+        `JournalEntry.expired`. `attempt` is stored with the entry.
 
         Raises OverloadedError if the log is full. Raises UnavailableError or DeadlineExceededError
         if the entry was not acknowledged in time. Then the entry is not stored, or it precedes all

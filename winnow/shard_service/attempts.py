@@ -8,6 +8,7 @@ from winnow.deadline import Deadline
 from winnow.domain.write import WriteAttempt
 from winnow.errors import UnavailableError
 
+LATER_ATTEMPT = "a later attempt to store these writes has arrived"
 _MIN_PURGE = 1_000
 
 
@@ -25,7 +26,7 @@ class LatestAttempts:
         """
         latest, _ = self._latest.get(attempt.call, (0, deadline))
         if attempt.number < latest:
-            raise UnavailableError("a later attempt to store these writes has arrived")
+            raise UnavailableError(LATER_ATTEMPT)
         if attempt.number:
             self._latest[attempt.call] = attempt.number, deadline
             self._purge()

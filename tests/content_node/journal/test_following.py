@@ -82,6 +82,18 @@ async def test_all_attempts_of_a_call_publish_entries_with_the_same_keys() -> No
     assert (keys[0], keys[2]) == ("call.0+0", "call.0+1")
 
 
+async def test_an_attempt_that_arrives_after_a_later_one_undoes_no_newer_write() -> None:
+    """A replica that was cut off gets the first attempt, after another one has taken the second."""
+    journal, replica = FakeJournal(), FakeReplica()
+    async with following(journal, replica) as one, following(journal, FakeReplica()) as other:
+        await other.shard.write([put("a", "old")], LATER, WriteAttempt("call", 1))
+        await other.shard.write([put("a", "new")], LATER)
+        with pytest.raises(UnavailableError, match="a later attempt"):
+            await one.shard.write([put("a", "old")], LATER, WriteAttempt("call"))
+        await happens(lambda: stored(replica) == 2)
+    assert (replica.texts, len(journal.entries)) == ({"a": "new"}, 2)
+
+
 async def test_a_replica_goes_on_where_it_was() -> None:
     journal, replica = FakeJournal(), FakeReplica()
     await publish(journal, [put("a")], [put("b")])
