@@ -7,7 +7,7 @@ from typing import Any
 from winnow.assignment import holders_of_json, holders_to_json
 from winnow.domain.assignment import Assignment
 from winnow.domain.catalog import Alias, Catalog, CatalogIndex
-from winnow.domain.index_copy import IndexCopy
+from winnow.domain.index_copy import CopyLogs, IndexCopy
 from winnow.versioned_file import VersionedFile, WrongFileError
 
 _FORMAT = 1
@@ -101,12 +101,23 @@ def _index_of_json(content: Mapping[str, Any]) -> CatalogIndex:
 
 
 def _copy_to_json(copy: IndexCopy) -> dict[str, Any]:
-    positions = {str(shard): each for shard, each in sorted(copy.positions.items())}
-    return {**asdict(copy), "positions": positions}
+    logs = {"source": _shards_to_json(copy.logs.source), "own": _shards_to_json(copy.logs.own)}
+    return {**asdict(copy), "positions": _shards_to_json(copy.positions), "logs": logs}
 
 
 def _copy_of_json(content: Mapping[str, Any]) -> IndexCopy:
-    positions = {int(shard): int(each) for shard, each in content["positions"].items()}
-    return IndexCopy(
-        **{**content, "positions": positions, "filled": tuple(map(int, content["filled"]))}
-    )
+    logs = content.get("logs", {})
+    shards = {
+        "positions": {int(shard): int(each) for shard, each in content["positions"].items()},
+        "filled": tuple(map(int, content["filled"])),
+        "logs": CopyLogs(**{part: _shards_of_json(each) for part, each in logs.items()}),
+    }
+    return IndexCopy(**{**content, **shards})
+
+
+def _shards_to_json(values: Mapping[int, Any]) -> dict[str, Any]:
+    return {str(shard): each for shard, each in sorted(values.items())}
+
+
+def _shards_of_json(content: Mapping[str, str]) -> dict[int, str]:
+    return {int(shard): str(each) for shard, each in content.items()}

@@ -15,7 +15,7 @@ from winnow.content_node.copying.encoding import CopyEncoder
 from winnow.content_node.copying.replacing import IndexCopier
 from winnow.content_node.snapshots.empty import empty_snapshot
 from winnow.domain.catalog import Catalog, CatalogIndex
-from winnow.domain.copying import with_copy, without_hold
+from winnow.domain.copying import check_may_copy, with_copy, without_hold
 from winnow.domain.shard import MAX_SHARDS
 from winnow.errors import InvalidRequestError, invalid_field
 from winnow.faultpoints import reach
@@ -224,7 +224,9 @@ def _create_copy(
     file: CatalogFile, name: str, source: str, bundle: Bundle, *, snapshot: str, shards: int
 ) -> None:
     """Adds an empty index to the catalog, on the nodes of its source."""
-    (file.read() or Catalog()).without_expired(time.time()).check_free(name)
+    before = (file.read() or Catalog()).without_expired(time.time())
+    before.check_free(name)
+    check_may_copy(before, source)
     taken = empty_snapshot(snapshot, bundle, shards)
 
     def create(catalog: Catalog) -> Catalog:

@@ -15,6 +15,8 @@ from winnow.passages.canonical import PassageDigest, digest
 from winnow.shard_service.remote import RemoteShardWriter
 
 _CALL_SECONDS = 60.0
+_PATIENT_SECONDS = 10.0
+"""Seconds for which writes wait before the reason is printed. Merges take a while."""
 Result = TypeVar("Result")
 
 
@@ -28,9 +30,23 @@ class CopyWriter:
         *,
         run: int,
         fingerprint: str,
+        on_log: Callable[[int, str], None] = lambda _shard, _log_id: None,
+        say: Callable[[str], None] = lambda _: None,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
-        """`fingerprint` identifies the encoder of the vectors. Connects when it is entered."""
+        """Connects when it is entered.
+
+        Args:
+            nodes: the nodes of the copy.
+            shards: the shards of the copy.
+            run: number of the run.
+            fingerprint: identifies the encoder of the vectors.
+            on_log: called with each shard that has stored writes, and the id of its log.
+            say: prints why writes wait for a long time.
+            sleep: waits for a number of seconds.
+
+        """
+        self._on_log, self._say = on_log, say
         self._nodes, self._shards, self._run = nodes, shards, run
         self._fingerprint, self._sleep = fingerprint, sleep
         self._partition = Partition(nodes.index.shards, nodes.index.holders.keys())
@@ -86,7 +102,10 @@ class CopyWriter:
 
         async def store(shard: int, indices: Sequence[int]) -> None:
             own, writer = [writes[index] for index in indices], self._writers[shard]
-            await self._when_admitted(lambda: writer.write(own, Deadline.after(_CALL_SECONDS)))
+            written = await self._when_admitted(
+                lambda: writer.write(own, Deadline.after(_CALL_SECONDS))
+            )
+            self._on_log(shard, written[-1].log_id)
 
         await self._in_each_shard([each.id for each in writes], store)
 
@@ -105,9 +124,15 @@ class CopyWriter:
                 raise result
 
     async def _when_admitted(self, call: Callable[[], Awaitable[Result]]) -> Result:
-        """Repeats a call while its shard has too many unmerged writes."""
+        """Repeats a call while its shard has too many unmerged writes, or its disk is full."""
+        waited, is_told = 0.0, False
         while True:
             try:
                 return await call()
             except OverloadedError as error:
-                await self._sleep(max(error.retry_after, 0.1))
+                if waited >= _PATIENT_SECONDS and not is_told:
+                    self._say(f"{error}; trying again")
+                    is_told = True
+                pause = max(error.retry_after, 0.1)
+                await self._sleep(pause)
+                waited += pause

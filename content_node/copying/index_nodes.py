@@ -12,8 +12,6 @@ from winnow.domain.shard import NodeReport, ShardInfo
 from winnow.errors import NotWritableError, UnavailableError
 from winnow.security.peers import PLAIN_TEXT, PeerChannels
 
-_CALLER = "winnow indexes"
-"""Name under which nodes keep the log for this process."""
 _POLL_SECONDS = 0.2
 """Seconds between two polls of nodes that have not read the catalog yet."""
 
@@ -35,14 +33,21 @@ class IndexNodes:
         index: CatalogIndex,
         addresses: Mapping[str, str],
         *,
+        copy: str,
         peers: PeerChannels = PLAIN_TEXT,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
-        """`addresses` are those of the nodes by name. Calls nothing yet."""
+        """Calls nothing yet. `addresses` are those of the nodes by name.
+
+        The nodes open files and keep the log for `copy`, the copy that is written.
+        """
         self.name, self.index = name, index
         self._addresses, self._sleep = addresses, sleep
         self._peers = PeerNodes(
-            _CALLER, lambda node: addresses.get(node, ""), peers, index_id=index.index_id
+            f"winnow indexes {copy}",
+            lambda node: addresses.get(node, ""),
+            peers,
+            index_id=index.index_id,
         )
 
     async def shards(self) -> dict[int, OwnedShard]:

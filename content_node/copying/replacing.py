@@ -16,7 +16,7 @@ from winnow.content_node.copying.run import CopyListener, CopyRun
 from winnow.deadline import Deadline, Sleep
 from winnow.domain.catalog import Catalog
 from winnow.domain.copying import copy_of, with_hold, with_replaced_source, without_hold
-from winnow.errors import DeadlineExceededError, UnavailableError
+from winnow.errors import DeadlineExceededError, UnavailableError, WinnowError
 from winnow.faultpoints import reach
 from winnow.security.peers import PLAIN_TEXT, PeerChannels
 
@@ -24,7 +24,12 @@ _FEW_WRITES = 64
 """Number of writes that are copied in a moment, so that the source may be held meanwhile."""
 _HOLD_SECONDS = 30.0
 """Seconds in which nodes read the catalog and close the source."""
-_RETRY_SECONDS = 2.0
+_LAST_SECONDS = 30.0
+"""Seconds in which the last writes are copied. Otherwise the source takes writes again."""
+_RETRY_SECONDS, _MAX_RETRY_SECONDS = 2.0, 60.0
+"""Seconds until work is repeated. Repeated switches that fail must not keep writes from the source
+most of the time.
+"""
 Result = TypeVar("Result")
 
 
@@ -71,14 +76,12 @@ class IndexCopier:
         async with await run.open():
             await self._copy_most(run)
             started = time.monotonic()
-            holding = asyncio.create_task(run.change(partial(_held, name=run.name, run=run.number)))
             try:
-                held_by = await asyncio.shield(holding)
+                held_by = await run.change(partial(_held, name=run.name, run=run.number))
                 reach("copy.held")
                 await self._copy_last(run, copy_of(held_by, run.name).held)
             except BaseException:
-                await asyncio.wait([holding])  # it may still be writing the catalog
-                await asyncio.shield(self._release(run))
+                await self._release(run)
                 raise
             return time.monotonic() - started
 
@@ -86,19 +89,34 @@ class IndexCopier:
         """Copies the writes before the hold, and switches."""
         ended = await run.source.wait_until_closed(held, Deadline.after(_HOLD_SECONDS))
         reach("copy.closed")
-        await run.follow({shard: each.info.sequence for shard, each in ended.items()})
-        reach("copy.complete")
-        copied = await run.target.shards()
+        try:
+            async with asyncio.timeout(_LAST_SECONDS):
+                await run.follow({shard: each.info.sequence for shard, each in ended.items()})
+                reach("copy.complete")
+                copied = await run.check_complete()
+        except TimeoutError as error:
+            raise UnavailableError(
+                f"the last writes were not copied in {_LAST_SECONDS:g} s, and {run.source.name} "
+                "takes writes again"
+            ) from error
         positions = {shard: each.info.sequence for shard, each in copied.items()}
         await run.change(
-            lambda catalog: with_replaced_source(catalog, run.name, run.number, held, positions)
+            lambda catalog: with_replaced_source(
+                catalog, run.name, run.number, held, positions, run.logs
+            )
         )
         reach("copy.replaced")
 
     async def _release(self, run: CopyRun) -> None:
         """Lets the source take writes again, unless it was replaced."""
         source = run.source.name
-        await run.change(lambda catalog: _released(catalog, run.name, run.number, source))
+        try:
+            await run.change(lambda catalog: _released(catalog, run.name, run.number, source))
+        except WinnowError as error:
+            self._listener.say(
+                f"{source} may take no writes ({error}): run this command again, or point an "
+                f"alias to {source}"
+            )
 
     async def _begin(self) -> CopyRun:
         return await CopyRun.begin(
@@ -108,13 +126,13 @@ class IndexCopier:
     async def _copy_most(self, run: CopyRun) -> None:
         await run.fill()
         self._listener.start("copying later writes", None)
-        while (copied := await run.follow()) > _FEW_WRITES:
-            self._listener.advance(copied)
+        while await run.follow() > _FEW_WRITES:
+            await run.record()
         await run.record()
 
     async def _repeat(self, work: Callable[[], Awaitable[Result]]) -> Result:
         """Repeats work while nodes do not reply, and tells each new reason."""
-        reason = ""
+        reason, pause = "", _RETRY_SECONDS
         while True:
             try:
                 return await work()
@@ -122,7 +140,8 @@ class IndexCopier:
                 if str(error) != reason:
                     reason = str(error)
                     self._listener.say(f"{reason}; trying again")
-                await self._sleep(_RETRY_SECONDS)
+                await self._sleep(pause)
+                pause = min(2 * pause, _MAX_RETRY_SECONDS)
 
 
 def _held(catalog: Catalog, name: str, run: int) -> Catalog:

@@ -7,6 +7,7 @@ the end, because the writes after it are copied again, too.
 
 import asyncio
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -24,11 +25,14 @@ from winnow.domain.copying import copy_of, with_progress, with_run
 from winnow.domain.write import Put, Write
 from winnow.errors import ArtefactError
 from winnow.faultpoints import reach
+from winnow.quoting import many
 from winnow.security.peers import PLAIN_TEXT, PeerChannels
 from winnow.storage.pull import CopyProgress
 
 _BATCH = 128
 """Number of passages that are compared, encoded and stored together."""
+_RECORD_SECONDS = 30.0
+"""Seconds after which the positions are recorded again while later writes are copied."""
 _CLOSE_SECONDS = 60.0
 """Seconds in which nodes read the catalog and close the copy."""
 Item = TypeVar("Item")
@@ -58,10 +62,13 @@ class CopyRun:
         copy = copy_of(catalog, name)
         self.file, self.name, self.number = file, name, copy.run
         self.source = IndexNodes(
-            copy.source, catalog.indexes[copy.source], catalog.nodes, peers=peers
+            copy.source, catalog.indexes[copy.source], catalog.nodes, copy=name, peers=peers
         )
-        self.target = IndexNodes(name, catalog.indexes[name], catalog.nodes, peers=peers)
+        self.target = IndexNodes(name, catalog.indexes[name], catalog.nodes, copy=name, peers=peers)
         self._positions, self._filled = dict(copy.positions), set(copy.filled)
+        self.logs = copy.logs
+        """The logs of both indexes, as far as they are known."""
+        self._recorded = time.monotonic()
         self._encoder, self._listener = encoder, listener
         self._writer: CopyWriter | None = None
 
@@ -80,16 +87,26 @@ class CopyRun:
         return cls(file, name, catalog, encoder=encoder, listener=listener, peers=peers)
 
     async def open(self) -> CopyWriter:
-        """Returns the writer of the copy, once its nodes take only writes of this run."""
+        """Returns the writer of the copy, once its nodes take only writes of this run.
+
+        Raises ArtefactError if a shard of the copy was restored from a snapshot since an earlier
+        run.
+        """
         shards = await self.target.wait_until_closed(self.number, Deadline.after(_CLOSE_SECONDS))
+        self._check_own_logs(shards)
         self._writer = CopyWriter(
-            self.target, shards, run=self.number, fingerprint=self._encoder.fingerprint
+            self.target,
+            shards,
+            run=self.number,
+            fingerprint=self._encoder.fingerprint,
+            on_log=self._check_own_log,
+            say=self._listener.say,
         )
         return self._writer
 
     async def fill(self) -> None:
         """Copies the passages of all shards whose passages were not copied yet."""
-        shards = await self.source.shards()
+        shards = await self._source_shards()
         for shard in sorted(shards.keys() - self._filled):
             await self._fill_shard(shard, shards[shard].node)
 
@@ -100,24 +117,64 @@ class CopyRun:
 
         Raises ArtefactError if the source no longer has the next writes.
         """
-        shards = await self.source.shards()
+        shards = await self._source_shards()
         ends = up_to or {shard: held.info.sequence for shard, held in shards.items()}
         copied = 0
         for shard, held in shards.items():
             copied += await self._follow_shard(shard, held, ends[shard])
         return copied
 
+    async def check_complete(self) -> dict[int, OwnedShard]:
+        """Checks that the copy has as many passages as its source; returns the shards of the copy.
+
+        To be called while neither of them takes writes. Raises ArtefactError if passages are
+        missing, or a shard of the copy was restored from a snapshot.
+        """
+        source, target = await self._source_shards(), await self.target.shards()
+        self._check_own_logs(target)
+        expected, found = (
+            sum(each.info.passages for each in shards.values()) for shards in (source, target)
+        )
+        if found != expected:
+            raise ArtefactError(
+                f"{self.name} has {many(found, 'passage')}, but {self.source.name} has {expected}: "
+                f"drop {self.name}, and begin again"
+            )
+        return target
+
     async def record(self) -> None:
         """Records the positions in the catalog, from which the next run goes on."""
+        positions, filled, logs = dict(self._positions), tuple(self._filled), self.logs
         await self.change(
-            lambda catalog: with_progress(
-                catalog, self.name, self.number, self._positions, self._filled
-            )
+            lambda catalog: with_progress(catalog, self.name, self.number, positions, filled, logs)
         )
+        self._recorded = time.monotonic()
 
     async def change(self, change: Callable[[Catalog], Catalog]) -> Catalog:
-        """Changes the catalog."""
-        return await asyncio.to_thread(self.file.change, _changing(change))
+        """Changes the catalog. If the call is cancelled, it ends once the catalog is written."""
+        changing = asyncio.ensure_future(asyncio.to_thread(self.file.change, _changing(change)))
+        try:
+            return await asyncio.shield(changing)
+        except asyncio.CancelledError:
+            await asyncio.gather(changing, return_exceptions=True)
+            raise
+
+    async def _source_shards(self) -> dict[int, OwnedShard]:
+        """Returns the shards of the source.
+
+        Raises ArtefactError if one was restored from a snapshot since the copying began.
+        """
+        shards = await self.source.shards()
+        found = {shard: each.info.log_id for shard, each in shards.items()}
+        self.logs = self.logs.with_source(found, self.source.name, self.name)
+        return shards
+
+    def _check_own_logs(self, shards: Mapping[int, OwnedShard]) -> None:
+        for shard, each in shards.items():
+            self._check_own_log(shard, each.info.log_id)
+
+    def _check_own_log(self, shard: int, log_id: str) -> None:
+        self.logs = self.logs.with_own({shard: log_id}, self.name)
 
     async def _fill_shard(self, shard: int, node: str) -> None:
         with tempfile.TemporaryDirectory(prefix="winnow-copy-") as directory:
@@ -129,7 +186,7 @@ class CopyRun:
                     self._positions[shard] = opened.sequence
                     await self.record()
                 reach("copy.positioned")
-                await contents.fetch(opened, node)
+                await contents.fetch(opened, node, self._listener)
             total = await asyncio.to_thread(contents.count)
             self._listener.start(f"copying passages of shard {shard}", total)
             for puts in contents.puts(_BATCH):
@@ -148,11 +205,16 @@ class CopyRun:
                 if writes := await self._next_writes(peer, position):
                     await self._copy_writes(writes)
                     position = self._positions[shard] = writes[-1].sequence
+                    self._listener.advance(len(writes))
                     reach("copy.followed")
+                if time.monotonic() - self._recorded > _RECORD_SECONDS:
+                    await self.record()
         return position - first
 
     async def _next_writes(self, peer: PeerShard, position: int) -> Sequence[LoggedWrite]:
         batch = await peer.read_log(position)
+        found = {peer.shard: batch.log_id}
+        self.logs = self.logs.with_source(found, self.source.name, self.name)
         if batch.is_trimmed:
             raise ArtefactError(
                 f"shard {peer.shard} of {self.source.name} no longer has the writes after "

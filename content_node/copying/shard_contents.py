@@ -2,18 +2,21 @@
 
 import asyncio
 import contextlib
+import sqlite3
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from winnow.content_node.indexing.current_shard import read_current_shard
 from winnow.content_node.indexing.source_index import replay_unmerged
 from winnow.content_node.indexing.staging import Staging
+from winnow.content_node.live.log_entry import LoggedWrite
 from winnow.content_node.merging.names import LIVE
 from winnow.content_node.shard.manifest import SHARD_FILE
 from winnow.content_node.shard.saving import STORE
 from winnow.content_node.transfer.remote import PeerCopy
 from winnow.domain.write import Put, Write
-from winnow.storage.pull import NoProgress, PulledFile, PullSource, pull_files
+from winnow.errors import ArtefactError, NotFoundError, StoppedError, UnavailableError
+from winnow.storage.pull import CopyProgress, PulledFile, PullSource, pull_files
 
 _STAGING = "passages.sqlite"
 
@@ -25,13 +28,29 @@ class ShardContents:
         """`directory` is empty, and is deleted by the caller."""
         self._directory = directory
 
-    async def fetch(self, copy: PeerCopy, node: str) -> None:
+    async def fetch(self, copy: PeerCopy, node: str, progress: CopyProgress) -> None:
         """Copies the passages from an open copy of the shard on `node`.
 
-        Raises UnavailableError if the node fails, ArtefactError if a file is damaged, and OSError
-        if the directory cannot be written.
+        If the call is cancelled, it ends once nothing is written to the directory any more.
+
+        Raises UnavailableError if the node fails or has closed the copy. Raises ArtefactError if a
+        file is damaged, or the directory cannot be written.
         """
-        await asyncio.to_thread(self._fetch, copy, node)
+        stoppable = _StoppableProgress(progress)
+        fetching = asyncio.ensure_future(asyncio.to_thread(self._fetch, copy, node, stoppable))
+        try:
+            await asyncio.shield(fetching)
+        except asyncio.CancelledError:
+            stoppable.is_stopped = True
+            await asyncio.gather(fetching, return_exceptions=True)
+            raise
+        except NotFoundError as error:  # after a restart of the node, or a long pause
+            raise UnavailableError(str(error)) from error
+        except (OSError, sqlite3.Error) as error:
+            raise ArtefactError(
+                f"passages cannot be copied to {self._directory}: {error}: make room there, or set "
+                "TMPDIR to another directory"
+            ) from error
 
     def count(self) -> int:
         """Counts the passages."""
@@ -51,7 +70,7 @@ class ShardContents:
     def _open(self) -> Staging:
         return Staging(self._directory / _STAGING)
 
-    def _fetch(self, copy: PeerCopy, node: str) -> None:
+    def _fetch(self, copy: PeerCopy, node: str, progress: "_StoppableProgress") -> None:
         source = PullSource(
             storage=copy,
             source=f"the shard at node {node}",
@@ -60,12 +79,37 @@ class ShardContents:
         )
         shard = self._directory / "shard"
         shard.mkdir()
-        pull_files(source, _needed(copy.files), shard, NoProgress())
+        pull_files(source, _needed(copy.files), shard, progress)
         current = read_current_shard(shard)
         with contextlib.closing(self._open()) as staging:
-            staging.copy_shard(current.base / current.manifest.store, lambda _: None)
-            replay_unmerged(shard, current, staging.apply)
+            staging.copy_shard(current.base / current.manifest.store, progress.check)
+
+            def apply(write: LoggedWrite) -> None:
+                progress.check()
+                staging.apply(write)
+
+            replay_unmerged(shard, current, apply)
             staging.record(staged=True)
+
+
+class _StoppableProgress:
+    """Shows progress, and ends the work of its thread once it is stopped."""
+
+    def __init__(self, progress: CopyProgress) -> None:
+        self._progress, self.is_stopped = progress, False
+
+    def start(self, stage: str, total: int | None, done: int = 0) -> None:
+        self.check()
+        self._progress.start(stage, total, done)
+
+    def advance(self, steps: int) -> None:
+        self.check()
+        self._progress.advance(steps)
+
+    def check(self, _done: object = None) -> None:
+        """Raises StoppedError if the work was stopped."""
+        if self.is_stopped:
+            raise StoppedError("the copying was cancelled")
 
 
 def _needed(files: Mapping[str, PulledFile]) -> dict[str, PulledFile]:

@@ -16,8 +16,14 @@ from winnow.domain.copying import (
     with_run,
     without_hold,
 )
-from winnow.domain.index_copy import IndexCopy
-from winnow.errors import IdentityError, InvalidRequestError, NotFoundError, UnavailableError
+from winnow.domain.index_copy import CopyLogs, IndexCopy
+from winnow.errors import (
+    ArtefactError,
+    IdentityError,
+    InvalidRequestError,
+    NotFoundError,
+    UnavailableError,
+)
 
 OLD = CatalogIndex(index_id="a1", shards=1, holders={0: ("a",)})
 NEW = CatalogIndex(index_id="b2", shards=2, holders={0: ("a",), 1: ("a",)})
@@ -110,6 +116,34 @@ def test_a_dropped_copy_stays_closed_and_its_source_does_not() -> None:
     assert dropped.without_expired(900.0).copies == {}
 
 
+def test_a_copy_that_was_dropped_meanwhile_replaces_nothing() -> None:
+    """Not even after it was restored: its source has taken writes in between."""
+    dropped = HELD.with_dropped("new", 900.0)
+    restored = dropped.with_restored("new", 9.0)
+    for catalog, error in ((dropped, NotFoundError), (restored, IdentityError)):
+        with pytest.raises(error):
+            with_replaced_source(catalog, "new", RUN, HELD.version, {0: 4, 1: 5})
+        with pytest.raises(error):
+            with_hold(catalog, "new", RUN)
+    assert closed(restored) == {"old": 0, "new": restored.version}
+
+
+def test_an_index_is_not_copied_from_a_copy() -> None:
+    """It would wait for ever: a copy gets no writes by itself."""
+    with pytest.raises(InvalidRequestError, match="new is a copy of newer, and gets no writes"):
+        with_run(TWICE, "old")
+
+
+def test_a_shard_that_was_restored_from_a_snapshot_is_recognised() -> None:
+    logs = CopyLogs().with_source({0: "", 1: "b"}, "old", "new").with_own({0: "c"}, "new")
+    logs = logs.with_source({0: "a", 1: "b"}, "old", "new")  # the first write creates a log
+    for restored in ({0: ""}, {1: "other"}):
+        with pytest.raises(ArtefactError, match=r"of old was restored .*: drop new, and begin"):
+            logs.with_source(restored, "old", "new")
+    with pytest.raises(ArtefactError, match="shard 0 of new was restored"):
+        logs.with_own({0: "other"}, "new")
+
+
 def test_a_copy_may_have_an_alias_of_its_own() -> None:
     """It is asked by this name before it replaces its source."""
     assert COPYING.with_alias("docs-next", "new").resolve("docs-next").name == "new"
@@ -117,7 +151,8 @@ def test_a_copy_may_have_an_alias_of_its_own() -> None:
 
 def test_a_catalog_with_copies_survives_its_file(tmp_path: Path) -> None:
     file = CatalogFile(str(tmp_path / "indexes.json"))
-    stored = with_progress(COPYING, "new", RUN, {0: 7}, {0})
+    logs = CopyLogs(source={0: "a"}, own={1: "b"})
+    stored = with_progress(COPYING, "new", RUN, {0: 7}, {0}, logs)
     assert file.change(lambda _: stored) == stored
     assert '"format": 2' in (tmp_path / "indexes.json").read_text()
     file.change(lambda _: ALIASED)

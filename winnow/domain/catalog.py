@@ -245,7 +245,8 @@ class Catalog:
     def with_restored(self, name: str, now: float) -> "Catalog":
         """Returns the next version, in which a dropped index is served again.
 
-        A copy is still a copy, unless its source was dropped.
+        A copy is still a copy, unless its source was dropped. Runs that copied it before have
+        ended, and its source takes writes.
 
         Raises InvalidRequestError if it was not dropped, or nodes may have begun to delete it.
         """
@@ -259,9 +260,11 @@ class Catalog:
                 "name", f"the grace time of {name} ends now: nodes may have begun to delete it"
             )
         restored = replace(index, delete_at=None, since=self.version + 1)
-        copy = self.copies.get(name)
-        is_alone = copy is not None and self.indexes[copy.source].is_dropped
-        copies = {each: kept for each, kept in self.copies.items() if each != name or not is_alone}
+        copies, copy = dict(self.copies), self.copies.get(name)
+        if copy is not None and self.indexes[copy.source].is_dropped:
+            del copies[name]
+        elif copy is not None:
+            copies[name] = replace(copy, held=0, run=self.version + 1)
         return self._changed(indexes={**self.indexes, name: restored}, copies=copies)
 
     def without_expired(self, now: float) -> "Catalog":

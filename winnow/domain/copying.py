@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from winnow.domain.catalog import Alias, Catalog, CatalogIndex
-from winnow.domain.index_copy import IndexCopy, IndexWrites
+from winnow.domain.index_copy import NO_LOGS, CopyLogs, IndexCopy, IndexWrites
 from winnow.errors import IdentityError, NotFoundError, UnavailableError, invalid_field
 
 
@@ -28,8 +28,7 @@ def with_copy(catalog: Catalog, name: str, index: CatalogIndex, source: str) -> 
 
     Raises InvalidRequestError if the name is taken, or the source is a copy itself.
     """
-    if source in catalog.copies:
-        raise invalid_field("name", f"{source} is a copy of {catalog.copies[source].source}")
+    check_may_copy(catalog, source)
     holders = {node for names in index.holders.values() for node in names}
     added = catalog.with_index(name, index, {node: catalog.nodes[node] for node in holders})
     copy = IndexCopy(source=source, run=added.version)
@@ -37,26 +36,36 @@ def with_copy(catalog: Catalog, name: str, index: CatalogIndex, source: str) -> 
 
 
 def with_run(catalog: Catalog, name: str) -> Catalog:
-    """Returns the next version, in which a new run copies. Raises NotFoundError without a copy."""
+    """Returns the next version, in which a new run copies.
+
+    Raises NotFoundError without a copy, and InvalidRequestError if its source is a copy itself.
+    """
     copy = copy_of(catalog, name)
+    check_may_copy(catalog, copy.source)
     return _with(catalog, name, replace(copy, run=catalog.version + 1, held=0))
 
 
 def with_progress(
-    catalog: Catalog, name: str, run: int, positions: Mapping[int, int], filled: Collection[int]
+    catalog: Catalog,
+    name: str,
+    run: int,
+    positions: Mapping[int, int],
+    filled: Collection[int],
+    logs: CopyLogs = NO_LOGS,
 ) -> Catalog:
-    """Returns the next version with the progress of a run. Raises IdentityError if another run
-    has begun.
+    """Returns the next version with the progress of a run.
+
+    Raises IdentityError if another run has begun, and NotFoundError if the copy was dropped.
     """
     copy = _check_run(catalog, name, run)
-    progressed = replace(copy, positions=dict(positions), filled=tuple(sorted(filled)))
+    progressed = replace(copy, positions=dict(positions), filled=tuple(sorted(filled)), logs=logs)
     return _with(catalog, name, progressed)
 
 
 def with_hold(catalog: Catalog, name: str, run: int) -> Catalog:
     """Returns the next version, in which the source of a copy takes no writes.
 
-    Raises IdentityError if another run has begun.
+    Raises IdentityError if another run has begun, and NotFoundError if the copy was dropped.
     """
     copy = _check_run(catalog, name, run)
     return _with(catalog, name, replace(copy, held=catalog.version + 1))
@@ -76,7 +85,12 @@ def without_hold(catalog: Catalog, source: str) -> Catalog:
 
 
 def with_replaced_source(
-    catalog: Catalog, name: str, run: int, held: int, positions: Mapping[int, int]
+    catalog: Catalog,
+    name: str,
+    run: int,
+    held: int,
+    positions: Mapping[int, int],
+    logs: CopyLogs = NO_LOGS,
 ) -> Catalog:
     """Returns the next version, in which a copy takes the writes and the aliases of its source.
 
@@ -88,8 +102,10 @@ def with_replaced_source(
         run: the run that copied the last writes.
         held: the version since which the source has been held.
         positions: the last write of each shard of the copy.
+        logs: the logs of both indexes.
 
-    Raises IdentityError if another run has begun, or the source was not held all the time.
+    Raises IdentityError if another run has begun, UnavailableError if the source was not held all
+    the time, and NotFoundError if the copy was dropped.
 
     """
     copy = _check_run(catalog, name, run)
@@ -102,6 +118,7 @@ def with_replaced_source(
         positions=dict(positions),
         filled=tuple(sorted(positions)),
         was_replaced=True,
+        logs=CopyLogs(source=logs.own, own=logs.source),
     )
     others = {each: kept for each, kept in catalog.copies.items() if each != name}
     switched = {alias: Alias(name, version) for alias in catalog.aliases_of(copy.source)}
@@ -120,10 +137,21 @@ def copy_of(catalog: Catalog, name: str) -> IndexCopy:
     return catalog.copies[name]
 
 
+def check_may_copy(catalog: Catalog, source: str) -> None:
+    """Raises InvalidRequestError if an index gets no writes by itself, because it is a copy."""
+    if source in catalog.copies:
+        own = catalog.copies[source].source
+        raise invalid_field(
+            "name", f"{source} is a copy of {own}, and gets no writes by itself: name {own} instead"
+        )
+
+
 def _check_run(catalog: Catalog, name: str, run: int) -> IndexCopy:
     copy = catalog.copies.get(name)
     if copy is None or copy.run != run:
         raise IdentityError(f"another process has begun to copy {name}, or replaced it")
+    if catalog.indexes[name].is_dropped:
+        raise NotFoundError(f"{name} was dropped")
     return copy
 
 

@@ -1,7 +1,44 @@
 """A copy of an index in the catalog: which writes it has, and who takes the writes. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+from winnow.errors import ArtefactError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyLogs:
+    """The ids of the logs in which a copy and its source have the copied writes, by shard.
+
+    A shard that was restored from a snapshot may lack writes, and its log has another id. Then the
+    numbers of writes do not say any more what the copy has.
+    """
+
+    source: Mapping[int, str] = field(default_factory=dict)
+    own: Mapping[int, str] = field(default_factory=dict)
+
+    def with_source(self, found: Mapping[int, str], source: str, copy: str) -> "CopyLogs":
+        """Adds the present logs of the source. Raises ArtefactError if one was another before."""
+        return replace(self, source=_with_found(self.source, found, source, copy))
+
+    def with_own(self, found: Mapping[int, str], copy: str) -> "CopyLogs":
+        """Adds the present logs of the copy. Raises ArtefactError if one was another before."""
+        return replace(self, own=_with_found(self.own, found, copy, copy))
+
+
+NO_LOGS = CopyLogs()
+
+
+def _with_found(
+    known: Mapping[int, str], found: Mapping[int, str], index: str, copy: str
+) -> Mapping[int, str]:
+    for shard, log_id in found.items():
+        if known.get(shard, log_id) not in ("", log_id):  # the first write creates the log
+            raise ArtefactError(
+                f"shard {shard} of {index} was restored from a snapshot, and may lack writes: drop "
+                f"{copy}, and begin again"
+            )
+    return {**known, **found}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +66,8 @@ class IndexCopy:
     """
     was_replaced: bool = False
     """Whether the copy took the writes earlier, until its source replaced it."""
+    logs: CopyLogs = NO_LOGS
+    """The logs to which `positions` and the copied writes belong."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
