@@ -8,6 +8,7 @@ import numpy as np
 
 from winnow.deadline import Deadline
 from winnow.domain.passage import Passage
+from winnow.domain.tenant import id_of_no_passage, tenant_of
 from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.domain.write import Outcome, Write, Written
 from winnow.errors import InvalidRequestError, OverloadedError, Violation
@@ -81,6 +82,8 @@ class FakeReplica:
     def _apply(self, write: Write) -> Written:
         text = write.put.passage.text if write.put is not None else None
         if self.texts.get(write.id) == text:
+            if tenant := tenant_of(write.id):
+                self.history.append(id_of_no_passage(tenant))
             return Written(Outcome.UNCHANGED, len(self.history))
         if text is None:
             del self.texts[write.id]

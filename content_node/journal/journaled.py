@@ -11,7 +11,9 @@ from typing import Protocol
 from uuid import uuid4
 
 from winnow.content_node.journal.messages import JournalMessages
+from winnow.content_node.live.write_conflict import with_number
 from winnow.deadline import Deadline
+from winnow.domain.tenant import id_of_no_passage, tenant_of
 from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.domain.write import Write, WriteAttempt, Written
 from winnow.errors import (
@@ -101,15 +103,26 @@ class JournaledShard:
 
         Another replica may have acknowledged writes that this one has not applied yet. So this
         replica catches up with the journal before it reports a put as unchanged.
+
+        If there are some of a tenant, they get the number of a new write that changes nothing; see
+        `WriteConflict.decide`.
         """
         await self._shard.check_writes([])
         unchanged = await self._shard.find_unchanged_locally(puts, deadline)
         if not any(unchanged):
             return unchanged  # writing a stored passage again does no harm
-        await self._max_entry_bytes()
-        empty = self._messages.empty_entry()
-        await self._publish_and_wait(empty, WriteAttempt(uuid4().hex), deadline)
-        return await self._shard.find_unchanged_locally(puts, deadline)
+        max_bytes = await self._max_entry_bytes()
+        tenant = tenant_of(puts[0].id)
+        if not tenant:
+            await self._publish_new(self._messages.empty_entry(), deadline)
+            return await self._shard.find_unchanged_locally(puts, deadline)
+        (no_op,) = self._messages.encode([Write(id_of_no_passage(tenant))], max_bytes)
+        (own,) = await self._publish_new(no_op, deadline)
+        unchanged = await self._shard.find_unchanged_locally(puts, deadline)
+        if any(each.sequence > own.sequence for each in unchanged if each is not None):
+            # a later write may have made a put unchanged: the number must include it
+            (own,) = await self._publish_new(no_op, deadline)
+        return with_number(unchanged, own)
 
     async def word_counts_at_build(self, deadline: Deadline) -> WordCounts:
         """Returns the counts of the shard as it was built."""
@@ -127,8 +140,7 @@ class JournaledShard:
         """
         await self._max_entry_bytes()
         deadline = Deadline.after(_SPLIT_SECONDS)
-        split = self._messages.split_entry()
-        await self._publish_and_wait(split, WriteAttempt(uuid4().hex), deadline)
+        await self._publish_new(self._messages.split_entry(), deadline)
 
     def deliver_result(self, entry: JournalEntry, result: list[Written] | Exception) -> None:
         """Passes the results of an entry, or its error, to the call that published it here."""
@@ -167,6 +179,10 @@ class JournaledShard:
         if not self._journal.max_bytes:
             await self._journal.open()
         return self._journal.max_bytes
+
+    async def _publish_new(self, content: bytes, deadline: Deadline) -> list[Written]:
+        """Publishes an entry that is no attempt of an earlier call; see `_publish_and_wait`."""
+        return await self._publish_and_wait(content, WriteAttempt(uuid4().hex), deadline)
 
     async def _publish_and_wait(
         self, content: bytes, attempt: WriteAttempt, deadline: Deadline

@@ -26,12 +26,14 @@ from winnow.content_node.live.log_entry import LoggedWrite
 from winnow.content_node.live.sequence_waiter import SequenceWaiter
 from winnow.content_node.live.state import LiveState
 from winnow.content_node.live.word_counts import WordTally, word_counts_at_build
+from winnow.content_node.live.write_conflict import with_number
 from winnow.content_node.merging.policy import MergeBacklog
 from winnow.content_node.metrics import WriteMetrics
 from winnow.content_node.shard.changes import FileChange
 from winnow.content_node.shard.stored_segment import StoredSegment
 from winnow.content_node.shard.view import ShardView
 from winnow.deadline import Deadline
+from winnow.domain.tenant import id_of_no_passage, tenant_of
 from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.domain.write import Write, WriteAttempt, Written
 from winnow.errors import (
@@ -343,6 +345,9 @@ class LiveShard:
     ) -> list[Written | None]:
         """Finds the puts that would change nothing, given all writes acknowledged before.
 
+        If there are some of a tenant, they get the number of a new write that changes nothing; see
+        `WriteConflict.decide`.
+
         Raises:
             NotWritableError: as `write`. A shard that follows a journal does not know which writes
                 its other replicas acknowledged.
@@ -352,7 +357,12 @@ class LiveShard:
             raise NotWritableError(direct_write_refusal(self.log_id))
         self._check_owner()
         self._closed.check()
-        return await self.find_unchanged_locally(puts, deadline)
+        found = await self.find_unchanged_locally(puts, deadline)
+        if any(found) and (tenant := tenant_of(puts[0].id)):
+            self._admit_writes(1)
+            (own,) = await self._group.run_alone(partial(self._store_no_op, tenant))
+            return with_number(found, own)
+        return found
 
     async def find_unchanged_locally(
         self, puts: Sequence[PassageDigest], deadline: Deadline
@@ -475,6 +485,12 @@ class LiveShard:
     def _set_closed(self, closing: Closing) -> None:
         """Sets which writes are taken; runs in the commit thread, between transactions."""
         self._closed = closing
+
+    def _store_no_op(self, tenant: str) -> list[Written]:
+        """Stores a write of a tenant that changes nothing; runs in the commit thread."""
+        self._closed.check()
+        (written,) = self._store_calls([[Write(id_of_no_passage(tenant))]])
+        return written
 
     def _store_copied(self, writes: Sequence[Write], run: int) -> list[Written]:
         """Checks and stores writes of a copied index; runs in the commit thread."""

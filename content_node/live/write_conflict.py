@@ -5,10 +5,11 @@ stores nothing: the caller makes the decided writes durable, and then visible.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from winnow.content_node.live.log_entry import LoggedWrite
 from winnow.domain.passage import Passage
+from winnow.domain.tenant import id_of_no_passage, tenant_of
 from winnow.domain.write import EncodedPassage, Outcome, Write, Written
 from winnow.passages.canonical import PassageDigest, digest, same_content
 
@@ -82,6 +83,11 @@ def find_unchanged_puts(
     return results
 
 
+def with_number(found: Iterable[Written | None], write: Written) -> list[Written | None]:
+    """Returns the results of `find_unchanged_puts` with the number and the log of a later write."""
+    return [each and replace(write, outcome=each.outcome) for each in found]
+
+
 class WriteConflict:
     """Decides the writes of one transaction."""
 
@@ -112,7 +118,11 @@ class WriteConflict:
         self._puts: list[EncodedPassage] = []
 
     def decide(self, write: Write) -> Written:
-        """Decides the next write; returns its outcome."""
+        """Decides the next write; returns its outcome.
+
+        Each write of a tenant gets its own number, even if it changes nothing. Otherwise equal
+        numbers would tell the tenant that no other tenant has written meanwhile.
+        """
         stored = self._new_versions.get(write.id) or self._stored_version(write.id)
         replaced = None if stored is None or stored.row is None else self._passage(stored.row)
         if write.put is None:
@@ -123,17 +133,23 @@ class WriteConflict:
         if outcome is Outcome.STORED:
             removed_words = None if replaced is None else replaced[1]
             self._add(write, _version_to_store(write, stored), removed_words)
+        elif tenant := tenant_of(write.id):
+            self._add_no_op(id_of_no_passage(tenant))
         return Written(outcome, self._sequence)
 
     def pass_over(self, write: Write) -> Written:
         """Numbers a write to another part of the shard. It changes nothing here."""
+        self._add_no_op(write.id)
+        return Written(Outcome.UNCHANGED, self._sequence)
+
+    def _add_no_op(self, identifier: str) -> None:
+        """Adds a deletion of an id that has no passage here."""
         self._sequence += 1
         self.to_log.append(
             LoggedWrite(
-                sequence=self._sequence, id=write.id, version=None, put=None, removed_words=None
+                sequence=self._sequence, id=identifier, version=None, put=None, removed_words=None
             )
         )
-        return Written(Outcome.UNCHANGED, self._sequence)
 
     def _add(self, write: Write, version: int | None, removed_words: bytes | None) -> None:
         self._sequence += 1

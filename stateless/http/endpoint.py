@@ -7,7 +7,7 @@ gRPC. Request ids, traces, errors, metrics and log lines are the same.
 import json
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -32,6 +32,7 @@ from winnow.stateless.http.headers import (
     before_deadline,
     header_value,
     new_deadline_of,
+    tenant_of,
     text_of,
 )
 from winnow.stateless.http.json_text import JsonText
@@ -144,6 +145,7 @@ class Endpoint(RecordedEndpoint):
             raise UnavailableError("this front is not ready yet: see /readyz, and try again")
         client = context.gate(call.scope, headers)
         new_deadline = new_deadline_of(headers, call.limits.default_deadline)
+        tenant = tenant_of(headers)
         if error := call.limits.refusal(client):
             raise error
         data = await self._data(scope, headers, receive)
@@ -155,7 +157,7 @@ class Endpoint(RecordedEndpoint):
             # parsing may wait for longer requests of other callers
             request = await before_deadline(parsing, new_deadline())
             _set_index(request, scope)
-            set_tenant(request, header_value(headers, TENANT_HEADER))
+            _set_tenant(request, tenant)
             if (more := call.calls_of_request(request) - 1) > 0:
                 context.gate(call.scope, headers, more, 1)
             reply = await call.run(request, new_deadline, client)
@@ -183,23 +185,30 @@ def _set_index(request: Any, scope: Scope) -> None:
     index = scope.get("path_params", {}).get(INDEX_PARAMETER)
     if not index:
         return
-    questions = enumerate(getattr(request, "requests", ()))
-    named = {"index": request, **{f"requests[{n}].index": each for n, each in questions}}
-    for field, message in named.items():
+    for field, message in _messages_with(request, "index"):
         if message.index not in ("", index):
             raise invalid_field(field, f"{quoted(message.index)} is not the index of the path")
     request.index = index
 
 
-def set_tenant(request: Any, tenant: str) -> None:
+def _set_tenant(request: Any, tenant: str) -> None:
     """Sets the tenant of a request that has one, if the header `x-winnow-tenant` names one.
 
-    Raises InvalidRequestError if the request names another tenant.
+    Raises InvalidRequestError if the request or a question names another tenant.
     """
-    if tenant and "tenant" in request.DESCRIPTOR.fields_by_name:
-        if request.tenant not in ("", tenant):
-            raise invalid_field("tenant", f"the header {TENANT_HEADER} names another tenant")
-        request.tenant = tenant
+    if not tenant or "tenant" not in request.DESCRIPTOR.fields_by_name:
+        return
+    for field, message in _messages_with(request, "tenant"):
+        if message.tenant not in ("", tenant):
+            raise invalid_field(field, f"the header {TENANT_HEADER} names another tenant")
+    request.tenant = tenant
+
+
+def _messages_with(request: Any, field: str) -> Iterator[tuple[str, Any]]:
+    """Yields a request and each of its questions, with the path of their `field`."""
+    yield field, request
+    for number, question in enumerate(getattr(request, "requests", ())):
+        yield f"requests[{number}].{field}", question
 
 
 async def read_body(

@@ -43,6 +43,20 @@ _SECONDS = re.compile(r"\d{1,9}(\.\d{1,9})?")
 Result = TypeVar("Result")
 
 
+def tenant_of(headers: Headers) -> str:
+    """The tenant that the tenant header names; empty without the header.
+
+    Raises:
+        InvalidRequestError: the header occurs with two values, as behind a proxy that adds its own
+            without removing that of the caller.
+
+    """
+    values = {value for name, value in headers if name == TENANT_HEADER}
+    if len(values) > 1:
+        raise invalid_field(TENANT_HEADER, "occurs with two values: send it once")
+    return next(iter(values), "")
+
+
 def new_deadline_of(headers: Headers, default: float) -> NewDeadline:
     """Returns a function that returns the deadline of each call of a request.
 

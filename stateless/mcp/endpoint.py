@@ -19,10 +19,10 @@ from winnow.stateless.http.endpoint import (
     read_body,
 )
 from winnow.stateless.http.headers import (
-    TENANT_HEADER,
     TIMEOUT_HEADER,
     header_value,
     new_deadline_of,
+    tenant_of,
     text_of,
 )
 from winnow.stateless.http.hosts import is_allowed_origin
@@ -65,6 +65,6 @@ class McpEndpoint(RecordedEndpoint):
         new_deadline = new_deadline_of(headers, MAX_SECONDS) if is_limited else None
         body = await read_body(self._bodies, MAX_BODY_BYTES, headers, receive)
         index = scope.get("path_params", {}).get(INDEX_PARAMETER, "")
-        tenant = header_value(headers, TENANT_HEADER)
+        tenant = tenant_of(headers)
         current_request.set(McpRequest(client, new_deadline, index, tenant))
         return await while_connected(self._server.respond(scope, body), receive)

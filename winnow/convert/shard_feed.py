@@ -15,7 +15,7 @@ from winnow.convert.by_name import same_fields, value_of_message
 from winnow.convert.feed import OUTCOME_BY_NUMBER, OUTCOMES
 from winnow.convert.lazy import LazySequence
 from winnow.domain.passage import Passage
-from winnow.domain.tenant import own_id
+from winnow.domain.tenant import names_no_passage, own_id
 from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.domain.write import Deletion, EncodedPassage, FedPassage, Outcome, Write, Written
 from winnow.errors import UnavailableError, Violation, invalid_field
@@ -188,7 +188,8 @@ def _write_of_message(message: shard_feed_pb2.EncodedWrite, field: str) -> Write
         return Write(message.id, version, put)
     if kind != "delete" or not message.delete:
         raise invalid_field(field, "the write is neither a put nor a deletion")
-    _raise_first(field, deletion_violations(Deletion(own_id(message.id), version)))
+    if not names_no_passage(message.id):
+        _raise_first(field, deletion_violations(Deletion(own_id(message.id), version)))
     return Write(message.id, version)
 
 

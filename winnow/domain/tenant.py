@@ -33,6 +33,19 @@ def stored_id(tenant: str, passage_id: str) -> str:
     return f"{prefix_of(tenant)}{passage_id}" if tenant else passage_id
 
 
+def id_of_no_passage(tenant: str) -> str:
+    """Returns a stored id of a tenant that no passage has: the ids of callers are not empty.
+
+    Writes that change nothing are logged under this id.
+    """
+    return prefix_of(tenant)
+
+
+def names_no_passage(stored: str) -> bool:
+    """Whether a stored id is the `id_of_no_passage` of a tenant."""
+    return bool(tenant_of(stored)) and not own_id(stored)
+
+
 def own_id(stored: str) -> str:
     """Returns the id that callers use, without the tenant."""
     return stored.rpartition(_SEPARATOR)[2]

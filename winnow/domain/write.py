@@ -82,7 +82,10 @@ class Written:
 
     outcome: Outcome
     sequence: int
-    """Number of the write if it was stored; otherwise of the last write before it."""
+    """Number of the write if it was stored; otherwise of the last write before it.
+
+    In an index with tenants each write has its own number.
+    """
     log_id: str = field(default="", compare=False)
     """Identifies the log to which `sequence` belongs; empty if not known."""
 

@@ -407,6 +407,23 @@ async def test_puts_are_unchanged_by_writes_that_any_replica_acknowledged() -> N
     assert one.history == other.history
 
 
+async def test_an_unchanged_put_of_a_tenant_has_its_own_number_in_all_replicas() -> None:
+    """Equal numbers would tell a tenant that no other one wrote meanwhile."""
+    journal, one, other = FakeJournal(), FakeReplica(), FakeReplica()
+    async with following(journal, one) as first, following(journal, other) as second:
+        await first.shard.write([put("acme\x1fa", "one")], LATER)
+        asked = [digest_of("acme\x1fa", "one"), digest_of("acme\x1fb", "new")]
+        assert await first.shard.find_unchanged(asked, LATER) == [
+            Written(Outcome.UNCHANGED, 2),
+            None,
+        ]
+        await happens(lambda: len(other.history) == 2)
+        assert await second.shard.find_unchanged(asked[:1], LATER) == [
+            Written(Outcome.UNCHANGED, 3)
+        ]
+    assert one.history == ["acme\x1fa", "acme\x1f", "acme\x1f"]
+
+
 async def test_the_journal_is_not_asked_about_new_passages() -> None:
     journal = FakeJournal()
     async with following(journal, FakeReplica()) as node:

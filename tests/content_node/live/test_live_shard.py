@@ -26,7 +26,7 @@ from winnow.content_node.metrics import WriteMetrics
 from winnow.content_node.shard import ShardView, open_shard
 from winnow.convert.lazy import LazySequence
 from winnow.deadline import Deadline
-from winnow.domain.write import Outcome, Write
+from winnow.domain.write import Outcome, Write, Written
 from winnow.errors import (
     ArtefactError,
     DeadlineExceededError,
@@ -139,6 +139,27 @@ async def test_a_write_that_changes_nothing_is_not_logged(shard: LiveShard) -> N
     assert await write(shard, delete("nothing"), put("a", "First.")) == [(U, 1), (U, 1)]
     assert len(served) == 1
     assert await write(shard, put("a", "First.", version=1)) == [(S, 2)]
+
+
+async def test_each_write_of_a_tenant_has_its_own_number_even_if_it_changes_nothing(
+    directory: Path,
+) -> None:
+    """Equal numbers would tell a tenant that no other one wrote meanwhile."""
+    live = opened(directory, replace(LIMITS, has_tenants=True))
+    one, none = put("acme\x1fa", "one"), delete("acme\x1fnone")
+    assert await write(live, one, one, none, none) == [(S, 1), (U, 2), (U, 3), (U, 4)]
+    assert await write(live, delete("acme\x1fz", 7), delete("acme\x1fz", 6)) == [(S, 5), (O, 6)]
+    for number in (7, 8):
+        found = await live.find_unchanged([digested(one)], Deadline.after(60))
+        assert found == [Written(U, number)]
+    assert await live.find_unchanged([digested(put("acme\x1fnew"))], Deadline.after(60)) == [None]
+    view = live.view
+    assert (view.sequence, view.passages) == (8, 4)
+    await live.close()
+    live = opened(directory, replace(LIMITS, has_tenants=True))
+    assert await write(live, put("acme\x1fz", "old", 5), one) == [(O, 9), (U, 10)]
+    assert there(live.view) == {**BUILT, "acme\x1fa": ("one", 1)}
+    await live.close()
 
 
 def said(metadata: str) -> Write:

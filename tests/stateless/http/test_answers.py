@@ -287,6 +287,38 @@ async def test_a_question_is_of_no_other_index_than_its_path(
     assert violation == {"field": field, "description": "'other' is not the index of the path"}
 
 
+@pytest.mark.parametrize(
+    ("path", "body", "field"),
+    [
+        ("/v1/answer", {"tenant": "beta"}, "tenant"),
+        ("/v1/answers", {"requests": [{"question": "Who?"}], "tenant": "beta"}, "tenant"),
+        (
+            "/v1/answers",
+            {"requests": [{"question": "Who?"}, {"tenant": "beta"}]},
+            "requests[1].tenant",
+        ),
+    ],
+)
+async def test_a_question_is_of_no_other_tenant_than_its_header(
+    path: str, body: dict[str, object], field: str, client: httpx.AsyncClient
+) -> None:
+    """A proxy in front of a front without keys may set the header."""
+    reply = await client.post(path, json=body, headers={"x-winnow-tenant": "acme"})
+    assert reply.status_code == 400
+    violation = reply.json()["violations"][0]
+    assert violation == {
+        "field": field,
+        "description": "the header x-winnow-tenant names another tenant",
+    }
+
+
+async def test_two_headers_with_different_tenants_are_refused(client: httpx.AsyncClient) -> None:
+    """A proxy may add its header behind that of the caller."""
+    named = [("x-winnow-tenant", "beta"), ("x-winnow-tenant", "acme")]
+    reply = await client.post("/v1/answer", json={"question": "Who?"}, headers=named)
+    assert (reply.status_code, reply.json()["violations"][0]["field"]) == (400, "x-winnow-tenant")
+
+
 async def test_an_answer_of_many_passages_is_written_whole(client: httpx.AsyncClient) -> None:
     """What is long is written in a thread."""
     reply = await client.post("/v1/answer", json={"question": "Who?", "answers": 100})

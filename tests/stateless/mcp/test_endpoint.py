@@ -63,6 +63,14 @@ async def test_an_agent_asks_over_http(mode: str) -> None:
     assert "Answer" in [line["method"] for line in logged if line["event"] == "call"]
 
 
+async def test_a_message_with_two_tenants_is_refused() -> None:
+    """A proxy may add its header behind that of the caller."""
+    named = [*HEADERS.items(), ("x-winnow-tenant", "beta"), ("x-winnow-tenant", "acme")]
+    async with HttpFront().serving() as client:
+        reply = await client.post("/mcp", json=asking(), headers=named)
+    assert (reply.status_code, reply.json()["violations"][0]["field"]) == (400, "x-winnow-tenant")
+
+
 async def test_the_calls_of_an_agent_are_for_the_index_of_its_address() -> None:
     front, asked = HttpFront(), list[str]()
     answer = front.core.answer
