@@ -10,11 +10,11 @@ from winnow.keys.token import digest_of
 
 
 @contextlib.contextmanager
-def called_by(*scopes: Scope) -> Iterator[None]:
+def called_by(*scopes: Scope, tenant: str = "") -> Iterator[None]:
     """Sets a caller with a key for these scopes; without scopes, a caller without a key."""
     caller.forget()
     if scopes:
-        key = Key(name="alice", digest=digest_of("token"), scopes=frozenset(scopes))
+        key = Key(name="alice", digest=digest_of("token"), scopes=frozenset(scopes), tenant=tenant)
         caller.bind(caller_of(Gate([key]), key, scopes[0]))
     try:
         yield

@@ -64,6 +64,12 @@ def current() -> Caller | None:
     return _current.get()
 
 
+def tenant() -> str:
+    """Returns the tenant of the caller of the current task; empty for none."""
+    caller = current()
+    return caller.tenant if caller is not None else ""
+
+
 def open_lease() -> AbstractContextManager[Lease]:
     """Opens the lease of a stream. Without authentication, the lease never ends."""
     caller = current()

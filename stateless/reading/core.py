@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
+from winnow import caller
 from winnow.deadline import Deadline
 from winnow.domain.text_reading import (
     HighlightedText,
@@ -265,7 +266,8 @@ class ReadCore:
                 started=started,
                 release=admission.close,
             )
-            cut = partial(windows_of, asked.ids, tokenised, loaded.reader.model)
+            model = loaded.reader.model
+            cut = partial(windows_of, asked.ids, tokenised, model, caller.tenant())
             job.windows = await self._run_briefly(job, len(texts), cut)
             job.timings.tokenise = time.perf_counter() - started
             self._metrics.texts.observe(len(texts))

@@ -40,17 +40,18 @@ class TextWindow:
 
 
 def windows_of(
-    question: Sequence[int], texts: Sequence[TokenisedText], model: ReadingModel
+    question: Sequence[int], texts: Sequence[TokenisedText], model: ReadingModel, tenant: str = ""
 ) -> list[TextWindow]:
     """Returns the windows of all texts, the longest first.
 
-    So threads that end one after the other end at nearly the same time.
+    So threads that end one after the other end at nearly the same time. `tenant` is that of the
+    caller.
     """
     found = [
         window
         for index, text in enumerate(texts)
         for window in _windows(
-            index, text, model.window_ranges(question, text.title_ids, len(text.tokens))
+            index, text, model.window_ranges(question, text.title_ids, len(text.tokens)), tenant
         )
     ]
     return sorted(found, key=lambda window: -len(window.passage.tokens))
@@ -66,15 +67,17 @@ def _utf8_bytes(text: str) -> int:
 
 
 def _windows(
-    index: int, text: TokenisedText, ranges: Sequence[tuple[int, int]]
+    index: int, text: TokenisedText, ranges: Sequence[tuple[int, int]], tenant: str
 ) -> Iterator[TextWindow]:
     tokens, title, whole = text.tokens, text.title_ids, text.text.text
     if len(ranges) == 1:
-        yield TextWindow(index, 0, StoredPassage(Passage("", "", whole), title, tokens))
+        passage = StoredPassage(Passage("", "", whole), title, tokens, tenant=tenant)
+        yield TextWindow(index, 0, passage)
         return
     for first, last in ranges:
         offsets = tokens.offsets[first:last]
         start = max(offsets[0][0] - _MARGIN, 0)
         part = whole[start : offsets[-1][1] + _MARGIN]
         own = Tokens(tokens.ids[first:last], tuple((a - start, b - start) for a, b in offsets))
-        yield TextWindow(index, start, StoredPassage(Passage("", "", part), title, own))
+        passage = StoredPassage(Passage("", "", part), title, own, tenant=tenant)
+        yield TextWindow(index, start, passage)

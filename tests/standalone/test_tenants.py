@@ -318,6 +318,21 @@ def test_each_tenant_sees_its_own_passages_and_nothing_of_others(
         CALLS[name](shared, tenant, drawn)
 
 
+def test_positions_do_not_tell_whether_others_write(shared: Shared) -> None:
+    """A position of a write that changes nothing would otherwise be the same until others write."""
+    given = passage("alpha", "prize", 1)
+    works: list[Callable[[AsyncIndex], Awaitable[Any]]] = [
+        lambda index: index.put(given, timeout=LONG),
+        lambda index: index.put(given, timeout=LONG),
+        lambda index: index.put(given, timeout=LONG),
+        lambda index: index.delete("none", timeout=LONG),
+        lambda index: index.delete("none", timeout=LONG),
+    ]
+    positions = [shared.run(work, "alpha")[0].position for work in works]
+    shared.model["alpha"]["prize"] = given
+    assert len(set(positions)) == len(works)
+
+
 def test_an_index_that_is_copied_from_another_keeps_its_tenants(
     built: Path, bundle: Bundle, tmp_path: Path
 ) -> None:

@@ -1,7 +1,7 @@
 """The lower layers of a split reader: compute the states of questions and passages separately."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,8 @@ class PassageWindow:
     """Index in the passage of the token at `offset`."""
     length: int
     """Number of passage tokens in this window."""
+    tenant: str = field(default="", kw_only=True)
+    """Tenant of the caller who sent the passage; see `StoredPassage`."""
 
 
 class LowerLayers:
@@ -89,7 +91,11 @@ class LowerLayers:
         head = [*stored.title_ids[:MAX_TITLE_TOKENS], self._special.sep]
         return [
             PassageWindow(
-                [*head, *text[first:end], self._special.sep], len(head), first, end - first
+                [*head, *text[first:end], self._special.sep],
+                len(head),
+                first,
+                end - first,
+                tenant=stored.tenant,
             )
             for first, end in self.window_ranges(stored.title_ids, len(text))
         ]

@@ -1,7 +1,8 @@
 """Remembers the states of the windows of passages that were read, within a budget of bytes.
 
-States depend on nothing but the tokens of a window. So the key is a digest of the tokens, and
-remembered states give the same logits as computed ones, bit for bit.
+States depend on nothing but the tokens of a window. So remembered states give the same logits as
+computed ones, bit for bit. The key is a digest of the tokens and of the tenant of the caller: a
+shared entry would tell a tenant which texts others have read.
 """
 
 from array import array
@@ -41,7 +42,7 @@ class StatesCache:
 
         Raises StoppedError if `stop` was set before the states were computed.
         """
-        key = blake2b(array("I", window.ids).tobytes(), digest_size=_DIGEST_BYTES).digest()
+        key = _key(window)
         with self._lock:
             found = self._states.get(key)
             self._metrics.count_lookup("miss" if found is None else "hit")
@@ -52,3 +53,9 @@ class StatesCache:
         with self._lock:
             self._states.put(key, states, size)
         return states, False
+
+
+def _key(window: PassageWindow) -> bytes:
+    tenant = blake2b(window.tenant.encode(), digest_size=_DIGEST_BYTES).digest()
+    ids = array("I", window.ids).tobytes()
+    return blake2b(ids, digest_size=_DIGEST_BYTES, key=tenant).digest()

@@ -1,6 +1,6 @@
 """A passage in the form in which a reader reads it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from winnow.domain.passage import Passage
 from winnow.reading.passage_states import PassageStates
@@ -16,3 +16,5 @@ class StoredPassage:
     tokens: Tokens
     """Tokens of the text."""
     states: PassageStates | None = None
+    tenant: str = field(default="", kw_only=True)
+    """Tenant of the caller who sent the text; empty for a stored passage, and without a tenant."""

@@ -56,8 +56,7 @@ class CachedTextEncoder:
         Clients that wait for the same text get it at the earliest turn of any of them. If the
         encoder refuses one of these clients, the others keep waiting.
         """
-        current = caller.current()
-        key = _key(ids, current.tenant if current else "")
+        key = _key(ids, caller.tenant())
         cached = self._cache.get(key)
         if cached is not None and (cached.tokens is not None or not self._has_tokens):
             self._count("hit")

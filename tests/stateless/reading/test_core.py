@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
+from known_caller import called_by
 from tenacious import happens
 from text_reading import QUESTION, RELEVANCE, TOKENIZER, TextReadingCore, reading_core, texts
 
@@ -21,6 +22,7 @@ from winnow.domain.text_reading import (
     TextToRead,
 )
 from winnow.errors import DeadlineExceededError, OverloadedError, UnavailableError
+from winnow.keys.key import Scope
 from winnow.reading.stored_passage import StoredPassage
 from winnow.stateless.reading.scoring import ASSUMED_DISTANCE, relevance_score
 from winnow.text.question_words import QuestionWords
@@ -123,6 +125,16 @@ async def test_remembered_states_give_the_same_result_without_the_lower_layers(
     assert second.report.windows_remembered == second.report.windows == first.report.windows
     titled = await read(made, replace(given[0], title="Bridges"))
     assert titled.report.windows_remembered == 0
+
+
+async def test_states_are_remembered_for_the_tenant_whose_key_sent_the_text(
+    made: TextReadingCore,
+) -> None:
+    """Their number would tell a tenant that another one has read the same text."""
+    for tenant, remembers in (("acme", False), ("beta", False), ("", False), ("acme", True)):
+        with called_by(Scope.READ, tenant=tenant):
+            found = await read(made, *made_texts(3))
+        assert bool(found.report.windows_remembered) is remembers, tenant
 
 
 async def test_states_are_remembered_within_a_budget() -> None:
