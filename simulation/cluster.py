@@ -1,7 +1,6 @@
 """The processes of a simulated cluster: they start, are killed, and start again."""
 
 import asyncio
-import shutil
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any, TypeVar
 from simulation import snapshots
 from simulation.channel import Addresses, Endpoint
 from simulation.clock import EPOCH
-from simulation.disk import DISKS, Disk
+from simulation.disk import DISKS, Disk, copy_tree
 from simulation.front import RunningFront, open_front
 from simulation.journal_client import JournalHost, SimulatedNats
 from simulation.journal_server import JetStreamModel
@@ -104,9 +103,10 @@ class Cluster:
         self, name: str, shards: tuple[int, ...], index: Path, directory: Path
     ) -> SimulatedNode:
         root = directory / name
+        root.mkdir()
         for shard in shards:
             own = shard_name(shard, self._plan.shape.shards)
-            shutil.copytree(index / own, root / own)
+            copy_tree(index / own, root / own)
         rng = seeded(f"disk {name} {self._plan.seed}")
         disk = Disk(root, rng, tracks_syncs=self._plan.has_power_loss)
         DISKS.all.append(disk)

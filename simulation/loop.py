@@ -10,7 +10,7 @@ import asyncio
 import heapq
 import itertools
 from collections.abc import Callable, Coroutine, Generator
-from contextvars import Context
+from contextvars import Context, copy_context
 from random import Random
 from typing import Any, TypeVar, TypeVarTuple
 
@@ -24,6 +24,37 @@ _THREAD_SECONDS = 0.002
 
 class StoppedEarlyError(Exception):
     """The loop has nothing to do, but its main task has not ended."""
+
+
+class SimulatedHandle:
+    """A callback, and the process in which it runs. Takes the place of asyncio's slower handles."""
+
+    __slots__ = ("_cancelled", "_when", "args", "callback", "context", "process")
+
+    def __init__(
+        self,
+        callback: Callable[..., object],
+        args: tuple[Any, ...],
+        context: Context | None,
+        when: float,
+    ) -> None:
+        """`context` is the context of the callback; None for a copy of the current one.
+
+        `when` is the time of a timer, in seconds.
+        """
+        self.callback, self.args = callback, args
+        self.process = current_process(context)
+        self.context = copy_context() if context is None else context
+        self._when, self._cancelled = when, False
+
+    def cancel(self) -> None:
+        self._cancelled = True
+
+    def cancelled(self) -> bool:
+        return self._cancelled
+
+    def when(self) -> float:
+        return self._when
 
 
 class OrderedTask(asyncio.Task[Any]):
@@ -51,7 +82,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
 
     def __init__(self, rng: Random) -> None:
         self._rng, self._now = rng, 0.0
-        self._timers: list[tuple[float, float, int, asyncio.TimerHandle]] = []
+        self._timers: list[tuple[float, float, int, SimulatedHandle]] = []
         self._numbers = itertools.count()
         self._runnable: list[Process] = []
         """Processes with callbacks that can run now."""
@@ -64,7 +95,6 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         """Number of callbacks that have run."""
         self.errors: list[dict[str, Any]] = []
         """Contexts of unhandled exceptions."""
-        self.after_event: Callable[[], None] = lambda: None
 
     def time(self) -> float:
         return self._now
@@ -82,26 +112,37 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
 
     def _step(self) -> None:
         """Runs one callback, or lets time pass."""
-        if not self._runnable:
+        runnable = self._runnable
+        if not runnable:
             self._pass_time()
             return
-        index = self._rng.randrange(len(self._runnable)) if len(self._runnable) > 1 else 0
-        process = self._runnable[index]
-        if not process.ready or process.paused or not process.alive:
-            del self._runnable[index]
+        index = self._rng.randrange(len(runnable)) if len(runnable) > 1 else 0
+        process = runnable[index]
+        ready = process.ready
+        if not ready or process.paused or not process.alive:
+            del runnable[index]
             return
-        handle = process.ready.popleft()
-        if not process.ready:
-            del self._runnable[index]
+        handle = ready.popleft()
+        if not ready:
+            del runnable[index]
         if not handle.cancelled():
             self.events += 1
-            handle._run()  # noqa: SLF001
-            self.after_event()
+            self._run_callback(handle)
+
+    def _run_callback(self, handle: SimulatedHandle) -> None:
+        try:
+            handle.context.run(handle.callback, *handle.args)
+        except (SystemExit, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # noqa: BLE001 (as asyncio's handles do)
+            message = f"exception in callback {handle.callback!r}"
+            self.call_exception_handler({"message": message, "exception": error})
 
     def _pass_time(self) -> None:
         """Advances the time to the next timer, and makes its callback ready."""
-        while self._timers:
-            when, _, _, handle = heapq.heappop(self._timers)
+        timers = self._timers
+        while timers:
+            when, _, _, handle = heapq.heappop(timers)
             if handle.cancelled():
                 continue
             self._now = max(self._now, when)
@@ -109,13 +150,14 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
             return
         raise StoppedEarlyError("no callback and no timer is left, so the main task never ends")
 
-    def _make_ready(self, handle: asyncio.Handle) -> None:
-        process = current_process(handle._context)  # type: ignore[attr-defined] # noqa: SLF001
+    def _make_ready(self, handle: SimulatedHandle) -> None:
+        process = handle.process
         if not process.alive:
             self._kept.append(handle)
             return
-        process.ready.append(handle)
-        if len(process.ready) == 1 and not process.paused:
+        ready = process.ready
+        ready.append(handle)
+        if len(ready) == 1 and not process.paused:
             self._runnable.append(process)
 
     def kill(self, process: Process) -> None:
@@ -132,44 +174,41 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         if process.ready and process.alive and process not in self._runnable:
             self._runnable.append(process)
 
-    def call_soon(
+    def call_soon(  # type: ignore[override] # a handle of another class
         self,
         callback: Callable[[*Arguments], object],
         *args: *Arguments,
         context: Context | None = None,
-    ) -> asyncio.Handle:
-        handle = asyncio.Handle(callback, args, self, context)
+    ) -> SimulatedHandle:
+        handle = SimulatedHandle(callback, args, context, self._now)
         if not self._closed:
             self._make_ready(handle)
         return handle
 
-    call_soon_threadsafe = call_soon
+    call_soon_threadsafe = call_soon  # type: ignore[assignment]
 
-    def call_later(
+    def call_later(  # type: ignore[override] # a handle of another class
         self,
         delay: float,
         callback: Callable[[*Arguments], object],
         *args: *Arguments,
         context: Context | None = None,
-    ) -> asyncio.TimerHandle:
+    ) -> SimulatedHandle:
         return self.call_at(self._now + delay, callback, *args, context=context)
 
-    def call_at(
+    def call_at(  # type: ignore[override] # a handle of another class
         self,
         when: float,
         callback: Callable[[*Arguments], object],
         *args: *Arguments,
         context: Context | None = None,
-    ) -> asyncio.TimerHandle:
-        handle = asyncio.TimerHandle(when, callback, args, self, context)
+    ) -> SimulatedHandle:
+        handle = SimulatedHandle(callback, args, context, when)
         if not self._closed:
             # timers of one moment fire in a random order: real clocks are never equal
             entry = (when, self._rng.random(), next(self._numbers), handle)
             heapq.heappush(self._timers, entry)
         return handle
-
-    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        """Does nothing: `_pass_time` skips cancelled timers."""
 
     def create_future(self) -> asyncio.Future[Any]:
         future = OrderedFuture(loop=self)

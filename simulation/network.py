@@ -28,7 +28,7 @@ class _Direction:
     last_arrival: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Message:
     """A message on its way."""
 

@@ -4,10 +4,10 @@ A callback belongs to the process in whose context it was scheduled. A killed pr
 more, not even `finally` blocks, just as after kill -9.
 """
 
-from asyncio import Handle
 from collections import deque
-from contextvars import Context, ContextVar, copy_context
+from contextvars import Context, ContextVar
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(eq=False, slots=True)
@@ -24,21 +24,23 @@ class Process:
     """Factor of the durations of its work in threads."""
     full_disk: bool = False
     """Whether its disk has no room."""
-    ready: deque[Handle] = field(default_factory=deque)
-    """Its callbacks that can run now, in the order in which asyncio runs them."""
+    ready: deque[Any] = field(default_factory=deque)
+    """The handles of its callbacks that can run now, in the order in which asyncio runs them."""
+    _context: Context = field(default_factory=Context)
+
+    def __post_init__(self) -> None:
+        self._context.run(_CURRENT.set, self)
 
     def context(self) -> Context:
-        """Returns a context whose callbacks belong to this process."""
-        context = copy_context()
-        context.run(_CURRENT.set, self)
-        return context
+        """Returns a context whose callbacks belong to this process, with no other variables."""
+        return self._context.copy()
 
 
+_CURRENT: "ContextVar[Process]" = ContextVar("process")
 OUTSIDE = Process("outside")
 """The process of everything that is not part of the cluster: clients, faults and the network."""
-_CURRENT: ContextVar[Process] = ContextVar("process", default=OUTSIDE)
 
 
 def current_process(context: Context | None = None) -> Process:
     """Returns the process of the running callback, or of a context."""
-    return _CURRENT.get() if context is None else context.get(_CURRENT, OUTSIDE)
+    return _CURRENT.get(OUTSIDE) if context is None else context.get(_CURRENT, OUTSIDE)

@@ -37,6 +37,8 @@ def install() -> None:
     child = _module("winnow.content_node.merging.child_process")
     child.MergeChild = _module("simulation.merge_process").SimulatedMerge
     _module("winnow.journal.jetstream").Client = _module("simulation.journal_client").SimulatedNats
+    # threads do not overlap, so each shard needs one connection only
+    _module("winnow.content_node.shard.stored_segment")._CONNECTIONS = 1  # noqa: SLF001
     feed = _module("winnow.stateless.composing.feed")
     feed.FeedEncoder = _module("simulation.models").SimulatedFeedEncoder
     _module("simulation.logs").install()

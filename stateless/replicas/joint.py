@@ -140,7 +140,8 @@ class JointCalls:
         self._node_at = node_at
         # delays are kept by the first shard of a call: only its replicas are compared
         self._delays = HedgeDelays(policies.hedge, clock)
-        self._running: set[_NodeCall] = set()
+        self._running: dict[_NodeCall, None] = {}
+        """The running calls, in the order in which they were sent."""
 
     def plan_retrieval(
         self,
@@ -258,12 +259,12 @@ class JointCalls:
             task=task,
         )
         self.nodes.record_start(address)
-        self._running.add(call)
+        self._running[call] = None
         task.add_done_callback(lambda _: self._record_end(call))
         return call
 
     def _record_end(self, call: _NodeCall) -> None:
-        self._running.discard(call)
+        self._running.pop(call, None)
         call.seconds = call.deadline.clock() - call.sent_at
         if call.task.cancelled() or call.task.exception() is not None:
             self.nodes.record_end(call.address, None)

@@ -67,7 +67,8 @@ class ReplicaPool(Generic[Backend]):
         self._backend_at, self._observer = backend_at, observer
         self.replicas = Replicas((), settings, clock, rng, other_requests=other_requests)
         """Assigns requests to replicas: call `replicas.take`, then `send`, then `end_attempt`."""
-        self._running: set[SentAttempt[Any]] = set()
+        self._running: dict[SentAttempt[Any], None] = {}
+        """The running attempts, in the order in which they were sent."""
         self._ending: set[asyncio.Task[Any]] = set()
 
     def update(self, addresses: Collection[str], unreachable: Collection[str] = ()) -> None:
@@ -104,7 +105,7 @@ class ReplicaPool(Generic[Backend]):
                 return await send(self._backend_at(address))
 
         sent = SentAttempt(attempt, asyncio.create_task(call_backend()))
-        self._running.add(sent)
+        self._running[sent] = None
         self._report_outstanding(attempt.replica)
         return sent
 
@@ -118,7 +119,7 @@ class ReplicaPool(Generic[Backend]):
         `Replicas.release`.
         """
         error = ended.error() if ended.task.done() else None
-        self._running.discard(ended)
+        self._running.pop(ended, None)
         self._cancel(ended.task)
         self._release(ended.attempt, outcome, latency, error)
 
@@ -154,7 +155,7 @@ class ReplicaPool(Generic[Backend]):
 
     def give_up_all(self) -> None:
         """Gives up every running request."""
-        for address in {sent.attempt.replica.address for sent in self._running}:
+        for address in dict.fromkeys(sent.attempt.replica.address for sent in self._running):
             self._give_up(address, "the pool was closed")
 
     def _report_state(
