@@ -3,20 +3,25 @@
 import contextlib
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from winnow.bundle import Bundle
+from winnow.candidates.limits import CandidateLimits
 from winnow.content_node.identity import shard_info
-from winnow.content_node.joint_retrieval import with_queue_time
+from winnow.content_node.joint_retrieval import retrieve_alone, with_queue_time
 from winnow.content_node.late_interaction.scoring import LateRanking
 from winnow.content_node.live.custody import OWNED, Custody
 from winnow.content_node.live.sequence_waiter import SequenceWaiter
-from winnow.content_node.local_shard import Retrieval
+from winnow.content_node.local_shard import Retrieval, UnrankedCandidates
 from winnow.content_node.metrics import NodeMetrics
 from winnow.content_node.passages.local import Admit, LocalPassages, readable
 from winnow.content_node.shard.generations import RecentGenerations
-from winnow.content_node.shard.retrieving import retrieve
+from winnow.content_node.shard.retrieving import (
+    FoundCandidates,
+    find_candidates,
+    rank_candidates,
+)
 from winnow.content_node.shard.tenant_view import view_of_tenant
 from winnow.content_node.shard.view import ShardView
 from winnow.content_node.tenants import check_tenant
@@ -126,8 +131,9 @@ class LocalSearcher:
 
         Waits until the write `depth.after` is served.
         """
-        work = await self.prepare(question, depth, deadline)
+        retrieval = await self.prepare(question, depth, deadline)
         with span("retrieve") as step:
+            work = partial(retrieve_alone, retrieval, depth)
             done = await self._pool.call(work, deadline, question.client)
             step.set("winnow.queue_ms", done.queue_seconds * 1e3)
         (found,) = done.results
@@ -146,7 +152,7 @@ class LocalSearcher:
         self._check_question(question)
         await self._sequence_waiter.wait(depth.after, deadline)
         view = self._generations.lease_newest(deadline)
-        return partial(self._retrieve, view, question, depth, arrived_at)
+        return partial(self._find, view, question, depth, arrived_at)
 
     async def read(
         self, question: EncodedQuestion, hits: Sequence[Hit], deadline: Deadline
@@ -195,34 +201,21 @@ class LocalSearcher:
             log_id=retrieved.log_id,
         )
 
-    def _retrieve(
+    def _find(
         self,
         view: ShardView,
         question: EncodedQuestion,
         depth: RetrievalDepth,
         arrived_at: float,
         stop: StopSignal,
-    ) -> Retrieved:
+    ) -> UnrankedCandidates:
         began = time.perf_counter()
         with readable():
             if question.tenant:
                 view = view_of_tenant(view, question.tenant)
-            found = retrieve(view, question, depth, self._word_weight, stop, self._late)
+            found = find_candidates(view, question, depth, stop)
         spent = Interval(began - arrived_at, time.perf_counter() - began)
-        hits = found.hits
-        if question.tenant:
-            hits = tuple(replace(hit, passage_id=own_id(hit.passage_id)) for hit in hits)
-        return Retrieved(
-            hits,
-            found.distances,
-            ShardTimings(retrieve=spent.seconds),
-            candidate_words=found.words,
-            sequence=view.sequence,
-            retrieved=spent,
-            passages=view.passages,
-            log_id=view.log_id,
-            late_interaction=found.late_interaction,
-        )
+        return _ShardCandidates(found, self._word_weight, self._late, spent)
 
     def _read_one(
         self,
@@ -287,6 +280,46 @@ class LocalSearcher:
 
     def _report_passages(self) -> None:
         self._metrics.passages.labels(str(self._info.shard)).set(self._info.passages)
+
+
+@dataclass(frozen=True, slots=True)
+class _ShardCandidates:
+    """The `UnrankedCandidates` of a shard in this process."""
+
+    found: FoundCandidates
+    word_weight: float
+    late: LateRanking | None
+    finding: Interval
+    """When the candidates were found, relative to the start of the call."""
+
+    @property
+    def candidate_distances(self) -> Sequence[float]:
+        return self.found.candidate_distances
+
+    @property
+    def candidate_words(self) -> Sequence[float]:
+        return self.found.candidate_words
+
+    def rank(self, limits: CandidateLimits, stop: StopSignal) -> Retrieved:
+        began = time.perf_counter()
+        with readable():
+            ranked = rank_candidates(self.found, limits, self.word_weight, stop, self.late)
+        # without the time until the other shards of the call had found their candidates
+        seconds = self.finding.seconds + time.perf_counter() - began
+        view, hits = self.found.view, ranked.hits
+        if self.found.question.tenant:
+            hits = tuple(replace(hit, passage_id=own_id(hit.passage_id)) for hit in hits)
+        return Retrieved(
+            hits,
+            ranked.distances,
+            ShardTimings(retrieve=seconds),
+            candidate_words=ranked.words,
+            sequence=view.sequence,
+            retrieved=Interval(self.finding.start, seconds),
+            passages=view.passages,
+            log_id=view.log_id,
+            late_interaction=ranked.late_interaction,
+        )
 
 
 def _as_tenant_sees(stored: StoredPassage, tenant: str, hit: Hit) -> StoredPassage:

@@ -16,6 +16,7 @@ from fake_passages import FakePassages
 from prometheus_client import CollectorRegistry
 from tenacious import turn
 
+from winnow.candidates.limits import CandidateLimits
 from winnow.content_node.admission import NodeLoad
 from winnow.content_node.joint_retrieval import JointRetrieval
 from winnow.content_node.local_shard import Retrieval
@@ -39,6 +40,7 @@ from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.domain.write import EncodedPassage, Outcome, Write, WriteAttempt, Written
 from winnow.errors import GenerationGoneError, NotFoundError, NotLoadedError, WinnowError
 from winnow.heads.heads import States
+from winnow.inference.stop_signal import StopSignal
 from winnow.passages.canonical import PassageDigest, digest
 from winnow.policy.pace import Pace
 from winnow.reading.pool import ReaderPool
@@ -88,6 +90,24 @@ def shard_info(shard: int = 0, shards: int = 2, **fields: Any) -> ShardInfo:
 def fake_infos(shards: int) -> dict[int, ShardInfo]:
     """Returns the infos of shards with 10, 20, 30 … passages."""
     return {n: shard_info(n, shards, index_id="i", passages=10 * (n + 1)) for n in range(shards)}
+
+
+@dataclass(frozen=True)
+class FoundBefore:
+    """Candidates of a shard whose ranking is known."""
+
+    ranked: Retrieved
+
+    @property
+    def candidate_distances(self) -> Sequence[float]:
+        return self.ranked.candidate_distances
+
+    @property
+    def candidate_words(self) -> Sequence[float]:
+        return self.ranked.candidate_words
+
+    def rank(self, _limits: CandidateLimits, _stop: StopSignal) -> Retrieved:
+        return self.ranked
 
 
 @dataclass
@@ -172,7 +192,7 @@ class FakeSearcher:
         self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
     ) -> Retrieval:
         found = await self.retrieve(question, depth, deadline)
-        return lambda _stop: found
+        return lambda _stop: FoundBefore(found)
 
     def _hit(self, row: int, is_by_words_only: bool) -> Hit:
         reading, generation = self.readings[row], self.generation

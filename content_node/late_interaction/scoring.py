@@ -8,7 +8,6 @@ interaction.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -64,17 +63,18 @@ class LateScorer:
             ArtefactError: a file of the shard was changed.
 
         """
-        missing: list[tuple[Segment, int]] = []
-
-        def find_missing(segment: Segment, own: list[int]) -> list[None]:
-            missing.extend((segment, row) for row in self._rows_without_tokens(segment, own))
-            return [None] * len(own)
-
-        view.map_rows(rows, find_missing)
+        parts = _split_rows(view, np.array(rows, np.int64))
+        missing = [
+            (part.segment, row)
+            for part in parts
+            for row in self._without_cached(part.segment, part.rows[~part.stored])
+        ]
         if missing and not self._compute_all(missing, stop):
             return None
-        score = partial(self._segment_scores, question, stop)
-        return np.array(view.map_rows(rows, score), np.float64)
+        scores = np.empty(len(rows))
+        for part in parts:
+            scores[part.places] = self._segment_scores(part, question, stop)
+        return scores
 
     def compute_missing(
         self, view: ShardView, first_row: int, may_continue: Callable[[], bool]
@@ -92,7 +92,8 @@ class LateScorer:
             rows = np.arange(max(first_row - placed.first_row, 0), placed.segment.rows)
             for mask in (placed.live_rows, placed.segment.occupied_rows):
                 rows = rows if mask is None else rows[mask[rows]]
-            for row in self._rows_without_tokens(placed.segment, rows.tolist()):
+            rows = rows[~_has_stored_tokens(placed.segment, rows)]
+            for row in self._without_cached(placed.segment, rows):
                 if not may_continue():
                     return False
                 self._compute_levels(self._model.open(), placed.segment, row)
@@ -108,39 +109,30 @@ class LateScorer:
             self._compute_levels(model, segment, row)
         return True
 
-    def _rows_without_tokens(self, segment: Segment, own: Sequence[int]) -> list[int]:
-        """Returns the rows whose token vectors are neither stored nor cached."""
-        rows = np.array(own, np.int64)
-        lacking = rows[~_has_stored_tokens(segment, rows)].tolist()
-        if not lacking:
+    def _without_cached(self, segment: Segment, rows: RowNumbers) -> list[int]:
+        """Returns those of the rows whose token vectors are not cached."""
+        if not len(rows):
             return []
-        return [
-            row
-            for row, key in zip(lacking, self._tokens_keys(segment, lacking), strict=True)
-            if self._computed.get(key) is None
-        ]
+        own = rows.tolist()
+        keys = self._tokens_keys(segment, own)
+        return [row for row, key in zip(own, keys, strict=True) if self._computed.get(key) is None]
 
     def _tokens_keys(self, segment: Segment, rows: Sequence[int]) -> list[TokensKey]:
         return [(self, *name) for name in segment.ids_and_sequences(rows)]
 
     def _segment_scores(
-        self,
-        question: QuestionTokens,
-        stop: StopSignal | None,
-        segment: Segment,
-        own: Sequence[int],
-    ) -> list[float]:
-        rows, file = np.array(own, np.int64), segment.token_vectors
-        scores, stored = np.empty(len(rows)), _has_stored_tokens(segment, rows)
-        if file is not None:
+        self, part: "_SegmentRows", question: QuestionTokens, stop: StopSignal | None
+    ) -> NDArray[np.float64]:
+        segment, rows, stored = part.segment, part.rows, part.stored
+        scores, file = np.empty(len(rows)), segment.token_vectors
+        if file is not None and stored.any():
             scores[stored] = late_scores(question, read_vectors(file, rows[stored]))
         if not stored.all():
             computed = [self._computed_levels(segment, row, stop) for row in rows[~stored].tolist()]
             lengths = np.array([len(each) for each in computed], np.int64)
             vectors = PassageVectors(np.concatenate(computed), lengths)
             scores[~stored] = late_scores(question, vectors)
-        result: list[float] = scores.tolist()
-        return result
+        return scores
 
     def _computed_levels(
         self, segment: Segment, row: int, stop: StopSignal | None
@@ -167,6 +159,32 @@ class LateRanking:
     tokens: float
     """Squared distance that equals one unit of the score of late interaction."""
     scorer: LateScorer
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _SegmentRows:
+    """The rows of one segment among the rows to score."""
+
+    segment: Segment
+    places: NDArray[np.int64]
+    """Positions among the rows to score, [rows]."""
+    rows: RowNumbers
+    """Rows of the segment, [rows]."""
+    stored: RowMask
+    """Whether each row has stored token vectors, [rows]."""
+
+
+def _split_rows(view: ShardView, rows: RowNumbers) -> list[_SegmentRows]:
+    """Splits rows of a view by segment."""
+    parts = []
+    for placed in view.segments:
+        first, end = placed.first_row, placed.first_row + placed.segment.rows
+        places = np.flatnonzero((rows >= first) & (rows < end))
+        if len(places):
+            own = rows[places] - first
+            stored = _has_stored_tokens(placed.segment, own)
+            parts.append(_SegmentRows(placed.segment, places, own, stored))
+    return parts
 
 
 def _has_stored_tokens(segment: Segment, rows: RowNumbers) -> RowMask:

@@ -1,7 +1,8 @@
 """Retrieves passages from a view: the nearest, the best by words, or both.
 
 Every passage gets a distance and a BM25 score, and is ranked by both. If question and passages have
-token vectors, it is also ranked by late interaction.
+token vectors, it is also ranked by late interaction. A call that retrieves from several shards
+first finds the candidates of all. Then it ranks those that are candidates of all shards together.
 """
 
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.candidates.limits import CandidateLimits
 from winnow.candidates.top_k_bound import CandidateRule, possible_top_k
 from winnow.content_node.late_interaction.scoring import LateRanking
 from winnow.content_node.shard.bm25 import Terms
@@ -35,6 +37,27 @@ class Candidates:
     """Whether the passages were ranked by late interaction."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FoundCandidates:
+    """Candidates of a shard that are not ranked yet."""
+
+    view: ShardView
+    question: EncodedQuestion
+    depth: RetrievalDepth
+    rows: NDArray[np.int64]
+    """Rows of the candidates, [candidates]."""
+    distances: NDArray[np.float32]
+    """Their squared distances, [candidates]."""
+    bm25: NDArray[np.float64]
+    """Their BM25 scores, [candidates]."""
+    candidate_distances: tuple[float, ...]
+    """Distances of the nearest passages, nearest first."""
+    candidate_words: tuple[float, ...]
+    """BM25 scores of the best passages by words in single precision, best first."""
+    limits: CandidateLimits
+    """Limits of candidates if this were the only shard."""
+
+
 def retrieve(
     view: ShardView,
     question: EncodedQuestion,
@@ -54,6 +77,17 @@ def retrieve(
         ArtefactError: a file was changed after it was verified.
 
     """
+    found = find_candidates(view, question, depth, stop)
+    return rank_candidates(found, found.limits, word_weight, stop, late)
+
+
+def find_candidates(
+    view: ShardView,
+    question: EncodedQuestion,
+    depth: RetrievalDepth,
+    stop: StopSignal | None = None,
+) -> FoundCandidates:
+    """Finds the candidates of a shard. Raises the errors of `retrieve`."""
     terms, vector = view.built_rarities.terms(question), question.vector
     k, by_words = depth.nearest_candidates, depth.word_candidates
     # of a group of equal passages, no more than this can be candidates or be read
@@ -85,21 +119,58 @@ def retrieve(
         others, lambda segment, own: segment.distances(vector, own).tolist()
     )
     distance_by_row.update(zip(others, distances_of_others, strict=True))
-    rows = list(distance_by_row)
-    distances = np.array(list(distance_by_row.values()), np.float32)
-    bm25 = np.array([bm25_by_row[row] for row in rows])
-    words = bm25.astype(np.float32)
     best_words = _to_single_precision([score for _, score in best])
-    late_scores = None
-    if late and question.tokens is not None and depth.candidates and view.has_token_vectors:
-        late_scores = late.scorer.scores(view, question.tokens, rows, stop)
+    return FoundCandidates(
+        view=view,
+        question=question,
+        depth=depth,
+        rows=np.array(list(distance_by_row), np.int64),
+        distances=np.array(list(distance_by_row.values()), np.float32),
+        bm25=np.array([bm25_by_row[row] for row in distance_by_row], np.float64),
+        candidate_distances=tuple(distance for _, distance in near[:k]),
+        candidate_words=tuple(best_words[:by_words]),
+        limits=CandidateLimits(
+            max_distance=near[-1][1] if near else -np.inf,
+            min_words=best_words[-1] if best else np.inf,
+        ),
+    )
+
+
+def rank_candidates(
+    found: FoundCandidates,
+    limits: CandidateLimits,
+    word_weight: float,
+    stop: StopSignal | None = None,
+    late: LateRanking | None = None,
+) -> Candidates:
+    """Ranks the candidates of a shard, and chooses the hits that may be read.
+
+    `limits` are those of the shards that are called together. Passages beyond them are left out: no
+    question reads them, and late interaction would take most of the time. The other arguments are
+    those of `retrieve`.
+
+    Raises:
+        StoppedError: `stop` was set.
+        ArtefactError: a file was changed after it was verified.
+
+    """
+    view, depth = found.view, found.depth
+    max_distance = min(found.limits.max_distance, limits.max_distance)
+    min_words = max(found.limits.min_words, limits.min_words)
+    words = found.bm25.astype(np.float32)
+    kept = np.flatnonzero((found.distances <= max_distance) | (words >= min_words))
+    rows, distances = found.rows[kept].tolist(), found.distances[kept]
+    bm25, words = found.bm25[kept], words[kept]
+    tokens, late_scores = found.question.tokens, None
+    if late and tokens is not None and depth.candidates and view.has_token_vectors:
+        late_scores = late.scorer.scores(view, tokens, rows, stop)
     if late is None or late_scores is None:
         hybrid = _hybrid_distances(distances, bm25, depth, word_weight).tolist()
     else:
         hybrid = _late_distances(distances, bm25, late_scores, late).tolist()
     rules = [
-        CandidateRule(distances.tolist(), near[-1][1] if near else -np.inf),
-        CandidateRule((-words).tolist(), -best_words[-1] if best else -np.inf),
+        CandidateRule(distances.tolist(), max_distance),
+        CandidateRule((-words).tolist(), -min_words),
     ]
     # ids are read only for passages that may be in the top k; they decide among equal distances
     first = possible_top_k(hybrid, rules, depth.passages)
@@ -122,10 +193,7 @@ def retrieve(
         for number in possible_top_k(keys, first_rules, depth.passages)
     ]
     return Candidates(
-        tuple(hits),
-        tuple(distance for _, distance in near[:k]),
-        tuple(best_words[:by_words]),
-        late_scores is not None,
+        tuple(hits), found.candidate_distances, found.candidate_words, late_scores is not None
     )
 
 

@@ -6,8 +6,10 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from fakes import FoundBefore
 from prometheus_client import CollectorRegistry
 
+from winnow.candidates.limits import CandidateLimits
 from winnow.content_node.admission import NodeLoad
 from winnow.content_node.joint_retrieval import JointRetrieval
 from winnow.content_node.local_shard import Retrieval
@@ -52,12 +54,9 @@ def node() -> Iterator[Node]:
 
 def finds(distance: float) -> Retrieval:
     """A retrieval that finds one passage at a distance."""
-
-    def retrieve(_: StopSignal) -> Retrieved:
-        hit = Hit(row=0, passage_id=str(distance), distance=distance, hybrid_distance=distance)
-        return Retrieved((hit,), (distance,), ShardTimings(retrieve=0.001), sequence=int(distance))
-
-    return retrieve
+    hit = Hit(row=0, passage_id=str(distance), distance=distance, hybrid_distance=distance)
+    found = Retrieved((hit,), (distance,), ShardTimings(retrieve=0.001), sequence=int(distance))
+    return lambda _stop: FoundBefore(found)
 
 
 class Hanging:
@@ -66,7 +65,7 @@ class Hanging:
     def __init__(self) -> None:
         self.began, self.stopped = threading.Event(), threading.Event()
 
-    def __call__(self, stop: StopSignal) -> Retrieved:
+    def __call__(self, stop: StopSignal) -> FoundBefore:
         self.began.set()
         with stop.on_stop(self.stopped.set):
             self.stopped.wait(60)
@@ -85,12 +84,25 @@ async def test_shards_together_name_the_best_passages_of_all(node: Node) -> None
 
 
 async def test_a_shard_that_fails_leaves_the_others_in_their_places(node: Node) -> None:
-    def fail(_: StopSignal) -> Retrieved:
+    def fail(_: StopSignal) -> FoundBefore:
         raise NotLoadedError("damaged")
 
     first, second, third = await node.run(finds(2.0), fail, finds(1.0))
     assert isinstance(second, NotLoadedError)
     assert (hits(first), hits(third)) == ([], ["1.0"])
+
+
+async def test_a_shard_that_fails_while_its_candidates_are_ranked_leaves_the_others(
+    node: Node,
+) -> None:
+    class Unrankable(FoundBefore):
+        def rank(self, _limits: CandidateLimits, _stop: StopSignal) -> Retrieved:
+            raise NotLoadedError("damaged")
+
+    found = Retrieved((), (3.0,), ShardTimings())
+    first, second = await node.run(finds(1.0), lambda _stop: Unrankable(found))
+    assert hits(first) == ["1.0"]
+    assert isinstance(second, NotLoadedError)
 
 
 async def test_a_call_counts_as_one_retrieval_for_all_its_shards(node: Node) -> None:

@@ -4,11 +4,10 @@ A single shard returns each hit that could be among the best of all shards. Seve
 return fewer: a hit is also left out if enough hits of the other shards outrank it.
 """
 
-import heapq
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from winnow.candidates.limits import candidate_limits
 from winnow.candidates.top_k_bound import CandidateRule, possible_top_k
 from winnow.domain.passage import Hit
 from winnow.domain.question import RetrievalDepth
@@ -30,10 +29,8 @@ def without_outranked(results: Sequence[Retrieved], depth: RetrievalDepth) -> li
     The front chooses the same passages from these results as from all hits of these shards. Each
     result keeps its place and its order. The rule is that of a single shard, `top_k_bound`.
     """
-    distances = [distance for own in results for distance in own.candidate_distances]
-    words = [score for own in results for score in own.candidate_words]
-    max_distance = _kth_cost(distances, depth.nearest_candidates)
-    min_words = -_kth_cost([-score for score in words], depth.word_candidates)
+    limits = candidate_limits(results, depth)
+    max_distance, min_words = limits.max_distance, limits.min_words
     places = [(place, hit) for place, own in enumerate(results) for hit in own.hits]
     rules = [
         CandidateRule([hit.distance for _, hit in places], max_distance),
@@ -53,10 +50,3 @@ def without_outranked(results: Sequence[Retrieved], depth: RetrievalDepth) -> li
         )
         for own, hits in zip(results, kept, strict=True)
     ]
-
-
-def _kth_cost(costs: Sequence[float], k: int) -> float:
-    """Returns the highest cost of a candidate that may be among the `k` lowest of all shards."""
-    if not k:
-        return -math.inf  # by this rule no passage is a candidate
-    return heapq.nsmallest(k, costs)[-1] if len(costs) >= k else math.inf

@@ -3,8 +3,10 @@ token vectors are stored or computed.
 """
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,15 +24,21 @@ from manual_clock import ManualClock
 from shards_made import in_memory, make, passages, question
 
 from winnow.candidates.joint import without_outranked
+from winnow.candidates.limits import candidate_limits
 from winnow.content_node.late_interaction.background import BackgroundTokens
 from winnow.content_node.late_interaction.computed_tokens import ComputedTokens
 from winnow.content_node.late_interaction.passage_tokens import PassageTokens
-from winnow.content_node.late_interaction.scoring import LateScorer
+from winnow.content_node.late_interaction.scoring import LateRanking, LateScorer
 from winnow.content_node.shard import ShardView, open_shard, view_of
-from winnow.content_node.shard.retrieving import retrieve
+from winnow.content_node.shard.retrieving import (
+    Candidates,
+    find_candidates,
+    rank_candidates,
+    retrieve,
+)
 from winnow.content_node.shard.view import PlacedSegment
 from winnow.domain.answered import ShardTimings
-from winnow.domain.question import EncodedQuestion, RetrievalDepth
+from winnow.domain.question import EncodedQuestion, QuestionTokens, RetrievalDepth
 from winnow.domain.write import EncodedPassage
 from winnow.searcher import Retrieved
 from winnow.stateless.answer.choose import best_overall
@@ -68,7 +76,19 @@ def asked_with_tokens(seed: int) -> EncodedQuestion:
 
 
 def retrieved(view: ShardView, asked: EncodedQuestion, depth: RetrievalDepth) -> Retrieved:
-    found = retrieve(view, asked, depth, 0.05, None, ranking())
+    return as_retrieved(retrieve(view, asked, depth, 0.05, None, ranking()))
+
+
+def retrieved_together(
+    views: list[ShardView], asked: EncodedQuestion, depth: RetrievalDepth, late: LateRanking
+) -> list[Retrieved]:
+    """Retrieves from several shards as a node does for one call."""
+    found = [find_candidates(view, asked, depth) for view in views]
+    limits = candidate_limits(found, depth)
+    return [as_retrieved(rank_candidates(each, limits, 0.05, None, late)) for each in found]
+
+
+def as_retrieved(found: Candidates) -> Retrieved:
     return Retrieved(
         found.hits,
         found.distances,
@@ -98,6 +118,27 @@ def test_the_choice_does_not_depend_on_how_the_index_is_cut(
         assert all(each.late_interaction for each in results)
         assert chosen(results, depth) == alone
         assert chosen(without_outranked(results, depth), depth) == alone
+        together = retrieved_together(shards[count], asked, depth, ranking())
+        assert chosen(together, depth) == alone
+        assert without_outranked(together, depth) == without_outranked(results, depth)
+
+
+def test_shards_that_are_called_together_score_the_candidates_of_all_of_them(
+    shards: dict[int, list[ShardView]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The work must not grow with the number of shards."""
+    scored: list[int] = []
+    late, depth = ranking(), RetrievalDepth(passages=4, candidates=10)
+    score = late.scorer.scores
+
+    def count(view: ShardView, tokens: QuestionTokens, rows: Sequence[int], *rest: Any) -> Any:
+        scored.append(len(rows))
+        return score(view, tokens, rows, *rest)
+
+    monkeypatch.setattr(late.scorer, "scores", count)
+    for each in (shards[1], shards[7]):
+        retrieved_together(each, asked_with_tokens(1), depth, late)
+    assert scored[0] == sum(scored[1:]) == 10
 
 
 @settings(max_examples=30)
