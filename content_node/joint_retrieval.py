@@ -23,6 +23,10 @@ from winnow.reading.pool import ReaderPool
 from winnow.searcher import Retrieved
 from winnow.telemetry.tracing.span import span
 
+_MAX_RANKING_SECONDS, _RANKING_SHARE = 0.2, 0.1
+"""Limits of the time reserved for ranking if a shard is late: in seconds, and as a share of the
+remaining time. Ranking takes about a millisecond, but longer on a busy node.
+"""
 Value = TypeVar("Value")
 Result = TypeVar("Result")
 
@@ -104,8 +108,8 @@ class JointRetrieval:
 
         The limits include those of a shard that fails while its candidates are ranked.
         """
-        finding = deadline.before_reply()  # reserves time to rank if a shard is late
-        found, queue_seconds = await self._run_each(ready, finding, client)
+        reserve = max(min(_MAX_RANKING_SECONDS, deadline.left() * _RANKING_SHARE), 0.0)
+        found, queue_seconds = await self._run_each(ready, deadline.earlier(reserve), client)
         limits = candidate_limits(
             [each for each in found if not isinstance(each, Exception)], depth
         )
