@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-from winnow.errors import InvalidRequestError, Violation, WinnowError
+from winnow.errors import InvalidRequestError, OverloadedError, Violation, WinnowError
 
 
 class Lease:
@@ -99,9 +99,19 @@ def shows_details() -> bool:
     return caller is not None and caller.has_scope(_ADMIN)
 
 
+BUSY = "the server is busy: try again"
+"""Message of an overload for callers of a tenant."""
+
+
 def message_of(error: WinnowError) -> str:
-    """Returns the message of an error for the current caller."""
-    return str(error) if shows_details() else error.public or str(error)
+    """Returns the message of an error for the current caller.
+
+    A caller of a tenant is not told how much other callers ask or write.
+    """
+    if shows_details():
+        return str(error)
+    is_load = isinstance(error, OverloadedError)
+    return error.public or (BUSY if is_load and tenant() else str(error))
 
 
 def violations_of(error: InvalidRequestError) -> Sequence[Violation]:

@@ -246,6 +246,8 @@ class PassageCore:
         """
         request = replace(request, page_size=MAX_PAGE_PASSAGES)
         with caller.open_lease() as lease:
+            if lease.end_error is not None:
+                raise lease.end_error
             while True:
                 page = await self._page_with_room(request, new_deadline(), client)
                 yield page

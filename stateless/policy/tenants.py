@@ -28,7 +28,7 @@ def choose_tenant(requested: str, rights: TenantRights, *, has_tenants: bool) ->
 
     """
     if rights.own and requested not in ("", rights.own):
-        raise PermissionDeniedError("the key is of another tenant: leave the field tenant out")
+        raise PermissionDeniedError("the key is of another tenant: name no tenant")
     if not has_tenants:
         if rights.own:
             raise PermissionDeniedError(

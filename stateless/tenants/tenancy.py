@@ -126,7 +126,7 @@ def _visible_part(part: ShardCoverage) -> ShardCoverage:
 
 def _reworded(error: WinnowError) -> WinnowError:
     if isinstance(error, OverloadedError):
-        return OverloadedError("the server is busy: try again", error.retry_after)
+        return OverloadedError(caller.BUSY, error.retry_after)
     for kind, message in _MESSAGES:
         if isinstance(error, kind):
             return kind(message)

@@ -79,11 +79,11 @@ class Gate:
         if wait := self._count(key.id, calls, begun):
             assert key.rate is not None
             self._on_refusal(scope, RefusalReason.RATE)
-            raise OverloadedError(
+            message = (
                 f"key {key.name} exceeds its rate of {key.rate.per_second:g} calls per second; try "
-                f"again in {wait:.2f} s",
-                wait,
+                f"again in {wait:.2f} s"
             )
+            raise OverloadedError(message, wait).with_public(message)
         return key
 
     def scope_of(self, token: str, scopes: Sequence[Scope]) -> Scope:
@@ -110,6 +110,8 @@ class Gate:
     def lease(self, key: Key, scope: Scope) -> Iterator[Lease]:
         """Opens a lease for a stream. Each message of the stream counts as a call."""
         lease = Lease(partial(self._count, key.id))
+        if (denial := self._denial(key, scope)) is not None:
+            lease.end(denial)  # the key was changed since the call was admitted
         self._leases[lease] = (key, scope)
         try:
             yield lease

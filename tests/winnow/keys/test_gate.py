@@ -1,6 +1,7 @@
 """Who gets in by a key, and who no longer does."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from manual_clock import ManualClock
@@ -129,6 +130,7 @@ def test_reading_the_keys_again_gives_no_new_burst() -> None:
             [Key(name="alice", digest=KEY.digest, scopes=frozenset({Scope.ASK}))],
             PermissionDeniedError,
         ),
+        ([replace(KEY, tenant="acme")], UnauthenticatedError),
         ([KEY], None),
     ],
 )
@@ -141,6 +143,30 @@ def test_a_lease_ends_with_its_key_or_its_scope(
         gate.update(keys)
         assert [type(each) for each in told] == ([kind] if kind else [])
         assert (lease.end_error is None) == (kind is None)
+
+
+def test_a_lease_that_begins_after_its_key_got_another_tenant_has_ended() -> None:
+    """The key of a call may change between its admission and its lease."""
+    gate = Gate([KEY])
+    gate.update([replace(KEY, tenant="acme")])
+    with gate.lease(KEY, Scope.FEED) as lease:
+        assert isinstance(lease.end_error, UnauthenticatedError)
+        assert "now of another tenant" in str(lease.end_error)
+
+
+def test_a_caller_of_a_tenant_is_not_told_how_busy_others_are() -> None:
+    """The rate of the own key is no secret."""
+    key = Key(name="alice", digest=KEY.digest, scopes=KEY.scopes, tenant="acme", rate=Rate(1, 1))
+    gate = header_gate(Gate([key], ManualClock()))
+    headers = (("authorization", f"Bearer {TOKEN}"),)
+    gate("ask", headers)
+    busy = OverloadedError("57 passages are being stored")
+    assert caller.message_of(busy) == "the server is busy: try again"
+    with pytest.raises(OverloadedError) as caught:
+        gate("ask", headers)
+    assert "exceeds its rate" in caller.message_of(caught.value)
+    caller.forget()
+    assert caller.message_of(busy) == str(busy)
 
 
 def test_a_closed_lease_is_not_ended() -> None:
