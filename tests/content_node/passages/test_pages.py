@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from shards_made import in_memory, passages, stored
 
@@ -20,6 +20,7 @@ from winnow.content_node.passages import documents, listing
 from winnow.content_node.passages.documents import list_documents
 from winnow.content_node.passages.listing import count_passages, list_passages, look_up
 from winnow.content_node.shard import ShardView, StoredSegment, view_of
+from winnow.content_node.shard.row_filter import RowFilter
 from winnow.content_node.shard.view import PlacedSegment
 from winnow.domain.listing import (
     CountRequest,
@@ -238,11 +239,21 @@ def documents_of(dead: set[int]) -> list[StoredDocument]:
     ]
 
 
-@settings(max_examples=40)
-@given(cuts, dead_rows, st.integers(1, len(NAMES)))
+BY_ROW, BY_INDEX = 0, 10**9
+"""Costs of a row by which documents are always read from their rows, or from the index."""
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(cuts, dead_rows, st.integers(1, len(NAMES)), st.sampled_from([BY_ROW, BY_INDEX]))
 def test_documents_are_listed_with_their_passages_and_checksums(
-    cut: Cut, cuts: list[int], dead: set[int], limit: int
+    cut: Cut,
+    monkeypatch: pytest.MonkeyPatch,
+    cuts: list[int],
+    dead: set[int],
+    limit: int,
+    row_cost: int,
 ) -> None:
+    monkeypatch.setattr(documents, "_ROW_COST", row_cost)
     view = cut(cuts, dead)
     found: list[StoredDocument] = []
     page = list_documents(view, DocumentListing(limit=limit), StopSignal())
@@ -289,6 +300,20 @@ def test_one_passage_of_each_document_is_read(cut: Cut, monkeypatch: pytest.Monk
     assert len(read) == len(page.documents)
 
 
+def test_of_few_passages_their_own_documents_are_read(
+    cut: Cut, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A small tenant would otherwise wait for the documents of all others."""
+    monkeypatch.setattr(RowFilter, "strings_above", None)
+    view = cut([], set())
+    few = [replace(each, live_rows=np.arange(each.segment.rows) == 2) for each in view.segments]
+    page = list_documents(
+        replace(view, segments=tuple(few)), DocumentListing(limit=9), StopSignal()
+    )
+    expected = [document(each.first_row + 2).get("document", "") for each in few]
+    assert [each.name for each in page.documents] == sorted(filter(None, expected))
+
+
 class StopAtCheck(StopSignal):
     """A signal that is set after a number of checks."""
 
@@ -305,8 +330,11 @@ def test_a_stopped_call_ends_between_documents_and_among_filtered_ones(
     cut: Cut, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(documents, "_VALUES_AT_ONCE", 1)
+    monkeypatch.setattr(documents, "_ROWS_AT_ONCE", 1)
     view = replace(cut([], set()), segments=cut([], set()).segments[:1])
-    for wanted in (DocumentListing(limit=9), DocumentListing(limit=1, where="year > 3000")):
+    filtered = DocumentListing(limit=9, where="year = 2019")
+    for wanted, cost in ((DocumentListing(limit=9), BY_ROW), (filtered, BY_INDEX)):
+        monkeypatch.setattr(documents, "_ROW_COST", cost)
         with pytest.raises(StoppedError):
             list_documents(view, wanted, StopAtCheck(4))
 
