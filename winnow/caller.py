@@ -31,6 +31,10 @@ class Lease:
         self._on_end = callback
 
 
+_TENANT_CLIENT = "tenant:"
+"""Begins the client key of a tenant."""
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
     """The authenticated caller of the current call, and its scopes."""
@@ -44,6 +48,14 @@ class Caller:
     """Raises PermissionDeniedError if the caller lacks a scope."""
     tenant: str = field(default="", kw_only=True)
     """Tenant of all calls of the caller; empty for a caller of no tenant."""
+
+    @property
+    def client(self) -> str:
+        """The client key of the caller. All keys of a tenant are one client.
+
+        A tenant with many keys would otherwise get many shares.
+        """
+        return f"{_TENANT_CLIENT}{self.tenant}" if self.tenant else self.name
 
 
 _current: ContextVar[Caller | None] = ContextVar("caller", default=None)

@@ -178,7 +178,8 @@ def header_gate(gate: Gate) -> HeaderGate:
         token = token_of_headers(headers)
         admitted = gate.scope_of(token, [Scope(each) for each in (scope, *others)])
         key = gate.admit(admitted, token, calls, begun)
-        caller.bind(caller_of(gate, key, admitted))
-        return key.name
+        admitted_caller = caller_of(gate, key, admitted)
+        caller.bind(admitted_caller)
+        return admitted_caller.client
 
     return admit

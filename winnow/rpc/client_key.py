@@ -1,8 +1,8 @@
 """The client key of a call: nodes share their capacity fairly among client keys.
 
-For an authenticated caller, the client key is the name of its API key. Otherwise it is the value of
-a header, which is not verified; a proxy that authenticates callers may set the header. Front nodes
-pass the client key on to content nodes.
+For an authenticated caller, the client key is the tenant of its API key, or the name of a key of no
+tenant. Otherwise it is the value of a header, which is not verified; a proxy that authenticates
+callers may set the header. Front nodes pass the client key on to content nodes.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ def of_metadata(metadata: Iterable[tuple[str, Any]] | None) -> str:
     """Returns the client key of a call; without a valid one, the empty key, which all share."""
     authenticated = caller.current()
     if authenticated is not None:
-        return authenticated.name
+        return authenticated.client
     sent = next((value for key, value in metadata or () if key == KEY), "")
     return sent if isinstance(sent, str) and _ALLOWED.fullmatch(sent) else ""
 

@@ -56,7 +56,8 @@ class PerAddressLimit:
             return (kind, address), max(max_calls // _KEYLESS_SHARE, 1)
         known = caller.current()
         if known is not None:
-            return ("calls with your key", known.name), max_calls
+            kind = "calls with keys of your tenant" if known.tenant else "calls with your key"
+            return (kind, known.client), max_calls
         return ("calls of your address", address), max_calls
 
     def _release(self, group: _CallGroup, _context: Any) -> None:

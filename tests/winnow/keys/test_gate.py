@@ -19,6 +19,7 @@ from winnow.keys.key import Key, Scope
 from winnow.keys.metrics import KeyMetrics
 from winnow.keys.token import PREFIX, digest_of, token_of_headers
 from winnow.policy.rates import Rate
+from winnow.rpc import client_key
 
 TOKEN = PREFIX + "a" * 43
 KEY = Key(name="alice", digest=digest_of(TOKEN), scopes=frozenset({Scope.ASK, Scope.FEED}))
@@ -215,6 +216,25 @@ def test_http_gets_the_same_answers() -> None:
     gate("ask", headers, calls=4)
     with pytest.raises(OverloadedError):
         gate("ask", headers)
+
+
+def test_all_keys_of_a_tenant_are_one_client() -> None:
+    """Otherwise a tenant with many keys would get many turns. Another tenant has its own turns, and
+    a key with the name of the tenant, too.
+    """
+    owners = {"a": "acme", "b": "acme", "c": "bolt", "acme": ""}
+    keys = [
+        Key(name=name, digest=digest_of(name), scopes=KEY.scopes, tenant=tenant)
+        for name, tenant in owners.items()
+    ]
+    gate = header_gate(Gate(keys))
+    over_http, over_grpc = {}, {}
+    for name in owners:
+        over_http[name] = gate("ask", (("authorization", f"Bearer {name}"),))
+        over_grpc[name] = client_key.of_metadata(())
+    assert over_http == over_grpc
+    assert over_http["a"] == over_http["b"]
+    assert len(set(over_http.values())) == 3
 
 
 def test_metrics_tell_when_the_keys_were_last_those_of_the_file() -> None:
