@@ -1,5 +1,6 @@
 """Settings of a front node."""
 
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -68,6 +69,11 @@ class FrontSettings(
         description="File or URL of the catalog of named indexes, such as "
         "s3://bucket/indexes.json, which `winnow indexes` changes. The front node serves all "
         "indexes of the catalog. Without it, the front node serves a single index without a name.",
+    )
+    quotas: Path | None = Field(
+        None,
+        description="File of the quotas of tenants, made by `winnow quotas set`. Without a file, "
+        "tenants have no limits. A changed file is read again.",
     )
     listen: ListenAddress = Field(
         "127.0.0.1:8080", description="HOST:PORT to serve gRPC on; port 0 for any free one."

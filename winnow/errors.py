@@ -18,6 +18,8 @@ INDEX_IS_COPY = "INDEX_IS_COPY"
 """Fault reason of `IndexIsCopyError`."""
 NOT_WRITABLE = "SHARD_NOT_WRITABLE"
 """Fault reason of `NotWritableError`."""
+TENANT_QUOTA = "TENANT_QUOTA"
+"""Fault reason of errors of a tenant beyond its quota."""
 
 
 @dataclass(frozen=True, slots=True)

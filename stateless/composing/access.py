@@ -1,4 +1,4 @@
-"""Opens the key file and the certificates of a front, and watches their files."""
+"""Opens the key file, the file of quotas and the certificates of a front, and watches them."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass, field
@@ -11,6 +11,7 @@ from winnow.address import Address
 from winnow.keys.file import load_gate, watch_key_file
 from winnow.keys.gate import HeaderGate, header_gate
 from winnow.keys.metrics import KeyMetrics
+from winnow.quotas.file import open_quota_file, watch_quota_file
 from winnow.rpc import client_key
 from winnow.rpc.guard import KeyGuard
 from winnow.rpc.message_interceptor import Reject
@@ -19,6 +20,8 @@ from winnow.security.metrics import CertificateMetrics
 from winnow.security.peers import PeerChannels
 from winnow.stateless.settings import FrontSettings
 from winnow.stateless.supervision import BackgroundTasks
+from winnow.stateless.tenants.metrics import QuotaMetrics
+from winnow.stateless.tenants.quotas import UNLIMITED, TenantQuotas
 
 _log = structlog.get_logger("stateless")
 
@@ -36,24 +39,32 @@ class FrontAccess:
     """Returns a rule that checks the key of a gRPC call, and then applies the given rule."""
     gate: HeaderGate = field(default_factory=lambda: open_gate)
     """Checks the keys of HTTP requests."""
+    quotas: TenantQuotas = UNLIMITED
+    """Limits what tenants store and how often they call."""
     tasks: BackgroundTasks = field(default_factory=dict)
     """Tasks that reload changed files."""
 
 
 def open_access(settings: FrontSettings, registry: CollectorRegistry) -> FrontAccess:
-    """Reads the key file and the certificates that the settings name.
+    """Reads the key file, the file of quotas and the certificates that the settings name.
 
     Raises:
         CertificateError: a certificate cannot be used.
         KeyFileError: the key file cannot be read.
+        QuotaFileError: the file of quotas cannot be read.
 
     """
     metrics = CertificateMetrics(registry)
     peers = peer_channels(settings, metrics)
     security = server_security(settings, metrics, settings.most_peer_calls)
     tasks = {"certificates of other nodes": peers.watch_files} if settings.peer_ca else {}
+    quotas = UNLIMITED
+    if settings.quotas is not None:
+        quota_file = open_quota_file(settings.quotas)
+        quotas = TenantQuotas(lambda: quota_file.content, QuotaMetrics(registry))
+        tasks["quotas"] = partial(watch_quota_file, quota_file)
     if settings.keys is None:
-        return FrontAccess(security, peers, tasks=tasks)
+        return FrontAccess(security, peers, quotas=quotas, tasks=tasks)
     key_metrics = KeyMetrics(registry)
     gate, file = load_gate(settings.keys, key_metrics.count_refusal)
     key_metrics.watch(lambda: file.current_at)
@@ -64,6 +75,7 @@ def open_access(settings: FrontSettings, registry: CollectorRegistry) -> FrontAc
         peers,
         with_key_check=partial(KeyGuard, gate),
         gate=header_gate(gate),
+        quotas=quotas,
         tasks=tasks,
     )
 

@@ -114,7 +114,7 @@ def open_index(
         passages=passages,
         admission=admission,
         reporter=reporter,
-        tenancy=Tenancy(lambda: opened.builder.cluster),
+        tenancy=Tenancy(lambda: opened.builder.cluster, front.access.quotas),
     )
     return OpenIndex(opened, parts)
 

@@ -18,7 +18,7 @@ from winnow.domain.write import (
 )
 from winnow.errors import IndexIsCopyError, NotServedError, invalid_field
 from winnow.stateless.answer.validation import check_index_of_positions
-from winnow.stateless.feed.core import FeedCore, NewDeadline
+from winnow.stateless.feed.core import Fed, FeedCore, NewDeadline
 from winnow.stateless.feed.filter_deletion import FilterDeletion
 from winnow.stateless.tenants.tenancy import NO_TENANT, Tenancy, TenantScope
 
@@ -57,6 +57,7 @@ class TenantFeed:
         self, passages: Sequence[FedPassage], deadline: Deadline, client: str
     ) -> list[WriteResult]:
         """Stores passages."""
+        self._scope.limits.admit_writes(len(passages))
         with self._scope.errors():
             return self._sealed(await self._index.core.put(passages, deadline, client))
 
@@ -64,6 +65,7 @@ class TenantFeed:
         self, deletions: Sequence[Deletion], deadline: Deadline, client: str
     ) -> list[WriteResult]:
         """Deletes passages by their ids."""
+        self._scope.limits.admit_writes(len(deletions))
         with self._scope.errors():
             return self._sealed(await self._index.core.delete(deletions, deadline, client))
 
@@ -72,7 +74,7 @@ class TenantFeed:
     ) -> FeedSummary:
         """Stores the passages of a stream."""
         with self._scope.errors():
-            summary = await self._index.core.put_stream(messages, new_deadline, client)
+            summary = await self._index.core.put_stream(self._paced(messages), new_deadline, client)
         return self._sealed_summary(summary)
 
     async def delete_stream(
@@ -80,7 +82,9 @@ class TenantFeed:
     ) -> FeedSummary:
         """Deletes the passages of a stream."""
         with self._scope.errors():
-            summary = await self._index.core.delete_stream(messages, new_deadline, client)
+            summary = await self._index.core.delete_stream(
+                self._paced(messages), new_deadline, client
+            )
         return self._sealed_summary(summary)
 
     async def delete_where(
@@ -93,10 +97,17 @@ class TenantFeed:
         if self._index.by_filter is None:
             raise NotServedError("this front does not delete by filter")
         check_index_of_positions(request.after, self.name)
+        self._scope.limits.admit_writes(1)
         request = replace(request, tenant=self.tenant, after=self._scope.open(request.after))
         with self._scope.errors():
             deleted = await self._index.by_filter.delete(request, deadline, client)
         return replace(deleted, positions=tuple(map(self._scope.seal, deleted.positions)))
+
+    async def _paced(self, messages: AsyncIterator[Sequence[Fed]]) -> AsyncIterator[Sequence[Fed]]:
+        """Yields the messages of a stream, no faster than the quota of the tenant allows."""
+        async for each in messages:
+            await self._scope.limits.wait_for_writes(len(each))
+            yield each
 
     def _sealed(self, results: list[WriteResult]) -> list[WriteResult]:
         if not self.tenant:

@@ -46,6 +46,7 @@ class IndexedAnswers:
         chosen = self._choose(request.index)
         check_index_of_positions(request.after, chosen.name or "")
         scope = chosen.parts.tenancy.scope_of(request.tenant)
+        scope.limits.admit_question()
         if scope.tenant:
             request = replace(request, tenant=scope.tenant, after=scope.open(request.after))
         with scope.errors():
@@ -122,6 +123,7 @@ class IndexedPassages:
         chosen = self._choose(request.index)
         check_index_of_positions(request.after, chosen.name or "")
         scope = chosen.parts.tenancy.scope_of(request.tenant)
+        scope.limits.admit_question()
         if scope.tenant:
             request = replace(request, tenant=scope.tenant, after=scope.open(request.after))
         return chosen.parts.passages, scope, request
@@ -130,7 +132,8 @@ class IndexedPassages:
 async def _with_own_errors(
     pages: AsyncIterator[PassageResults], scope: TenantScope
 ) -> AsyncIterator[PassageResults]:
-    """Yields pages; rewords the errors that end them."""
+    """Yields pages, each as one question; rewords the errors that end them."""
     with scope.errors():
         async for page in pages:
             yield page
+            await scope.limits.wait_for_question()

@@ -23,6 +23,7 @@ from winnow.errors import (
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.policy.tenants import TenantRights, choose_tenant
 from winnow.stateless.tenants.positions import PositionCipher
+from winnow.stateless.tenants.quotas import NO_LIMITS, UNLIMITED, TenantLimits, TenantQuotas
 
 _ADMIN = "admin"
 _OWN_ERRORS = (
@@ -45,10 +46,12 @@ _MESSAGES: tuple[tuple[type[WinnowError], str], ...] = (
 class TenantScope:
     """The tenant of one request, and the conversion of what its caller sends and gets."""
 
-    def __init__(self, tenant: str, secret: str) -> None:
+    def __init__(self, tenant: str, secret: str, limits: TenantLimits = NO_LIMITS) -> None:
         """`secret` makes positions opaque; see `PositionCipher`."""
         self.tenant = tenant
         """Name of the tenant; empty if the index has no tenants. Then nothing is converted."""
+        self.limits = limits
+        """The limits of the tenant for this request."""
         self._cipher = PositionCipher(secret, tenant)
 
     def open(self, after: tuple[Position, ...]) -> tuple[Position, ...]:
@@ -88,9 +91,11 @@ NO_TENANT = TenantScope("", "")
 class Tenancy:
     """Whether an index has tenants, and which tenant a request is for."""
 
-    def __init__(self, cluster: Callable[[], Cluster | None]) -> None:
+    def __init__(
+        self, cluster: Callable[[], Cluster | None], quotas: TenantQuotas = UNLIMITED
+    ) -> None:
         """`cluster` returns the served cluster; None before it was found."""
-        self._cluster = cluster
+        self._cluster, self._quotas = cluster, quotas
 
     def scope_of(self, requested: str) -> TenantScope:
         """Returns the tenant of a request by the key of the current caller.
@@ -109,7 +114,12 @@ class Tenancy:
                 raise UnavailableError("not every shard of the index has been found yet: try again")
             return NO_TENANT
         tenant = choose_tenant(requested, rights, has_tenants=cluster.has_tenants)
-        return TenantScope(tenant, cluster.index_id) if tenant else NO_TENANT
+        if not tenant:
+            return NO_TENANT
+        # the rate of administrators, who also import and move passages, is not that of the tenant
+        is_counted = bool(rights.own) or caller.current() is None
+        limits = self._quotas.limits_of(tenant, counts_rates=is_counted)
+        return TenantScope(tenant, cluster.index_id, limits)
 
 
 def _rights() -> TenantRights:

@@ -83,6 +83,7 @@ _GROUPS: _Commands = {
     ),
     "shards": ("winnow.cli.shards.cli:app", "List, move, split and spread shards."),
     "keys": ("winnow.cli.keys.cli:app", "Make, list and remove keys of a front node."),
+    "quotas": ("winnow.cli.quotas.cli:app", "Set, list and remove the quotas of tenants."),
     "pareto": ("winnow.cli.pareto.cli:app", "Compare bundles and options by accuracy and latency."),
     "models": ("models.cli:app", "Train, export, quantise and verify models."),
 }

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from winnow.errors import UnavailableError
+from winnow.errors import UnavailableError, WinnowError
 
 
 @contextlib.contextmanager
@@ -25,3 +25,23 @@ def locked(path: Path, busy_message: str) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+@contextlib.contextmanager
+def locked_directory(path: Path) -> Iterator[None]:
+    """Waits for the lock of the directory of a file, and holds it while the file is changed.
+
+    The file itself cannot be locked, because each change replaces it. Raises WinnowError if the
+    directory cannot be opened.
+    """
+    try:
+        directory = os.open(path.parent, os.O_RDONLY)
+    except OSError as error:
+        raise WinnowError(
+            f"cannot open {path.parent}, the directory of {path.name}: {error.strerror}"
+        ) from error
+    try:
+        fcntl.flock(directory, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(directory)

@@ -57,6 +57,20 @@ class TokenBuckets:
         self._full_at[key] = rate, now + (missing + amount) * seconds_per_unit
         return 0.0
 
+    def __len__(self) -> int:
+        """Number of remembered buckets."""
+        return len(self._full_at)
+
+    def missing(self, key: str) -> float:
+        """Number of tokens that a bucket lacks."""
+        rate, full_at = self._full_at.get(key, (Rate(1.0, 1.0), 0.0))
+        return max(full_at - self._clock(), 0.0) * rate.per_second
+
+    def forget_full(self) -> None:
+        """Forgets full buckets, which equal new ones."""
+        now = self._clock()
+        self._full_at = {key: kept for key, kept in self._full_at.items() if kept[1] > now}
+
     def keep(self, keys: Collection[str]) -> None:
         """Forgets all keys except `keys`."""
         self._full_at = {key: kept for key, kept in self._full_at.items() if key in keys}

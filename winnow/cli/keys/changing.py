@@ -2,14 +2,13 @@
 
 import contextlib
 import datetime
-import fcntl
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from winnow.errors import WinnowError
 from winnow.files.durable import create_private
-from winnow.keys.file import KeyFileError, read_keys, write_keys
+from winnow.files.lock import locked_directory
+from winnow.keys.file import read_keys, write_keys
 from winnow.keys.key import Key, Scope
 from winnow.keys.token import digest_of, new_token
 from winnow.policy.rates import Rate
@@ -52,7 +51,7 @@ def add_key(
         )
     except ValueError as error:
         raise WinnowError(str(error)) from error
-    with _locked(path):
+    with locked_directory(path):
         keys = read_keys(path) if path.exists() else ()
         if any(each.name == name for each in keys):
             raise WinnowError(
@@ -65,7 +64,7 @@ def add_key(
 
 def remove_key(path: Path, name: str) -> None:
     """Removes a key from a file. Raises WinnowError if no key has this name, or on a file error."""
-    with _locked(path):
+    with locked_directory(path):
         keys = read_keys(path)
         remaining = [key for key in keys if key.name != name]
         if len(remaining) == len(keys):
@@ -95,19 +94,3 @@ def _token_file(token: str, out: Path | None) -> Iterator[None]:
     except BaseException:
         out.unlink(missing_ok=True)
         raise
-
-
-@contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Locks the directory of a file. The file itself cannot be locked: each change replaces it."""
-    try:
-        directory = os.open(path.parent, os.O_RDONLY)
-    except OSError as error:
-        raise KeyFileError(
-            f"cannot open {path.parent}, the directory of {path.name}: {error.strerror}"
-        ) from error
-    try:
-        fcntl.flock(directory, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(directory)

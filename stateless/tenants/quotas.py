@@ -1,0 +1,150 @@
+"""The quotas of tenants at a front: counts calls, refuses them, and tells who is near a limit.
+
+Each front counts calls by itself. What tenants store is counted by content nodes.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from functools import partial
+
+import structlog
+
+from winnow.deadline import Clock, Sleep
+from winnow.domain.quota import QuotaLimit, Quotas, TenantQuota
+from winnow.errors import TENANT_QUOTA, Fault, OverloadedError
+from winnow.policy.rates import Rate, TokenBuckets
+from winnow.policy.recent import RecentKeys
+from winnow.stateless.tenants.metrics import QuotaMetrics
+
+_log = structlog.get_logger("stateless.tenants")
+NEAR_SHARE = 0.9
+"""Share of a limit from which a tenant is near it."""
+_NEAR_SECONDS = 60.0
+"""Seconds for which a tenant counts as near a limit after a request."""
+_MAX_NEAR = 1_000
+"""Maximum number of tenants that are known to be near a limit."""
+_MIN_BURST = 10.0
+"""Smallest burst of which a tenant can be near the end without a refusal."""
+_MIN_BUCKETS = 1_000
+"""Number of buckets from which full ones are forgotten."""
+_UNITS = {
+    QuotaLimit.QUESTIONS: "questions a second",
+    QuotaLimit.WRITES: "writes a second",
+}
+
+
+class TenantQuotas:
+    """The quotas of all tenants, and their calls at this front."""
+
+    def __init__(
+        self,
+        quotas: Callable[[], Quotas],
+        metrics: QuotaMetrics | None = None,
+        clock: Clock = time.monotonic,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        """`quotas` returns the quotas of now."""
+        self._quotas, self._metrics, self.sleep = quotas, metrics, sleep
+        self._buckets = {limit: TokenBuckets(clock) for limit in _UNITS}
+        self._max_buckets = _MIN_BUCKETS
+        self._near = {limit: RecentKeys(_NEAR_SECONDS, _MAX_NEAR, clock) for limit in QuotaLimit}
+        if metrics is not None:
+            for limit, tenants in self._near.items():
+                metrics.watch(limit, partial(_count, tenants))
+
+    def limits_of(self, tenant: str, *, counts_rates: bool) -> "TenantLimits":
+        """Returns the limits of a tenant; without `counts_rates` those of an administrator."""
+        return TenantLimits(self, tenant, counts_rates)
+
+    def quota_of(self, tenant: str) -> TenantQuota:
+        """Returns the quota of a tenant now."""
+        return self._quotas().of(tenant)
+
+    def take(self, tenant: str, limit: QuotaLimit, rate: Rate, amount: int) -> float:
+        """Counts calls of a tenant; returns 0, or the seconds to wait if there are too many."""
+        buckets = self._buckets[limit]
+        wait = buckets.take(tenant, rate, amount)
+        is_large = rate.burst >= _MIN_BURST  # a single call takes most of a smaller one
+        if wait or (is_large and buckets.missing(tenant) > NEAR_SHARE * rate.burst):
+            self.note_near(tenant, limit, rate.per_second)
+        if len(buckets) > self._max_buckets:
+            buckets.forget_full()
+            self._max_buckets = max(_MIN_BUCKETS, 2 * len(buckets))
+        return wait
+
+    def refusal(self, tenant: str, limit: QuotaLimit, rate: Rate, wait: float) -> OverloadedError:
+        """Counts a refusal; returns its error."""
+        if self._metrics is not None:
+            self._metrics.count_refusal(limit)
+        fault = Fault(TENANT_QUOTA, {"limit": limit.value, "quota": f"{rate.per_second:g}"})
+        return OverloadedError(
+            f"tenant {tenant} exceeds its quota of {rate.per_second:g} {_UNITS[limit]} at this "
+            f"front node; try again in {wait:.2f} s",
+            wait,
+            [fault],
+        )
+
+    def note_near(self, tenant: str, limit: QuotaLimit, quota: float) -> None:
+        """Records that a tenant is near a limit; logs it once, until it has been far for a while."""
+        near = self._near[limit]
+        known = near.keys()
+        if tenant not in known:
+            _log.warning("tenant is near its quota", tenant=tenant, limit=limit.value, quota=quota)
+        near.add(tenant)
+
+
+class TenantLimits:
+    """The limits of one tenant for one request."""
+
+    def __init__(self, quotas: TenantQuotas, tenant: str, counts_rates: bool) -> None:
+        """`counts_rates`: whether the calls count; those of administrators do not."""
+        self._quotas, self._tenant, self._counts_rates = quotas, tenant, counts_rates
+
+    @property
+    def quota(self) -> TenantQuota:
+        """The quota now: a stream follows its changes."""
+        return self._quotas.quota_of(self._tenant)
+
+    def admit_question(self) -> None:
+        """Counts a question; raises OverloadedError if there are too many."""
+        self._admit(QuotaLimit.QUESTIONS, 1)
+
+    def admit_writes(self, writes: int) -> None:
+        """Counts writes; raises OverloadedError if there are too many."""
+        self._admit(QuotaLimit.WRITES, writes)
+
+    async def wait_for_question(self) -> None:
+        """Counts a question; returns once it is allowed."""
+        await self._wait(QuotaLimit.QUESTIONS, 1)
+
+    async def wait_for_writes(self, writes: int) -> None:
+        """Counts writes; returns once they are allowed."""
+        await self._wait(QuotaLimit.WRITES, writes)
+
+    def _admit(self, limit: QuotaLimit, amount: int) -> None:
+        rate = self._rate(limit)
+        if rate is not None and (wait := self._quotas.take(self._tenant, limit, rate, amount)):
+            raise self._quotas.refusal(self._tenant, limit, rate, wait)
+
+    async def _wait(self, limit: QuotaLimit, amount: int) -> None:
+        while (rate := self._rate(limit)) is not None and (
+            wait := self._quotas.take(self._tenant, limit, rate, amount)
+        ):
+            await self._quotas.sleep(wait)
+
+    def _rate(self, limit: QuotaLimit) -> Rate | None:
+        if not self._counts_rates:
+            return None
+        per_second = getattr(self.quota, limit.value)
+        return None if per_second is None else Rate(per_second, max(per_second, 1.0))
+
+
+UNLIMITED = TenantQuotas(Quotas)
+"""The quotas of a front without a file of quotas."""
+NO_LIMITS = TenantLimits(UNLIMITED, "", counts_rates=False)
+"""The limits of requests without quotas."""
+
+
+def _count(tenants: RecentKeys) -> float:
+    return float(len(tenants.keys()))

@@ -1,0 +1,67 @@
+"""`winnow quotas`: a file of quotas made and changed at a keyboard."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from winnow.__main__ import main
+from winnow.domain.quota import Quotas, TenantQuota
+from winnow.quotas.file import QuotaFileError, open_quota_file, read_quotas
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "quotas.json"
+
+
+def run(capsys: pytest.CaptureFixture[str], file: Path, *arguments: str) -> tuple[int, str, str]:
+    """The exit code, stdout and stderr of `winnow quotas …`."""
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        main(["quotas", *arguments, "--file", str(file)])
+    shown = capsys.readouterr()
+    return int(ended.value.code or 0), shown.out, shown.err
+
+
+def test_quotas_are_set_listed_and_removed(capsys: pytest.CaptureFixture[str], file: Path) -> None:
+    assert run(capsys, file, "set", "--passages", "100")[0] == 0
+    assert run(capsys, file, "set", "acme", "--bytes", "9", "--questions", "2.5")[0] == 0
+    own = TenantQuota(bytes=9, questions_per_second=2.5)
+    default = TenantQuota(passages=100)
+    assert read_quotas(file) == Quotas(default=default, by_tenant={"acme": own})
+    assert json.loads(run(capsys, file, "list", "--json")[1])[1] == {
+        "tenant": "acme",
+        "passages": None,
+        "bytes": 9,
+        "questions_per_second": 2.5,
+        "writes_per_second": None,
+    }
+    assert run(capsys, file, "remove", "acme")[0] == 0
+    assert read_quotas(file).of("acme") == default
+    assert run(capsys, file, "remove", "acme")[0] == 1
+    assert run(capsys, file, "set", "no tenant", "--bytes", "9")[0] == 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "[]",
+        '{"version": 2}',
+        '{"version": 1, "tenants": {"acme": {"passage": 1}}}',
+        '{"version": 1, "tenants": {"acme": {"passages": 1.5}}}',
+        '{"version": 1, "tenants": {"acme": {"passages": -1}}}',
+        '{"version": 1, "default": {"writes_per_second": 0}}',
+        '{"version": 1, "tenants": {"a/b": {}}}',
+    ],
+)
+def test_a_file_with_another_content_is_refused_and_the_old_quotas_stay(
+    file: Path, content: str
+) -> None:
+    file.write_text('{"version": 1, "default": {"passages": 1}}')
+    watched = open_quota_file(file)
+    file.write_text(content)
+    with pytest.raises(QuotaFileError, match="is not a file of quotas"):
+        read_quotas(file)
+    assert not watched.refresh()
+    assert watched.content.default.passages == 1

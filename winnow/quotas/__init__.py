@@ -1,0 +1,1 @@
+"""The file of the quotas of tenants."""
