@@ -74,6 +74,7 @@ def build_shard(
     bundle: str = "none",
     fingerprint: str = "none",
     ef_construction: int = 200,
+    tenants: bool = False,
 ) -> Path:
     """Builds the only shard of an index; returns the shard's directory.
 
@@ -85,6 +86,7 @@ def build_shard(
         bundle: name of the bundle in the manifest
         fingerprint: encoding fingerprint of that bundle
         ef_construction: search width while the HNSW graph is built
+        tenants: whether the ids of the passages name tenants
 
     """
     staging = Staging(directory / "staging.sqlite")
@@ -102,6 +104,7 @@ def build_shard(
         encoding_fingerprint=fingerprint,
         passages=len(passages),
         words=words,
+        tenants=tenants,
     )
     write_shard(staging.path, directory, 0, identity, GraphPlan(ef_construction=ef_construction))
     staging.path.unlink()

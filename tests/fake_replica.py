@@ -40,6 +40,11 @@ class FakeReplica:
         if any(write.id == "odd" for write in writes):
             raise InvalidRequestError(Violation("id", "odd"))
 
+    async def with_usage(
+        self, writes: Sequence[Write], written: Sequence[Written]
+    ) -> list[Written]:
+        return list(written)
+
     async def end_for_halves(self) -> None:
         self.takes_writes = False
 

@@ -93,6 +93,33 @@ class OverloadedError(WinnowError):
         self.retry_after = retry_after
 
 
+class QuotaExceededError(WinnowError):
+    """A tenant would store more than its quota. A retry helps only after it has deleted passages.
+
+    The metadata of its fault has the limit, the quota and what is used.
+    """
+
+    def __init__(self, message: str, metadata: Mapping[str, str]) -> None:
+        super().__init__(message, [Fault(TENANT_QUOTA, metadata)])
+
+    @property
+    def metadata(self) -> Mapping[str, str]:
+        """The keys `limit`, `quota` and `used`."""
+        return self.faults[0].metadata
+
+
+def quota_error(tenant: str, limit: str, quota: int, used: int) -> QuotaExceededError:
+    """Returns the error of a tenant that would store more than its quota.
+
+    `limit`: what is limited, passages or bytes. `used`: how much of it is stored now.
+    """
+    return QuotaExceededError(
+        f"tenant {tenant} would exceed its quota of {quota} {limit}: {used} are stored; delete "
+        "passages, or ask an administrator for a larger quota",
+        {"limit": limit, "quota": str(quota), "used": str(used)},
+    )
+
+
 class DeadlineExceededError(WinnowError):
     """The deadline has passed."""
 

@@ -37,6 +37,11 @@ class FollowingShard(Protocol):
     async def check_writes(self, writes: Sequence[Write]) -> None:
         """Raises an error for writes that the shard cannot take."""
 
+    async def with_usage(
+        self, writes: Sequence[Write], written: Sequence[Written]
+    ) -> list[Written]:
+        """Returns the results of writes with what their tenant has stored now."""
+
     async def find_unchanged_locally(
         self, puts: Sequence[PassageDigest], deadline: Deadline
     ) -> list[Written | None]:
@@ -77,6 +82,8 @@ class JournaledShard:
         Raises:
             InvalidRequestError: a write is not for this shard; none was published.
             OverloadedError: this replica has too many unmerged writes.
+            QuotaExceededError: the tenant would store more than the quota of the writes. Writes
+                that are being published at the same time do not count.
             UnavailableError: this replica cannot read its journal or store entries, or the writes
                 expired before the journal stored them. Another replica may take them. Or a later
                 attempt has arrived.
@@ -94,7 +101,7 @@ class JournaledShard:
         for number, content in enumerate(entries):
             part = WriteAttempt(f"{attempt.call}.{number}", attempt.number)
             written += await self._publish_and_wait(content, part, deadline)
-        return written
+        return await self._shard.with_usage(writes, written)
 
     async def find_unchanged(
         self, puts: Sequence[PassageDigest], deadline: Deadline

@@ -25,14 +25,16 @@ from winnow.content_node.live.log import WriteLog
 from winnow.content_node.live.log_entry import LoggedWrite
 from winnow.content_node.live.sequence_waiter import SequenceWaiter
 from winnow.content_node.live.state import LiveState
+from winnow.content_node.live.tenant_usage import TenantUsages
 from winnow.content_node.live.word_counts import WordTally, word_counts_at_build
-from winnow.content_node.live.write_conflict import with_number
+from winnow.content_node.live.write_conflict import WriteConflict, with_number
 from winnow.content_node.merging.policy import MergeBacklog
 from winnow.content_node.metrics import WriteMetrics
 from winnow.content_node.shard.changes import FileChange
 from winnow.content_node.shard.stored_segment import StoredSegment
 from winnow.content_node.shard.view import ShardView
 from winnow.deadline import Deadline
+from winnow.domain.quota import StorageQuota, TenantUsage
 from winnow.domain.tenant import id_of_no_passage, tenant_of
 from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.domain.write import Write, WriteAttempt, Written
@@ -42,7 +44,9 @@ from winnow.errors import (
     NotLoadedError,
     NotWritableError,
     OverloadedError,
+    QuotaExceededError,
     UnavailableError,
+    quota_error,
 )
 from winnow.faultpoints import reach
 from winnow.journal.journal import JOURNAL
@@ -80,6 +84,7 @@ class LiveShard:
         self.publish_split: Callable[[], Awaitable[None]] | None = None
         """Publishes to the journal that the halves take the writes; None without a journal."""
         self._limits, self._metrics = limits, metrics
+        self._usages = TenantUsages()
         self._on_new_view: Callable[[ShardView], None] = lambda _: None
         self._served_view = self.view = state.view
         self._served_sequence = SequenceWaiter(state.view.sequence)
@@ -185,6 +190,7 @@ class LiveShard:
             NotWritableError: the node was started without feeding, its disk cannot be written, or
                 the shard takes writes only from its journal.
             OverloadedError: too many writes are queued or unmerged, or the disk is full.
+            QuotaExceededError: the tenant would store more than the quota of the writes.
 
         """
         if self.follows_journal:
@@ -326,6 +332,16 @@ class LiveShard:
         self._check_owner()
         self._admit_writes(len(writes))
         await asyncio.to_thread(self._limits.check, writes)
+        if _quota_of(writes) is not None:
+            await self._group.run_alone(partial(self._check_quota, writes))
+
+    async def with_usage(
+        self, writes: Sequence[Write], written: Sequence[Written]
+    ) -> list[Written]:
+        """Returns the results of writes with what their tenant has stored now."""
+        if _quota_of(writes) is None:
+            return list(written)
+        return await self._group.run_alone(partial(self._add_usage, writes, written))
 
     def _admit_writes(self, writes: int) -> None:
         """Raises an error if the shard cannot take this number of writes now."""
@@ -440,15 +456,18 @@ class LiveShard:
         self._limits.check_entry(writes)
         log_id = log_id_of_part(log_id, self._limits.shard, self._limits.shards)
         (written,) = self._store_calls([writes], journal_position, log_id)
-        return written
+        return _stored(written)
 
     def _store_calls(
         self,
         calls: Sequence[Sequence[Write]],
         journal_position: str | None = None,
         log_id: str = "",
-    ) -> list[list[Written]]:
-        """Decides writes, makes them durable, and applies them to the view."""
+    ) -> list[list[Written] | QuotaExceededError]:
+        """Decides writes, makes them durable, and applies them to the view.
+
+        Returns for each call the outcomes, or the error of a call beyond the quota of its tenant.
+        """
         if self._broken_reason:
             raise NotWritableError(self._broken_reason)
         self._check_owner()  # the shard may have been handed over since the call was queued
@@ -460,27 +479,63 @@ class LiveShard:
             same = same_content if journal_position is None else eq
             ids = (write.id for writes in calls for write in writes)
             conflict = self._state.write_conflict(ids, same)
-            written = [
-                [
-                    conflict.decide(each)
-                    if self._limits.holds(each.id)
-                    else conflict.pass_over(each)
-                    for each in writes
-                ]
-                for writes in calls
-            ]
+            decided = [self._decide(writes, conflict) for writes in calls]
         except ArtefactError as error:  # the base was written to
             raise NotLoadedError(str(error)) from error
         if conflict.to_log or journal_position is not None:
             self._log.append(conflict.to_log, journal_position, log_id)
             self._apply(conflict.to_log)
+            self._usages.apply(conflict.changes)
             self._log.acknowledge()
             self._metrics.batch.observe(len(conflict.to_log))
             self._metrics.commit.observe(time.perf_counter() - started)
-        for results in written:
+        written: list[list[Written] | QuotaExceededError] = []
+        for writes, results in zip(calls, decided, strict=True):
+            if isinstance(results, QuotaExceededError):
+                written.append(results)
+                continue
             self._metrics.count_durable(results)
-        log_id = self._log.log_id
-        return [[replace(each, log_id=log_id) for each in results] for results in written]
+            written.append(self._add_usage(writes, results))
+        return written
+
+    def _decide(
+        self, writes: Sequence[Write], conflict: WriteConflict
+    ) -> list[Written] | QuotaExceededError:
+        """Decides the writes of a call; takes them back if they exceed the quota of their tenant.
+
+        Raises ArtefactError if the base was written to.
+        """
+        conflict.begin_call()
+        written = [
+            conflict.decide(each) if self._limits.holds(each.id) else conflict.pass_over(each)
+            for each in writes
+        ]
+        quota = _quota_of(writes)
+        if quota is None:
+            return written
+        tenant = tenant_of(writes[0].id)
+        usage = self._usages.of(tenant, self._state.view)
+        usage += conflict.changes.get(tenant, TenantUsage())
+        limit = quota.exceeded_by(usage, conflict.change)
+        if limit is None:
+            return written
+        used = getattr(usage, limit.value) - getattr(conflict.change, limit.value)
+        conflict.undo_call()
+        return quota_error(tenant, limit.value, getattr(quota, limit.value), used)
+
+    def _check_quota(self, writes: Sequence[Write]) -> None:
+        """Raises QuotaExceededError if writes exceed their quota; runs in the commit thread."""
+        conflict = self._state.write_conflict(each.id for each in writes)
+        decided = self._decide(writes, conflict)
+        if isinstance(decided, QuotaExceededError):
+            raise decided
+
+    def _add_usage(self, writes: Sequence[Write], written: Sequence[Written]) -> list[Written]:
+        """Adds the log, and with a quota what the tenant has stored, to results."""
+        log_id, usage = self._log.log_id, None
+        if _quota_of(writes) is not None:
+            usage = self._usages.of(tenant_of(writes[0].id), self._state.view)
+        return [replace(each, log_id=log_id, usage=usage) for each in written]
 
     def _set_closed(self, closing: Closing) -> None:
         """Sets which writes are taken; runs in the commit thread, between transactions."""
@@ -497,7 +552,7 @@ class LiveShard:
         self._closed.check_run(run)
         self._limits.check(writes)
         (written,) = self._store_calls([writes])
-        return written
+        return _stored(written)
 
     def _store_followed(self, writes: Sequence[LoggedWrite], log_id: str) -> None:
         """Stores and applies writes of the owner; runs in the commit thread."""
@@ -508,6 +563,7 @@ class LiveShard:
         if not writes:
             return
         self._log.append(writes, log_id=log_id)
+        self._usages.forget(tenant_of(each.id) for each in writes)
         self._apply(writes)
         self._log.acknowledge()
 
@@ -600,6 +656,18 @@ class LiveShard:
 
     def _update_metrics(self) -> None:
         self._metrics.set_served(self.sequence, self.sequence - self.merged)
+
+
+def _quota_of(writes: Sequence[Write]) -> StorageQuota | None:
+    """Returns the quota of the writes of a call; None if they have none."""
+    return writes[0].quota if writes else None
+
+
+def _stored(written: list[Written] | QuotaExceededError) -> list[Written]:
+    """Returns the results of writes; raises their error."""
+    if isinstance(written, QuotaExceededError):
+        raise written
+    return written
 
 
 def catch_up(state: LiveState, log: WriteLog) -> None:

@@ -57,6 +57,7 @@ class LiveState:
             sequence=self.sequence,
             rows=self._views.rows,
             same=same,
+            has_tenants=self.base.manifest.has_tenants,
         )
 
     def find_unchanged(self, puts: Sequence[PassageDigest]) -> list[Written | None]:

@@ -6,9 +6,11 @@ stores nothing: the caller makes the decided writes durable, and then visible.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from winnow.content_node.live.log_entry import LoggedWrite
 from winnow.domain.passage import Passage
+from winnow.domain.quota import TenantUsage
 from winnow.domain.tenant import id_of_no_passage, tenant_of
 from winnow.domain.write import EncodedPassage, Outcome, Write, Written
 from winnow.passages.canonical import PassageDigest, digest, same_content
@@ -17,6 +19,7 @@ SamePassage = Callable[[Passage, Passage], bool]
 """Returns whether two passages count as the same."""
 PassageAndWords = tuple[Passage, bytes]
 """A passage and its packed words."""
+Restored = TypeVar("Restored")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,7 @@ class WriteConflict:
         sequence: int,
         rows: int,
         same: SamePassage = same_content,
+        has_tenants: bool = False,
     ) -> None:
         """Starts a transaction after the write `sequence`.
 
@@ -108,6 +112,7 @@ class WriteConflict:
             sequence: the number of the last stored write.
             rows: the row of the next put passage.
             same: returns whether two passages count as the same.
+            has_tenants: whether to count by how much each tenant's passages change.
 
         """
         self._stored_version, self._load, self._same = stored_version, load, same
@@ -116,6 +121,26 @@ class WriteConflict:
         self.to_log: list[LoggedWrite] = []
         """The decided writes that the caller has to store."""
         self._puts: list[EncodedPassage] = []
+        self._has_tenants = has_tenants
+        self.changes: dict[str, TenantUsage] = {}
+        """By how much the decided writes change what each tenant has stored."""
+        self.begin_call()
+
+    def begin_call(self) -> None:
+        """Begins the writes of the next call, which `undo_call` can take back."""
+        self.change = TenantUsage()
+        """By how much the writes of the call change what is stored. Only counted with tenants."""
+        self._start = len(self.to_log), len(self._puts), self._sequence
+        self._versions_before: list[tuple[str, StoredVersion | None]] = []
+        self._changes_before: list[tuple[str, TenantUsage | None]] = []
+
+    def undo_call(self) -> None:
+        """Takes back the writes that were decided since `begin_call`."""
+        writes, puts, self._sequence = self._start
+        del self.to_log[writes:], self._puts[puts:]
+        _restore(self._new_versions, self._versions_before)
+        _restore(self.changes, self._changes_before)
+        self.begin_call()
 
     def decide(self, write: Write) -> Written:
         """Decides the next write; returns its outcome.
@@ -132,6 +157,8 @@ class WriteConflict:
             outcome = outcome_of_put(stored, write.version, same)
         if outcome is Outcome.STORED:
             removed_words = None if replaced is None else replaced[1]
+            if self._has_tenants:
+                self._count(write, None if replaced is None else replaced[0])
             self._add(write, _version_to_store(write, stored), removed_words)
         elif tenant := tenant_of(write.id):
             self._add_no_op(id_of_no_passage(tenant))
@@ -166,7 +193,21 @@ class WriteConflict:
                 removed_words=removed_words,
             )
         )
+        self._versions_before.append((write.id, self._new_versions.get(write.id)))
         self._new_versions[write.id] = StoredVersion(version, row, self._sequence)
+
+    def _count(self, write: Write, replaced: Passage | None) -> None:
+        """Counts by how much a write changes what its tenant has stored."""
+        added = write.put and write.put.passage
+        change = TenantUsage(
+            (added is not None) - (replaced is not None),
+            (added.content_bytes if added else 0) - (replaced.content_bytes if replaced else 0),
+        )
+        self.change += change
+        tenant = tenant_of(write.id)
+        before = self.changes.get(tenant)
+        self._changes_before.append((tenant, before))
+        self.changes[tenant] = change if before is None else before + change
 
     def _passage(self, row: int) -> PassageAndWords:
         """Returns the passage of a row, of the view or of this transaction."""
@@ -189,3 +230,12 @@ def _version_to_store(write: Write, stored: StoredVersion | None) -> int | None:
     if stored is None or write.put is not None or write.version is not None:
         return write.version
     return stored.version
+
+
+def _restore(values: dict[str, Restored], before: list[tuple[str, Restored | None]]) -> None:
+    """Undoes changes of a dict. `before` has the value of each changed key, the latest last."""
+    for key, value in reversed(before):
+        if value is None:
+            values.pop(key, None)
+        else:
+            values[key] = value

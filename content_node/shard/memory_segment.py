@@ -108,5 +108,8 @@ class MemorySegment(Segment):
             for passage in map(self.passages.passages.__getitem__, rows)
         ]
 
+    def content_bytes(self, rows: Sequence[int]) -> int:
+        return sum(self.passages.passages[row].content_bytes for row in rows)
+
     def load(self, row: int) -> StoredPassage:
         return self.passages.load(row)

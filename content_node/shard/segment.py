@@ -135,6 +135,13 @@ class Segment(ABC):
         """
 
     @abstractmethod
+    def content_bytes(self, rows: Sequence[int]) -> int:
+        """Returns the size of the rows' titles, texts and metadata, in bytes of UTF-8.
+
+        Raises ArtefactError if a row has no passage.
+        """
+
+    @abstractmethod
     def load(self, row: int) -> StoredPassage:
         """Returns the passage of a row with its tokens and states.
 

@@ -79,6 +79,9 @@ class StoredSegment(Segment):
     def load_fields(self, rows: Sequence[int], fields: SelectedFields) -> list[Passage]:
         return self.store.load_fields(rows, fields)
 
+    def content_bytes(self, rows: Sequence[int]) -> int:
+        return self.store.content_bytes(rows)
+
     def load(self, row: int) -> StoredPassage:
         if self.occupied_rows is not None and not self.occupied_rows[row]:
             raise GenerationGoneError(f"the passage of row {row} was removed: retrieve again")

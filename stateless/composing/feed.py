@@ -36,6 +36,7 @@ from winnow.stateless.http.passages import feed_operations
 from winnow.stateless.indexes.front_index import FrontIndex
 from winnow.stateless.passages.servicer import SERVICE as PASSAGE_SERVICE
 from winnow.stateless.passages.servicer import PassageServicer
+from winnow.stateless.tenants.storage import TenantStorage
 from winnow.uncancelled import run_uncancelled
 from winnow.v1 import feed_pb2_grpc, passage_pb2_grpc
 
@@ -93,15 +94,17 @@ async def open_feed(
     )
     front.stack.push_async_callback(writers.close)
     record_write = cluster.snapshot.record_write
+    storage = TenantStorage(front.access.quotas, lambda: writers.partition)
     core = FeedCore(
         encoder=encoder,
         unchanged=UnchangedPuts(writers, record_write),
-        router=WriteRouter(writers, shared.metrics, record_write=record_write),
+        router=WriteRouter(writers, shared.metrics, record_write=record_write, storage=storage),
         admission=shared.admission,
         metrics=shared.metrics,
         prepare_thread=shared.prepare_thread,
     )
-    return FedIndex(core, FilterDeletion(index.passages, core), tenancy=index.tenancy)
+    by_filter = FilterDeletion(index.passages, core)
+    return FedIndex(core, by_filter, tenancy=index.tenancy, storage=storage)
 
 
 def serve_feed(

@@ -7,6 +7,7 @@ from typing import Protocol, TypeVar
 
 from winnow.deadline import Deadline, Sleep
 from winnow.domain.catalog import check_is_default
+from winnow.domain.quota import StorageUse
 from winnow.domain.write import (
     DeletedPassages,
     Deletion,
@@ -20,6 +21,7 @@ from winnow.errors import IndexIsCopyError, NotServedError, invalid_field
 from winnow.stateless.answer.validation import check_index_of_positions
 from winnow.stateless.feed.core import Fed, FeedCore, NewDeadline
 from winnow.stateless.feed.filter_deletion import FilterDeletion
+from winnow.stateless.tenants.storage import TenantStorage
 from winnow.stateless.tenants.tenancy import NO_TENANT, Tenancy, TenantScope
 
 
@@ -35,6 +37,8 @@ class FedIndex:
     """Name of the index; empty if the front serves a single index."""
     tenancy: Tenancy | None = None
     """Tells the tenant of each request; None for an index that cannot have tenants."""
+    storage: TenantStorage | None = None
+    """Tells what tenants store; None if they have no limits."""
 
     def of_tenant(self, requested: str) -> "TenantFeed":
         """Returns what the current caller may write to; see `Tenancy.scope_of`."""
@@ -52,6 +56,12 @@ class TenantFeed:
     def __init__(self, index: FedIndex, scope: TenantScope) -> None:
         self._index, self._scope = index, scope
         self.name, self.tenant = index.name, scope.tenant
+
+    @property
+    def storage(self) -> StorageUse | None:
+        """What the tenant stores, and how much it may store; None if that is not known."""
+        known = self._index.storage
+        return known.use_of(self.tenant) if known is not None and self.tenant else None
 
     async def put(
         self, passages: Sequence[FedPassage], deadline: Deadline, client: str

@@ -49,7 +49,10 @@ class FeedServicer(feed_pb2_grpc.FeedServiceServicer):
             deadline,
             lambda to: to.put(convert.passages_of_message(request, to.tenant), deadline, client),
         )
-        return feed_pb2.PutResponse(results=convert.results_to_messages(results, fed.name))
+        return feed_pb2.PutResponse(
+            results=convert.results_to_messages(results, fed.name),
+            storage=convert.storage_to_message(fed.storage),
+        )
 
     async def PutStream(  # noqa: N802
         self, requests: AsyncIterator[feed_pb2.PutRequest], context: Any
@@ -58,7 +61,7 @@ class FeedServicer(feed_pb2_grpc.FeedServiceServicer):
         messages = (convert.passages_of_message(each, fed.tenant) async for each in requests)
         new_deadline = partial(self._message_deadline, context)
         summary = await fed.put_stream(messages, new_deadline, client_of(context))
-        return convert.summary_to_message(summary, fed.name)
+        return convert.summary_to_message(summary, fed.name, fed.storage)
 
     async def Delete(  # noqa: N802
         self, request: feed_pb2.DeleteRequest, context: Any
@@ -72,7 +75,10 @@ class FeedServicer(feed_pb2_grpc.FeedServiceServicer):
                 convert.deletions_of_message(request, to.tenant), deadline, client
             ),
         )
-        return feed_pb2.DeleteResponse(results=convert.results_to_messages(results, fed.name))
+        return feed_pb2.DeleteResponse(
+            results=convert.results_to_messages(results, fed.name),
+            storage=convert.storage_to_message(fed.storage),
+        )
 
     async def DeleteWhere(  # noqa: N802
         self, request: feed_pb2.DeleteWhereRequest, context: Any
@@ -94,7 +100,7 @@ class FeedServicer(feed_pb2_grpc.FeedServiceServicer):
         messages = (convert.deletions_of_message(each, fed.tenant) async for each in requests)
         new_deadline = partial(self._message_deadline, context)
         summary = await fed.delete_stream(messages, new_deadline, client_of(context))
-        return convert.summary_to_message(summary, fed.name)
+        return convert.summary_to_message(summary, fed.name, fed.storage)
 
     async def _choose_for_stream(
         self, requests: AsyncIterator[NamingMessage]

@@ -17,6 +17,7 @@ from winnow.errors import (
     NotLoadedError,
     NotWritableError,
     OverloadedError,
+    QuotaExceededError,
     UnavailableError,
     WinnowError,
     WritesHeldError,
@@ -25,6 +26,7 @@ from winnow.quoting import many
 from winnow.replicas.policy.retrying import retry_delay
 from winnow.stateless.feed.metrics import FeedMetrics
 from winnow.stateless.feed.writers import Writers
+from winnow.stateless.tenants.storage import TenantStorage
 from winnow.telemetry.tracing.span import SpanKind, span
 
 _ERROR_ORDER = (
@@ -54,8 +56,13 @@ class WriteRouter:
         metrics: FeedMetrics,
         sleep: Sleep = asyncio.sleep,
         record_write: RecordWrite = lambda _shard, _sequence, _log_id: None,
+        storage: TenantStorage | None = None,
     ) -> None:
-        """`record_write` gets the last durable write of a shard, before `store` returns."""
+        """`record_write` gets the last durable write of a shard, before `store` returns.
+
+        `storage` adds the limits of tenants to writes; None without limits.
+        """
+        self._storage = storage
         self._writers, self._metrics = writers, metrics
         self._sleep, self._record_write = sleep, record_write
 
@@ -88,12 +95,19 @@ class WriteRouter:
             by_shard[partition.shard_of(writes[index].id)].append(index)
 
         async def store(shard: int, own: Sequence[int]) -> None:
-            written = await self.store_in_shard(shard, [writes[each] for each in own], deadline)
+            own_writes: Sequence[Write] = [writes[each] for each in own]
+            if self._storage is not None:
+                own_writes = self._storage.limited(own_writes, shard)
+            written = await self.store_in_shard(shard, own_writes, deadline)
             if isinstance(written, _WasSplitError):
                 await self._store(writes, own, deadline, results)
             elif isinstance(written, WinnowError):
+                if self._storage is not None and isinstance(written, QuotaExceededError):
+                    written = self._storage.refusal(own_writes, written)
                 results.add_failure(shard, written, len(own))
             else:
+                if self._storage is not None:
+                    self._storage.record(shard, own_writes, written)
                 for index, each in zip(own, written, strict=True):
                     results.stored[index] = each.outcome, Position(shard, each.sequence)
 
@@ -198,6 +212,9 @@ def _retry_wait(error: WinnowError, attempt: int, deadline: Deadline) -> float |
 
 def _raise_if_failed(results: _Results, total: int) -> None:
     """Raises the error of one failed shard, with the number of writes that may not be stored."""
+    for error in results.failures.values():
+        if isinstance(error, QuotaExceededError):  # says what to do, and a retry does not help
+            raise error
     for kind in (*_ERROR_ORDER, WinnowError):
         for shard, error in sorted(results.failures.items()):
             if isinstance(error, kind):

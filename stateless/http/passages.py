@@ -61,7 +61,10 @@ async def _put(
         deadline,
         lambda to: to.put(convert.passages_of_message(message, to.tenant), deadline, client),
     )
-    return feed_pb2.PutResponse(results=convert.results_to_messages(results, fed.name))
+    return feed_pb2.PutResponse(
+        results=convert.results_to_messages(results, fed.name),
+        storage=convert.storage_to_message(fed.storage),
+    )
 
 
 async def _delete(
@@ -73,7 +76,10 @@ async def _delete(
         deadline,
         lambda to: to.delete(convert.deletions_of_message(message, to.tenant), deadline, client),
     )
-    return feed_pb2.DeleteResponse(results=convert.results_to_messages(results, fed.name))
+    return feed_pb2.DeleteResponse(
+        results=convert.results_to_messages(results, fed.name),
+        storage=convert.storage_to_message(fed.storage),
+    )
 
 
 async def _delete_where(

@@ -75,8 +75,7 @@ class TenantQuotas:
 
     def refusal(self, tenant: str, limit: QuotaLimit, rate: Rate, wait: float) -> OverloadedError:
         """Counts a refusal; returns its error."""
-        if self._metrics is not None:
-            self._metrics.count_refusal(limit)
+        self.count_refusal(limit)
         fault = Fault(TENANT_QUOTA, {"limit": limit.value, "quota": f"{rate.per_second:g}"})
         return OverloadedError(
             f"tenant {tenant} exceeds its quota of {rate.per_second:g} {_UNITS[limit]} at this "
@@ -85,8 +84,13 @@ class TenantQuotas:
             [fault],
         )
 
+    def count_refusal(self, limit: QuotaLimit) -> None:
+        """Counts a refusal."""
+        if self._metrics is not None:
+            self._metrics.count_refusal(limit)
+
     def note_near(self, tenant: str, limit: QuotaLimit, quota: float) -> None:
-        """Records that a tenant is near a limit; logs it once, until it has been far for a while."""
+        """Records that a tenant is near a limit. Logs it, unless it was near it a minute ago."""
         near = self._near[limit]
         known = near.keys()
         if tenant not in known:

@@ -16,6 +16,7 @@ from winnow.errors import (
     NotWritableError,
     OverloadedError,
     PermissionDeniedError,
+    QuotaExceededError,
     UnauthenticatedError,
     UnavailableError,
     WinnowError,
@@ -31,9 +32,10 @@ _OWN_ERRORS = (
     InvalidRequestError,
     NotFoundError,
     PermissionDeniedError,
+    QuotaExceededError,
     UnauthenticatedError,
 )
-"""Errors that depend only on the request and its key."""
+"""Errors that depend only on the request, its key and what its tenant has stored."""
 _MESSAGES: tuple[tuple[type[WinnowError], str], ...] = (
     (DeadlineExceededError, "the deadline passed before the request was done"),
     (UnavailableError, "the index is not available now: try again"),

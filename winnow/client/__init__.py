@@ -3,7 +3,7 @@
 from winnow.client.aio import AsyncClient
 from winnow.client.client import Client
 from winnow.client.credentials import Credentials
-from winnow.client.feeding import PassageFields
+from winnow.client.feeding import PassageFields, WriteResults
 from winnow.client.options import Options
 from winnow.client.passages import (
     FoundPassage,
@@ -92,4 +92,5 @@ __all__ = [
     "TextReading",
     "Timings",
     "WriteResult",
+    "WriteResults",
 ]

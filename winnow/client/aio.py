@@ -27,6 +27,7 @@ from winnow.client.feeding import (
     DEFAULT_FEED_TIMEOUT,
     Ids,
     PassageFields,
+    WriteResults,
     delete_call,
     delete_where_call,
     joined_deletions,
@@ -60,7 +61,7 @@ from winnow.client.reading import (
 from winnow.client.replies import Passage, Reply
 from winnow.deadline import Deadline
 from winnow.domain.listing import StoredDocument
-from winnow.domain.write import DeletedPassages, Position, WriteResult
+from winnow.domain.write import DeletedPassages, Position
 from winnow.errors import UnavailableError
 from winnow.rpc.replying import reply_of
 
@@ -272,7 +273,7 @@ class AsyncClientApi(ABC):
         *,
         timeout: float = DEFAULT_FEED_TIMEOUT,
         request_id: str | None = None,
-    ) -> tuple[WriteResult, ...]:
+    ) -> WriteResults:
         """Stores a passage, or up to 100, and waits until they are durable.
 
         The client's address must be that of a front node's --feed-listen. A failed or cancelled
@@ -287,6 +288,7 @@ class AsyncClientApi(ABC):
             InvalidRequestError: fields break a rule, and nothing was stored; `violations` names
                 each field.
             OverloadedError: too many writes are in progress; try again after `retry_after` seconds.
+            QuotaExceededError: the tenant would store more than its quota.
             NotWritableError: the index takes no writes; the message says what to change.
             DeadlineExceededError: the passages were not stored in time.
             UnavailableError: no front node, or not every shard, can be reached.
@@ -302,7 +304,7 @@ class AsyncClientApi(ABC):
         version: int | None = None,
         timeout: float = DEFAULT_FEED_TIMEOUT,
         request_id: str | None = None,
-    ) -> tuple[WriteResult, ...]:
+    ) -> WriteResults:
         """Deletes passages by their ids, at most 1000. An unknown id is not an error.
 
         Errors are those of `put`.

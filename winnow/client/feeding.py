@@ -6,6 +6,7 @@ from typing import Any, Required, TypedDict
 from winnow.client.calls import Call
 from winnow.client.requests import build_request
 from winnow.convert import feed as convert
+from winnow.domain.quota import StorageUse
 from winnow.domain.write import DeletedPassages, Deletion, FedPassage, Position, WriteResult
 from winnow.errors import InvalidRequestError, Violation
 from winnow.quoting import quoted, shortened
@@ -35,7 +36,16 @@ Ids = str | Sequence[str] | Mapping[str, int | None]
 """An id, several ids, or several ids with the version of each."""
 
 
-def put_call(passages: PassageFields | Sequence[PassageFields]) -> Call[tuple[WriteResult, ...]]:
+class WriteResults(tuple[WriteResult, ...]):  # noqa: SLOT001 (it has an attribute)
+    """The results of the writes of a call, in their order."""
+
+    storage: StorageUse | None = None
+    """What the tenant has stored, and how much it may store. None if it has no quota, or the front
+    node does not know.
+    """
+
+
+def put_call(passages: PassageFields | Sequence[PassageFields]) -> Call[WriteResults]:
     """The call that stores passages.
 
     Raises InvalidRequestError if a value has the wrong type. The front node checks limits.
@@ -55,7 +65,7 @@ def put_call(passages: PassageFields | Sequence[PassageFields]) -> Call[tuple[Wr
     return Call(feed_pb2_grpc.FeedServiceStub, "Put", request, _results)
 
 
-def delete_call(ids: Ids, version: int | None) -> Call[tuple[WriteResult, ...]]:
+def delete_call(ids: Ids, version: int | None) -> Call[WriteResults]:
     """The call that deletes passages. `version` applies to ids that have none in `ids`.
 
     Raises InvalidRequestError if a value has the wrong type. The front node checks limits.
@@ -96,8 +106,10 @@ def joined_deletions(first: DeletedPassages, second: DeletedPassages) -> Deleted
     )
 
 
-def _results(message: feed_pb2.PutResponse | feed_pb2.DeleteResponse) -> tuple[WriteResult, ...]:
-    return convert.results_of_messages(message.results)
+def _results(message: feed_pb2.PutResponse | feed_pb2.DeleteResponse) -> WriteResults:
+    results = WriteResults(convert.results_of_messages(message.results))
+    results.storage = convert.storage_of_message(message)
+    return results
 
 
 def _passage(fields: PassageFields) -> FedPassage:

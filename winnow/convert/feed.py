@@ -7,8 +7,9 @@ from typing import Any
 from google.protobuf import struct_pb2
 
 from winnow.convert.answer import position_of_message, positions_of_messages
-from winnow.convert.by_name import choices_of, numbers_of, value_of_message
+from winnow.convert.by_name import choices_of, numbers_of, optional, value_of_message
 from winnow.convert.lazy import LazySequence
+from winnow.domain.quota import StorageQuota, StorageUse, TenantUsage
 from winnow.domain.write import (
     DeletedPassages,
     Deletion,
@@ -70,6 +71,28 @@ def results_to_messages(
     ]
 
 
+def storage_to_message(storage: StorageUse | None) -> feed_pb2.StorageUse | None:
+    """Converts what a tenant has stored; None if it is not known."""
+    if storage is None:
+        return None
+    used, quota = storage.used, storage.quota
+    return feed_pb2.StorageUse(
+        passages=used.passages,
+        max_passages=quota.passages,
+        bytes=used.bytes,
+        max_bytes=quota.bytes,
+    )
+
+
+def storage_of_message(message: Any) -> StorageUse | None:
+    """Converts what a tenant has stored, of a response of writes; None if it is left out."""
+    if not message.HasField("storage"):
+        return None
+    storage = message.storage
+    quota = StorageQuota(optional(storage, "max_passages"), optional(storage, "max_bytes"))
+    return StorageUse(TenantUsage(storage.passages, storage.bytes), quota)
+
+
 def results_of_messages(messages: Iterable[feed_pb2.WriteResult]) -> tuple[WriteResult, ...]:
     """Converts the results of writes.
 
@@ -87,13 +110,16 @@ def results_of_messages(messages: Iterable[feed_pb2.WriteResult]) -> tuple[Write
     )
 
 
-def summary_to_message(summary: FeedSummary, index: str = "") -> feed_pb2.FeedSummary:
+def summary_to_message(
+    summary: FeedSummary, index: str = "", storage: StorageUse | None = None
+) -> feed_pb2.FeedSummary:
     """Converts the summary of the writes of a stream to an index, which has a name or none."""
     return feed_pb2.FeedSummary(
         stored=summary.stored,
         unchanged=summary.unchanged,
         outdated=summary.outdated,
         positions=[_position_to_message(each, index) for each in summary.positions],
+        storage=storage_to_message(storage),
     )
 
 

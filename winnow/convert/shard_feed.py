@@ -15,6 +15,7 @@ from winnow.convert.by_name import same_fields, value_of_message
 from winnow.convert.feed import OUTCOME_BY_NUMBER, OUTCOMES
 from winnow.convert.lazy import LazySequence
 from winnow.domain.passage import Passage
+from winnow.domain.quota import StorageQuota, TenantUsage
 from winnow.domain.tenant import names_no_passage, own_id
 from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.domain.write import Deletion, EncodedPassage, FedPassage, Outcome, Write, Written
@@ -34,21 +35,36 @@ def writes_to_messages(writes: Iterable[Write]) -> list[shard_feed_pb2.EncodedWr
     return [_write_to_message(write) for write in writes]
 
 
-def writes_of_messages(messages: Sequence[shard_feed_pb2.EncodedWrite]) -> Sequence[Write]:
+def writes_of_messages(
+    messages: Sequence[shard_feed_pb2.EncodedWrite], quota: StorageQuota | None = None
+) -> Sequence[Write]:
     """Returns a sequence that converts and validates the writes on first use.
 
-    Use it in a thread. Access raises InvalidRequestError if a write is invalid.
+    The writes get `quota`. Use the sequence in a thread. Access raises InvalidRequestError if a
+    write is invalid.
     """
     return LazySequence(
         len(messages),
-        lambda: [_write_of_message(each, f"writes[{n}]") for n, each in enumerate(messages)],
+        lambda: [_write_of_message(each, f"writes[{n}]", quota) for n, each in enumerate(messages)],
     )
+
+
+def quota_of_message(message: shard_feed_pb2.WriteRequest) -> StorageQuota | None:
+    """Returns the quota of a request; None if it has none."""
+    return value_of_message(StorageQuota, message.quota) if message.HasField("quota") else None
+
+
+def quota_to_message(quota: StorageQuota) -> shard_feed_pb2.StorageQuota:
+    return shard_feed_pb2.StorageQuota(**same_fields(quota))
 
 
 def written_to_message(written: Sequence[Written]) -> shard_feed_pb2.WriteResponse:
     """Converts the outcomes of writes."""
+    usage = written[-1].usage if written else None
     return shard_feed_pb2.WriteResponse(
-        written=map(_written_to_message, written), log_id=written[0].log_id if written else ""
+        written=map(_written_to_message, written),
+        log_id=written[0].log_id if written else "",
+        usage=None if usage is None else shard_feed_pb2.TenantUsage(**same_fields(usage)),
     )
 
 
@@ -63,8 +79,9 @@ def written_of_message(message: shard_feed_pb2.WriteResponse, expected: int) -> 
             f"a shard reported {len(outcomes)} outcomes for {expected} writes, or an unknown "
             "outcome: does it run another version?"
         )
+    usage = value_of_message(TenantUsage, message.usage) if message.HasField("usage") else None
     return [
-        Written(outcome, each.sequence, message.log_id)
+        Written(outcome, each.sequence, message.log_id, usage)
         for outcome, each in zip(outcomes, message.written, strict=True)
         if outcome is not None
     ]
@@ -180,17 +197,19 @@ def _put_to_message(put: EncodedPassage) -> shard_feed_pb2.EncodedPassage:
     )
 
 
-def _write_of_message(message: shard_feed_pb2.EncodedWrite, field: str) -> Write:
+def _write_of_message(
+    message: shard_feed_pb2.EncodedWrite, field: str, quota: StorageQuota | None
+) -> Write:
     version = message.version if message.HasField("version") else None
     kind = message.WhichOneof("kind")
     if kind == "put":
         put = _put_of_message(message.id, version, message.put, f"{field}.put")
-        return Write(message.id, version, put)
+        return Write(message.id, version, put, quota)
     if kind != "delete" or not message.delete:
         raise invalid_field(field, "the write is neither a put nor a deletion")
     if not names_no_passage(message.id):
         _raise_first(field, deletion_violations(Deletion(own_id(message.id), version)))
-    return Write(message.id, version)
+    return Write(message.id, version, quota=quota)
 
 
 def _put_of_message(

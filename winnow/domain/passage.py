@@ -13,6 +13,11 @@ class Passage:
     metadata: str = ""
     """The JSON object that was indexed, as text; empty without metadata."""
 
+    @property
+    def content_bytes(self) -> int:
+        """Size of title, text and metadata, in bytes of UTF-8."""
+        return sum(len(each.encode()) for each in (self.title, self.text, self.metadata))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:

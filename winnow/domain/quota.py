@@ -21,6 +21,65 @@ class QuotaLimit(str, Enum):
     WRITES = "writes_per_second"
 
 
+@dataclass(frozen=True, slots=True)
+class TenantUsage:
+    """What a tenant has stored in a shard or an index, or how a write changes it."""
+
+    passages: int = 0
+    bytes: int = 0
+    """Size of titles, texts and metadata, in bytes of UTF-8."""
+
+    def __add__(self, other: "TenantUsage") -> "TenantUsage":
+        """Returns the sum."""
+        return TenantUsage(self.passages + other.passages, self.bytes + other.bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class StorageQuota:
+    """The limits of what a tenant stores in a shard or an index; None for no limit."""
+
+    passages: int | None = None
+    bytes: int | None = None
+    """Limit of the size of titles, texts and metadata, in bytes of UTF-8."""
+
+    def share_of(self, parts: int) -> "StorageQuota":
+        """Returns the quota in one of `parts` equal parts of a shard, rounded up."""
+        limits = (self.passages, self.bytes)
+        return StorageQuota(*(each if each is None else -(-each // parts) for each in limits))
+
+    def exceeded_by(self, usage: TenantUsage, change: TenantUsage) -> QuotaLimit | None:
+        """Returns the limit that a change exceeds; None if it exceeds none.
+
+        `usage` is that after the change. A change that adds nothing exceeds no limit, so that a
+        tenant above a lowered limit can still delete and shorten passages.
+        """
+        if self.passages is not None and usage.passages > self.passages and change.passages > 0:
+            return QuotaLimit.PASSAGES
+        if self.bytes is not None and usage.bytes > self.bytes and change.bytes > 0:
+            return QuotaLimit.BYTES
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class StorageUse:
+    """What a tenant has stored in an index, and how much it may store."""
+
+    used: TenantUsage
+    quota: StorageQuota
+
+    def fill(self) -> Mapping[QuotaLimit, float]:
+        """Returns the share of each limit that is used."""
+        pairs = {
+            QuotaLimit.PASSAGES: (self.used.passages, self.quota.passages),
+            QuotaLimit.BYTES: (self.used.bytes, self.quota.bytes),
+        }
+        return {
+            limit: used / quota if quota else 1.0
+            for limit, (used, quota) in pairs.items()
+            if quota is not None
+        }
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TenantQuota:
     """The limits of one tenant; None for no limit."""
@@ -46,6 +105,13 @@ class TenantQuota:
                 raise ValueError(
                     f"{name} is {rate:g}, but must be {_MIN_PER_SECOND:g} to {_MAX_PER_SECOND:g}"
                 )
+
+    @property
+    def storage(self) -> StorageQuota | None:
+        """The limits of what the tenant stores; None if there are none."""
+        if self.passages is None and self.bytes is None:
+            return None
+        return StorageQuota(self.passages, self.bytes)
 
     def limits(self) -> Mapping[QuotaLimit, float]:
         """Returns the limits that are set."""

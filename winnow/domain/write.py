@@ -6,6 +6,7 @@ from enum import Enum
 from typing import Any
 
 from winnow.domain.passage import Passage
+from winnow.domain.quota import StorageQuota, TenantUsage
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -54,6 +55,10 @@ class Write:
     """
     put: EncodedPassage | None = None
     """The passage to store; None deletes."""
+    quota: StorageQuota | None = field(default=None, compare=False)
+    """Limits of the tenant in the shard; None without limits. All writes of a call have the same
+    ones, and are then of one tenant.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +93,8 @@ class Written:
     """
     log_id: str = field(default="", compare=False)
     """Identifies the log to which `sequence` belongs; empty if not known."""
+    usage: TenantUsage | None = field(default=None, compare=False)
+    """What the tenant has stored in the shard after the call; None for writes without a quota."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,7 @@ from winnow.errors import (
     LEAVING,
     NOT_LOADED,
     NOT_WRITABLE,
+    TENANT_QUOTA,
     WRITES_HELD,
     DeadlineExceededError,
     GenerationGoneError,
@@ -32,6 +33,7 @@ from winnow.errors import (
     NotWritableError,
     OverloadedError,
     PermissionDeniedError,
+    QuotaExceededError,
     UnauthenticatedError,
     UnavailableError,
     WinnowError,
@@ -45,6 +47,7 @@ _CODE_BY_ERROR: tuple[tuple[type[WinnowError], StatusCode], ...] = (
     (UnauthenticatedError, StatusCode.UNAUTHENTICATED),
     (PermissionDeniedError, StatusCode.PERMISSION_DENIED),
     (OverloadedError, StatusCode.RESOURCE_EXHAUSTED),
+    (QuotaExceededError, StatusCode.RESOURCE_EXHAUSTED),
     (DeadlineExceededError, StatusCode.DEADLINE_EXCEEDED),
     (UnavailableError, StatusCode.UNAVAILABLE),
     (IdentityError, StatusCode.FAILED_PRECONDITION),
@@ -69,6 +72,7 @@ _PUBLIC_NODE_MESSAGES: tuple[tuple[type[WinnowError], str], ...] = (
     (IndexIsCopyError, "the index is a copy of another one, which takes the writes"),
     (UnavailableError, "a node could not be reached, or is not ready: try again"),
     (OverloadedError, "a node is overloaded: try again"),
+    (QuotaExceededError, "the tenant has stored as much as its quota allows"),
     (DeadlineExceededError, "a node did not reply in time"),
     (NotWritableError, "a node is not configured to take writes"),
     (IdentityError, "a node has another index, bundle or version"),
@@ -112,17 +116,26 @@ def error_of(code: StatusCode, message: str, trailing: Trailing = ()) -> WinnowE
     `trailing` is the trailing metadata of the call, which carries the details.
     """
     if code is StatusCode.RESOURCE_EXHAUSTED:
-        delays = [info.retry_delay for info in _details_of(trailing, error_details_pb2.RetryInfo)]
-        if delays:
-            return OverloadedError(message, delays[0].ToNanoseconds() / 1e9)
-        if _SIZE_LIMIT_TEXT in message:
-            return invalid_field("request", f"{message}: send a smaller request, or several")
-        return OverloadedError(message)
+        return _exhausted(message, trailing)
     if code in (StatusCode.UNAVAILABLE, StatusCode.CANCELLED):
         return _unavailable(_reasons(trailing))(message)
     if code is StatusCode.FAILED_PRECONDITION and NOT_WRITABLE in _reasons(trailing):
         return NotWritableError(message)
     return _ERROR_BY_CODE.get(code, WinnowError)(message)
+
+
+def _exhausted(message: str, trailing: Trailing) -> WinnowError:
+    """Returns the error of the status RESOURCE_EXHAUSTED."""
+    delays = [info.retry_delay for info in _details_of(trailing, error_details_pb2.RetryInfo)]
+    if delays:
+        return OverloadedError(message, delays[0].ToNanoseconds() / 1e9)
+    if _SIZE_LIMIT_TEXT in message:
+        return invalid_field("request", f"{message}: send a smaller request, or several")
+    infos = _details_of(trailing, error_details_pb2.ErrorInfo)
+    quota = next((each for each in infos if each.reason == TENANT_QUOTA), None)
+    if quota is not None:
+        return QuotaExceededError(message, dict(quota.metadata))
+    return OverloadedError(message)
 
 
 def _unavailable(reasons: Container[str]) -> type[UnavailableError]:

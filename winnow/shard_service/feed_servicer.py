@@ -45,7 +45,7 @@ class ShardFeedServicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
         attempt = WriteAttempt(request.call, request.attempt) if request.call else None
         if attempt is not None:
             self._attempts.admit(attempt, deadline)
-        writes = convert.writes_of_messages(request.writes)
+        writes = convert.writes_of_messages(request.writes, convert.quota_of_message(request))
         return convert.written_to_message(await writer.write(writes, deadline, attempt))
 
     async def FindUnchanged(  # noqa: N802

@@ -9,6 +9,7 @@ import grpc
 
 from winnow.convert import shard_feed as convert
 from winnow.deadline import Deadline
+from winnow.domain.quota import StorageQuota
 from winnow.domain.write import Write, WriteAttempt, Written
 from winnow.errors import NotWritableError
 from winnow.passages.canonical import PassageDigest
@@ -76,13 +77,14 @@ class RemoteShardWriter:
         """
         written: list[Written] = []
         with self._count_call():
-            async for batch in _batches(writes):
+            async for batch, quota in _batches(writes):
                 request = shard_feed_pb2.WriteRequest(
                     **self._target_fields,
                     writes=batch,
                     expires_at_ms=self._expiry(deadline),
                     call=f"{attempt.call}.{len(written)}" if attempt else "",
                     attempt=attempt.number if attempt else 0,
+                    quota=None if quota is None else convert.quota_to_message(quota),
                 )
                 reply = await self._call(self._stub.Write, request, deadline)
                 written += convert.written_of_message(reply, len(batch))
@@ -128,20 +130,23 @@ class RemoteShardWriter:
             raise error_of_node(error, self.address) from error
 
 
-async def _batches(writes: Sequence[Write]) -> AsyncIterator[list[shard_feed_pb2.EncodedWrite]]:
-    """Converts writes to messages, in batches of at most `MAX_BATCH_BYTES`."""
+async def _batches(
+    writes: Sequence[Write],
+) -> AsyncIterator[tuple[list[shard_feed_pb2.EncodedWrite], StorageQuota | None]]:
+    """Converts writes to messages, in batches of at most `MAX_BATCH_BYTES`, each with its quota."""
     batch: list[shard_feed_pb2.EncodedWrite] = []
-    size = 0
+    size, quota = 0, None
     for count, write in enumerate(writes, start=1):
+        quota = write.quota
         # convert one write at a time, so that a full batch is sent before the next conversion
         (message,) = convert.writes_to_messages([write])
         message_size = message.ByteSize() + _FIELD_OVERHEAD_BYTES
         if batch and size + message_size > MAX_BATCH_BYTES:
-            yield batch
+            yield batch, quota
             batch, size = [], 0
         batch.append(message)
         size += message_size
         if count % _WRITES_PER_YIELD == 0:
             await asyncio.sleep(0)
     if batch:
-        yield batch
+        yield batch, quota

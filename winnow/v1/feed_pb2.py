@@ -26,35 +26,37 @@ from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from winnow.v1 import answer_pb2 as winnow_dot_v1_dot_answer__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14winnow/v1/feed.proto\x12\twinnow.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x16winnow/v1/answer.proto\"T\n\nPutRequest\x12\'\n\x08passages\x18\x01 \x03(\x0b\x32\x15.winnow.v1.FedPassage\x12\r\n\x05index\x18\x02 \x01(\t\x12\x0e\n\x06tenant\x18\x03 \x01(\t\"\x82\x01\n\nFedPassage\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x0c\n\x04text\x18\x03 \x01(\t\x12)\n\x08metadata\x18\x04 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x14\n\x07version\x18\x05 \x01(\x04H\x00\x88\x01\x01\x42\n\n\x08_version\"6\n\x0bPutResponse\x12\'\n\x07results\x18\x01 \x03(\x0b\x32\x16.winnow.v1.WriteResult\"V\n\rDeleteRequest\x12&\n\tdeletions\x18\x01 \x03(\x0b\x32\x13.winnow.v1.Deletion\x12\r\n\x05index\x18\x02 \x01(\t\x12\x0e\n\x06tenant\x18\x03 \x01(\t\"8\n\x08\x44\x65letion\x12\n\n\x02id\x18\x01 \x01(\t\x12\x14\n\x07version\x18\x02 \x01(\x04H\x00\x88\x01\x01\x42\n\n\x08_version\"9\n\x0e\x44\x65leteResponse\x12\'\n\x07results\x18\x01 \x03(\x0b\x32\x16.winnow.v1.WriteResult\"\x8a\x01\n\x12\x44\x65leteWhereRequest\x12\x0e\n\x06\x66ilter\x18\x01 \x01(\t\x12\x10\n\x08\x64ocument\x18\x02 \x01(\t\x12\x0f\n\x07\x64ry_run\x18\x03 \x01(\x08\x12\"\n\x05\x61\x66ter\x18\x04 \x03(\x0b\x32\x13.winnow.v1.Position\x12\r\n\x05index\x18\x05 \x01(\t\x12\x0e\n\x06tenant\x18\x06 \x01(\t\"\x83\x01\n\x13\x44\x65leteWhereResponse\x12\x0f\n\x07matched\x18\x01 \x01(\x04\x12\x0f\n\x07\x64\x65leted\x18\x02 \x01(\x04\x12\x15\n\x08\x63omplete\x18\x03 \x01(\x08H\x00\x88\x01\x01\x12&\n\tpositions\x18\x04 \x03(\x0b\x32\x13.winnow.v1.PositionB\x0b\n\t_complete\"}\n\x0bWriteResult\x12\n\n\x02id\x18\x01 \x01(\t\x12(\n\x07outcome\x18\x02 \x01(\x0e\x32\x17.winnow.v1.WriteOutcome\x12%\n\x08position\x18\x03 \x01(\x0b\x32\x13.winnow.v1.Position\x12\x11\n\ttruncated\x18\x04 \x01(\x08\"j\n\x0b\x46\x65\x65\x64Summary\x12\x0e\n\x06stored\x18\x01 \x01(\x04\x12\x11\n\tunchanged\x18\x02 \x01(\x04\x12\x10\n\x08outdated\x18\x03 \x01(\x04\x12&\n\tpositions\x18\x04 \x03(\x0b\x32\x13.winnow.v1.Position*\x80\x01\n\x0cWriteOutcome\x12\x1d\n\x19WRITE_OUTCOME_UNSPECIFIED\x10\x00\x12\x18\n\x14WRITE_OUTCOME_STORED\x10\x01\x12\x1b\n\x17WRITE_OUTCOME_UNCHANGED\x10\x02\x12\x1a\n\x16WRITE_OUTCOME_OUTDATED\x10\x03\x32\xd2\x02\n\x0b\x46\x65\x65\x64Service\x12\x34\n\x03Put\x12\x15.winnow.v1.PutRequest\x1a\x16.winnow.v1.PutResponse\x12<\n\tPutStream\x12\x15.winnow.v1.PutRequest\x1a\x16.winnow.v1.FeedSummary(\x01\x12=\n\x06\x44\x65lete\x12\x18.winnow.v1.DeleteRequest\x1a\x19.winnow.v1.DeleteResponse\x12L\n\x0b\x44\x65leteWhere\x12\x1d.winnow.v1.DeleteWhereRequest\x1a\x1e.winnow.v1.DeleteWhereResponse\x12\x42\n\x0c\x44\x65leteStream\x12\x18.winnow.v1.DeleteRequest\x1a\x16.winnow.v1.FeedSummary(\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14winnow/v1/feed.proto\x12\twinnow.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x16winnow/v1/answer.proto\"T\n\nPutRequest\x12\'\n\x08passages\x18\x01 \x03(\x0b\x32\x15.winnow.v1.FedPassage\x12\r\n\x05index\x18\x02 \x01(\t\x12\x0e\n\x06tenant\x18\x03 \x01(\t\"\x82\x01\n\nFedPassage\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x0c\n\x04text\x18\x03 \x01(\t\x12)\n\x08metadata\x18\x04 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x14\n\x07version\x18\x05 \x01(\x04H\x00\x88\x01\x01\x42\n\n\x08_version\"^\n\x0bPutResponse\x12\'\n\x07results\x18\x01 \x03(\x0b\x32\x16.winnow.v1.WriteResult\x12&\n\x07storage\x18\x02 \x01(\x0b\x32\x15.winnow.v1.StorageUse\"V\n\rDeleteRequest\x12&\n\tdeletions\x18\x01 \x03(\x0b\x32\x13.winnow.v1.Deletion\x12\r\n\x05index\x18\x02 \x01(\t\x12\x0e\n\x06tenant\x18\x03 \x01(\t\"8\n\x08\x44\x65letion\x12\n\n\x02id\x18\x01 \x01(\t\x12\x14\n\x07version\x18\x02 \x01(\x04H\x00\x88\x01\x01\x42\n\n\x08_version\"a\n\x0e\x44\x65leteResponse\x12\'\n\x07results\x18\x01 \x03(\x0b\x32\x16.winnow.v1.WriteResult\x12&\n\x07storage\x18\x02 \x01(\x0b\x32\x15.winnow.v1.StorageUse\"\x8a\x01\n\x12\x44\x65leteWhereRequest\x12\x0e\n\x06\x66ilter\x18\x01 \x01(\t\x12\x10\n\x08\x64ocument\x18\x02 \x01(\t\x12\x0f\n\x07\x64ry_run\x18\x03 \x01(\x08\x12\"\n\x05\x61\x66ter\x18\x04 \x03(\x0b\x32\x13.winnow.v1.Position\x12\r\n\x05index\x18\x05 \x01(\t\x12\x0e\n\x06tenant\x18\x06 \x01(\t\"\x83\x01\n\x13\x44\x65leteWhereResponse\x12\x0f\n\x07matched\x18\x01 \x01(\x04\x12\x0f\n\x07\x64\x65leted\x18\x02 \x01(\x04\x12\x15\n\x08\x63omplete\x18\x03 \x01(\x08H\x00\x88\x01\x01\x12&\n\tpositions\x18\x04 \x03(\x0b\x32\x13.winnow.v1.PositionB\x0b\n\t_complete\"}\n\x0bWriteResult\x12\n\n\x02id\x18\x01 \x01(\t\x12(\n\x07outcome\x18\x02 \x01(\x0e\x32\x17.winnow.v1.WriteOutcome\x12%\n\x08position\x18\x03 \x01(\x0b\x32\x13.winnow.v1.Position\x12\x11\n\ttruncated\x18\x04 \x01(\x08\"\x92\x01\n\x0b\x46\x65\x65\x64Summary\x12\x0e\n\x06stored\x18\x01 \x01(\x04\x12\x11\n\tunchanged\x18\x02 \x01(\x04\x12\x10\n\x08outdated\x18\x03 \x01(\x04\x12&\n\tpositions\x18\x04 \x03(\x0b\x32\x13.winnow.v1.Position\x12&\n\x07storage\x18\x05 \x01(\x0b\x32\x15.winnow.v1.StorageUse\"\x7f\n\nStorageUse\x12\x10\n\x08passages\x18\x01 \x01(\x04\x12\x19\n\x0cmax_passages\x18\x02 \x01(\x04H\x00\x88\x01\x01\x12\r\n\x05\x62ytes\x18\x03 \x01(\x04\x12\x16\n\tmax_bytes\x18\x04 \x01(\x04H\x01\x88\x01\x01\x42\x0f\n\r_max_passagesB\x0c\n\n_max_bytes*\x80\x01\n\x0cWriteOutcome\x12\x1d\n\x19WRITE_OUTCOME_UNSPECIFIED\x10\x00\x12\x18\n\x14WRITE_OUTCOME_STORED\x10\x01\x12\x1b\n\x17WRITE_OUTCOME_UNCHANGED\x10\x02\x12\x1a\n\x16WRITE_OUTCOME_OUTDATED\x10\x03\x32\xd2\x02\n\x0b\x46\x65\x65\x64Service\x12\x34\n\x03Put\x12\x15.winnow.v1.PutRequest\x1a\x16.winnow.v1.PutResponse\x12<\n\tPutStream\x12\x15.winnow.v1.PutRequest\x1a\x16.winnow.v1.FeedSummary(\x01\x12=\n\x06\x44\x65lete\x12\x18.winnow.v1.DeleteRequest\x1a\x19.winnow.v1.DeleteResponse\x12L\n\x0b\x44\x65leteWhere\x12\x1d.winnow.v1.DeleteWhereRequest\x1a\x1e.winnow.v1.DeleteWhereResponse\x12\x42\n\x0c\x44\x65leteStream\x12\x18.winnow.v1.DeleteRequest\x1a\x16.winnow.v1.FeedSummary(\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'winnow.v1.feed_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_WRITEOUTCOME']._serialized_start=1080
-  _globals['_WRITEOUTCOME']._serialized_end=1208
+  _globals['_WRITEOUTCOME']._serialized_start=1330
+  _globals['_WRITEOUTCOME']._serialized_end=1458
   _globals['_PUTREQUEST']._serialized_start=89
   _globals['_PUTREQUEST']._serialized_end=173
   _globals['_FEDPASSAGE']._serialized_start=176
   _globals['_FEDPASSAGE']._serialized_end=306
   _globals['_PUTRESPONSE']._serialized_start=308
-  _globals['_PUTRESPONSE']._serialized_end=362
-  _globals['_DELETEREQUEST']._serialized_start=364
-  _globals['_DELETEREQUEST']._serialized_end=450
-  _globals['_DELETION']._serialized_start=452
-  _globals['_DELETION']._serialized_end=508
-  _globals['_DELETERESPONSE']._serialized_start=510
-  _globals['_DELETERESPONSE']._serialized_end=567
-  _globals['_DELETEWHEREREQUEST']._serialized_start=570
-  _globals['_DELETEWHEREREQUEST']._serialized_end=708
-  _globals['_DELETEWHERERESPONSE']._serialized_start=711
-  _globals['_DELETEWHERERESPONSE']._serialized_end=842
-  _globals['_WRITERESULT']._serialized_start=844
-  _globals['_WRITERESULT']._serialized_end=969
-  _globals['_FEEDSUMMARY']._serialized_start=971
-  _globals['_FEEDSUMMARY']._serialized_end=1077
-  _globals['_FEEDSERVICE']._serialized_start=1211
-  _globals['_FEEDSERVICE']._serialized_end=1549
+  _globals['_PUTRESPONSE']._serialized_end=402
+  _globals['_DELETEREQUEST']._serialized_start=404
+  _globals['_DELETEREQUEST']._serialized_end=490
+  _globals['_DELETION']._serialized_start=492
+  _globals['_DELETION']._serialized_end=548
+  _globals['_DELETERESPONSE']._serialized_start=550
+  _globals['_DELETERESPONSE']._serialized_end=647
+  _globals['_DELETEWHEREREQUEST']._serialized_start=650
+  _globals['_DELETEWHEREREQUEST']._serialized_end=788
+  _globals['_DELETEWHERERESPONSE']._serialized_start=791
+  _globals['_DELETEWHERERESPONSE']._serialized_end=922
+  _globals['_WRITERESULT']._serialized_start=924
+  _globals['_WRITERESULT']._serialized_end=1049
+  _globals['_FEEDSUMMARY']._serialized_start=1052
+  _globals['_FEEDSUMMARY']._serialized_end=1198
+  _globals['_STORAGEUSE']._serialized_start=1200
+  _globals['_STORAGEUSE']._serialized_end=1327
+  _globals['_FEEDSERVICE']._serialized_start=1461
+  _globals['_FEEDSERVICE']._serialized_end=1799
 # @@protoc_insertion_point(module_scope)

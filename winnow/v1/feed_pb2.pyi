@@ -126,16 +126,23 @@ class PutResponse(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     RESULTS_FIELD_NUMBER: builtins.int
+    STORAGE_FIELD_NUMBER: builtins.int
     @property
     def results(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___WriteResult]:
         """One result for each passage, in the order of the request."""
+
+    @property
+    def storage(self) -> Global___StorageUse:
+        """What the tenant has stored, if it has a quota and the front node knows it."""
 
     def __init__(
         self,
         *,
         results: collections.abc.Iterable[Global___WriteResult] | None = ...,
+        storage: Global___StorageUse | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["results", b"results"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["storage", b"storage"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["results", b"results", "storage", b"storage"]) -> None: ...
 
 Global___PutResponse: typing_extensions.TypeAlias = PutResponse
 
@@ -198,16 +205,23 @@ class DeleteResponse(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     RESULTS_FIELD_NUMBER: builtins.int
+    STORAGE_FIELD_NUMBER: builtins.int
     @property
     def results(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___WriteResult]:
         """One result for each deletion, in the order of the request."""
+
+    @property
+    def storage(self) -> Global___StorageUse:
+        """What the tenant has stored, if it has a quota and the front node knows it."""
 
     def __init__(
         self,
         *,
         results: collections.abc.Iterable[Global___WriteResult] | None = ...,
+        storage: Global___StorageUse | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["results", b"results"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["storage", b"storage"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["results", b"results", "storage", b"storage"]) -> None: ...
 
 Global___DeleteResponse: typing_extensions.TypeAlias = DeleteResponse
 
@@ -326,6 +340,7 @@ class FeedSummary(google.protobuf.message.Message):
     UNCHANGED_FIELD_NUMBER: builtins.int
     OUTDATED_FIELD_NUMBER: builtins.int
     POSITIONS_FIELD_NUMBER: builtins.int
+    STORAGE_FIELD_NUMBER: builtins.int
     stored: builtins.int
     """Number of writes that were stored."""
     unchanged: builtins.int
@@ -336,6 +351,10 @@ class FeedSummary(google.protobuf.message.Message):
     def positions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[winnow.v1.answer_pb2.Position]:
         """The last position in each shard that took a write."""
 
+    @property
+    def storage(self) -> Global___StorageUse:
+        """What the tenant has stored, if it has a quota and the front node knows it."""
+
     def __init__(
         self,
         *,
@@ -343,7 +362,44 @@ class FeedSummary(google.protobuf.message.Message):
         unchanged: builtins.int = ...,
         outdated: builtins.int = ...,
         positions: collections.abc.Iterable[winnow.v1.answer_pb2.Position] | None = ...,
+        storage: Global___StorageUse | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["outdated", b"outdated", "positions", b"positions", "stored", b"stored", "unchanged", b"unchanged"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["storage", b"storage"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["outdated", b"outdated", "positions", b"positions", "storage", b"storage", "stored", b"stored", "unchanged", b"unchanged"]) -> None: ...
 
 Global___FeedSummary: typing_extensions.TypeAlias = FeedSummary
+
+@typing.final
+class StorageUse(google.protobuf.message.Message):
+    """What a tenant has stored in an index, and how much it may store."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PASSAGES_FIELD_NUMBER: builtins.int
+    MAX_PASSAGES_FIELD_NUMBER: builtins.int
+    BYTES_FIELD_NUMBER: builtins.int
+    MAX_BYTES_FIELD_NUMBER: builtins.int
+    passages: builtins.int
+    """Number of passages."""
+    max_passages: builtins.int
+    """Maximum number of passages. Unset without a limit."""
+    bytes: builtins.int
+    """Size of titles, texts and metadata, in bytes of UTF-8."""
+    max_bytes: builtins.int
+    """Maximum of bytes. Unset without a limit."""
+    def __init__(
+        self,
+        *,
+        passages: builtins.int = ...,
+        max_passages: builtins.int | None = ...,
+        bytes: builtins.int = ...,
+        max_bytes: builtins.int | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_max_bytes", b"_max_bytes", "_max_passages", b"_max_passages", "max_bytes", b"max_bytes", "max_passages", b"max_passages"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_max_bytes", b"_max_bytes", "_max_passages", b"_max_passages", "bytes", b"bytes", "max_bytes", b"max_bytes", "max_passages", b"max_passages", "passages", b"passages"]) -> None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_max_bytes", b"_max_bytes"]) -> typing.Literal["max_bytes"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_max_passages", b"_max_passages"]) -> typing.Literal["max_passages"] | None: ...
+
+Global___StorageUse: typing_extensions.TypeAlias = StorageUse

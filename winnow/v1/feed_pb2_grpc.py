@@ -31,7 +31,8 @@ class FeedServiceStub(object):
     call again: a write that is already stored changes nothing.
     INVALID_ARGUMENT     a field breaks a rule; nothing of that message was stored
     FAILED_PRECONDITION  the index is served without feeding, or its replicas share no log
-    RESOURCE_EXHAUSTED   too many writes wait, or a disk is full; retry after the delay in RetryInfo
+    RESOURCE_EXHAUSTED   too many writes wait, or a disk is full; retry after the delay in RetryInfo. Or the tenant
+    has reached its quota: ErrorInfo has the reason TENANT_QUOTA, and RetryInfo only for a rate
     UNAVAILABLE          a shard cannot be reached
     """
 
@@ -74,7 +75,8 @@ class FeedServiceServicer(object):
     call again: a write that is already stored changes nothing.
     INVALID_ARGUMENT     a field breaks a rule; nothing of that message was stored
     FAILED_PRECONDITION  the index is served without feeding, or its replicas share no log
-    RESOURCE_EXHAUSTED   too many writes wait, or a disk is full; retry after the delay in RetryInfo
+    RESOURCE_EXHAUSTED   too many writes wait, or a disk is full; retry after the delay in RetryInfo. Or the tenant
+    has reached its quota: ErrorInfo has the reason TENANT_QUOTA, and RetryInfo only for a rate
     UNAVAILABLE          a shard cannot be reached
     """
 
@@ -157,7 +159,8 @@ class FeedService(object):
     call again: a write that is already stored changes nothing.
     INVALID_ARGUMENT     a field breaks a rule; nothing of that message was stored
     FAILED_PRECONDITION  the index is served without feeding, or its replicas share no log
-    RESOURCE_EXHAUSTED   too many writes wait, or a disk is full; retry after the delay in RetryInfo
+    RESOURCE_EXHAUSTED   too many writes wait, or a disk is full; retry after the delay in RetryInfo. Or the tenant
+    has reached its quota: ErrorInfo has the reason TENANT_QUOTA, and RetryInfo only for a rate
     UNAVAILABLE          a shard cannot be reached
     """
 

@@ -111,7 +111,8 @@ class FeedServiceStub(typing.Generic[_FeedServicePutType, _FeedServicePutStreamT
     call again: a write that is already stored changes nothing.
       INVALID_ARGUMENT     a field breaks a rule; nothing of that message was stored
       FAILED_PRECONDITION  the index is served without feeding, or its replicas share no log
-      RESOURCE_EXHAUSTED   too many writes wait, or a disk is full; retry after the delay in RetryInfo
+      RESOURCE_EXHAUSTED   too many writes wait, or a disk is full; retry after the delay in RetryInfo. Or the tenant
+                           has reached its quota: ErrorInfo has the reason TENANT_QUOTA, and RetryInfo only for a rate
       UNAVAILABLE          a shard cannot be reached
     """
 
@@ -211,7 +212,8 @@ class FeedServiceServicer(metaclass=abc.ABCMeta):
     call again: a write that is already stored changes nothing.
       INVALID_ARGUMENT     a field breaks a rule; nothing of that message was stored
       FAILED_PRECONDITION  the index is served without feeding, or its replicas share no log
-      RESOURCE_EXHAUSTED   too many writes wait, or a disk is full; retry after the delay in RetryInfo
+      RESOURCE_EXHAUSTED   too many writes wait, or a disk is full; retry after the delay in RetryInfo. Or the tenant
+                           has reached its quota: ErrorInfo has the reason TENANT_QUOTA, and RetryInfo only for a rate
       UNAVAILABLE          a shard cannot be reached
     """
 

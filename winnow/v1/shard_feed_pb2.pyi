@@ -34,6 +34,7 @@ class WriteRequest(google.protobuf.message.Message):
     CALL_FIELD_NUMBER: builtins.int
     ATTEMPT_FIELD_NUMBER: builtins.int
     COPY_RUN_FIELD_NUMBER: builtins.int
+    QUOTA_FIELD_NUMBER: builtins.int
     index_id: builtins.str
     """The index that the writes are meant for."""
     shard: builtins.int
@@ -60,6 +61,12 @@ class WriteRequest(google.protobuf.message.Message):
     def writes(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___EncodedWrite]:
         """The writes, in their order."""
 
+    @property
+    def quota(self) -> Global___StorageQuota:
+        """Limits of what the tenant of the writes stores in this shard. All writes are then of one tenant. The shard refuses
+        the message if it would exceed a limit. Unset without limits. Older front nodes leave it unset.
+        """
+
     def __init__(
         self,
         *,
@@ -72,15 +79,65 @@ class WriteRequest(google.protobuf.message.Message):
         call: builtins.str = ...,
         attempt: builtins.int = ...,
         copy_run: builtins.int = ...,
+        quota: Global___StorageQuota | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_expires_at_ms", b"_expires_at_ms", "_split_shard", b"_split_shard", "expires_at_ms", b"expires_at_ms", "split_shard", b"split_shard"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_expires_at_ms", b"_expires_at_ms", "_split_shard", b"_split_shard", "attempt", b"attempt", "call", b"call", "copy_run", b"copy_run", "encoding_fingerprint", b"encoding_fingerprint", "expires_at_ms", b"expires_at_ms", "index_id", b"index_id", "shard", b"shard", "split_shard", b"split_shard", "writes", b"writes"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_expires_at_ms", b"_expires_at_ms", "_split_shard", b"_split_shard", "expires_at_ms", b"expires_at_ms", "quota", b"quota", "split_shard", b"split_shard"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_expires_at_ms", b"_expires_at_ms", "_split_shard", b"_split_shard", "attempt", b"attempt", "call", b"call", "copy_run", b"copy_run", "encoding_fingerprint", b"encoding_fingerprint", "expires_at_ms", b"expires_at_ms", "index_id", b"index_id", "quota", b"quota", "shard", b"shard", "split_shard", b"split_shard", "writes", b"writes"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_expires_at_ms", b"_expires_at_ms"]) -> typing.Literal["expires_at_ms"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_split_shard", b"_split_shard"]) -> typing.Literal["split_shard"] | None: ...
 
 Global___WriteRequest: typing_extensions.TypeAlias = WriteRequest
+
+@typing.final
+class StorageQuota(google.protobuf.message.Message):
+    """Limits of what one tenant stores in a shard."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PASSAGES_FIELD_NUMBER: builtins.int
+    BYTES_FIELD_NUMBER: builtins.int
+    passages: builtins.int
+    """Maximum number of passages. Unset without a limit."""
+    bytes: builtins.int
+    """Maximum size of titles, texts and metadata, in bytes of UTF-8. Unset without a limit."""
+    def __init__(
+        self,
+        *,
+        passages: builtins.int | None = ...,
+        bytes: builtins.int | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_bytes", b"_bytes", "_passages", b"_passages", "bytes", b"bytes", "passages", b"passages"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_bytes", b"_bytes", "_passages", b"_passages", "bytes", b"bytes", "passages", b"passages"]) -> None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_bytes", b"_bytes"]) -> typing.Literal["bytes"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_passages", b"_passages"]) -> typing.Literal["passages"] | None: ...
+
+Global___StorageQuota: typing_extensions.TypeAlias = StorageQuota
+
+@typing.final
+class TenantUsage(google.protobuf.message.Message):
+    """What one tenant has stored in a shard."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PASSAGES_FIELD_NUMBER: builtins.int
+    BYTES_FIELD_NUMBER: builtins.int
+    passages: builtins.int
+    """Number of passages."""
+    bytes: builtins.int
+    """Size of titles, texts and metadata, in bytes of UTF-8."""
+    def __init__(
+        self,
+        *,
+        passages: builtins.int = ...,
+        bytes: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["bytes", b"bytes", "passages", b"passages"]) -> None: ...
+
+Global___TenantUsage: typing_extensions.TypeAlias = TenantUsage
 
 @typing.final
 class EncodedWrite(google.protobuf.message.Message):
@@ -169,6 +226,7 @@ class WriteResponse(google.protobuf.message.Message):
 
     WRITTEN_FIELD_NUMBER: builtins.int
     LOG_ID_FIELD_NUMBER: builtins.int
+    USAGE_FIELD_NUMBER: builtins.int
     log_id: builtins.str
     """Identifies the log that sequences count in, as GetShardInfoResponse.log_id. An older node leaves it
     empty.
@@ -177,13 +235,21 @@ class WriteResponse(google.protobuf.message.Message):
     def written(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Written]:
         """One result for each write, in the order of the request."""
 
+    @property
+    def usage(self) -> Global___TenantUsage:
+        """What the tenant has stored in this shard after the writes. Set if the request has a quota. Older nodes leave it
+        unset, and check no quota.
+        """
+
     def __init__(
         self,
         *,
         written: collections.abc.Iterable[Global___Written] | None = ...,
         log_id: builtins.str = ...,
+        usage: Global___TenantUsage | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["log_id", b"log_id", "written", b"written"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["usage", b"usage"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["log_id", b"log_id", "usage", b"usage", "written", b"written"]) -> None: ...
 
 Global___WriteResponse: typing_extensions.TypeAlias = WriteResponse
 

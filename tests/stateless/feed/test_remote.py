@@ -15,19 +15,23 @@ from listening import listening, new_server
 from winnow.convert import shard_feed as convert
 from winnow.deadline import Deadline
 from winnow.domain.passage import Passage
+from winnow.domain.quota import StorageQuota, TenantUsage
 from winnow.domain.write import EncodedPassage, Outcome, Write, Written
 from winnow.errors import (
     DeadlineExceededError,
     NotWritableError,
     OverloadedError,
+    QuotaExceededError,
     UnavailableError,
     WinnowError,
+    quota_error,
 )
 from winnow.passages.canonical import PassageDigest, digest
 from winnow.passages.encoding import pack
 from winnow.passages.validation import MAX_METADATA, MAX_TEXT, MAX_TITLE
 from winnow.rpc.channel import open_unshared
 from winnow.rpc.server import KIB
+from winnow.rpc.status import rich_status
 from winnow.shard_service.remote import MAX_BATCH_BYTES, RemoteShardWriter
 from winnow.stateless.feed.validation import MAX_TOKENS
 from winnow.text.tokenizer import Tokens
@@ -60,7 +64,7 @@ class Servicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
 
     async def _answer(self, request: Any, context: Any) -> Any:
         self.requests.append(request)
-        writes = convert.writes_of_messages(request.writes)
+        writes = convert.writes_of_messages(request.writes, convert.quota_of_message(request))
         return convert.written_to_message(await self.shard.write(writes, Deadline.after(5)))
 
     async def GetWordCounts(self, request: Any, context: Any) -> Any:
@@ -291,3 +295,27 @@ async def test_writes_that_are_cancelled_leave_nothing_behind() -> None:
                 await ended.reaches(asked.value)
 
         assert await kept(give_up, CALLS, KEPT) < KEPT
+
+
+async def test_a_quota_reaches_the_node_and_its_count_or_refusal_comes_back() -> None:
+    quota, usage = StorageQuota(passages=0, bytes=None), TenantUsage(7, 70)
+    limited = Write("acme\x1fp", quota=quota)
+    async with reached() as (servicer, writer):
+        got: list[StorageQuota | None] = []
+
+        async def count(request: Any, _context: Any) -> Any:
+            writes = convert.writes_of_messages(request.writes, convert.quota_of_message(request))
+            got.append(writes[0].quota)
+            return convert.written_to_message([Written(Outcome.STORED, 1, usage=usage)])
+
+        async def refuse(_request: Any, context: Any) -> Any:
+            await context.abort_with_status(rich_status(quota_error("acme", "passages", 0, 0)))
+
+        servicer.answer = count
+        assert [each.usage for each in await writer.write([limited], soon())] == [usage]
+        await writer.write([Write("p")], soon())
+        assert got == [quota, None]
+        servicer.answer = refuse
+        with pytest.raises(QuotaExceededError) as caught:
+            await writer.write([limited], soon())
+        assert caught.value.metadata == {"limit": "passages", "quota": "0", "used": "0"}

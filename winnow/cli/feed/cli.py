@@ -2,7 +2,7 @@
 
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -18,6 +18,7 @@ from winnow.cli.options import FrontAddress, NamedIndex, NamedTenant
 from winnow.cli.output import print_json
 from winnow.client import AsyncClient, Credentials, Outcome, WriteResult
 from winnow.client.feeding import DEFAULT_FEED_ADDRESS
+from winnow.domain.quota import StorageUse
 from winnow.quoting import are, many, were
 
 
@@ -96,7 +97,7 @@ def feed(
     The front node must have --feed-listen, and the content nodes --feed; `winnow up --feed-listen
     127.0.0.1:8081` sets both. A row replaces the stored passage with the same id. The rows that
     the progress counts are durable. It is safe to send rows again: repeat an interrupted feed, or
-    use --resume.
+    use --resume. If a tenant has a quota, a message tells when 90 % of it is used.
 
     With --json, one object is printed, with the keys: stored (or deleted), unchanged, outdated
     (a later version is stored), truncated (retrieved by the beginning only), bad_rows, retries,
@@ -161,20 +162,31 @@ async def _run(job: FeedJob, target: FeedTarget, timeout: float) -> None:
         index=target.index,
         tenant=target.tenant,
     ) as client:
-        await job.run(_ClientFeedWriter(client, job.plan.delete, timeout))
+        await job.run(_ClientFeedWriter(client, job.plan.delete, timeout, job.show_use))
 
 
 class _ClientFeedWriter:
     """Sends requests with a client, and deletes rows instead of storing them if `delete`."""
 
-    def __init__(self, client: AsyncClient, delete: bool, timeout: float) -> None:
+    def __init__(
+        self,
+        client: AsyncClient,
+        delete: bool,
+        timeout: float,
+        show_use: Callable[[StorageUse], None],
+    ) -> None:
+        """`show_use` is called with what the tenant has stored, if it has a quota."""
         self._client, self._delete, self._timeout = client, delete, timeout
+        self._show_use = show_use
 
     async def store(self, batch: FeedBatch) -> Sequence[WriteResult]:
         if self._delete:
             versions = {row.passage.id: row.put.version for row in batch.rows}
             return await self._client.delete(versions, timeout=self._timeout)
-        return await self._client.put(batch.fields(), timeout=self._timeout)
+        results = await self._client.put(batch.fields(), timeout=self._timeout)
+        if results.storage is not None:
+            self._show_use(results.storage)
+        return results
 
     async def delete(self, ids: Sequence[str]) -> Sequence[WriteResult]:
         return await self._client.delete(ids, timeout=self._timeout)

@@ -11,6 +11,7 @@ from winnow.cli.feed.in_flight import Ledger
 from winnow.cli.feed.resuming import FeedSource, ResumeFile
 from winnow.cli.feed.sending import MAX_DOCUMENTS, FeedTotals, FeedWriter, Sender
 from winnow.cli.feed.source import STDIN, read_rows
+from winnow.domain.quota import StorageUse
 from winnow.errors import ArtefactError, WinnowError
 from winnow.inference.fair_threads import FairThreads
 from winnow.passages.progress import RowProgress
@@ -19,6 +20,8 @@ from winnow.quoting import many
 
 _SAVE_INTERVAL = 1.0
 """Seconds between two writes of the resume file."""
+_NEAR_SHARE = 0.9
+"""Share of a quota from which a message says how much of it is used."""
 _RETRY_MESSAGE_INTERVAL = 10.0
 """Minimum seconds between two messages about retries."""
 
@@ -52,12 +55,21 @@ class FeedProgress(RowProgress):
     """A context manager that shows the progress of a feed."""
 
     _printed_at = float("-inf")
+    _warned = False
 
     def show_retry(self, error: WinnowError) -> None:
         """Prints why a request is retried, at most every ten seconds."""
         if time.monotonic() - self._printed_at >= _RETRY_MESSAGE_INTERVAL:
             self._printed_at = time.monotonic()
             self.say(f"trying again: {error}")
+
+    def show_use(self, use: StorageUse) -> None:
+        """Prints once that a tenant has used most of its quota."""
+        for limit, fill in use.fill().items():
+            if fill > _NEAR_SHARE and not self._warned:
+                self._warned = True
+                used, quota = getattr(use.used, limit.value), getattr(use.quota, limit.value)
+                self.say(f"the tenant stores {used:,} {limit.value}, and its quota is {quota:,}")
 
 
 class FeedJob:
@@ -73,6 +85,10 @@ class FeedJob:
         self.totals = FeedTotals()
         self.bad_rows = 0
         """Number of bad rows that were skipped."""
+
+    def show_use(self, use: StorageUse) -> None:
+        """Tells what the tenant stores, if it is near its quota."""
+        self._progress.show_use(use)
 
     @property
     def line(self) -> int:
