@@ -545,7 +545,7 @@ class LiveShard:
         """Stores a write of a tenant that changes nothing; runs in the commit thread."""
         self._closed.check()
         (written,) = self._store_calls([[Write(id_of_no_passage(tenant))]])
-        return written
+        return _stored(written)
 
     def _store_copied(self, writes: Sequence[Write], run: int) -> list[Written]:
         """Checks and stores writes of a copied index; runs in the commit thread."""

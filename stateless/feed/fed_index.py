@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Protocol, TypeVar
 
 from winnow.deadline import Deadline, Sleep
@@ -37,6 +37,7 @@ class FedIndex:
     """Name of the index; empty if the front serves a single index."""
     tenancy: Tenancy | None = None
     """Tells the tenant of each request; None for an index that cannot have tenants."""
+    _: KW_ONLY
     storage: TenantStorage | None = None
     """Tells what tenants store; None if they have no limits."""
 

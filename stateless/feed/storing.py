@@ -56,6 +56,7 @@ class WriteRouter:
         metrics: FeedMetrics,
         sleep: Sleep = asyncio.sleep,
         record_write: RecordWrite = lambda _shard, _sequence, _log_id: None,
+        *,
         storage: TenantStorage | None = None,
     ) -> None:
         """`record_write` gets the last durable write of a shard, before `store` returns.

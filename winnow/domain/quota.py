@@ -127,7 +127,7 @@ class Quotas:
     """The quotas of all tenants."""
 
     default: TenantQuota = NO_QUOTA
-    """Quota of each tenant that has none of its own."""
+    """Quota of each tenant without another one."""
     by_tenant: Mapping[str, TenantQuota] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
