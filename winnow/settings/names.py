@@ -21,15 +21,15 @@ A command that starts several processes sets it for each of them.
 """
 
 _PREFIX = "WINNOW_"
-_CLIENT_VARIABLES = {"TLS", "CA", "CERT", "KEY", "TOKEN_FILE", "TOKEN"}
-"""Names, without `WINNOW_`, of the variables of commands that call a front node.
+_COMMAND_VARIABLES = {"TLS", "CA", "CERT", "KEY", "TOKEN_FILE", "TOKEN", "ASSIGNMENT", "INDEXES"}
+"""Names, without `WINNOW_`, of the variables of commands that are no processes with settings.
 
-See `winnow.cli.access`.
+Commands that call a front node have those of `winnow.cli.access`.
 """
 _OTHER_VARIABLES = {
     CONFIG_VARIABLE,
     NAME_VARIABLE,
-    *(_PREFIX + name for name in _CLIENT_VARIABLES),
+    *(_PREFIX + name for name in _COMMAND_VARIABLES),
 }
 _SERVICE_LINK = re.compile(
     r"\w+_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)"

@@ -48,7 +48,7 @@ def test_variables_become_credentials_and_a_token_file_takes_precedence() -> Non
 
 
 def test_variables_of_tools_are_no_settings_of_services() -> None:
-    names = ("CA", "CERT", "KEY", "TLS", "TOKEN", "TOKEN_FILE")
+    names = ("CA", "CERT", "KEY", "TLS", "TOKEN", "TOKEN_FILE", "INDEXES", "ASSIGNMENT")
     assert unknown_variables("front", [], {f"WINNOW_{name}": "x" for name in names}) == []
 
 
