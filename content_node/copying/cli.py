@@ -21,6 +21,7 @@ from winnow.errors import InvalidRequestError, invalid_field
 from winnow.faultpoints import reach
 from winnow.packaged import default_bundle
 from winnow.policy.spreading import spread
+from winnow.quoting import many, shown
 from winnow.security.certificates import Certificates, TlsFiles
 from winnow.security.peers import PLAIN_TEXT, PeerChannels
 from winnow.settings.common import cores
@@ -116,6 +117,9 @@ def rebuild(
         reach("copy.created")
     else:
         _check_same_copy(stored, target, source, loaded)
+        if shards not in (None, stored.indexes[target].shards):
+            begun = many(stored.indexes[target].shards, "shard")
+            raise invalid_field("--shards", f"{target} was begun with {begun}: omit --shards")
     peers = _peers(peer_ca, peer_cert, peer_key, peer_name)
     _run(file, target, loaded, threads, lambda copier: copier.catch_up(), peers)
     typer.echo(
@@ -228,6 +232,12 @@ def _create_copy(
     before.check_free(name)
     check_may_copy(before, source)
     taken = empty_snapshot(snapshot, bundle, shards)
+
+    if taken.index_id in before.deleted_ids | {each.index_id for each in before.indexes.values()}:
+        raise invalid_field(
+            "--snapshot",
+            f"{shown(snapshot)} has the snapshot of another index: give another directory or URL",
+        )
 
     def create(catalog: Catalog) -> Catalog:
         nodes = {node for names in catalog.indexes[source].holders.values() for node in names}

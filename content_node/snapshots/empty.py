@@ -30,8 +30,7 @@ def empty_snapshot(url: str, bundle: Bundle, shards: int, *, tenants: bool = Fal
     if newest is not None:
         raise invalid_field(
             "snapshot",
-            f"{shown(url)} has snapshots already: give another URL; or omit --empty to create the "
-            "index from its newest snapshot",
+            f"{shown(url)} has snapshots already: give another directory or URL for the new index",
         )
     with tempfile.TemporaryDirectory() as directory, BuildProgress() as progress:
         index = Path(directory) / "index"

@@ -17,7 +17,7 @@ from winnow.domain.write import (
     Position,
     WriteResult,
 )
-from winnow.errors import IndexIsCopyError, NotServedError, invalid_field
+from winnow.errors import IndexIsCopyError, NotServedError, NotWritableError, invalid_field
 from winnow.stateless.answer.validation import check_index_of_positions
 from winnow.stateless.feed.core import Fed, FeedCore, NewDeadline
 from winnow.stateless.feed.filter_deletion import FilterDeletion
@@ -40,6 +40,8 @@ class FedIndex:
     _: KW_ONLY
     storage: TenantStorage | None = None
     """Tells what tenants store; None if they have no limits."""
+    source: str = ""
+    """Name of the index that takes the writes, if the request names a copy of it; else empty."""
 
     def of_tenant(self, requested: str) -> "TenantFeed":
         """Returns what the current caller may write to; see `Tenancy.scope_of`."""
@@ -135,8 +137,10 @@ class TenantFeed:
         return replace(summary, positions=tuple(map(self._scope.seal, summary.positions)))
 
 
-_FIRST_PAUSE = 0.25
+_FIRST_PAUSE, _MAX_PAUSE = 0.25, 2.0
 """Seconds after which the index of a name is chosen again; later pauses are longer."""
+_SWITCH_SECONDS = 4.0
+"""Seconds after which every front has read that an alias was switched."""
 Result = TypeVar("Result")
 ChooseFed = Callable[[str], FedIndex]
 """Chooses the index of writes by its name, which is empty for the default index.
@@ -165,17 +169,26 @@ async def write_to_current(
     """Calls `write` with the index and the tenant of a request; returns both and the result.
 
     If a copy has just replaced this index, chooses again until the front knows of it.
+
+    Raises NotWritableError if the request names a copy.
     """
-    pause = _FIRST_PAUSE
+    pause, waited = _FIRST_PAUSE, 0.0
     while True:
-        fed = choose(request.index).of_tenant(request.tenant)
+        chosen = choose(request.index)
+        fed = chosen.of_tenant(request.tenant)
         try:
             return fed, await write(fed)
-        except IndexIsCopyError:
+        except IndexIsCopyError as error:
+            if chosen.source and waited >= _SWITCH_SECONDS:
+                raise NotWritableError(
+                    f"{chosen.name} is a copy of {chosen.source}, which takes the writes: write to "
+                    f"{chosen.source}, or to its alias"
+                ) from error
             if deadline.left() <= pause:
                 raise
             await sleep(pause)
-            pause *= 2
+            waited += pause
+            pause = min(2 * pause, _MAX_PAUSE)
 
 
 class IndexMessage(Protocol):

@@ -58,7 +58,10 @@ class CatalogChoice:
         parts = self._parts.get(resolved.index.index_id)
         if parts is None:
             raise _not_open(resolved)
-        return replace(parts.writable, name=resolved.name)
+        assert self.catalog is not None  # it has resolved the name
+        copy = self.catalog.copies.get(name)
+        source = copy.source if copy is not None else ""
+        return replace(parts.writable, name=resolved.name, source=source)
 
     def _resolve(self, name: str) -> ResolvedIndex:
         if self.catalog is None:

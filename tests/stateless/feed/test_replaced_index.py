@@ -6,7 +6,7 @@ import pytest
 from manual_clock import ManualClock
 
 from winnow.deadline import Deadline
-from winnow.errors import IndexIsCopyError
+from winnow.errors import IndexIsCopyError, NotWritableError
 from winnow.stateless.feed.core import FeedCore
 from winnow.stateless.feed.fed_index import FedIndex, TenantFeed, write_to_current
 from winnow.v1 import feed_pb2
@@ -44,9 +44,29 @@ async def test_a_write_is_repeated_until_the_front_knows_of_the_switch() -> None
     assert (fed.name, result, alias.tried) == ("new", "stored", ["old", "old", "old", "new"])
 
 
-async def test_a_write_to_a_copy_by_its_own_name_fails_before_the_deadline() -> None:
+async def test_a_write_fails_before_the_deadline_if_the_front_does_not_learn_of_the_switch() -> (
+    None
+):
     alias = SwitchedAlias(1_000.0)
     deadline = Deadline.after(5.0, alias.clock)
     with pytest.raises(IndexIsCopyError):
         await write_to_current(alias.choose, REQUEST, deadline, alias.write, alias.sleep)
     assert deadline.left() > 0
+
+
+async def test_a_write_to_a_copy_by_its_own_name_is_refused_within_seconds() -> None:
+    """Its caller would send it again and again if it failed as if the index were unavailable."""
+    clock = ManualClock()
+
+    async def sleep(seconds: float) -> None:
+        clock.advance(seconds)
+
+    async def write(_fed: TenantFeed) -> None:
+        raise IndexIsCopyError("the index is a copy")
+
+    deadline = Deadline.after(60.0, clock)
+    with pytest.raises(NotWritableError, match=r"new is a copy of old, .*: write to old, or"):
+        await write_to_current(
+            lambda _: FedIndex(CORE, name="new", source="old"), REQUEST, deadline, write, sleep
+        )
+    assert deadline.left() > 50.0
