@@ -33,7 +33,7 @@ from bench.outcomes import QuestionOutcomes
 from winnow.catalog import CatalogFile
 from winnow.cli.local.ports import free_ports
 from winnow.cli.local.processes import Processes
-from winnow.client import AsyncClient
+from winnow.client import AsyncClient, Coverage, ShardStatus
 from winnow.content_node.composing.node_indexes import index_directory
 from winnow.content_node.shard.manifest import read_index_manifest
 from winnow.domain.catalog import Catalog, CatalogIndex
@@ -118,9 +118,10 @@ class Asker:
         started = time.perf_counter()
         try:
             reply = await self._client.ask(question, fresh=True)
-            outcome = "complete" if reply.coverage.complete else "incomplete"
-            if outcome == "incomplete":
-                print(f"incomplete answer: {reply.coverage}", file=sys.stderr)
+            outcome = _outcome(reply.coverage)
+            if outcome != "complete":
+                seconds = time.perf_counter() - started
+                print(f"{outcome}, after {seconds:.1f} s: {reply.coverage}", file=sys.stderr)
             self.answering[reply.generation].add(reply.index)
         except WinnowError as error:
             outcome = type(error).__name__
@@ -137,6 +138,14 @@ class Asker:
     def mixed(self) -> int:
         """Number of generations of the alias in which several indexes answered."""
         return sum(len(names) > 1 for names in self.answering.values())
+
+
+def _outcome(coverage: Coverage) -> str:
+    """Returns `complete`, or `incomplete` with the status of each shard that was not searched."""
+    missing = {part.status for part in coverage.shards if part.status is not ShardStatus.SEARCHED}
+    if coverage.complete:
+        return "complete"
+    return f"incomplete ({', '.join(sorted(each.value for each in missing))})"
 
 
 class Rebuilds:

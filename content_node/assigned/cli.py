@@ -160,6 +160,7 @@ def create(
         f"catalog {changed.version}: index {name}, {many(len(index.holders), 'shard')} on "
         f"{many(len(nodes), 'node')}"
     )
+    typer.echo("nodes and front nodes read the catalog and open the index within a few seconds")
 
 
 def _parse_nodes(given: list[str], replicas: int) -> dict[str, str]:

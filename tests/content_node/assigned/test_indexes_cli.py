@@ -12,6 +12,7 @@ from winnow.cli.commands import main
 from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.domain.catalog import Catalog, CatalogIndex
 from winnow.domain.copying import with_copy, with_hold
+from winnow.packaged import default_bundle
 from winnow.telemetry.progress import StageProgress
 
 Run = Callable[..., tuple[int, str, str]]
@@ -40,7 +41,8 @@ def test_indexes_are_created_renamed_dropped_and_restored(
             take_snapshot(indexes[shards], url, progress, lambda: datetime.now(UTC))
     nodes = ["--node", "a=host-a:9000", "--node", "b=host-b:9000"]
     created = run("create", "docs-1", "--snapshot", "2", *nodes)
-    assert created == (0, "catalog 1: index docs-1, 2 shards on 2 nodes\n", "")
+    assert created[0] == 0
+    assert created[1].startswith("catalog 1: index docs-1, 2 shards on 2 nodes\nnodes and front")
     bundle = ["--bundle", str(tmp_path), "--replicas", "2"]
     assert run("create", "docs-2", "--snapshot", str(tmp_path / "3"), *nodes, *bundle)[0] == 0
     assert run("alias", "docs", "docs-1")[1] == "catalog 3: alias docs -> docs-1\n"
@@ -66,13 +68,33 @@ def test_indexes_are_created_renamed_dropped_and_restored(
     assert catalog.indexes["docs-2"].bundle == str(tmp_path)
 
 
+def test_a_rebuild_that_cannot_begin_or_resume_says_what_to_change(
+    run: Run, tmp_path: Path
+) -> None:
+    url, bundle = str(tmp_path / "docs"), str(default_bundle())
+    run("create", "docs-1", "--empty", "--snapshot", url, "--node", "a=host-a:9000")
+    rebuild = ["rebuild", "docs-1", "--bundle", bundle, "--snapshot", url]
+    code, _, err = run(*rebuild)
+    assert (code, "--snapshot: " in err, "of another index: give another" in err) == (1, True, True)
+    copy = CatalogIndex(index_id="c", shards=1, bundle=bundle, holders={0: ("a",)})
+    file = CatalogFile(str(tmp_path / "indexes.json"))
+    file.change(lambda before: with_copy(before or Catalog(), "docs-2", copy, "docs-1"))
+    code, _, err = run(*rebuild, "--shards", "7")
+    assert (code, "docs-2 was begun with 1 shard: omit --shards" in err) == (1, True)
+    other = str(tmp_path / "other")
+    code, _, err = run("rebuild", "docs-2", "--bundle", bundle, "--snapshot", other)
+    assert (code, "docs-2 is a copy of docs-1, and gets no writes" in err) == (1, True)
+    assert not Path(other).exists()
+    assert run("drop", "docs-2", "--grace", "0")[1].endswith("nodes delete it now\n")
+
+
 def test_an_index_is_created_empty(run: Run, tmp_path: Path) -> None:
     """A second one needs another URL, because nodes restore from the newest snapshot."""
     create = ["create", "docs", "--snapshot", str(tmp_path / "docs"), "--node", "a=host-a:9000"]
     code, _, err = run(*create, "--shards", "3")
     assert (code, "--shards: it needs --empty" in err) == (2, True)
     code, out, _ = run(*create, "--empty", "--shards", "3")
-    assert (code, out) == (0, "catalog 1: index docs, 3 shards on 1 node\n")
+    assert (code, out.splitlines()[0]) == (0, "catalog 1: index docs, 3 shards on 1 node")
     code, _, err = run("create", "other", *create[2:], "--empty")
     assert (code, "has snapshots already" in err) == (1, True)
     code, _, err = run(

@@ -112,10 +112,12 @@ def drop(
         raise typer.BadParameter(problem, param_hint="--grace")
     delete_at = time.time() + grace * _SECONDS_PER_HOUR
     changed = _change(CatalogFile(catalog), lambda stored: stored.with_dropped(name, delete_at))
-    typer.echo(
-        f"catalog {changed.version}: index {name} dropped; nodes delete it at {_time(delete_at)}; "
-        f"until then: winnow indexes restore {name}"
+    end = (
+        f"nodes delete it at {_time(delete_at)}; until then: winnow indexes restore {name}"
+        if grace
+        else "nodes delete it now"
     )
+    typer.echo(f"catalog {changed.version}: index {name} dropped; {end}")
 
 
 @app.command()
