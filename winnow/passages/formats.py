@@ -41,7 +41,7 @@ def parser(path: Path) -> Parser:
 
 
 def id_parser(path: Path) -> Parser:
-    """Returns a parser that reads only ids and versions, for deletions."""
+    """Returns a parser that reads only ids, versions and tenants, for deletions."""
     return _deletion_of_json_line if parser(path) is _json else _deletion_of_tsv_line
 
 
@@ -57,7 +57,13 @@ def _deletion_of_json_line(_number: int, line: str) -> FedPassage:
     identifier = _identifier(value)
     if identifier is None:
         raise _not_a_string_error("id", value)
-    return FedPassage(id=identifier, title="", text="", version=_version(value.get("version")))
+    return FedPassage(
+        id=identifier,
+        title="",
+        text="",
+        version=_version(value.get("version")),
+        tenant=_tenant(value.get("tenant")),
+    )
 
 
 def _tsv(number: int, line: str) -> FedPassage | None:
@@ -141,13 +147,17 @@ def _of_object(value: dict[str, Any]) -> FedPassage:
         text=str(fields["text"]),
         metadata=metadata,
         version=_version(value.get("version")),
-        tenant=_tenant(value.get("tenant", "")),
+        tenant=_tenant(value.get("tenant")),
     )
 
 
 def _tenant(value: Any) -> str:
-    """Returns the tenant of a row. Only rows of an index with tenants are checked further."""
-    return value if isinstance(value, str) else ""
+    """Returns the tenant of a row; empty if it names none."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str | None):
+        raise RowError(f"tenant is {json_type(value)}, expected a string")
+    return value or ""
 
 
 def _version(value: Any) -> int | None:

@@ -47,14 +47,14 @@ def read_rows(
     """Reads all rows of a `.tsv` or `.jsonl` file, which may end in `.gz` or `.zst`.
 
     `documents`: whether rows are raw documents, to be cut into passages. `tenants`: whether each
-    row must have a tenant; otherwise the tenants of rows are ignored.
+    row must have a tenant; otherwise no row may have one.
 
     Raises ArtefactError if the file cannot be read, its extension is unknown, or the columns of its
     header are in the wrong order.
     """
     parse = parser(path)
     with open_bytes(path) as stream:
-        own = _with_tenant(parse) if tenants else parse
+        own = _with_tenant(parse) if tenants else _refuse_tenant(parse)
         yield from parse_rows(stream, own, documents, tenants=tenants)
 
 
@@ -65,6 +65,21 @@ def _with_tenant(parse: Parser) -> Parser:
         passage = parse(number, line)
         if passage is not None and (problem := tenant_problem(passage.tenant)):
             raise RowError(f"tenant {problem}" if passage.tenant else "tenant is missing")
+        return passage
+
+    return parse_row
+
+
+def _refuse_tenant(parse: Parser) -> Parser:
+    """Returns a parser that refuses rows with a tenant: every caller could read their passages."""
+
+    def parse_row(number: int, line: str) -> FedPassage | None:
+        passage = parse(number, line)
+        if passage is not None and passage.tenant:
+            raise RowError(
+                f"tenant is {shortened(passage.tenant)}, but the index gets no tenants: add "
+                "--tenants, or remove the field"
+            )
         return passage
 
     return parse_row

@@ -48,6 +48,32 @@ def test_json_lines_with_metadata_and_number_ids(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("tenant", "tenants", "refusal"),
+    [
+        ("null", False, ""),
+        ('""', False, ""),
+        ('"acme"', False, "tenant is acme, but the index gets no tenants: add --tenants"),
+        ("7", True, ""),
+        ("null", True, "tenant is missing"),
+        ("true", True, "tenant is true or false, expected a string"),
+        ('"a b"', True, "tenant 'a b' is not 1 to 64 letters"),
+    ],
+)
+def test_a_row_has_a_tenant_if_and_only_if_the_index_has_tenants(
+    tmp_path: Path, tenant: str, tenants: bool, refusal: str
+) -> None:
+    """Without --tenants, every caller could read the passages of all tenants."""
+    path = tmp_path / "p.jsonl"
+    path.write_text(f'{{"id": "a", "text": "x", "tenant": {tenant}}}')
+    (row,) = read_rows(path, tenants=tenants)
+    if refusal:
+        assert isinstance(row, BadRow)
+        assert row.reason.startswith(refusal)
+    else:
+        assert isinstance(row, Row)
+
+
+@pytest.mark.parametrize(
     ("suffix", "pack"), [(".gz", gzip.compress), (".zst", zstandard.ZstdCompressor().compress)]
 )
 def test_compressed_files(tmp_path: Path, suffix: str, pack: object) -> None:

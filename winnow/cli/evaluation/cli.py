@@ -38,6 +38,7 @@ def evaluate(
     ],
     address: options.FrontAddress = DEFAULT_ADDRESS,
     index: options.IndexDirectory = None,
+    tenant: options.NamedTenant = "",
     passages_to_read: options.PassagesToRead = 10,
     max_loss: options.MaxLoss = None,
     read_scope: options.ReadScopeOption = None,
@@ -85,6 +86,7 @@ def evaluate(
         retriever=convert.retriever_message(retriever),
         fresh=True,
         filter=where,
+        tenant=tenant,
     )
 
     async def run() -> list[QuestionOutcome]:

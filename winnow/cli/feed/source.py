@@ -47,7 +47,7 @@ def read_rows(
     name = path if form is None else Path(f"rows.{form}")
     if path == STDIN and form is None:
         name = Path("rows.jsonl")
-    parse = id_parser(name) if delete else _of_tenant(parser(name), tenant)
+    parse = _of_tenant(id_parser(name) if delete else parser(name), tenant)
     violations: Validator = passage_violations
     if delete:
         violations = _document_violations if cut else _deletion_violations
@@ -64,7 +64,7 @@ def _of_tenant(parse: Parser, tenant: str) -> Parser:
         passage = parse(number, line)
         if passage and passage.tenant not in ("", tenant):
             raise RowError(
-                f"tenant is {shortened(passage.tenant)}: feed the rows of each tenant by "
+                f"tenant is {shortened(passage.tenant)}: send the rows of each tenant by "
                 "themselves, with --tenant"
             )
         return passage

@@ -50,14 +50,14 @@ def new(
         ),
     ] = None,
     tenant: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="TENANT",
             help="Tenant of all calls with the key, in indexes with tenants. Such a key cannot "
             "have the scope admin, and cannot use indexes without tenants.",
             show_default="none",
         ),
-    ] = "",
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -79,8 +79,13 @@ def new(
     """
     if burst is not None and rate is None:
         raise typer.BadParameter("--burst needs --rate", param_hint="--burst")
+    if tenant == "":
+        raise typer.BadParameter(
+            "the name is empty: leave the option out for a key of no tenant",
+            param_hint="--tenant",
+        )
     limit = None if rate is None else Rate(rate, burst or max(rate, 1.0))
-    token = add_key(file, name, scope, limit, out, tenant=tenant)
+    token = add_key(file, name, scope, limit, out, tenant=tenant or "")
     if out is None:
         typer.echo(f"added key {name} to {file}; this is its token, shown only once:", err=True)
         typer.echo(token)

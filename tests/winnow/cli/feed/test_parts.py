@@ -67,14 +67,18 @@ def test_metadata_takes_no_more_than_it_counts(metadata: dict[str, Any]) -> None
     assert message.ByteSize() <= BYTES_PER_CHARACTER * len(json.dumps(metadata))
 
 
-@pytest.mark.parametrize(("tenant", "bad"), [("acme", [2]), ("globex", [1]), ("", [1, 2])])
-def test_a_row_of_another_tenant_is_not_fed(tmp_path: Path, tenant: str, bad: list[int]) -> None:
+@pytest.mark.parametrize("delete", [False, True])
+@pytest.mark.parametrize(("tenant", "bad"), [("acme", [2, 4]), ("7", [1, 2]), ("", [1, 2, 4])])
+def test_a_row_of_another_tenant_is_neither_fed_nor_deleted(
+    tmp_path: Path, tenant: str, bad: list[int], delete: bool
+) -> None:
     """Otherwise a feed with the key of a tenant would store the passages of all as its own."""
     path = tmp_path / "rows.jsonl"
-    rows = [{"id": "a", "text": "words", "tenant": name} for name in ("acme", "globex")]
+    names = ("acme", "globex", None, 7)
+    rows = [{"id": "a", "text": "words", "tenant": name} for name in names]
     rows.append({"id": "b", "text": "words"})
     path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    read = list(read_rows(path, None, cut=False, delete=False, tenant=tenant))
+    read = list(read_rows(path, None, cut=False, delete=delete, tenant=tenant))
     refused = [row for row in read if isinstance(row, BadRow)]
     assert [row.line for row in refused] == bad
     assert all("with --tenant" in row.reason for row in refused)

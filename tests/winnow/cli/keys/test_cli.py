@@ -80,6 +80,7 @@ def test_a_list_shows_names_and_no_secrets(shell: Shell) -> None:
         (("new", "bob"), 2, "--scope"),
         (("new", "bob", "--scope", "all"), 2, "'all' is not one of"),
         (("new", "bob", "--scope", "ask", "--burst", "2"), 2, "--burst needs --rate"),
+        (("new", "bob", "--scope", "ask", "--tenant", ""), 2, "the name is empty"),
         (
             ("new", "bob", "--scope", "ask", "--rate", "0"),
             1,
