@@ -77,12 +77,12 @@ class TenantQuotas:
         """Counts a refusal; returns its error."""
         self.count_refusal(limit)
         fault = Fault(TENANT_QUOTA, {"limit": limit.value, "quota": f"{rate.per_second:g}"})
-        return OverloadedError(
+        message = (
             f"tenant {tenant} exceeds its quota of {rate.per_second:g} {_UNITS[limit]} at this "
-            f"front node; try again in {wait:.2f} s",
-            wait,
-            [fault],
+            f"front node; try again in {wait:.2f} s"
         )
+        # its own load is no secret: see `caller.message_of`
+        return OverloadedError(message, wait, [fault]).with_public(message)
 
     def count_refusal(self, limit: QuotaLimit) -> None:
         """Counts a refusal."""

@@ -5,6 +5,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import pytest
+from known_caller import called_by
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry, generate_latest
 from structlog.testing import capture_logs
@@ -13,6 +14,7 @@ from winnow import caller
 from winnow.caller import Caller, Lease
 from winnow.domain.quota import QuotaLimit, Quotas, TenantQuota
 from winnow.errors import TENANT_QUOTA, OverloadedError
+from winnow.keys.key import Scope
 from winnow.stateless.tenants.metrics import QuotaMetrics
 from winnow.stateless.tenants.quotas import TenantQuotas
 from winnow.stateless.tenants.tenancy import Tenancy
@@ -59,9 +61,11 @@ FIVE = Quotas(default=TenantQuota(questions_per_second=5.0, writes_per_second=10
 
 def test_questions_beyond_the_quota_are_refused_with_the_time_to_come_again() -> None:
     front = Front(FIVE)
-    front.ask("acme", 5)
-    with pytest.raises(OverloadedError, match="quota of 5 questions a second") as caught:
-        front.ask("acme")
+    with called_by(Scope.ASK, tenant="acme"):
+        front.ask("acme", 5)
+        with pytest.raises(OverloadedError, match="quota of 5 questions a second") as caught:
+            front.ask("acme")
+        assert caller.message_of(caught.value) == str(caught.value)
     assert caught.value.retry_after == pytest.approx(0.2)
     assert caught.value.faults[0].reason == TENANT_QUOTA
     front.clock.advance(caught.value.retry_after)
