@@ -121,7 +121,8 @@ class LocalSearcher:
             journaled=self._journaled,
             writes_elsewhere=not custody.takes_writes,
             moves=custody.moves,
-            closed_since=self._closed_since(),
+            closed_since=0 if self._journaled else self._closed_since(),
+            replica_closed_since=self._closed_since() if self._journaled else 0,
         )
 
     async def retrieve(

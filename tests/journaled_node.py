@@ -13,7 +13,9 @@ from winnow.content_node.journal.following import JournalFollower
 from winnow.content_node.journal.journaled import JournaledShard
 from winnow.content_node.journal.messages import JournalMessages
 from winnow.content_node.journal.metrics import JournalMetrics
+from winnow.content_node.journal.outstanding import OutstandingPublishes
 from winnow.deadline import Deadline
+from winnow.journal.expiry import MAX_PUBLISH_SECONDS
 from winnow.journal.journal import Journal
 
 MESSAGES = JournalMessages("index", 0, 0, "encoding")
@@ -26,7 +28,8 @@ class JournaledNode:
     def __init__(self, journal: Journal, replica: FakeReplica) -> None:
         self.registry = CollectorRegistry()
         self.replica = replica
-        self.shard = JournaledShard(journal, replica, MESSAGES)
+        self.outstanding = OutstandingPublishes(-MAX_PUBLISH_SECONDS)  # nothing was sent before
+        self.shard = JournaledShard(journal, replica, MESSAGES, self.outstanding)
         self.follower = JournalFollower(
             journal=journal,
             replica=replica,

@@ -50,24 +50,32 @@ class NamedCluster:
 
 @asynccontextmanager
 async def named_cluster(
-    root: Path, nodes: str = "a", *, seconds: float = 120.0, **indexes: Path
+    root: Path,
+    nodes: str = "a",
+    *,
+    holders: str = "a",
+    journal: str = "",
+    seconds: float = 120.0,
+    **indexes: Path,
 ) -> AsyncIterator[NamedCluster]:
     """Runs nodes, each named by a letter, and a front.
 
-    `indexes` are the indexes by name, which the node `a` holds. The cluster ends after `seconds`.
+    `indexes` are the indexes by name, whose shards all `holders` have. The nodes follow `journal`
+    if it is not empty. The cluster ends after `seconds`.
     """
     listen, http, feed, *ports = (f"127.0.0.1:{port}" for port in free_ports(3 + len(nodes)))
     addresses = dict(zip(nodes, ports, strict=True))
     catalog, registry = CatalogFile(str(root / "indexes.json")), CollectorRegistry()
     for name, directory in indexes.items():
         manifest = read_index_manifest(directory)
-        own = index_directory(root / "a", manifest.index_id)
-        for shard in shard_directories(directory):
-            shutil.copytree(shard, own / shard.name)
+        for holder in holders:
+            own = index_directory(root / holder, manifest.index_id)
+            for shard in shard_directories(directory):
+                shutil.copytree(shard, own / shard.name)
         entry = CatalogIndex(
             index_id=manifest.index_id,
             shards=manifest.shards,
-            holders=dict.fromkeys(range(manifest.shards), ("a",)),
+            holders=dict.fromkeys(range(manifest.shards), tuple(holders)),
         )
         before = catalog.read() or Catalog()
         added = before.with_index(name, entry, addresses)
@@ -75,7 +83,8 @@ async def named_cluster(
     shared = {"indexes": str(root / "indexes.json")}
 
     def node_named(name: str, address: str) -> Run:
-        flags = {"listen": address, "name": name, "data": root / name, "feed": True, **shared}
+        flags: dict[str, object] = {"listen": address, "name": name, "data": root / name, **shared}
+        flags |= {"feed": True, **({"journal": journal} if journal else {})}
         settings = NodeSettings.load(flags, None, {})
         return lambda: node._run(settings, CollectorRegistry(), NO_TRACER)
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from winnow.domain.assignment import Assignment
-from winnow.versioned_file import VersionedFile, WrongFileError
+from winnow.versioned_file import VersionedFile, WrongFileError, check_known
 
 _FORMATS = (1, 2)
 """Supported formats. Format 2 marks split shards; versions that cannot split refuse it."""
@@ -49,6 +49,7 @@ def _of_fields(content: Mapping[str, Any]) -> Assignment:
         raise WrongFileError(
             f"has format {content['format']}, but this version reads formats 1 and 2: update Winnow"
         )
+    check_known(content, {"format", "index_id", "shards", "version", "nodes", "holders"})
     return Assignment(
         index_id=content["index_id"],
         shards=content["shards"],

@@ -1,14 +1,14 @@
 """Reads and writes the catalog of named indexes."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 from winnow.assignment import holders_of_json, holders_to_json
 from winnow.domain.assignment import Assignment
 from winnow.domain.catalog import Alias, Catalog, CatalogIndex
 from winnow.domain.index_copy import CopyLogs, IndexCopy
-from winnow.versioned_file import VersionedFile, WrongFileError
+from winnow.versioned_file import VersionedFile, WrongFileError, check_known
 
 _FORMAT = 1
 _COPIES_FORMAT = 2
@@ -81,14 +81,30 @@ def _of_fields(content: Mapping[str, Any]) -> Catalog:
             f"has format {content['format']}, but this version reads formats {_FORMAT} and "
             f"{_COPIES_FORMAT}: update Winnow"
         )
+    copies = content.get("copies", {})
+    check_known(content, {"format", *_names(Catalog)})
+    for field, kind, values in (
+        ("indexes", CatalogIndex, content["indexes"]),
+        ("aliases", Alias, content["aliases"]),
+        ("copies", IndexCopy, copies),
+    ):
+        for name, each in values.items():
+            check_known(each, _names(kind), f"{field}[{name}]")
+    for name, each in copies.items():
+        check_known(each.get("logs", {}), _names(CopyLogs), f"copies[{name}].logs")
     return Catalog(
         version=content["version"],
         nodes=content["nodes"],
         indexes={name: _index_of_json(each) for name, each in content["indexes"].items()},
         aliases={name: Alias(**each) for name, each in content["aliases"].items()},
         deleted_ids=frozenset(content["deleted_ids"]),
-        copies={name: _copy_of_json(each) for name, each in content.get("copies", {}).items()},
+        copies={name: _copy_of_json(each) for name, each in copies.items()},
     )
+
+
+def _names(kind: type) -> set[str]:
+    """Returns the names of the fields of a dataclass."""
+    return {each.name for each in fields(kind)}
 
 
 def _index_to_json(index: CatalogIndex) -> dict[str, Any]:

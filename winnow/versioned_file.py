@@ -1,12 +1,12 @@
 """A small file of control state at a path or fsspec URL, such as an assignment or a catalog.
 
-A lock excludes other writers of a local file. At a URL, the last of two concurrent writers wins.
-Processes follow the current file, even if its version is lower than before.
+A lock excludes other writers: at a URL it is an object beside the file. Processes follow the
+current file, even if its version is lower than before.
 """
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Generic, TypeVar
 
 from winnow.errors import ArtefactError, InvalidRequestError, UnavailableError
@@ -18,6 +18,18 @@ Value = TypeVar("Value")
 
 class WrongFileError(Exception):
     """The file is intact, and of another kind or a newer format."""
+
+
+def check_known(content: Mapping[str, Any], known: Collection[str], place: str = "") -> None:
+    """Raises WrongFileError if a JSON object has other fields than the `known` ones.
+
+    `place` names the object in its file, such as `indexes[docs]`; empty for the file itself.
+    """
+    if unknown := sorted(content.keys() - set(known)):
+        field = f"{place}.{unknown[0]}" if place else unknown[0]
+        raise WrongFileError(
+            f"was written by a newer version, since it has the field {field}: update Winnow"
+        )
 
 
 class VersionedFile(Generic[Value]):
@@ -66,11 +78,12 @@ class VersionedFile(Generic[Value]):
     def change(self, change: Callable[[Value | None], Value]) -> Value:
         """Applies `change` to the current value, writes the result, and returns it.
 
-        Raises UnavailableError if another writer changed the file at the same time. Raises the
-        errors of `read` and `change`; then nothing is written.
+        Waits for other writers. Raises UnavailableError if another writer changed the file at the
+        same time nevertheless. Raises the errors of `read` and `change`; then nothing is written.
         """
-        with self._storage.locked():
+        with self._storage.lock_file(self._name) as check:
             changed = change(self.read())
+            check()
             self._storage.write(self._name, _encode(self._to_fields(changed)))
             if self.read() != changed:
                 raise UnavailableError(

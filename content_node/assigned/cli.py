@@ -11,6 +11,7 @@ from winnow.address import Address
 from winnow.assignment import AssignmentFile
 from winnow.bundle import load_bundle
 from winnow.catalog import CatalogFile
+from winnow.cli.options import CatalogUrl
 from winnow.content_node.snapshots.empty import empty_snapshot
 from winnow.content_node.snapshots.stored_snapshots import find_snapshot
 from winnow.domain.assignment import Assignment
@@ -83,14 +84,7 @@ def init(
 
 def create(
     name: Annotated[str, typer.Argument(help="Name of the new index.")],
-    catalog: Annotated[
-        str,
-        typer.Option(
-            "--indexes",
-            envvar="WINNOW_INDEXES",
-            help="File or URL of the catalog: the --indexes of the front nodes and content nodes.",
-        ),
-    ],
+    catalog: CatalogUrl,
     snapshot: Annotated[
         str,
         typer.Option(

@@ -489,6 +489,7 @@ class AssignedShards:
             return
         was_hidden = shard in self._hidden
         if not was_hidden:
+            await running.move_away()
             self._shards.served.hide(running.served)
         await self._sleep(_POLLED_SECONDS)  # fronts send no more calls here
         if not await self._may_still_close(shard):

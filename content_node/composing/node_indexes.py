@@ -48,26 +48,23 @@ def index_directory(data: Path, index_id: str) -> Path:
 class CatalogAssignment:
     """The assignment of one index, from the last version of the catalog that the node has read."""
 
-    def __init__(self, name: str, index_id: str, catalog: Callable[[], Catalog | None]) -> None:
+    def __init__(self, index_id: str, catalog: Callable[[], Catalog | None]) -> None:
         """`catalog` returns the last version."""
-        self._name, self._index_id, self._catalog = name, index_id, catalog
+        self._index_id, self._catalog = index_id, catalog
         self._last: Assignment | None = None
 
     def read(self) -> Assignment | None:
         """Returns the assignment. It stays when the catalog no longer has the index."""
         catalog = self._catalog()
-        own = catalog.indexes.get(self._name) if catalog is not None else None
-        if catalog is not None and own is not None and own.index_id == self._index_id:
-            self._last = catalog.assignment(self._name)
+        if catalog is not None and (name := catalog.name_of(self._index_id)):
+            self._last = catalog.assignment(name)
         return self._last
 
     def writes(self) -> IndexWrites:
         """Returns what the nodes of the index do with writes."""
         catalog = self._catalog()
-        own = catalog.indexes.get(self._name) if catalog is not None else None
-        if catalog is None or own is None or own.index_id != self._index_id:
-            return IndexWrites()
-        return index_writes(catalog, self._name)
+        name = catalog.name_of(self._index_id) if catalog is not None else ""
+        return index_writes(catalog, name) if catalog is not None and name else IndexWrites()
 
 
 class OpensIndexes(Protocol):
@@ -278,7 +275,7 @@ class NodeIndexes:
         structlog.contextvars.bind_contextvars(index=name)
         try:
             shards = await self._opener.open(
-                name, index, CatalogAssignment(name, index_id, lambda: self._catalog)
+                name, index, CatalogAssignment(index_id, lambda: self._catalog)
             )
         except Exception as error:  # noqa: BLE001 (the other indexes are served)
             self._record_failure(name, index_id, error)

@@ -139,10 +139,11 @@ class RunningShard:
         except BaseException:
             live.abandon()
             raise
+        await self._write_path.close_to_fronts(self._closing)
         writer = self._write_path.start(self._status.stopped_following)
         encoding = self._parts.bundle.manifest.encoding_fingerprint
         self.served.accept_writes(
-            WritableShard(writer, info, encoding, partial(CopiedWriter, live))
+            WritableShard(writer, info, encoding, partial(CopiedWriter, self._write_path.copied))
         )
         takes_writes = self._parts.settings.feed and not self._parts.settings.journal
         self.served.allow_transfer(
@@ -227,11 +228,11 @@ class RunningShard:
         the node is leaving.
         """
         self._closing = Closing(writes.closed_since, writes.source)
-        if self._live is None:
+        if self._live is None or self._write_path is None:
             return
         for copy, positions in writes.copied.items():
             self._live.hold_log(f"copy {copy}", positions.get(self._live.base.manifest.shard, 0))
-        await self._live.close_to_fronts(self._closing)
+        await self._write_path.close_to_fronts(self._closing)
 
     @property
     def can_split(self) -> bool:
@@ -262,8 +263,18 @@ class RunningShard:
             one_at_a_time=self._parts.merge_lock,
         )
 
+    async def move_away(self) -> None:
+        """Refuses writes, if the shard follows a journal: its other replicas take them.
+
+        So none arrives once the node no longer reports the shard. `cancel_close` undoes it.
+        """
+        if self._write_path is not None:
+            await self._write_path.move_away()
+
     def cancel_close(self) -> None:
         """Keeps a shard open, although `try_prepare_close` returned True."""
+        if self._write_path is not None:
+            self._write_path.stay()
         if self._follower is not None:
             self._follower.cancel_drop()
 
@@ -345,7 +356,7 @@ class RunningShard:
             metrics=parts.metrics,
             journaled=bool(parts.settings.journal),
             custody=lambda: live.custody,
-            closed_since=lambda: live.closed_since,
+            closed_since=lambda: self._write_path.closed_since if self._write_path else 0,
             on_drop=parts.trimmer.schedule_trim,
             admit=parts.load.admit_retrieval,
             late=self._late,

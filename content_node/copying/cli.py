@@ -11,61 +11,38 @@ import typer
 from winnow import signals
 from winnow.bundle import Bundle, load_bundle
 from winnow.catalog import CatalogFile
+from winnow.cli.options import CatalogUrl
+from winnow.cli.peers import with_peers
 from winnow.content_node.copying.encoding import CopyEncoder
+from winnow.content_node.copying.index_nodes import IndexNodes
+from winnow.content_node.copying.new_copy import (
+    begun_copy,
+    check_same_copy,
+    create_copy,
+    next_name,
+)
 from winnow.content_node.copying.replacing import IndexCopier
-from winnow.content_node.snapshots.empty import empty_snapshot
-from winnow.domain.catalog import Catalog, CatalogIndex
-from winnow.domain.copying import check_may_copy, with_copy, without_hold
+from winnow.domain.catalog import Catalog
+from winnow.domain.copying import without_hold
 from winnow.domain.shard import MAX_SHARDS
-from winnow.errors import InvalidRequestError, invalid_field
 from winnow.faultpoints import reach
 from winnow.packaged import default_bundle
-from winnow.policy.spreading import spread
-from winnow.quoting import many, shown
-from winnow.security.certificates import Certificates, TlsFiles
 from winnow.security.peers import PLAIN_TEXT, PeerChannels
 from winnow.settings.common import cores
 from winnow.settings.values import parse_directory_or_url
 from winnow.telemetry.progress import StageProgress
 
 Result = TypeVar("Result")
-_Catalog = Annotated[
-    str,
-    typer.Option(
-        "--indexes",
-        envvar="WINNOW_INDEXES",
-        help="File or URL of the catalog: the --indexes of the front nodes and content nodes.",
-    ),
-]
 _Threads = Annotated[
     int | None,
     typer.Option(min=1, max=1024, help="Threads that encode passages.", show_default="all cores"),
 ]
-_PeerCa = Annotated[
-    Path | None,
-    typer.Option(
-        help="PEM file of the authorities that must have signed the nodes' certificates.",
-        show_default="plain text",
-    ),
-]
-_PeerCert = Annotated[
-    Path | None,
-    typer.Option(
-        help="PEM file of the certificate with which nodes are called.", show_default="none"
-    ),
-]
-_PeerKey = Annotated[
-    Path | None,
-    typer.Option(help="PEM file of the private key of --peer-cert.", show_default="none"),
-]
-_PeerName = Annotated[
-    str, typer.Option(help="Name that the certificates of nodes must have.", show_default="host")
-]
 
 
+@with_peers
 def rebuild(
     name: Annotated[str, typer.Argument(help="An index, or an alias of it.")],
-    catalog: _Catalog,
+    catalog: CatalogUrl,
     bundle: Annotated[
         Path, typer.Option(help="Directory of the new bundle, on all nodes and here.")
     ],
@@ -93,10 +70,7 @@ def rebuild(
         ),
     ] = None,
     threads: _Threads = None,
-    peer_ca: _PeerCa = None,
-    peer_cert: _PeerCert = None,
-    peer_key: _PeerKey = None,
-    peer_name: _PeerName = "",
+    peers: PeerChannels = PLAIN_TEXT,
 ) -> None:
     """Copy an index into a new one with another bundle, while it is served and written to.
 
@@ -110,17 +84,22 @@ def rebuild(
     file, loaded = CatalogFile(catalog), load_bundle(bundle)
     stored = file.read() or Catalog()
     source = stored.resolve(name).name
-    target = new or _begun_copy(stored, source) or _next_name(stored, source)
+    target = new or begun_copy(stored, source) or next_name(stored, source)
     if target not in stored.copies:
-        count = shards or stored.indexes[source].shards
-        _create_copy(file, target, source, loaded, snapshot=snapshot, shards=count)
+        own = stored.indexes[source]
+        nodes = IndexNodes(source, own, stored.nodes, copy=target, peers=peers)
+        create_copy(
+            file,
+            target,
+            source,
+            loaded,
+            snapshot=snapshot,
+            shards=shards,
+            tenants=signals.run(nodes.has_tenants()),
+        )
         reach("copy.created")
     else:
-        _check_same_copy(stored, target, source, loaded)
-        if shards not in (None, stored.indexes[target].shards):
-            begun = many(stored.indexes[target].shards, "shard")
-            raise invalid_field("--shards", f"{target} was begun with {begun}: omit --shards")
-    peers = _peers(peer_ca, peer_cert, peer_key, peer_name)
+        check_same_copy(stored, target, source, loaded, shards=shards)
     _run(file, target, loaded, threads, lambda copier: copier.catch_up(), peers)
     typer.echo(
         f"{target} has the passages and writes of {source}; to switch: winnow indexes alias "
@@ -128,6 +107,7 @@ def rebuild(
     )
 
 
+@with_peers
 def alias(
     name: Annotated[str, typer.Argument(help="The alias; `default` is for requests without one.")],
     index: Annotated[
@@ -135,7 +115,7 @@ def alias(
         typer.Argument(help="Name of the index.", show_default="none, with --remove"),
     ] = None,
     *,
-    catalog: _Catalog,
+    catalog: CatalogUrl,
     remove: Annotated[bool, typer.Option("--remove", help="Remove the alias.")] = False,
     bundle: Annotated[
         Path | None,
@@ -145,10 +125,7 @@ def alias(
         ),
     ] = None,
     threads: _Threads = None,
-    peer_ca: _PeerCa = None,
-    peer_cert: _PeerCert = None,
-    peer_key: _PeerKey = None,
-    peer_name: _PeerName = "",
+    peers: PeerChannels = PLAIN_TEXT,
 ) -> None:
     """Point an alias to an index. All front nodes switch to it within a few seconds.
 
@@ -171,7 +148,6 @@ def alias(
     if present is not None and _replaces(before, index, present.index):
         known = before.indexes[index].bundle
         loaded = load_bundle(bundle or (Path(known) if known else default_bundle()))
-        peers = _peers(peer_ca, peer_cert, peer_key, peer_name)
         held = _run(file, index, loaded, threads, lambda each: each.replace_source(), peers)
         changed = file.read() or before
         switched = ", ".join(before.aliases_of(present.index))
@@ -201,69 +177,6 @@ def _change(file: CatalogFile, change: Callable[[Catalog], Catalog]) -> Catalog:
     return file.change(lambda stored: change((stored or Catalog()).without_expired(now)))
 
 
-def _begun_copy(catalog: Catalog, source: str) -> str:
-    """Returns the copy that an earlier command began; empty if there is none."""
-    return next(
-        (
-            name
-            for name, copy in catalog.copies.items()
-            if (copy.source, copy.was_replaced) == (source, False)
-            and not catalog.indexes[name].is_dropped
-        ),
-        "",
-    )
-
-
-def _next_name(catalog: Catalog, source: str) -> str:
-    """Returns a free name: that of the source with the next number."""
-    base, _, number = source.rpartition("-")
-    base, first = (base, int(number) + 1) if base and number.isdecimal() else (source, 2)
-    taken = catalog.indexes.keys() | catalog.aliases.keys()
-    return next(
-        each for n in range(first, first + len(taken) + 1) if (each := f"{base}-{n}") not in taken
-    )
-
-
-def _create_copy(
-    file: CatalogFile, name: str, source: str, bundle: Bundle, *, snapshot: str, shards: int
-) -> None:
-    """Adds an empty index to the catalog, on the nodes of its source."""
-    before = (file.read() or Catalog()).without_expired(time.time())
-    before.check_free(name)
-    check_may_copy(before, source)
-    taken = empty_snapshot(snapshot, bundle, shards)
-
-    if taken.index_id in before.deleted_ids | {each.index_id for each in before.indexes.values()}:
-        raise invalid_field(
-            "--snapshot",
-            f"{shown(snapshot)} has the snapshot of another index: give another directory or URL",
-        )
-
-    def create(catalog: Catalog) -> Catalog:
-        nodes = {node for names in catalog.indexes[source].holders.values() for node in names}
-        index = CatalogIndex(
-            index_id=taken.index_id,
-            shards=taken.shards,
-            bundle=str(bundle.directory.resolve()),
-            snapshots=snapshot if "://" in snapshot else str(Path(snapshot).resolve()),
-            holders=spread(range(taken.shards), nodes),
-        )
-        return with_copy(catalog, name, index, source)
-
-    _change(file, create)
-
-
-def _check_same_copy(catalog: Catalog, name: str, source: str, bundle: Bundle) -> None:
-    """Raises InvalidRequestError unless an earlier command began the same copy."""
-    if catalog.copies[name].source != source:
-        raise invalid_field("--as", f"{name} is a copy of {catalog.copies[name].source}")
-    begun = catalog.indexes[name].bundle
-    if begun != str(bundle.directory.resolve()):
-        raise invalid_field(
-            "--bundle", f"{name} was begun with {begun}: give that, or drop {name} to begin again"
-        )
-
-
 def _run(
     file: CatalogFile,
     name: str,
@@ -276,11 +189,3 @@ def _run(
     with closing(CopyEncoder(bundle, threads or cores())) as encoder, StageProgress() as progress:
         copier = IndexCopier(file, name, encoder=encoder, listener=progress, peers=peers)
         return signals.run(work(copier))
-
-
-def _peers(ca: Path | None, cert: Path | None, key: Path | None, name: str) -> PeerChannels:
-    if ca is None:
-        if cert is not None or key is not None or name:
-            raise InvalidRequestError(*invalid_field("--peer-ca", "is missing").violations)
-        return PLAIN_TEXT
-    return PeerChannels(Certificates(TlsFiles(cert=cert, key=key, ca=ca)), name)

@@ -1,7 +1,7 @@
 """The nodes of an index of the catalog, as a run of copying sees them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -18,10 +18,20 @@ _POLL_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class OwnedShard:
-    """A shard of the index, and the node that takes its writes."""
+    """A shard of the index, and the nodes that take its writes: all replicas of a journal."""
 
-    node: str
-    info: ShardInfo
+    replicas: tuple[tuple[str, ShardInfo], ...]
+    """The name of each node, and its description of the shard; the one with most writes first."""
+
+    @property
+    def node(self) -> str:
+        """Name of the node that has the most writes."""
+        return self.replicas[0][0]
+
+    @property
+    def info(self) -> ShardInfo:
+        """Description by the node that has the most writes."""
+        return self.replicas[0][1]
 
 
 class IndexNodes:
@@ -56,18 +66,19 @@ class IndexNodes:
         Raises:
             UnavailableError: a node does not reply, or does not serve a shard that is assigned to
                 it, or does not take its writes yet.
-            NotWritableError: a shard has replicas or follows a journal, or the catalog names no
-                nodes of the shards.
+            NotWritableError: a shard has replicas without a journal, or the catalog names no nodes
+                of the shards.
 
         """
         held = self.index.holders
         if not held:
             raise NotWritableError(f"the catalog does not name the nodes of {self.name}")
-        names = sorted({node for nodes in held.values() for node in nodes})
-        reports = dict(
-            zip(names, await asyncio.gather(*map(self._peers.report, names)), strict=True)
-        )
+        reports = await self._reports({node for nodes in held.values() for node in nodes})
         return {shard: self._owned_shard(shard, nodes, reports) for shard, nodes in held.items()}
+
+    async def has_tenants(self) -> bool:
+        """Whether the index has tenants. Raises as `shards`."""
+        return any(each.info.tenants for each in (await self.shards()).values())
 
     async def wait_until_closed(self, since: int, deadline: Deadline) -> dict[int, OwnedShard]:
         """Waits until no shard takes writes of fronts since this version of the catalog.
@@ -77,15 +88,23 @@ class IndexNodes:
         """
         while True:
             shards = await self.shards()
-            late = next((each for each in shards.values() if each.info.closed_since != since), None)
-            if late is None:
+            problem = _open_replica(shards, since) or await self._moving_replica(shards)
+            if not problem:
                 return shards
             if deadline.expired():
                 raise UnavailableError(
-                    f"node {late.node} has not closed shard {late.info.shard} of {self.name} to "
-                    "writes: can it read the catalog, and is it of this version?"
+                    f"{problem}: can it read the catalog, and is it of this version?"
                 )
             await self._sleep(_POLL_SECONDS)
+
+    async def check_settled(self) -> None:
+        """Raises UnavailableError if a node still serves a replica that moves away.
+
+        Call it before the shards are closed. Such a node may still publish a write that the other
+        replicas apply after they have reported that they are closed.
+        """
+        if problem := await self._moving_replica(await self.shards()):
+            raise UnavailableError(problem)
 
     @asynccontextmanager
     async def open_shard(self, node: str, shard: int) -> AsyncIterator[PeerShard]:
@@ -93,23 +112,61 @@ class IndexNodes:
         async with self._peers.open_shard(node, self.index.index_id, shard) as peer:
             yield peer
 
+    async def _reports(self, names: Collection[str]) -> dict[str, NodeReport]:
+        """Returns the reports of nodes by name; raises UnavailableError if one does not reply."""
+        own = sorted(names)
+        return dict(zip(own, await asyncio.gather(*map(self._peers.report, own)), strict=True))
+
+    async def _moving_replica(self, shards: Mapping[int, OwnedShard]) -> str:
+        """Returns which node still serves a replica that moves away; empty if none does.
+
+        Without a journal such a node takes no writes. Raises UnavailableError if a node that may
+        have a replica does not reply.
+        """
+        if not any(each.info.journaled for each in shards.values()):
+            return ""
+        assigned = {name for each in shards.values() for name, _ in each.replicas}
+        others = set(self.index.nodes or self._addresses) - assigned
+        for shard, nodes in self._holders_in(await self._reports(others | assigned)).items():
+            holders = [name for name, _ in shards[shard].replicas] if shard in shards else []
+            if left := sorted(set(nodes) - set(holders)):
+                return f"node {left[0]} has not closed shard {shard} of {self.name}, which moved"
+        return ""
+
+    def _holders_in(self, reports: Mapping[str, NodeReport]) -> dict[int, list[str]]:
+        """Returns the names of the nodes that serve each shard of the index."""
+        found: dict[int, list[str]] = {}
+        for name, report in reports.items():
+            for info in report.infos:
+                if info.index_id == self.index.index_id:
+                    found.setdefault(info.shard, []).append(name)
+        return found
+
     def _owned_shard(
         self, shard: int, nodes: tuple[str, ...], reports: Mapping[str, NodeReport]
     ) -> OwnedShard:
-        if len(nodes) > 1:
+        replicas = [(node, self._info(shard, node, reports[node])) for node in nodes]
+        if len(nodes) > 1 and not all(info.journaled for _, info in replicas):
             raise NotWritableError(
-                f"shard {shard} of {self.name} has replicas, which cannot be copied yet"
+                f"shard {shard} of {self.name} has replicas without a journal, so it takes no "
+                "writes, and cannot be copied"
             )
-        (node,) = nodes
-        found = [
-            info
-            for info in reports[node].infos
-            if (info.index_id, info.shard) == (self.index.index_id, shard)
-        ]
-        if not found or found[0].writes_elsewhere:
-            raise UnavailableError(f"node {node} does not serve shard {shard} of {self.name} yet")
-        if found[0].journaled:
-            raise NotWritableError(
-                f"shard {shard} of {self.name} follows a journal, and cannot be copied yet"
-            )
-        return OwnedShard(node, found[0])
+        replicas.sort(key=lambda each: (-each[1].sequence, each[0]))
+        return OwnedShard(tuple(replicas))
+
+    def _info(self, shard: int, node: str, report: NodeReport) -> ShardInfo:
+        """Returns a node's description of a shard; raises UnavailableError if it has none."""
+        for info in report.infos:
+            is_own = (info.index_id, info.shard) == (self.index.index_id, shard)
+            if is_own and not info.writes_elsewhere:
+                return info
+        raise UnavailableError(f"node {node} does not serve shard {shard} of {self.name} yet")
+
+
+def _open_replica(shards: Mapping[int, OwnedShard], since: int) -> str:
+    """Returns which node still takes writes of fronts, or has not caught up; empty if none."""
+    for shard, held in shards.items():
+        for node, info in held.replicas:
+            if (info.replica_closed_since if info.journaled else info.closed_since) != since:
+                return f"node {node} has not closed shard {shard} to writes"
+    return ""

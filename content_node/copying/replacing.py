@@ -75,6 +75,7 @@ class IndexCopier:
         run = await self._begin()
         async with await run.open():
             await self._copy_most(run)
+            await run.source.check_settled()
             started = time.monotonic()
             try:
                 held_by = await run.change(partial(_held, name=run.name, run=run.number))

@@ -22,6 +22,8 @@ from winnow.content_node.transfer.remote import PeerShard
 from winnow.deadline import Deadline
 from winnow.domain.catalog import Catalog
 from winnow.domain.copying import copy_of, with_progress, with_run
+from winnow.domain.partition import holds
+from winnow.domain.tenant import names_no_passage
 from winnow.domain.write import Put, Write
 from winnow.errors import ArtefactError
 from winnow.faultpoints import reach
@@ -203,13 +205,21 @@ class CopyRun:
         async with self.source.open_shard(held.node, shard) as peer:
             while position < end:
                 if writes := await self._next_writes(peer, position):
-                    await self._copy_writes(writes)
+                    await self._copy_writes([w for w in writes if self._is_of(shard, w)])
                     position = self._positions[shard] = writes[-1].sequence
                     self._listener.advance(len(writes))
                     reach("copy.followed")
                 if time.monotonic() - self._recorded > _RECORD_SECONDS:
                     await self.record()
         return position - first
+
+    def _is_of(self, shard: int, write: LoggedWrite) -> bool:
+        """Whether a write of the log of a shard is of a passage of this shard.
+
+        The log of a half has the writes of the other half as deletions. In an index with tenants, a
+        log also has writes of no passage.
+        """
+        return holds(shard, self.source.index.shards, write.id) and not names_no_passage(write.id)
 
     async def _next_writes(self, peer: PeerShard, position: int) -> Sequence[LoggedWrite]:
         batch = await peer.read_log(position)
@@ -223,7 +233,7 @@ class CopyRun:
         return batch.writes
 
     async def _copy_writes(self, writes: Sequence[LoggedWrite]) -> None:
-        """Copies writes of one shard in their order."""
+        """Copies writes in their order."""
         puts = [Put(each.put.passage, each.version) for each in writes if each.put is not None]
         encoded = iter(await asyncio.to_thread(self._encoder.encode, puts))
         await self._open_writer.write(

@@ -11,6 +11,9 @@ from winnow.content_node.journal.following import JournalFollower
 from winnow.content_node.journal.journaled import JournaledShard
 from winnow.content_node.journal.messages import JournalMessages
 from winnow.content_node.journal.metrics import JournalMetrics
+from winnow.content_node.journal.outstanding import OutstandingPublishes
+from winnow.content_node.live.closing import Closing
+from winnow.content_node.live.copied_writer import TakesCopies
 from winnow.content_node.live.limits import direct_write_refusal
 from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.shard.changes import FileChange
@@ -55,7 +58,7 @@ class ShardWritePath:
         built = root_of(info.shard, info.shards)
         self._journal = open_journal(journal, info.index_id, built, skew)
         messages = JournalMessages(info.index_id, built, info.shard, encoding_fingerprint)
-        self._writer = JournaledShard(self._journal, shard, messages)
+        self._writer = JournaledShard(self._journal, shard, messages, OutstandingPublishes(skew))
         shard.publish_split = self._writer.publish_split
         self._follower = JournalFollower(
             journal=self._journal,
@@ -79,6 +82,39 @@ class ShardWritePath:
         if self._shard.follows_journal:
             _log.warning("writes are refused", reason=direct_write_refusal(self._shard.log_id))
         return self._shard
+
+    @property
+    def copied(self) -> TakesCopies:
+        """Takes the writes of another index of which this shard's index is a copy."""
+        return self._writer or self._shard
+
+    @property
+    def closed_since(self) -> int:
+        """Version of the catalog since which front nodes are refused; 0 if they are not."""
+        return (self._writer or self._shard).closed_since
+
+    async def close_to_fronts(self, closing: Closing) -> None:
+        """Refuses writes of front nodes as `closing` says, or takes them again.
+
+        With a journal, `closed_since` is set later. Raises UnavailableError if the node is leaving.
+        """
+        if self._writer is not None:
+            self._writer.close_to_fronts(closing)
+        else:
+            await self._shard.close_to_fronts(closing)
+
+    async def move_away(self) -> None:
+        """Makes a replica of a journal refuse writes, because it is about to be removed.
+
+        Returns when no write of it can arrive any more. `stay` undoes it.
+        """
+        if self._writer is not None:
+            await self._writer.move_away()
+
+    def stay(self) -> None:
+        """Undoes `move_away`."""
+        if self._writer is not None:
+            self._writer.stay()
 
     def follow_journal(self) -> None:
         """Follows the journal, if there is one and the shard takes its writes.

@@ -5,12 +5,18 @@ All replicas apply the same entries in the same order, so a write has the same n
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from functools import partial
 from itertools import count
 from typing import Protocol
 from uuid import uuid4
 
+import structlog
+
 from winnow.content_node.journal.messages import JournalMessages
+from winnow.content_node.journal.outstanding import OutstandingPublishes
+from winnow.content_node.live.closing import Closing
 from winnow.content_node.live.write_conflict import with_number
 from winnow.deadline import Deadline
 from winnow.domain.tenant import id_of_no_passage, tenant_of
@@ -27,8 +33,14 @@ from winnow.journal.journal import Journal, JournalEntry
 from winnow.passages.canonical import PassageDigest
 from winnow.shard_service.attempts import LATER_ATTEMPT
 
+_log = structlog.get_logger("content_node")
 _SPLIT_SECONDS = 10.0
 """Seconds until publishing a split is given up, and tried again."""
+_CATCH_UP_SECONDS = 10.0
+"""Seconds until catching up with the journal is given up, and tried again."""
+_RETRY_SECONDS = 2.0
+Check = Callable[[], None]
+"""Raises an error if the shard does not take writes of a caller now."""
 
 
 class FollowingShard(Protocol):
@@ -57,12 +69,30 @@ class FollowingShard(Protocol):
 class JournaledShard:
     """A `ShardWriter` that publishes writes to a journal, which its shard follows."""
 
-    def __init__(self, journal: Journal, shard: FollowingShard, messages: JournalMessages) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        shard: FollowingShard,
+        messages: JournalMessages,
+        outstanding: OutstandingPublishes | None = None,
+    ) -> None:
         """`shard` is the local replica, which applies the entries of `journal`.
 
-        `messages` encodes writes as entries.
+        `messages` encodes writes as entries. `outstanding` tracks its publishes; None to create it.
         """
         self._journal, self._shard, self._messages = journal, shard, messages
+        self._outstanding = outstanding or OutstandingPublishes()
+        self.closed_since = 0
+        """Version of the catalog since which front nodes are refused; 0 if they are not.
+
+        It is set once this replica has applied all writes that it accepted before. So after all
+        replicas have set it, the one with the most writes has all writes.
+        """
+        self._closed = Closing()
+        self._is_moving_away = False
+        """Whether other nodes take the writes, because this replica is about to be removed."""
+        self._catching_up: asyncio.Task[None] | None = None
+        """Sets `closed_since` once this replica has caught up."""
         self._calls: dict[str, asyncio.Future[list[Written]]] = {}
         """The result of each call in flight, by the key of its entry."""
         self._end_error: WinnowError | None = None
@@ -91,17 +121,19 @@ class JournaledShard:
                 applies them later.
 
         """
-        self._check_not_ended()
-        # before the check of faults: a merge that is behind is the more precise reason
-        await self._shard.check_writes(writes)
-        max_bytes = await self._max_entry_bytes()
-        entries = await asyncio.to_thread(lambda: list(self._messages.encode(writes, max_bytes)))
         attempt = attempt or WriteAttempt(uuid4().hex)
-        written: list[Written] = []
-        for number, content in enumerate(entries):
-            part = WriteAttempt(f"{attempt.call}.{number}", attempt.number)
-            written += await self._publish_and_wait(content, part, deadline)
+        written = await self._publish_writes(writes, attempt, deadline, self._check_open)
         return await self._shard.with_usage(writes, written)
+
+    async def store_copied(
+        self, writes: Sequence[Write], run: int, deadline: Deadline
+    ) -> list[Written]:
+        """Publishes writes of the index of which this shard's index is a copy.
+
+        Raises IdentityError if the shard is not closed for this run of copying. Raises as `write`.
+        """
+        attempt, check = WriteAttempt(uuid4().hex), partial(self._check_run, run)
+        return await self._publish_writes(writes, attempt, deadline, check)
 
     async def find_unchanged(
         self, puts: Sequence[PassageDigest], deadline: Deadline
@@ -114,22 +146,48 @@ class JournaledShard:
         If there are some of a tenant, they get the number of a new write that changes nothing; see
         `WriteConflict.decide`.
         """
+        self._check_open()
         await self._shard.check_writes([])
         unchanged = await self._shard.find_unchanged_locally(puts, deadline)
         if not any(unchanged):
             return unchanged  # writing a stored passage again does no harm
-        max_bytes = await self._max_entry_bytes()
-        tenant = tenant_of(puts[0].id)
-        if not tenant:
-            await self._publish_new(self._messages.empty_entry(), deadline)
-            return await self._shard.find_unchanged_locally(puts, deadline)
-        (no_op,) = self._messages.encode([Write(id_of_no_passage(tenant))], max_bytes)
-        (own,) = await self._publish_new(no_op, deadline)
-        unchanged = await self._shard.find_unchanged_locally(puts, deadline)
-        if any(each.sequence > own.sequence for each in unchanged if each is not None):
-            # a later write may have made a put unchanged: the number must include it
-            (own,) = await self._publish_new(no_op, deadline)
-        return with_number(unchanged, own)
+        found = await self._confirmed_unchanged(puts, deadline)
+        self._check_open()  # after the switch of an alias, another index would have to confirm it
+        return found
+
+    async def find_unchanged_copied(
+        self, puts: Sequence[PassageDigest], run: int, deadline: Deadline
+    ) -> list[Written | None]:
+        """Finds the puts of a run of copying that would change nothing.
+
+        Raises as `store_copied`.
+        """
+        self._check_run(run)
+        await self._shard.check_writes([])
+        await self._catch_up(deadline)
+        return await self._shard.find_unchanged_locally(puts, deadline)
+
+    def close_to_fronts(self, closing: Closing) -> None:
+        """Refuses writes of front nodes as `closing` says, or takes them again."""
+        if closing == self._closed:
+            return
+        self._closed, self.closed_since = closing, 0
+        if self._catching_up is not None:
+            self._catching_up.cancel()
+            self._catching_up = None
+        if closing.since:
+            self._catching_up = asyncio.create_task(self._catch_up_closed(closing))
+
+    async def move_away(self) -> None:
+        """Refuses all writes, since other replicas take them; returns when none can arrive in the
+        journal any more. `stay` undoes it.
+        """
+        self._is_moving_away = True
+        await self._outstanding.wait()
+
+    def stay(self) -> None:
+        """Takes writes again, because this replica is not removed."""
+        self._is_moving_away = False
 
     async def word_counts_at_build(self, deadline: Deadline) -> WordCounts:
         """Returns the counts of the shard as it was built."""
@@ -177,9 +235,62 @@ class JournaledShard:
 
     def _fail_calls(self, error: WinnowError) -> None:
         self._end_error = self._end_error or error
+        if self._catching_up is not None:
+            self._catching_up.cancel()
         for future in self._calls.values():
             if not future.done():
                 future.set_exception(error)
+
+    async def _publish_writes(
+        self, writes: Sequence[Write], attempt: WriteAttempt, deadline: Deadline, check: Check
+    ) -> list[Written]:
+        """Publishes writes in entries that `check` allows; returns when all were applied."""
+        self._check_not_ended()
+        check()
+        # before the check of faults: a merge that is behind is the more precise reason
+        await self._shard.check_writes(writes)
+        max_bytes = await self._max_entry_bytes()
+        entries = await asyncio.to_thread(lambda: list(self._messages.encode(writes, max_bytes)))
+        written: list[Written] = []
+        for number, content in enumerate(entries):
+            part = WriteAttempt(f"{attempt.call}.{number}", attempt.number)
+            written += await self._publish_and_wait(content, part, deadline, check)
+        return written
+
+    async def _confirmed_unchanged(
+        self, puts: Sequence[PassageDigest], deadline: Deadline
+    ) -> list[Written | None]:
+        """Finds the puts of a caller that would change nothing, after it has caught up."""
+        tenant = tenant_of(puts[0].id)
+        if not tenant:
+            await self._catch_up(deadline)
+            return await self._shard.find_unchanged_locally(puts, deadline)
+        max_bytes = await self._max_entry_bytes()
+        (no_op,) = self._messages.encode([Write(id_of_no_passage(tenant))], max_bytes)
+        (own,) = await self._publish_new(no_op, deadline, self._check_open)
+        unchanged = await self._shard.find_unchanged_locally(puts, deadline)
+        if any(each.sequence > own.sequence for each in unchanged if each is not None):
+            # a later write may have made a put unchanged: the number must include it
+            (own,) = await self._publish_new(no_op, deadline, self._check_open)
+        return with_number(unchanged, own)
+
+    async def _catch_up(self, deadline: Deadline) -> None:
+        """Returns when this replica has applied all entries that the journal has now."""
+        await self._max_entry_bytes()
+        await self._publish_new(self._messages.empty_entry(), deadline)
+
+    async def _catch_up_closed(self, closing: Closing) -> None:
+        """Sets `closed_since` once all writes that were accepted before have been applied."""
+        await self._outstanding.wait()
+        while True:
+            try:
+                await self._catch_up(Deadline.after(_CATCH_UP_SECONDS))
+            except Exception as error:  # noqa: BLE001 (nobody awaits this task)
+                _log.warning("not closed to writes yet", reason=str(error) or repr(error))
+                await asyncio.sleep(_RETRY_SECONDS)
+            else:
+                self.closed_since = closing.since
+                return
 
     async def _max_entry_bytes(self) -> int:
         """Returns the largest size of an entry; opens the journal if it is not open yet."""
@@ -187,22 +298,37 @@ class JournaledShard:
             await self._journal.open()
         return self._journal.max_bytes
 
-    async def _publish_new(self, content: bytes, deadline: Deadline) -> list[Written]:
+    async def _publish_new(
+        self, content: bytes, deadline: Deadline, check: Check | None = None
+    ) -> list[Written]:
         """Publishes an entry that is no attempt of an earlier call; see `_publish_and_wait`."""
-        return await self._publish_and_wait(content, WriteAttempt(uuid4().hex), deadline)
+        attempt = WriteAttempt(uuid4().hex)
+        return await self._publish_and_wait(content, attempt, deadline, check)
 
     async def _publish_and_wait(
-        self, content: bytes, attempt: WriteAttempt, deadline: Deadline
+        self,
+        content: bytes,
+        attempt: WriteAttempt,
+        deadline: Deadline,
+        check: Check | None = None,
     ) -> list[Written]:
-        """Publishes an entry; returns its results once this replica has applied it."""
+        """Publishes an entry; returns its results once this replica has applied it.
+
+        `check` allows an entry with writes; None for one without any.
+        """
         for number in count():
-            written = await self._publish_once(content, number, attempt, deadline)
+            written = await self._publish_once(content, number, attempt, deadline, check)
             if written is not None:
                 return written
         raise AssertionError  # the loop has no end
 
     async def _publish_once(
-        self, content: bytes, number: int, attempt: WriteAttempt, deadline: Deadline
+        self,
+        content: bytes,
+        number: int,
+        attempt: WriteAttempt,
+        deadline: Deadline,
+        check: Check | None,
     ) -> list[Written] | None:
         """Publishes an entry; returns its results once this replica has applied it.
 
@@ -212,10 +338,13 @@ class JournaledShard:
         """
         key = f"{attempt.call}+{number}"
         self._check_followed()  # again for each entry: nothing would deliver its result otherwise
+        if check is not None:
+            check()
         future: asyncio.Future[list[Written]] = asyncio.get_running_loop().create_future()
         self._calls[key] = future
         try:
-            published = await self._journal.publish(content, key, deadline, attempt.number)
+            with self._outstanding.track() if check is not None else nullcontext():
+                published = await self._journal.publish(content, key, deadline, attempt.number)
             if published.is_duplicate and not future.done():
                 if published.attempt > attempt.number:
                     raise UnavailableError(LATER_ATTEMPT)
@@ -235,6 +364,18 @@ class JournaledShard:
     def _check_not_ended(self) -> None:
         if self._end_error is not None:
             raise self._end_error
+
+    def _check_open(self) -> None:
+        """Raises UnavailableError if the shard takes no writes of front nodes."""
+        if self._is_moving_away:
+            raise UnavailableError("the shard moves to another node: try again")
+        self._closed.check()
+
+    def _check_run(self, run: int) -> None:
+        """Raises an error unless the shard takes the writes of a run of copying."""
+        self._closed.check_run(run)
+        if self.closed_since != run:
+            raise UnavailableError("this replica has not caught up with its journal yet")
 
     def _check_followed(self) -> None:
         self._check_not_ended()

@@ -215,11 +215,14 @@ class LiveShard:
         await self._group.run_alone(partial(self._set_closed, closing))
         self.closed_since = closing.since
 
-    async def store_copied(self, writes: Sequence[Write], run: int) -> list[Written]:
+    async def store_copied(
+        self, writes: Sequence[Write], run: int, deadline: Deadline
+    ) -> list[Written]:
         """Stores writes of the index of which this shard's index is a copy.
 
         Raises IdentityError if the shard is not closed for this run of copying. Raises as `write`.
         """
+        deadline.check("the writes were stored")
         if self.follows_journal:
             raise NotWritableError(direct_write_refusal(self.log_id))
         self._admit_writes(len(writes))

@@ -1,5 +1,6 @@
 """Takes the snapshot of a new index without passages, from which nodes begin."""
 
+import json
 import tempfile
 from datetime import UTC, datetime
 from functools import partial
@@ -9,10 +10,12 @@ from winnow.bundle import Bundle
 from winnow.content_node.indexing.builder import build_empty_index
 from winnow.content_node.indexing.plan import BuildProgress
 from winnow.content_node.snapshots.manifest import Snapshot
-from winnow.content_node.snapshots.stored_snapshots import open_snapshots, read_snapshots
+from winnow.content_node.snapshots.stored_snapshots import FILES, open_snapshots, read_snapshots
 from winnow.content_node.snapshots.taking import take_snapshot
+from winnow.domain.shard import INDEX_FILE
 from winnow.errors import invalid_field
 from winnow.quoting import shown
+from winnow.storage import Storage
 
 
 def empty_snapshot(url: str, bundle: Bundle, shards: int, *, tenants: bool = False) -> Snapshot:
@@ -24,8 +27,10 @@ def empty_snapshot(url: str, bundle: Bundle, shards: int, *, tenants: bool = Fal
     Raises InvalidRequestError if `url` has other snapshots. Raises UnavailableError if it cannot
     be reached or written, and ArtefactError if the temporary directory cannot be written.
     """
-    newest = next(iter(read_snapshots(open_snapshots(url))), None)
-    if newest is not None and newest.shards == shards and _is_empty(newest):
+    storage = open_snapshots(url)
+    newest = next(iter(read_snapshots(storage)), None)
+    wanted = shards, bundle.manifest.encoding_fingerprint, tenants
+    if newest is not None and _is_empty(newest) and _identity(storage, newest) == wanted:
         return newest
     if newest is not None:
         raise invalid_field(
@@ -36,6 +41,14 @@ def empty_snapshot(url: str, bundle: Bundle, shards: int, *, tenants: bool = Fal
         index = Path(directory) / "index"
         build_empty_index(index, bundle, shards, progress, tenants=tenants)
         return take_snapshot(index, url, progress, partial(datetime.now, UTC))
+
+
+def _identity(storage: Storage, snapshot: Snapshot) -> tuple[int, str, bool]:
+    """Returns the number of shards, the encoder, and whether the index has tenants."""
+    entry = snapshot.files.get(INDEX_FILE)
+    stored = storage.read(f"{FILES}/{entry.sha256}") if entry is not None else None
+    index = json.loads(stored or b"{}")
+    return snapshot.shards, index.get("encoding_fingerprint", ""), bool(index.get("tenants"))
 
 
 def _is_empty(snapshot: Snapshot) -> bool:

@@ -1,13 +1,17 @@
 """The catalog of named indexes, and its file."""
 
+import json
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from winnow.assignment import AssignmentFile
 from winnow.catalog import CatalogFile, IndexAssignmentFile
 from winnow.domain.catalog import Catalog, CatalogIndex
+from winnow.domain.copying import with_copy
 from winnow.errors import ArtefactError, InvalidRequestError, NotFoundError
 
 DOCS = CatalogIndex(index_id="a1", shards=1, holders={0: ("a",)})
@@ -111,3 +115,40 @@ def test_a_catalog_and_an_assignment_are_not_taken_for_each_other(tmp_path: Path
         AssignmentFile(url).read()
     with pytest.raises(ArtefactError, match=r"assignment.json is the assignment of one index"):
         CatalogFile(other).read()
+
+
+def test_a_file_of_a_newer_version_is_not_called_damaged(tmp_path: Path) -> None:
+    """Deleting or restoring it would lose what the newer version wrote."""
+    file = CatalogFile(str(tmp_path / "indexes.json"))
+    file.change(lambda _: ALIASED)
+    path = tmp_path / "indexes.json"
+    changes: dict[str, Callable[[dict[str, Any]], None]] = {
+        "quotas": lambda content: content.update(quotas={}),
+        r"indexes\[docs-1\]\.tier": lambda content: content["indexes"]["docs-1"].update(tier=1),
+        r"aliases\[docs\]\.by": lambda content: content["aliases"]["docs"].update(by="x"),
+    }
+    for place, change in changes.items():
+        content = json.loads(path.read_text())
+        del content["checksum"]
+        change(content)
+        newer = tmp_path / "newer.json"
+        encoded = json.dumps(content, sort_keys=True).encode()
+        newer.write_text(json.dumps({**content, "checksum": sha256(encoded).hexdigest()}))
+        with pytest.raises(ArtefactError, match=f"newer version, since it has the field {place}:"):
+            CatalogFile(str(newer)).read()
+
+
+def test_a_renamed_index_is_found_by_both_names() -> None:
+    """Requests by its old name go on, in the same generation. The next index may get an alias."""
+    renamed = ALIASED.with_renamed("docs-1", "docs-0")
+    assert renamed.resolve("docs-0").index.index_id == "a1"
+    assert renamed.resolve("docs").name == "docs-0"
+    before, after = ALIASED.resolve("docs-1"), renamed.resolve("docs-1")
+    assert (after.name, after.generation) == ("docs-0", before.generation)
+    assert renamed.with_alias("docs-1", "docs-2").resolve("docs-1").name == "docs-2"
+    copied = with_copy(BOTH, "copy", CatalogIndex(index_id="c3", shards=1), "docs-1")
+    for name in ("copy", "docs-1"):
+        with pytest.raises(InvalidRequestError, match=f"{name} is a copy or has one"):
+            copied.with_renamed(name, "new")
+    with pytest.raises(InvalidRequestError, match="docs-2 is taken"):
+        BOTH.with_renamed("docs-1", "docs-2")

@@ -4,16 +4,15 @@ A token is read from a file or a variable, never from the command line: every us
 can read command lines.
 """
 
-import functools
-import inspect
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from winnow import signals
+from winnow.cli.added_options import with_added_options
 from winnow.errors import InvalidRequestError
 
 if TYPE_CHECKING:
@@ -77,21 +76,7 @@ def _credentials(
 
 def with_credentials(command: Callable[..., None]) -> Callable[..., None]:
     """Replaces the parameter `credentials` of a command by the options of `_credentials`."""
-    added = list(inspect.signature(_credentials).parameters.values())
-    own = [
-        each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-        for each in inspect.signature(command).parameters.values()
-        if each.name != "credentials"
-    ]
-
-    @functools.wraps(command)
-    def wrapped(**options: Any) -> None:
-        credentials = _credentials(**{each.name: options.pop(each.name) for each in added})
-        command(**options, credentials=credentials)
-
-    wrapped.__signature__ = inspect.Signature([*own, *added])  # type: ignore[attr-defined]
-    wrapped.__annotations__ = {each.name: each.annotation for each in (*own, *added)}
-    return wrapped
+    return with_added_options("credentials", _credentials)(command)
 
 
 def credential_flags(credentials: "Credentials") -> list[str]:

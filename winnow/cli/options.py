@@ -50,6 +50,14 @@ IndexDirectory = Annotated[
         show_default="none",
     ),
 ]
+CatalogUrl = Annotated[
+    str,
+    typer.Option(
+        "--indexes",
+        envvar="WINNOW_INDEXES",
+        help="File or URL of the catalog: the --indexes of the front nodes and content nodes.",
+    ),
+]
 NamedIndex = Annotated[
     str,
     typer.Option(

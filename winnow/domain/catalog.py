@@ -142,6 +142,10 @@ class Catalog:
         index = self.indexes[name]
         return self._assignment(index) if index.holders else None
 
+    def name_of(self, index_id: str) -> str:
+        """Returns the name of an index by its id; empty if there is none."""
+        return next((n for n, each in self.indexes.items() if each.index_id == index_id), "")
+
     def aliases_of(self, name: str) -> list[str]:
         """Returns the aliases of an index, sorted."""
         return sorted(alias for alias, each in self.aliases.items() if each.index == name)
@@ -224,6 +228,29 @@ class Catalog:
             raise NotFoundError(f"there is no alias {alias}")
         kept = {name: each for name, each in self.aliases.items() if name != alias}
         return self._changed(aliases=kept)
+
+    def with_renamed(self, name: str, new: str) -> "Catalog":
+        """Returns the next version, in which an index has a new name. The old name is an alias.
+
+        Raises InvalidRequestError if the new name is taken, or the index is dropped, is a copy or
+        has one: nodes find what is copied by names.
+        """
+        index = self._index(name)
+        if index.is_dropped:
+            raise invalid_field("name", f"{name} was dropped: restore it first")
+        if name in self.copies or any(each.source == name for each in self.copies.values()):
+            raise invalid_field("name", f"{name} is a copy or has one: drop the copy first")
+        self.check_free(new)
+        version = self.version + 1
+        others = {each: kept for each, kept in self.indexes.items() if each != name}
+        aliases = {
+            alias: replace(each, index=new) if each.index == name else each
+            for alias, each in self.aliases.items()
+        }
+        return self._changed(
+            indexes={**others, new: replace(index, since=version)},
+            aliases={**aliases, name: Alias(new, index.since)},
+        )
 
     def with_dropped(self, name: str, delete_at: float) -> "Catalog":
         """Returns the next version, in which an index is dropped, and deleted at `delete_at`.

@@ -67,6 +67,12 @@ class ShardInfo:
 
     Writes up to `sequence` were taken before.
     """
+    replica_closed_since: int = field(default=0, compare=False)
+    """Like `closed_since`, for a replica of a shard that follows a journal.
+
+    This replica has applied all writes that it took. Once all replicas report it, the largest of
+    their `sequence` counts all writes. Older versions close no replicas, and report 0.
+    """
     token_vectors: str = ""
     """Fingerprint of the token vectors of the passages; empty if the shard has none.
 

@@ -121,6 +121,11 @@ class LocalStorage:
         finally:
             os.close(descriptor)
 
+    @contextlib.contextmanager
+    def lock_file(self, path: str) -> Iterator[Callable[[], None]]:
+        with self.locked():
+            yield lambda: None
+
     def _read_source(self, source: Path) -> Iterator[bytes]:
         """Yields the blocks of a stored file. Raises read errors as errors of the storage."""
         with self._translated_errors():

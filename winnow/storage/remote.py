@@ -14,6 +14,7 @@ from fsspec.callbacks import Callback
 
 from winnow.errors import WinnowError
 from winnow.quoting import shortened, shown
+from winnow.storage.remote_lock import RemoteLock
 from winnow.storage.storage import OnCopied, ignore_copied, storage_error
 
 _LOCAL_DISK_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
@@ -22,7 +23,7 @@ _MISSING_ERRORS = (FileNotFoundError, NotADirectoryError)
 
 
 class RemoteStorage:
-    """A folder of a remote file system. There is no lock: the last of two writers wins."""
+    """A folder of a remote file system. Only single files can be locked."""
 
     def __init__(self, url: str, purpose: str) -> None:
         """Raises UnavailableError if fsspec does not support the URL, or lacks its package."""
@@ -96,8 +97,24 @@ class RemoteStorage:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Does nothing, because remote storage has no lock."""
+        """Does nothing, because remote storage has no lock of a folder."""
         yield
+
+    @contextlib.contextmanager
+    def lock_file(self, path: str) -> Iterator[Callable[[], None]]:
+        lock = RemoteLock(self._system, self._full_path(f"{path}.lock"))
+
+        def check() -> None:
+            with self._translated_errors():
+                lock.check()
+
+        with self._translated_errors():
+            lock.acquire()
+        try:
+            yield check
+        finally:
+            with contextlib.suppress(Exception):  # a lock that stays is removed after some time
+                lock.release()
 
     def _entries(self, folder: str) -> list[tuple[str, dict[str, Any]]]:
         """Returns the name of each entry of a folder, and fsspec's description of the entry."""

@@ -70,6 +70,14 @@ class Storage(Protocol):
     def locked(self) -> AbstractContextManager[None]:
         """Holds the lock against other writers on this machine. Remote storage has no lock."""
 
+    def lock_file(self, path: str) -> AbstractContextManager[Callable[[], None]]:
+        """Holds a lock against other writers of one file, on all machines that use its URL.
+
+        Yields a function to be called before the file is written. It raises UnavailableError if
+        another writer took the lock, because this one seemed to be dead. A local file is locked on
+        this machine only.
+        """
+
 
 def storage_error(location: object, purpose: str, reason: object) -> UnavailableError:
     """Returns the error for unusable storage, with a public message that omits the location."""

@@ -145,6 +145,7 @@ class GetShardInfoResponse(google.protobuf.message.Message):
     TOKEN_VECTORS_FIELD_NUMBER: builtins.int
     CLOSED_SINCE_FIELD_NUMBER: builtins.int
     TENANTS_FIELD_NUMBER: builtins.int
+    REPLICA_CLOSED_SINCE_FIELD_NUMBER: builtins.int
     shard: builtins.int
     """This shard's number, from 0."""
     shards: builtins.int
@@ -193,6 +194,10 @@ class GetShardInfoResponse(google.protobuf.message.Message):
     """
     tenants: builtins.bool
     """Whether the index has tenants. Every request for its passages must then name one."""
+    replica_closed_since: builtins.int
+    """Like closed_since, for a replica of a shard that follows a journal. This replica has applied all writes that it took.
+    Once all replicas report it, the largest of their `sequence` counts all writes.
+    """
     @property
     def fields(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """Names of the metadata fields, sorted. At most 1000."""
@@ -221,8 +226,9 @@ class GetShardInfoResponse(google.protobuf.message.Message):
         token_vectors: builtins.str = ...,
         closed_since: builtins.int = ...,
         tenants: builtins.bool = ...,
+        replica_closed_since: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["bundle_fingerprint", b"bundle_fingerprint", "bundle_name", b"bundle_name", "closed_since", b"closed_since", "dimension", b"dimension", "fields", b"fields", "fronts", b"fronts", "generation", b"generation", "index_id", b"index_id", "index_passages", b"index_passages", "journaled", b"journaled", "log_id", b"log_id", "moves", b"moves", "passages", b"passages", "reads_in_hand", b"reads_in_hand", "seconds_per_read", b"seconds_per_read", "sequence", b"sequence", "shard", b"shard", "shards", b"shards", "tenants", b"tenants", "token_vectors", b"token_vectors", "writes_elsewhere", b"writes_elsewhere"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["bundle_fingerprint", b"bundle_fingerprint", "bundle_name", b"bundle_name", "closed_since", b"closed_since", "dimension", b"dimension", "fields", b"fields", "fronts", b"fronts", "generation", b"generation", "index_id", b"index_id", "index_passages", b"index_passages", "journaled", b"journaled", "log_id", b"log_id", "moves", b"moves", "passages", b"passages", "reads_in_hand", b"reads_in_hand", "replica_closed_since", b"replica_closed_since", "seconds_per_read", b"seconds_per_read", "sequence", b"sequence", "shard", b"shard", "shards", b"shards", "tenants", b"tenants", "token_vectors", b"token_vectors", "writes_elsewhere", b"writes_elsewhere"]) -> None: ...
 
 Global___GetShardInfoResponse: typing_extensions.TypeAlias = GetShardInfoResponse
 

@@ -50,7 +50,10 @@ class FakeNodes:
         info = replace(
             shard_info(0), sequence=self.writes, log_id=self.log_id, passages=self.passages
         )
-        return {0: OwnedShard("a", info)}
+        return {0: OwnedShard((("a", info),))}
+
+    async def check_settled(self) -> None:
+        return None
 
     async def wait_until_closed(self, since: int, deadline: Deadline) -> dict[int, OwnedShard]:
         return await self.shards()

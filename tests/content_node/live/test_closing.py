@@ -45,15 +45,15 @@ async def test_a_closed_shard_reports_all_writes_that_it_has_acknowledged(shard:
 
 async def test_a_copy_takes_the_writes_of_its_current_run_only(shard: LiveShard) -> None:
     shard.begin_closed(Closing(7, "docs"))
-    await shard.store_copied([put("b", "two"), delete("a")], 7)
+    await shard.store_copied([put("b", "two"), delete("a")], 7, LONG)
     assert shard.sequence == 2
     assert all(await shard.find_unchanged_copied([digested(put("b", "two"))], 7, LONG))
     with pytest.raises(IndexIsCopyError, match="a copy of docs, which takes the writes"):
         await shard.write([put("b")], LONG)
     await shard.close_to_fronts(Closing(9, "docs"))
     with pytest.raises(IdentityError, match="no writes of run 7 of copying"):
-        await shard.store_copied([put("b")], 7)
+        await shard.store_copied([put("b")], 7, LONG)
     await shard.close_to_fronts(Closing())
     with pytest.raises(IdentityError):
-        await shard.store_copied([put("b")], 9)
+        await shard.store_copied([put("b")], 9, LONG)
     assert shard.sequence == 2

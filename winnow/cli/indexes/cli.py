@@ -1,4 +1,4 @@
-"""`winnow indexes`: lists, drops and restores the named indexes of a cluster."""
+"""`winnow indexes`: lists, renames, drops and restores the named indexes of a cluster."""
 
 import time
 from collections.abc import Callable
@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from winnow.catalog import CatalogFile
+from winnow.cli.options import CatalogUrl
 from winnow.cli.output import AsJson, console, print_json, table
 from winnow.domain.catalog import Catalog, CatalogIndex
 from winnow.domain.copying import index_writes
@@ -17,14 +18,6 @@ app = typer.Typer(no_args_is_help=True)
 _SECONDS_PER_HOUR = 3_600
 _MAX_GRACE = 87_600.0
 """Longest grace time in hours: ten years."""
-CatalogOption = Annotated[
-    str,
-    typer.Option(
-        "--indexes",
-        envvar="WINNOW_INDEXES",
-        help="File or URL of the catalog: the --indexes of the front nodes and content nodes.",
-    ),
-]
 _Name = Annotated[str, typer.Argument(help="Name of the index.")]
 
 
@@ -66,7 +59,7 @@ class ListedIndex:
 
 
 @app.command("list")
-def list_(catalog: CatalogOption, as_json: AsJson = False) -> None:
+def list_(catalog: CatalogUrl, as_json: AsJson = False) -> None:
     """List the named indexes, their aliases and their nodes.
 
     Example: winnow indexes list --indexes s3://bucket/indexes.json
@@ -96,7 +89,7 @@ def list_(catalog: CatalogOption, as_json: AsJson = False) -> None:
 @app.command()
 def drop(
     name: _Name,
-    catalog: CatalogOption,
+    catalog: CatalogUrl,
     grace: Annotated[
         float, typer.Option(help="Hours until the nodes delete the files of the index.")
     ] = 24.0,
@@ -121,7 +114,7 @@ def drop(
 
 
 @app.command()
-def restore(name: _Name, catalog: CatalogOption) -> None:
+def restore(name: _Name, catalog: CatalogUrl) -> None:
     """Serve a dropped index again, within its grace time.
 
     Example: winnow indexes restore docs-1 --indexes s3://bucket/indexes.json
@@ -130,6 +123,22 @@ def restore(name: _Name, catalog: CatalogOption) -> None:
         lambda stored: (stored or Catalog()).with_restored(name, time.time())
     )
     typer.echo(f"catalog {changed.version}: index {name} is served again")
+
+
+@app.command()
+def rename(
+    name: _Name,
+    new: Annotated[str, typer.Argument(help="The new name.")],
+    catalog: CatalogUrl,
+) -> None:
+    """Rename an index. Its old name becomes an alias of it, so that requests by it go on.
+
+    Example: winnow indexes rename docs docs-1 --indexes s3://bucket/indexes.json
+
+    So an index that callers use by its name can be rebuilt, or replaced by another one.
+    """
+    changed = _change(CatalogFile(catalog), lambda stored: stored.with_renamed(name, new))
+    typer.echo(f"catalog {changed.version}: index {name} is now {new}, and {name} an alias of it")
 
 
 def _change(file: CatalogFile, change: Callable[[Catalog], Catalog]) -> Catalog:

@@ -58,6 +58,7 @@ def compare(
     ],
     address: options.FrontAddress = DEFAULT_ADDRESS,
     passages_to_read: options.PassagesToRead = 10,
+    tenant: options.NamedTenant = "",
     clients: Annotated[
         int, typer.Option(min=1, max=1024, help="Questions to ask in parallel.")
     ] = 1,
@@ -82,7 +83,7 @@ def compare(
                 for name in (first, second):
                     progress.start(f"asking {name}", len(asked))
                     request = answer_pb2.AnswerRequest(
-                        index=name, passages_to_read=passages_to_read, fresh=True
+                        index=name, tenant=tenant, passages_to_read=passages_to_read, fresh=True
                     )
                     outcomes.append(
                         await ask_all(
