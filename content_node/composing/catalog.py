@@ -90,9 +90,12 @@ class NamedIndexOpener:
         self._settings, self._parts, self._labelled = settings, parts, labelled
         self._health, self._peers, self._sleep = health, peers, sleep
         default = IndexModels(parts.bundle, parts.reader, parts.passage_tokens)
-        self._models = {parts.bundle.manifest.fingerprint: default}
-        """The models by the fingerprint of their bundle."""
+        self._default = parts.bundle.manifest.fingerprint
+        self._models = {self._default: default}
+        """The models by the fingerprint of their bundle: the default ones, and those in use."""
         self._bundles = {"": parts.bundle}
+        self._uses: dict[str, str] = {}
+        """The fingerprint of the bundle of each open index, by its id."""
         self._registries: dict[str, tuple[str, CollectorRegistry]] = {}
         """The name and the metrics of each open index, by its id."""
 
@@ -105,6 +108,7 @@ class NamedIndexOpener:
         reader cannot run with the settings of the node.
         """
         models = await self._models_of(index.bundle)
+        self._uses[index.index_id] = models.bundle.manifest.fingerprint
         assert self._settings.data is not None  # it has the shards
         settings = self._settings.model_copy(
             update={
@@ -139,7 +143,13 @@ class NamedIndexOpener:
         )
 
     async def forget(self, index_id: str) -> None:
-        """Removes the metrics and the health of a closed index."""
+        """Removes the metrics and the health of a closed index, and models that no index uses."""
+        self._uses.pop(index_id, None)
+        used = {self._default, *self._uses.values()}
+        self._models = {key: each for key, each in self._models.items() if key in used}
+        self._bundles = {
+            path: each for path, each in self._bundles.items() if each.manifest.fingerprint in used
+        }
         if index_id in self._registries:
             self._labelled.drop(*self._registries.pop(index_id))
         self._health.remove_index(index_id)

@@ -1,5 +1,6 @@
 """Opens the encoders of a front: models in this process, or encoder servers."""
 
+import contextlib
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
 from functools import partial
@@ -34,7 +35,7 @@ class OpenEncoder:
 
 
 class Encoders:
-    """Opens encoders, each with its own cache. The caches share metrics. The front closes them."""
+    """Opens encoders, each with its own cache. The caches share metrics."""
 
     def __init__(self, front: Front) -> None:
         self._front = front
@@ -44,10 +45,12 @@ class Encoders:
         self.tasks: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {}
         """Tasks that resolve the addresses of encoder servers."""
 
-    def open(self, bundle: Bundle, address: str = "") -> OpenEncoder:
+    def open(
+        self, bundle: Bundle, address: str = "", stack: contextlib.AsyncExitStack | None = None
+    ) -> OpenEncoder:
         """Opens the encoder of a bundle in this process, or the encoder servers at `address`.
 
-        Encoder servers may start later.
+        Encoder servers may start later. `stack` closes the encoder; None for the front.
         """
         tokenizer = Tokenizer(bundle.tokenizer)
         if address:
@@ -56,7 +59,7 @@ class Encoders:
             encoder, width = self._open_local(bundle, tokenizer)
         budget = self._front.settings.cache_mb * MIB
         cached = CachedTextEncoder(encoder, budget, self._cache_metrics)
-        self._front.stack.callback(cached.close)
+        (stack or self._front.stack).callback(cached.close)
         return OpenEncoder(bundle, tokenizer, cached, width)
 
     def _open_local(self, bundle: Bundle, tokenizer: Tokenizer) -> tuple[TextEncoder, int | None]:

@@ -1,6 +1,8 @@
 """Composes the feed service of a front, on its own port."""
 
 import asyncio
+from contextlib import AsyncExitStack
+from functools import partial
 
 import structlog
 
@@ -13,6 +15,7 @@ from winnow.rpc.service import Listener
 from winnow.stateless.composing.cluster import OpenCluster
 from winnow.stateless.composing.front import Front, FrontPart
 from winnow.stateless.composing.nodes import NodeSource
+from winnow.stateless.composing.shared_values import SharedValues
 from winnow.stateless.feed.admission import FeedAdmission
 from winnow.stateless.feed.core import FeedCore
 from winnow.stateless.feed.document_conversion import UPLOAD_LIMITS, DocumentConversion
@@ -49,35 +52,35 @@ class FeedParts:
     """What the feeding of all indexes shares: admission, threads and encoders."""
 
     def __init__(self, front: Front, metrics: FeedMetrics) -> None:
-        """Opens no encoder yet. The front closes all parts."""
+        """Opens no encoder yet. The front closes the other parts."""
         self._front, self.metrics = front, metrics
         self.admission = FeedAdmission(front.settings.feed_in_hand, self.metrics)
         self.prepare_thread = FairThreads(1, "fed")
         front.stack.callback(self.prepare_thread.close)
         front.work.passages = self.admission
-        self._encoders: dict[str, FeedEncoder] = {}
+        self._encoders = SharedValues[str, FeedEncoder]()
         """The encoders by encoding fingerprint."""
-        self._opening = asyncio.Lock()
 
-    async def encoder(self, bundle: Bundle) -> FeedEncoder:
-        """Returns the encoder of passages of a bundle. Bundles that encode alike share it."""
-        async with self._opening:
-            key = bundle.manifest.encoding_fingerprint
-            if key not in self._encoders:
-                self._encoders[key] = await run_uncancelled(self._open_encoder(bundle))
-            return self._encoders[key]
+    async def encoder(self, bundle: Bundle, index: AsyncExitStack) -> FeedEncoder:
+        """Returns the encoder of passages of a bundle. Bundles that encode alike share it.
+
+        `index` is closed with the index that uses it.
+        """
+        opened = partial(self._open_encoder, bundle)
+        return await self._encoders.use(bundle.manifest.encoding_fingerprint, opened, index)
 
     async def warm_up(self) -> None:
         """Encodes passages of several lengths with each encoder."""
-        for encoder in list(self._encoders.values()):
+        for encoder in self._encoders.all:
             await encoder.warm_up()
 
-    async def _open_encoder(self, bundle: Bundle) -> FeedEncoder:
+    async def _open_encoder(self, bundle: Bundle, stack: AsyncExitStack) -> FeedEncoder:
         settings = self._front.settings
-        encoder = await asyncio.to_thread(
+        opening = asyncio.to_thread(
             FeedEncoder, bundle, settings.runtime, settings.feed_threads, settings.feed_nice
         )
-        self._front.stack.callback(encoder.close)
+        encoder = await run_uncancelled(opening)
+        stack.callback(encoder.close)
         return encoder
 
 
@@ -88,7 +91,7 @@ async def open_feed(
 
     `index` has the parts that search it.
     """
-    encoder = await shared.encoder(front.bundle)
+    encoder = await shared.encoder(front.bundle, front.stack)
     writers = Writers(
         lambda: cluster.builder.view, cluster.nodes.present_replicas, source.open_writer
     )

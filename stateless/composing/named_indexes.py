@@ -16,6 +16,7 @@ from winnow.stateless.composing.encoders import Encoders, OpenEncoder
 from winnow.stateless.composing.feed import FeedParts, open_feed
 from winnow.stateless.composing.front import Front, FrontPart
 from winnow.stateless.composing.nodes import RemoteNodes
+from winnow.stateless.composing.shared_values import SharedValues
 from winnow.stateless.encoding import QuestionEncoder
 from winnow.stateless.heads.questions import QuestionHeads
 from winnow.stateless.indexes.catalog_choice import CatalogChoice
@@ -30,44 +31,55 @@ HeadsOf = Callable[[QuestionEncoder], QuestionHeads | None]
 
 
 class SharedEncoders:
-    """The bundles and encoders of all indexes. Indexes whose bundles encode alike share them."""
+    """The bundles and encoders of all indexes. Indexes whose bundles encode alike share them.
+
+    An encoder is closed with the last of its indexes, except the one of the front's bundle.
+    """
 
     def __init__(self, front: Front, encoders: Encoders, default: OpenEncoder) -> None:
         """`default` is the encoder of the front's bundle."""
         self._front, self._encoders = front, encoders
-        self._bundles = {"": front.bundle}
-        self._opened = {_encoding_of(front.bundle): default}
-        self._opening = asyncio.Lock()
+        self._bundles = SharedValues[str, Bundle]()
+        self._bundles.keep("", front.bundle)
+        self._opened = SharedValues[tuple[str, ...], OpenEncoder]()
+        self._opened.keep(_encoding_of(front.bundle), default)
 
-    async def bundle(self, directory: str) -> Bundle:
+    async def bundle(self, directory: str, index: contextlib.AsyncExitStack) -> Bundle:
         """Returns the bundle in a directory; an empty one stands for the bundle of the front.
 
-        Raises ArtefactError if the bundle is missing or damaged.
+        `index` is closed with the index that uses it. Raises ArtefactError if the bundle is missing
+        or damaged.
         """
-        if directory not in self._bundles:
-            self._bundles[directory] = await asyncio.to_thread(load_bundle, Path(directory))
-        return self._bundles[directory]
 
-    async def questions(self, bundle: Bundle) -> QuestionEncoder:
-        """Returns the encoder of questions of a bundle, warmed up."""
-        settings, key = self._front.settings, _encoding_of(bundle)
-        async with self._opening:
-            is_new = key not in self._opened
-            if is_new:
-                # in a thread, since questions to other indexes are answered meanwhile
-                opening = asyncio.to_thread(self._encoders.open, bundle)
-                self._opened[key] = await run_uncancelled(opening)
-            opened = self._opened[key]
-            questions = QuestionEncoder(
-                bundle,
-                opened.tokenizer,
-                opened.encoder,
-                languages=LanguageCheck(bundle.manifest.languages),
-                refuse_unread=settings.refuse_unread_languages,
-            )
-            if is_new:
-                await questions.warm_up()
-            return questions
+        async def load(_: contextlib.AsyncExitStack) -> Bundle:
+            return await asyncio.to_thread(load_bundle, Path(directory))
+
+        return await self._bundles.use(directory, load, index)
+
+    async def questions(self, bundle: Bundle, index: contextlib.AsyncExitStack) -> QuestionEncoder:
+        """Returns the encoder of questions of a bundle, warmed up.
+
+        `index` is closed with the index that uses it.
+        """
+
+        async def open_warm(stack: contextlib.AsyncExitStack) -> OpenEncoder:
+            # in a thread, since questions to other indexes are answered meanwhile
+            opening = asyncio.to_thread(self._encoders.open, bundle, stack=stack)
+            opened = await run_uncancelled(opening)
+            await self._encoder_of(bundle, opened).warm_up()
+            return opened
+
+        opened = await self._opened.use(_encoding_of(bundle), open_warm, index)
+        return self._encoder_of(bundle, opened)
+
+    def _encoder_of(self, bundle: Bundle, opened: OpenEncoder) -> QuestionEncoder:
+        return QuestionEncoder(
+            bundle,
+            opened.tokenizer,
+            opened.encoder,
+            languages=LanguageCheck(bundle.manifest.languages),
+            refuse_unread=self._front.settings.refuse_unread_languages,
+        )
 
 
 def _encoding_of(bundle: Bundle) -> tuple[str, ...]:
@@ -113,11 +125,11 @@ class NamedIndexes:
 
     async def _open(self, name: str, index: CatalogIndex) -> OpenedIndex:
         """Opens an index; raises ArtefactError if its bundle cannot be used."""
-        bundle = await self._encoders.bundle(index.bundle)
         stack = contextlib.AsyncExitStack()
-        front = self._front_of(name, bundle, stack)
         try:
-            encoder = await self._encoders.questions(bundle)
+            bundle = await self._encoders.bundle(index.bundle, stack)
+            front = self._front_of(name, bundle, stack)
+            encoder = await self._encoders.questions(bundle, stack)
             source = RemoteNodes(front, index.index_id)
             opened = open_index(front, source, encoder, self._heads(encoder, bundle), self._threads)
             parts, cluster = opened.parts, opened.cluster
