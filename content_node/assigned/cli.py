@@ -135,7 +135,9 @@ def create(
     if shards is not None and not empty:
         raise typer.BadParameter("it needs --empty", param_hint="--shards")
     if tenants and not empty:
-        raise typer.BadParameter("it needs --empty", param_hint="--tenants")
+        raise typer.BadParameter(
+            "it needs --empty: an index from a snapshot keeps what it has", param_hint="--tenants"
+        )
     if empty:
         loaded = load_bundle(bundle or default_bundle())
         empty_snapshot(snapshot, loaded, shards or 1, tenants=tenants)

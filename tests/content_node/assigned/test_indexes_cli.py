@@ -97,6 +97,8 @@ def test_an_index_is_created_empty(run: Run, tmp_path: Path) -> None:
     assert (code, out.splitlines()[0]) == (0, "catalog 1: index docs, 3 shards on 1 node")
     code, _, err = run("create", "other", *create[2:], "--empty")
     assert (code, "has snapshots already" in err) == (1, True)
+    code, _, err = run("create", "other", *create[2:], "--empty", "--shards", "3", "--tenants")
+    assert (code, "has snapshots already" in err) == (1, True), "it is of an index without tenants"
     code, _, err = run(
         "create", "docs", "--snapshot", str(tmp_path / "new"), *create[4:], "--empty"
     )
