@@ -22,6 +22,7 @@ BENCHMARKS = {
     "hostile": ("bench.hostile.scenarios", "run attacks of hostile clients on a cluster"),
     "late": ("bench.late", "measure scoring of candidates by late interaction"),
     "moves": ("bench.moves", "move shards under questions and writes, and kill nodes"),
+    "quotas": ("bench.quotas.run", "measure tenants beside one beyond its quota"),
     "reading": ("bench.reading.run", "compare reading and reranking with other libraries"),
     "rebuilds": ("bench.rebuilds", "rebuild an index under questions and writes, with kills"),
     "soak": ("bench.soak", "check that the memory of content nodes does not grow under load"),

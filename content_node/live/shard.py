@@ -487,8 +487,9 @@ class LiveShard:
             raise NotLoadedError(str(error)) from error
         if conflict.to_log or journal_position is not None:
             self._log.append(conflict.to_log, journal_position, log_id)
+            passages = self._state.view.passages
             self._apply(conflict.to_log)
-            self._usages.apply(conflict.changes)
+            self._usages.apply(conflict.changes, self._state.view.passages - passages)
             self._log.acknowledge()
             self._metrics.batch.observe(len(conflict.to_log))
             self._metrics.commit.observe(time.perf_counter() - started)

@@ -43,8 +43,15 @@ class TenantUsages:
             return usage
         return TenantUsage(*divmod(count, _PASSAGE))
 
-    def apply(self, changes: Mapping[str, TenantUsage]) -> None:
-        """Adds the changes by stored writes to the known counts."""
+    def apply(self, changes: Mapping[str, TenantUsage], passages: int) -> None:
+        """Adds the changes by stored writes to the known counts.
+
+        `passages`: by how much the writes changed the number of passages of all tenants. If the
+        sum of `changes` differs, a write has changed more than its own passage. Then all counts
+        are made again.
+        """
+        if self._counts and sum(each.passages for each in changes.values()) != passages:
+            self._counts.clear()
         for tenant, change in changes.items():
             if tenant in self._counts:
                 self._counts[tenant] += change.passages * _PASSAGE + change.bytes

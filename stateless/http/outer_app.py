@@ -5,7 +5,7 @@ disconnects callers that do not read their reply.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from email.utils import formatdate
 from http import HTTPStatus
 
@@ -13,7 +13,7 @@ import structlog
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from winnow import caller
+from winnow import caller, reply_headers
 from winnow.quoting import quoted
 from winnow.rpc import request_id
 from winnow.stateless.http.connection import HttpConnection, connection_of
@@ -53,10 +53,12 @@ class OuterApp:
         current_id = request_id.accept_or_create(headers)
         caller.forget()  # uvicorn starts a request in the context of the previous request
         connection.start_request()
+        added = reply_headers.begin()
 
         async def reply(event: Message) -> None:
             if event["type"] == "http.response.start":
-                self._add_headers(event, current_id, connection)
+                added[request_id.KEY] = current_id
+                self._add_headers(event, added, connection)
             try:
                 async with asyncio.timeout(self._reply_timeout):
                     await send(event)
@@ -78,13 +80,15 @@ class OuterApp:
         error = HttpRefusedError(HTTPStatus.MISDIRECTED_REQUEST, "host", problem)
         return response_of(error, request_id.current())
 
-    def _add_headers(self, event: Message, current_id: str, connection: HttpConnection) -> None:
-        """Adds the headers of every reply."""
+    def _add_headers(
+        self, event: Message, added: Mapping[str, str], connection: HttpConnection
+    ) -> None:
+        """Adds the headers of every reply, and those in `added`."""
         headers = MutableHeaders(scope=event)
         for name, value in DEFAULT_HEADERS.items():
             headers.setdefault(name, value)
         headers["date"] = formatdate(usegmt=True)
-        headers[request_id.KEY] = current_id
+        headers.update(added)
         if self._readiness.leaving or connection.is_old or event["status"] in _BODY_UNREAD:
             headers["connection"] = "close"
 

@@ -4,12 +4,14 @@ Each front counts calls by itself. What tenants store is counted by content node
 """
 
 import asyncio
+import math
 import time
 from collections.abc import Callable
 from functools import partial
 
 import structlog
 
+from winnow import reply_headers
 from winnow.deadline import Clock, Sleep
 from winnow.domain.quota import QuotaLimit, Quotas, TenantQuota
 from winnow.errors import TENANT_QUOTA, Fault, OverloadedError
@@ -26,6 +28,8 @@ _MAX_NEAR = 1_000
 """Maximum number of tenants that are known to be near a limit."""
 _MIN_BURST = 10.0
 """Smallest burst of which a tenant can be near the end without a refusal."""
+_ROUNDING = 1e-6
+"""Tolerance for rounding of what is left of a rate."""
 _MIN_BUCKETS = 1_000
 """Number of buckets from which full ones are forgotten."""
 _UNITS = {
@@ -68,10 +72,23 @@ class TenantQuotas:
         is_large = rate.burst >= _MIN_BURST  # a single call takes most of a smaller one
         if wait or (is_large and buckets.missing(tenant) > NEAR_SHARE * rate.burst):
             self.note_near(tenant, limit, rate.per_second)
+        if not wait:
+            self._tell(limit, rate, buckets.missing(tenant))
         if len(buckets) > self._max_buckets:
             buckets.forget_full()
             self._max_buckets = max(_MIN_BUCKETS, 2 * len(buckets))
         return wait
+
+    @staticmethod
+    def _tell(limit: QuotaLimit, rate: Rate, missing: float) -> None:
+        """Adds what is left of a rate to the reply, in the fields of the IETF's draft "RateLimit
+        header fields for HTTP".
+        """
+        name, window = limit.value.partition("_")[0], math.ceil(rate.burst / rate.per_second)
+        left = math.floor(max(rate.burst - missing, 0.0) + _ROUNDING)
+        seconds = math.ceil(missing / rate.per_second - _ROUNDING)
+        reply_headers.add("ratelimit-policy", f'"{name}";q={rate.burst:.0f};w={window}')
+        reply_headers.add("ratelimit", f'"{name}";r={left};t={seconds}')
 
     def refusal(self, tenant: str, limit: QuotaLimit, rate: Rate, wait: float) -> OverloadedError:
         """Counts a refusal; returns its error."""

@@ -18,6 +18,7 @@ from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 from tenacious import happens
 
+from winnow import reply_headers
 from winnow.errors import (
     InvalidRequestError,
     NotLoadedError,
@@ -47,6 +48,8 @@ class Servicer(answer_pb2_grpc.AnswerServiceServicer):
         if request.question == "hang":
             self.hanging.set()
             await asyncio.Event().wait()
+        if request.question == "tell":
+            reply_headers.add("x-told", "something")
         if request.question == "bug":
             raise ZeroDivisionError("secret")
         if request.question == "bad":
@@ -97,6 +100,16 @@ async def test_a_request_id_is_passed_on_or_created(
     assert len(made.request_id) == 16
     refused = await ask(channel, "x", metadata=((request_id.KEY, "log injection"),))
     assert refused.request_id != "log injection"
+
+
+async def test_a_reply_has_the_headers_that_were_added_during_its_call(
+    channel: grpc.aio.Channel,
+) -> None:
+    told, other = ask(channel, "tell"), ask(channel, "x")
+    assert dict(await told.trailing_metadata())["x-told"] == "something"
+    for call in (told, other):
+        assert dict(await call.trailing_metadata())[request_id.KEY] == (await call).request_id
+    assert "x-told" not in dict(await other.trailing_metadata())
 
 
 async def test_an_unexpected_error_is_internal_without_details(

@@ -12,6 +12,7 @@ from typing import Any
 import grpc
 import structlog
 
+from winnow import reply_headers
 from winnow.errors import WinnowError
 from winnow.rpc import deadline, request_id
 from winnow.rpc.status import code_of, rich_status
@@ -116,12 +117,16 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         call_id = request_id.accept_or_create(context.invocation_metadata())
         bind_request_id(call_id)
         context.set_trailing_metadata(((request_id.KEY, call_id),))
+        headers = reply_headers.begin()
         started, initial_time = time.perf_counter(), context.time_remaining()
         code = "CANCELLED"
         fault: Exception | None = None
         try:
             yield
             code = "OK"
+            if headers:
+                trailing = ((request_id.KEY, call_id), *headers.items())
+                context.set_trailing_metadata(trailing)
         except WinnowError as error:
             code, fault = code_of(error).name, error
             await _abort(context, error, call_id)

@@ -178,6 +178,17 @@ def test_a_tenant_takes_at_most_200_bytes_and_others_none(shard: LiveShard) -> N
     assert taken / 5_000 <= 200
 
 
+def test_counts_are_forgotten_if_writes_changed_more_than_their_own_passages(
+    shard: LiveShard,
+) -> None:
+    usages = TenantUsages()
+    own = usages.of("acme", shard.view)
+    usages.apply({"acme": TenantUsage(1, 9)}, 1)
+    assert usages.of("acme", shard.view) == own + TenantUsage(1, 9)
+    usages.apply({"bolt": TenantUsage(1, 9)}, 0)
+    assert usages.of("acme", shard.view) == own
+
+
 def test_the_counts_of_few_tenants_are_kept(shard: LiveShard) -> None:
     usages = TenantUsages(max_tenants=2)
     for name in ("acme", "bolt", "cup", "acme"):

@@ -71,6 +71,17 @@ async def test_a_request_may_have_names_of_both_forms(
     assert front.answerer.asked[0].passages_to_read == 7
 
 
+async def test_a_reply_has_the_headers_that_were_added_during_its_call(
+    client: httpx.AsyncClient,
+) -> None:
+    """Also over a connection that is used again."""
+    told = [
+        (await client.post("/v1/answer", json={"question": each})).headers.get("x-told")
+        for each in ("tell", "Who?")
+    ]
+    assert told == ["something", None]
+
+
 async def test_a_caller_may_name_itself_and_its_request(
     front: HttpFront, client: httpx.AsyncClient
 ) -> None:

@@ -10,7 +10,7 @@ from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry, generate_latest
 from structlog.testing import capture_logs
 
-from winnow import caller
+from winnow import caller, reply_headers
 from winnow.caller import Caller, Lease
 from winnow.domain.quota import QuotaLimit, Quotas, TenantQuota
 from winnow.errors import TENANT_QUOTA, OverloadedError
@@ -70,6 +70,12 @@ def test_questions_beyond_the_quota_are_refused_with_the_time_to_come_again() ->
     assert caught.value.faults[0].reason == TENANT_QUOTA
     front.clock.advance(caught.value.retry_after)
     front.ask("acme")
+
+
+def test_replies_tell_what_is_left_before_a_call_is_refused() -> None:
+    front, told = Front(FIVE), reply_headers.begin()
+    front.ask("acme", 3)
+    assert told == {"ratelimit-policy": '"questions";q=5;w=1', "ratelimit": '"questions";r=2;t=1'}
 
 
 def test_a_tenant_beyond_its_quota_takes_nothing_from_others() -> None:
