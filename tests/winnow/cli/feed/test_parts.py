@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 
 from winnow.cli.feed.batches import BYTES_PER_CHARACTER, MAX_TEXT_BYTES, FeedBatch, batch_rows
 from winnow.cli.feed.in_flight import Ledger
+from winnow.cli.feed.job import FeedProgress
 from winnow.cli.feed.resuming import FeedSource, ResumeFile
 from winnow.cli.feed.sending import backoff
 from winnow.cli.feed.source import read_rows
 from winnow.client.feeding import put_call
 from winnow.domain.passage import Passage
+from winnow.domain.quota import StorageQuota, StorageUse, TenantUsage
 from winnow.domain.write import Put
 from winnow.errors import ArtefactError
 from winnow.passages.rows import BadRow, Row
@@ -172,3 +174,12 @@ def test_a_damaged_place_is_named(tmp_path: Path, content: str) -> None:
     place.path.write_text(content)
     with pytest.raises(ArtefactError, match="remove it to start again"):
         place.read(None, cut=False, delete=False)
+
+
+def test_a_feed_says_once_that_most_of_a_quota_is_used(capsys: pytest.CaptureFixture[str]) -> None:
+    with FeedProgress() as progress:
+        for passages in (90, 91, 92):
+            progress.show_use(StorageUse(TenantUsage(passages, 5_000), StorageQuota(100, 10_000)))
+    shown = capsys.readouterr().err
+    assert shown.count("quota") == 1
+    assert "the tenant stores 91 passages, and its quota is 100" in shown
