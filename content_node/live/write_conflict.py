@@ -135,7 +135,7 @@ class WriteConflict:
         self._changes_before: list[tuple[str, TenantUsage | None]] = []
 
     def undo_call(self) -> None:
-        """Takes back the writes that were decided since `begin_call`."""
+        """Takes back the writes that were decided since `begin_call`, in an index with tenants."""
         writes, puts, self._sequence = self._start
         del self.to_log[writes:], self._puts[puts:]
         _restore(self._new_versions, self._versions_before)
@@ -193,7 +193,8 @@ class WriteConflict:
                 removed_words=removed_words,
             )
         )
-        self._versions_before.append((write.id, self._new_versions.get(write.id)))
+        if self._has_tenants:
+            self._versions_before.append((write.id, self._new_versions.get(write.id)))
         self._new_versions[write.id] = StoredVersion(version, row, self._sequence)
 
     def _count(self, write: Write, replaced: Passage | None) -> None:
