@@ -1,10 +1,10 @@
 """Asks questions for a greedy tenant in a separate process.
 
-    python -m bench.quotas.greedy ADDRESS TOKEN
+    python -m bench.quotas.greedy ADDRESS TOKEN PASSAGES
 
-Each line of standard input is a rate in questions a second, and holds until the next line. For each
-line, prints the outcomes of the questions since the line before as JSON. The process has a low
-priority, as if it ran on another machine.
+Each question reads PASSAGES passages. Each line of standard input is a rate in questions a second,
+and holds until the next line. For each line, prints the outcomes of the questions since the line
+before as JSON. The process has a low priority, as if it ran on another machine.
 """
 
 import asyncio
@@ -26,8 +26,9 @@ _PAUSE = 0.05
 class Greedy:
     """Asks at a rate, whatever the replies are."""
 
-    def __init__(self, client: AsyncClient) -> None:
-        self._client = client
+    def __init__(self, client: AsyncClient, read: int) -> None:
+        """`read`: number of passages to read for each question."""
+        self._client, self._read = client, read
         self._tasks: set[asyncio.Task[None]] = set()
         self.rate = 0.0
         """Questions a second."""
@@ -53,15 +54,17 @@ class Greedy:
 
     async def _ask(self) -> None:
         try:
-            await self._client.ask("who signed the report?", fresh=True, timeout=_TIMEOUT)
+            await self._client.ask(
+                "who signed the report?", passages_to_read=self._read, fresh=True, timeout=_TIMEOUT
+            )
             self.outcomes["answered"] += 1
         except WinnowError as error:
             self.outcomes[type(error).__name__] += 1
 
 
-async def _serve(address: str, token: str) -> None:
+async def _serve(address: str, token: str, read: str) -> None:
     async with AsyncClient(address, credentials=Credentials(token=token)) as client:
-        greedy = Greedy(client)
+        greedy = Greedy(client, int(read))
         asking = asyncio.create_task(greedy.run())
         while line := await asyncio.to_thread(sys.stdin.readline):
             greedy.rate = float(line)

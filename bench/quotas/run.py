@@ -93,6 +93,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rate", type=float, default=1.0, help="questions a second of each other")
     parser.add_argument("--quota", type=float, default=2.0, help="quota of the greedy tenant")
     parser.add_argument("--passages", type=int, default=30, help="passages of each tenant")
+    parser.add_argument("--read", type=int, default=2, help="passages to read for each question")
     parser.add_argument("--seed", type=int, default=1, help="seed of the passages")
 
 
@@ -137,7 +138,7 @@ async def _measure(options: argparse.Namespace) -> list[Figure]:
         ]
         try:
             await _wait_ready(clients[0])
-            async with _greedy_process(address, tokens[_GREEDY]) as greedy:
+            async with _greedy_process(address, tokens[_GREEDY], options.read) as greedy:
                 rounds = [
                     await _run_round(number, clients, greedy, options)
                     for number in range(options.rounds)
@@ -172,10 +173,12 @@ async def _wait_ready(client: AsyncClient) -> None:
 
 
 @asynccontextmanager
-async def _greedy_process(address: str, token: str) -> AsyncIterator[asyncio.subprocess.Process]:
+async def _greedy_process(
+    address: str, token: str, read: int
+) -> AsyncIterator[asyncio.subprocess.Process]:
     """Runs `bench.quotas.greedy`, which ends with the context."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bench.quotas.greedy", address, token),
+        *(sys.executable, "-m", "bench.quotas.greedy", address, token, str(read)),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         env={**os.environ, PARENT_VARIABLE: str(os.getpid())},
@@ -227,14 +230,16 @@ async def _ask_at_rate(
     await asyncio.sleep(offset)
     async with asyncio.TaskGroup() as group:
         for _ in range(int(options.seconds * options.rate)):
-            group.create_task(_ask(client, phase))
+            group.create_task(_ask(client, phase, options.read))
             await asyncio.sleep(1 / options.rate)
 
 
-async def _ask(client: AsyncClient, phase: _Phase) -> None:
+async def _ask(client: AsyncClient, phase: _Phase, read: int) -> None:
     started = time.perf_counter()
     try:
-        await client.ask("who signed the report?", fresh=True, timeout=_TIMEOUT)
+        await client.ask(
+            "who signed the report?", passages_to_read=read, fresh=True, timeout=_TIMEOUT
+        )
     except WinnowError as error:
         phase.failed[type(error).__name__] += 1
     phase.seconds.append(time.perf_counter() - started)
