@@ -5,6 +5,7 @@ prepares the next base.
 """
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -341,10 +342,16 @@ class LiveShard:
     async def with_usage(
         self, writes: Sequence[Write], written: Sequence[Written]
     ) -> list[Written]:
-        """Returns the results of writes with what their tenant has stored now."""
+        """Returns the results of writes with what their tenant has stored now.
+
+        The writes are stored, so the results are also returned if that cannot be counted.
+        """
         if _quota_of(writes) is None:
             return list(written)
-        return await self._group.run_alone(partial(self._add_usage, writes, written))
+        try:
+            return await self._group.run_alone(partial(self._add_usage, writes, written))
+        except UnavailableError:  # the node is leaving
+            return list(written)
 
     def _admit_writes(self, writes: int) -> None:
         """Raises an error if the shard cannot take this number of writes now."""
@@ -538,7 +545,8 @@ class LiveShard:
         """Adds the log, and with a quota what the tenant has stored, to results."""
         log_id, usage = self._log.log_id, None
         if _quota_of(writes) is not None:
-            usage = self._usages.of(tenant_of(writes[0].id), self._state.view)
+            with contextlib.suppress(ArtefactError):  # the writes are stored all the same
+                usage = self._usages.of(tenant_of(writes[0].id), self._state.view)
         return [replace(each, log_id=log_id, usage=usage) for each in written]
 
     def _set_closed(self, closing: Closing) -> None:
