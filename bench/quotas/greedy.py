@@ -24,7 +24,7 @@ _PAUSE = 0.05
 
 
 class Greedy:
-    """Asks at a rate, whatever the replies are."""
+    """Asks at a rate, and does not wait for replies."""
 
     def __init__(self, client: AsyncClient, read: int) -> None:
         """`read`: number of passages to read for each question."""
