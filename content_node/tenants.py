@@ -35,6 +35,12 @@ def check_tenant(tenant: str, has_tenants: bool) -> None:
         raise invalid_field("tenant", problem)
 
 
+def check_listing(has_tenants: bool) -> None:
+    """Raises InvalidRequestError if the tenants of an index without tenants are to be listed."""
+    if not has_tenants:
+        raise invalid_field("index", "has no tenants")
+
+
 def request_for_shard(request: ShardRequest[Seen]) -> ShardRequest[Seen]:
     """Returns the request of a tenant with the stored ids of its passages."""
     tenant, asked = request.tenant, _any(request)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,8 +20,12 @@ from winnow.domain.listing import (
     Seen,
     ShardRequest,
     StoredDocument,
+    StoredTenant,
+    TenantListing,
+    TenantPage,
 )
 from winnow.domain.passage import Passage
+from winnow.domain.tenant import tenant_of
 from winnow.errors import WinnowError
 
 
@@ -58,6 +63,7 @@ class FakePassages:
             PassageLookup: self._look_up,
             CountRequest: self._count,
             DocumentListing: self._documents,
+            TenantListing: self._tenants,
         }
         reply: Any = replies[type(request)]
         result: Seen = reply(request)
@@ -82,7 +88,23 @@ class FakePassages:
         )
 
     def _count(self, request: CountRequest) -> PassageCount:
-        return PassageCount(passages=len(self._matching(request.where)), sequence=self.sequence)
+        found = [self.stored[each] for each in self._matching(request.where)]
+        size = sum(each.content_bytes for each in found)
+        return PassageCount(
+            passages=len(found),
+            content_bytes=size if request.with_bytes else None,
+            sequence=self.sequence,
+        )
+
+    def _tenants(self, request: TenantListing) -> TenantPage:
+        counts = Counter(filter(None, map(tenant_of, self.stored)))
+        names = sorted(each for each in counts if each > request.after_tenant)
+        page = names[: min(request.limit, self.page_limit)]
+        return TenantPage(
+            tenants=tuple(StoredTenant(each, counts[each]) for each in page),
+            complete=len(page) == len(names),
+            sequence=self.sequence,
+        )
 
     def _documents(self, request: DocumentListing) -> DocumentPage:
         found: dict[str, StoredDocument] = {}

@@ -16,8 +16,11 @@ from winnow.content_node.live.opening import open_log
 from winnow.content_node.shard.writing import GraphPlan, ShardSetIdentity, write_shard
 
 
-def built(directory: Path, texts: Mapping[str, str]) -> Path:
-    """Builds the only shard of an index from texts by id; returns the shard's directory."""
+def built(directory: Path, texts: Mapping[str, str], *, tenants: bool = False) -> Path:
+    """Builds the only shard of an index from texts by id; returns the shard's directory.
+
+    `tenants`: whether the ids name tenants.
+    """
     with TemporaryDirectory() as aside:
         staging = Staging(Path(aside) / "staging.sqlite")
         for identifier, text in texts.items():
@@ -34,6 +37,7 @@ def built(directory: Path, texts: Mapping[str, str]) -> Path:
             encoding_fingerprint="encoding",
             passages=len(texts),
             words=words,
+            tenants=tenants,
         )
         write_shard(staging.path, directory, 0, identity, GraphPlan())
     return directory / "shard-00000-of-00001"

@@ -75,6 +75,8 @@ passage_calls = st.one_of(
         after=positions,
     ),
     st.builds(passage_pb2.CountPassagesRequest, filter=where, after=positions),
+    st.builds(passage_pb2.ListTenantsRequest, page_size=st.none() | uint32, page_token=page_tokens),
+    st.builds(passage_pb2.GetTenantUsageRequest, after=positions, tenant=text),
     st.builds(
         passage_pb2.ListDocumentsRequest,
         filter=where,

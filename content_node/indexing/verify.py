@@ -3,9 +3,10 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from winnow.content_node.indexing.contents import GraphTarget, check_contents
+from winnow.content_node.indexing.contents import GenerationFindings, GraphTarget, check_contents
 from winnow.content_node.indexing.current_shard import read_current_shard
 from winnow.content_node.indexing.verify_writes import check_writes
+from winnow.content_node.shard.built_files import is_emptied
 from winnow.content_node.shard.manifest import (
     IndexManifest,
     ShardManifest,
@@ -71,7 +72,10 @@ def _check_built(directory: Path, index: IndexManifest, target: GraphTarget) -> 
     shard = shard_number_of(directory.name) or 0
     try:
         manifest = read_shard_manifest(directory)
-        findings = check_contents(directory, manifest, target)
+        if is_emptied(directory, manifest):
+            findings = GenerationFindings(recall=1.0, faults=())
+        else:
+            findings = check_contents(directory, manifest, target)
     except Exception as error:  # noqa: BLE001 (even files with right checksums may be nonsense)
         return ShardReport(shard=shard, passages=0, recall=0.0, faults=(_describe_error(error),))
     return ShardReport(

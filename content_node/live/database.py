@@ -29,11 +29,14 @@ _NO_WAIT = 0.0
 """Seconds that a checkpoint waits for readers: waiting would delay every write."""
 
 
-def connect(path: Path, timeout: float = BUSY_TIMEOUT) -> sqlite3.Connection:
+def connect(
+    path: Path, timeout: float = BUSY_TIMEOUT, *, overwrites: bool = False
+) -> sqlite3.Connection:
     """Opens a connection whose committed transactions are durable, for one thread at a time.
 
     It waits up to `timeout` seconds for a lock that another connection holds. A missing file is not
-    created: SQLite would remove a write-ahead log beside it.
+    created: SQLite would remove a write-ahead log beside it. `overwrites`: whether deleted writes
+    are overwritten with zeros.
     """
     uri = f"{path.absolute().as_uri()}?mode=rw"
     connection = sqlite3.connect(
@@ -44,8 +47,8 @@ def connect(path: Path, timeout: float = BUSY_TIMEOUT) -> sqlite3.Connection:
         "synchronous = FULL",
         f"wal_autocheckpoint = {_CHECKPOINT_PAGES}",
         f"journal_size_limit = {_WAL_BYTES}",
-        # deleted writes are in the base; zeroing them would write their pages again
-        "secure_delete = OFF",
+        # overwriting deleted writes writes their pages again
+        f"secure_delete = {'ON' if overwrites else 'OFF'}",
         "mmap_size = 0",
     ):
         connection.execute(f"PRAGMA {pragma}").close()

@@ -10,7 +10,7 @@ from winnow.content_node.shard.manifest import CONVERT_INDEX
 from winnow.content_node.shard.stored_segment import StoredSegment
 from winnow.domain.partition import holds, root_of
 from winnow.domain.shard import shard_of
-from winnow.domain.tenant import ids_problem
+from winnow.domain.tenant import ids_problem, names_no_passage
 from winnow.domain.write import EncodedPassage, Write
 from winnow.errors import PermissionDeniedError, invalid_field
 from winnow.quoting import quoted
@@ -98,6 +98,8 @@ class WriteLimits:
                 )
             if write.put is not None:
                 self._check_put(write.put, f"writes[{index}].put")
+                if names_no_passage(write.id):
+                    raise invalid_field(f"writes[{index}].id", "is not the id of a passage")
 
     def _check_put(self, put: EncodedPassage, field: str) -> None:
         values = len(put.vector) // _FLOAT_BYTES

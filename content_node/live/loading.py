@@ -39,6 +39,8 @@ def open_live(
     try:
         state = replay.finish()
         state.set_log_id(log.log_id)
+        # no text of a deleted tenant may stay in the file
+        log.overwrites = state.base.manifest.has_tenants
         replay.words.add(log.trimmed_words.changes(log.trimmed))
         check_log_continues_base(state.base.manifest, directory, log.log_id, log.trimmed, log.last)
         return LiveShard(

@@ -72,6 +72,8 @@ class WriteLog:
         if position is not None:
             self._state, self._trimmed = position
         self._new_id = log_id
+        self.overwrites = False
+        """Whether trimmed writes are overwritten with zeros. Set it before the first write."""
         self._uncertain_states: set[State] = set()
         """States that may be on disk instead of `_state`: a failed commit may have reached it."""
         self._connection: sqlite3.Connection | None = None
@@ -261,7 +263,7 @@ class WriteLog:
             self._acknowledged = AcknowledgedFile(self.path.with_name(ACKNOWLEDGED_FILE), last)
         if self._connection is None:
             self._opened_file = self.path.stat()
-            self._connection = connect(self.path)
+            self._connection = connect(self.path, overwrites=self.overwrites)
         return self._connection, self._state
 
     def _create_log(self) -> None:

@@ -100,6 +100,9 @@ class LiveShard:
         self._broken_reason = ""
         """Why the shard takes no more writes: a durable write could not be applied. Else empty."""
         self._last_write = time.monotonic()
+        self._tenant_deleted_at: float | None = None
+        """When the first unmerged deletion of a tenant was applied; None without one."""
+        self._note_deleted_tenant()
         max_unmerged = 0 if limits.refusal else limits.max_unmerged
         metrics.observe_waiting(lambda: self._group.queued_writes, max_unmerged)
         self._update_metrics()
@@ -176,6 +179,11 @@ class LiveShard:
             dead=view.rows - view.passages,
             writes=view.sequence - self.merged,
             idle=time.monotonic() - self._last_write,
+            since_tenant_deletion=(
+                None
+                if self._tenant_deleted_at is None
+                else time.monotonic() - self._tenant_deleted_at
+            ),
         )
 
     async def write(
@@ -639,6 +647,7 @@ class LiveShard:
         self._word_changes = self._words.changes(self._state.sequence)
         self._last_write = time.monotonic() if writes else self._last_write
         self.view = self._state.view
+        self._note_deleted_tenant()
 
     def _prepare_state(self, base: StoredSegment) -> LiveState:
         """Returns the state of `base` with the later writes that the log has now."""
@@ -657,6 +666,14 @@ class LiveShard:
         """Applies the latest writes to `state` and makes it current; runs in the commit thread."""
         catch_up(state, self._log)
         self._state, self.view = state, state.view
+        self._note_deleted_tenant()
+
+    def _note_deleted_tenant(self) -> None:
+        """Records when the deletion of a tenant began to wait for a merge."""
+        if not self._state.has_deleted_tenant:
+            self._tenant_deleted_at = None
+        elif self._tenant_deleted_at is None:
+            self._tenant_deleted_at = time.monotonic()
 
     def _publish(self) -> None:
         """Serves a changed view; runs on the event loop after each commit or other work."""

@@ -17,6 +17,7 @@ from winnow.content_node.live.write_conflict import (
 )
 from winnow.content_node.shard.stored_segment import StoredSegment
 from winnow.content_node.shard.view import ShardView
+from winnow.domain.tenant import is_whole_tenant
 from winnow.domain.write import Written
 from winnow.errors import ArtefactError
 from winnow.passages.canonical import PassageDigest, same_content
@@ -34,6 +35,8 @@ class LiveState:
         self._views = ViewBuilder(base)
         self._unmerged: dict[str, StoredVersion] = {}
         """The stored version of each id that writes after the base changed."""
+        self.has_deleted_tenant = False
+        """Whether a write after the base deleted a whole tenant."""
         self.set_log_id(log_id)
 
     @property
@@ -53,6 +56,7 @@ class LiveState:
         """Returns the `WriteConflict` that decides the next writes; their ids are `identifiers`."""
         return WriteConflict(
             stored_version=self.stored_versions(set(identifiers)).get,
+            versions_of_tenant=self._versions_of_tenant,
             load=self._load_passage,
             sequence=self.sequence,
             rows=self._views.rows,
@@ -98,12 +102,25 @@ class LiveState:
                 dead.append(self._row_of(write))
             if write.put is None:
                 self._unmerged[write.id] = StoredVersion(write.version, None, write.sequence)
+                self.has_deleted_tenant |= is_whole_tenant(write.id)
             else:
                 self._unmerged[write.id] = StoredVersion(write.version, row, write.sequence)
                 row += 1
         self._views.apply(new, dead)
         self.sequence = new[-1].sequence
         self._views.set_position(self.sequence, self._log_id)
+
+    def _versions_of_tenant(self, prefix: str) -> dict[str, StoredVersion]:
+        """Returns the stored version of each id that begins with `prefix`, deletions included."""
+        store = self.base.store
+        versions = {
+            each: StoredVersion(version, None)
+            for each, version in store.deletions_with_prefix(prefix)
+        }
+        for each, entry in store.locate_prefix(prefix):
+            versions[each] = StoredVersion(entry.version, entry.row, entry.sequence)
+        unmerged = self._unmerged.items()
+        return versions | {each: version for each, version in unmerged if each.startswith(prefix)}
 
     def _load_passage(self, row: int) -> PassageAndWords:
         stored = self.view.load(row)

@@ -11,7 +11,12 @@ from typing import TypeVar
 from winnow.content_node.live.log_entry import LoggedWrite
 from winnow.domain.passage import Passage
 from winnow.domain.quota import TenantUsage
-from winnow.domain.tenant import id_of_no_passage, tenant_of
+from winnow.domain.tenant import (
+    id_of_no_passage,
+    is_whole_tenant,
+    prefix_of,
+    tenant_of,
+)
 from winnow.domain.write import EncodedPassage, Outcome, Write, Written
 from winnow.passages.canonical import PassageDigest, digest, same_content
 
@@ -98,6 +103,7 @@ class WriteConflict:
         self,
         *,
         stored_version: Callable[[str], StoredVersion | None],
+        versions_of_tenant: Callable[[str], Mapping[str, StoredVersion]],
         load: Callable[[int], PassageAndWords],
         sequence: int,
         rows: int,
@@ -108,6 +114,7 @@ class WriteConflict:
 
         Args:
             stored_version: returns the stored version of an id.
+            versions_of_tenant: returns the stored version of each id with the prefix of a tenant.
             load: returns the passage of a row, with its words.
             sequence: the number of the last stored write.
             rows: the row of the next put passage.
@@ -116,6 +123,7 @@ class WriteConflict:
 
         """
         self._stored_version, self._load, self._same = stored_version, load, same
+        self._versions_of_tenant = versions_of_tenant
         self._new_versions: dict[str, StoredVersion] = {}
         self._sequence, self._rows = sequence, rows
         self.to_log: list[LoggedWrite] = []
@@ -148,6 +156,8 @@ class WriteConflict:
         Each write of a tenant gets its own number, even if it changes nothing. Otherwise equal
         numbers would tell the tenant that no other tenant has written meanwhile.
         """
+        if is_whole_tenant(write.id):
+            return self._delete_tenant(write.id)
         stored = self._new_versions.get(write.id) or self._stored_version(write.id)
         replaced = None if stored is None or stored.row is None else self._passage(stored.row)
         if write.put is None:
@@ -177,6 +187,34 @@ class WriteConflict:
                 sequence=self._sequence, id=identifier, version=None, put=None, removed_words=None
             )
         )
+
+    def _delete_tenant(self, mark: str) -> Written:
+        """Deletes all passages of a tenant, and forgets the versions of earlier deletions.
+
+        The deletion of `mark`, the id that stands for the tenant, follows these deletions. It
+        changes nothing by itself: a merge that finds it leaves nothing of the tenant on the disk.
+        It is left out if there was no write for the tenant since the last one, or since the base.
+        """
+        tenant = tenant_of(mark)
+        prefix = prefix_of(tenant)
+        stored = dict(self._versions_of_tenant(prefix))
+        stored |= {
+            each: version for each, version in self._new_versions.items() if each.startswith(prefix)
+        }
+        stored.pop(id_of_no_passage(tenant), None)
+        last = stored.pop(mark, None)
+        if not any(last is None or each.sequence > last.sequence for each in stored.values()):
+            self._add_no_op(id_of_no_passage(tenant))
+            return Written(Outcome.UNCHANGED, self._sequence)
+        for each in sorted(stored):
+            row, version = stored[each].row, stored[each].version
+            if row is not None or version is not None:
+                passage, words = (None, None) if row is None else self._passage(row)
+                deletion = Write(each)
+                self._count(deletion, passage)
+                self._add(deletion, None, words)
+        self._add(Write(mark), None, None)
+        return Written(Outcome.STORED, self._sequence)
 
     def _add(self, write: Write, version: int | None, removed_words: bytes | None) -> None:
         self._sequence += 1

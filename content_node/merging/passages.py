@@ -105,6 +105,11 @@ class MergedPassages:
         self._counts = RowCounts(self._rows + puts, self._count_passages())
         return self._counts
 
+    def deletes_tenant(self) -> bool:
+        """Whether the range has the deletion of a whole tenant. Call `count_rows` before."""
+        ((count,),) = self._connection.execute(queries.DELETED_TENANTS)
+        return bool(count)
+
     def dead_rows(self) -> list[int]:
         """Lists the rows of the base and of later puts whose passages were replaced or deleted."""
         dead = [row for (row,) in self._connection.execute("SELECT row FROM dead")]

@@ -14,6 +14,10 @@ _MAX_HOLE_SHARE = 0.2
 """Largest share of deleted rows, which a search of the graph visits like other rows."""
 _IDLE_SECONDS = 600.0
 """Seconds without a write after which all writes are merged: a start replays unmerged ones."""
+_TENANT_SECONDS = 30.0
+"""Seconds after the deletion of a tenant until a merge removes its passages from the disk. Several
+deletions share the merge.
+"""
 _FIRST_RETRY, _LONGEST_RETRY = 1.0, 300.0
 """Seconds until a failed merge is retried: after the first failure, and at most."""
 
@@ -24,6 +28,8 @@ class MergeReason(Enum):
     WRITES = "writes"
     HOLES = "holes"
     IDLE = "idle"
+    TENANT = "tenant deleted"
+    """The passages of a deleted tenant are still on the disk."""
     REQUESTED = "requested"
     """A caller of `Merger.merge_now` requested the merge."""
 
@@ -42,6 +48,8 @@ class MergeBacklog:
     """Number of writes after the base."""
     idle: float
     """Seconds since the last write."""
+    since_tenant_deletion: float | None = None
+    """Seconds since the first deletion of a tenant that is not merged; None without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +77,8 @@ class MergePolicy:
         # fewer holes do not matter: that number of rows is also searched without a graph
         if backlog.dead >= self.min_writes and needs_renumbering(backlog.rows, backlog.dead):
             return MergeReason.HOLES
+        if (backlog.since_tenant_deletion or 0.0) >= _TENANT_SECONDS:
+            return MergeReason.TENANT
         return MergeReason.IDLE if backlog.idle >= _IDLE_SECONDS else None
 
 

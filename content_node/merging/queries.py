@@ -14,6 +14,8 @@ INSERT INTO span SELECT sequence, id, version, vector IS NOT NULL FROM log.write
     WHERE sequence > :after AND sequence <= :upto
 """
 SPAN_SIZE = "SELECT count(*) FROM span"
+DELETED_TENANTS = "SELECT count(*) FROM span WHERE NOT put AND unicode(substr(id, -1)) = 30"
+"""Deletions of whole tenants: see `winnow.domain.tenant.id_of_whole_tenant`."""
 LATEST = """
 CREATE TEMP TABLE latest AS SELECT id, max(sequence) AS sequence FROM span GROUP BY id
 """

@@ -22,6 +22,7 @@ from winnow.content_node.merging.names import (
     partial_names,
 )
 from winnow.content_node.merging.policy import retry_after
+from winnow.content_node.shard.built_files import remove_built_passages
 from winnow.content_node.states.removing import are_complete, drop_states
 from winnow.deadline import Clock
 from winnow.errors import ArtefactError, UnavailableError
@@ -58,12 +59,15 @@ def remove_obsolete(shard: Path, served: int) -> None:
     """Removes older and damaged generations, once the generation of write `served` is served.
 
     Once the served generation has all data of a kind, that of the built shard is removed, too. The
-    built shard is never served again, because the log was trimmed.
+    built shard is never served again, because the log was trimmed. In an index with tenants all
+    passages of the built shard are removed, since some may be of deleted tenants.
 
     Raises OSError if a file cannot be removed.
     """
     _remove_files_of(shard, obsolete_names(list_names(shard), served))
     generation = generation_path(shard, served)
+    if generation.exists():
+        remove_built_passages(shard)
     for kind in KINDS:
         if generation.exists() and are_complete(generation, kind):
             try:

@@ -113,9 +113,12 @@ def _check_log_id(passages: MergedPassages, base: ShardManifest, upto: int) -> s
 
 
 def _count_rows(passages: MergedPassages) -> tuple[RowCounts, bool]:
-    """Counts the rows, and renumbers them if needed; returns the counts, True if renumbered."""
+    """Counts the rows, and renumbers them if needed; returns the counts, True if renumbered.
+
+    A graph keeps the vectors of deleted rows until the rows are renumbered.
+    """
     counts = passages.count_rows()
-    if needs_renumbering(counts.rows, counts.holes):
+    if needs_renumbering(counts.rows, counts.holes) or passages.deletes_tenant():
         return passages.renumber_rows(), True
     return counts, False
 

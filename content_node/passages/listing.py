@@ -71,12 +71,33 @@ def look_up(view: ShardView, request: PassageLookup, stop: StopSignal) -> FoundP
 
 
 def count_passages(view: ShardView, request: CountRequest, stop: StopSignal) -> PassageCount:
-    """Counts the passages that match a filter. Raises the errors of `list_passages`."""
-    count = view.passages
+    """Counts the passages that match a filter, and the bytes if that is requested.
+
+    Raises the errors of `list_passages`.
+    """
+    count, size = view.passages, None
     if request.where:
         masks = (placed.allowed_rows(request.where, stop) for placed in view.segments)
         count = sum(int(np.count_nonzero(mask)) for mask in masks if mask is not None)
-    return PassageCount(passages=count, sequence=view.sequence, log_id=view.log_id)
+    if request.with_bytes:
+        size = sum(_content_bytes(placed, request.where, stop) for placed in view.segments)
+    return PassageCount(
+        passages=count, content_bytes=size, sequence=view.sequence, log_id=view.log_id
+    )
+
+
+def _content_bytes(placed: PlacedSegment, where: str, stop: StopSignal) -> int:
+    """Adds up the bytes of the allowed passages."""
+    rows = placed.segment.rows_after("")  # without empty rows
+    allowed = placed.allowed_rows(where, stop)
+    if allowed is not None:
+        rows = rows[allowed[rows]]
+    size = 0
+    for begin in range(0, len(rows), _ROWS_AT_ONCE):
+        check_stop(stop)
+        part = rows[begin : begin + _ROWS_AT_ONCE].tolist()
+        size += placed.segment.content_bytes(part)
+    return size
 
 
 def _load_fitting(

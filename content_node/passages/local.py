@@ -7,9 +7,15 @@ from typing import Any
 
 from winnow.content_node.passages.documents import list_documents
 from winnow.content_node.passages.listing import count_passages, list_passages, look_up
+from winnow.content_node.passages.tenants import list_tenants
 from winnow.content_node.shard.tenant_view import view_of_tenant
 from winnow.content_node.shard.view import ShardView
-from winnow.content_node.tenants import check_tenant, request_for_shard, result_for_tenant
+from winnow.content_node.tenants import (
+    check_listing,
+    check_tenant,
+    request_for_shard,
+    result_for_tenant,
+)
 from winnow.deadline import Deadline
 from winnow.domain.listing import (
     CountRequest,
@@ -18,6 +24,7 @@ from winnow.domain.listing import (
     PassageLookup,
     Seen,
     ShardRequest,
+    TenantListing,
 )
 from winnow.errors import ArtefactError, NotLoadedError
 from winnow.inference.stop_signal import StopSignal
@@ -32,6 +39,7 @@ _WORK: Mapping[type[ShardRequest[Any]], Callable[[ShardView, Any, StopSignal], A
     PassageLookup: look_up,
     CountRequest: count_passages,
     DocumentListing: list_documents,
+    TenantListing: list_tenants,
 }
 
 
@@ -52,7 +60,10 @@ class LocalPassages:
 
     async def fetch(self, request: ShardRequest[Seen], deadline: Deadline) -> Seen:
         """Returns the result of a request."""
-        check_tenant(request.tenant, self._has_tenants)
+        if isinstance(request, TenantListing):
+            check_listing(self._has_tenants)
+        else:
+            check_tenant(request.tenant, self._has_tenants)
         work = _WORK[type(request)]
         with self._admit():
             view = await self._view_after(request.after, deadline)

@@ -153,6 +153,30 @@ class PassageStore:
             for each in found
         ]
 
+    def locate_prefix(self, prefix: str) -> list[tuple[str, PassageLocation]]:
+        """Returns the ids that begin with `prefix`, with their locations. Raises as `load`.
+
+        `prefix` must end with a character of ASCII.
+        """
+        found = self._select(
+            f"SELECT id, row, {self._sequence}, {self._version} FROM passages"  # noqa: S608
+            " WHERE id >= ? AND id < ?",
+            (prefix, _end_of_prefix(prefix)),
+        )
+        return [
+            (str(each), PassageLocation(row, self._checked_sequence(sequence), version))
+            for each, row, sequence, version in found
+        ]
+
+    def deletions_with_prefix(self, prefix: str) -> list[tuple[str, int]]:
+        """Returns the deletions with a version whose ids begin with `prefix`, as `locate_prefix`
+        does.
+        """
+        if not self._has_tombstones:
+            return []
+        query = "SELECT id, version FROM tombstones WHERE id >= ? AND id < ?"
+        return self._select(query, (prefix, _end_of_prefix(prefix)))
+
     def deletion_version(self, identifier: str) -> int | None:
         """Returns the version of a passage's deletion; None without a deletion or a version."""
         if not self._has_tombstones:
@@ -320,6 +344,11 @@ class PassageStore:
 def _close_all(connections: Iterable[sqlite3.Connection]) -> None:
     for connection in connections:
         connection.close()
+
+
+def _end_of_prefix(prefix: str) -> str:
+    """Returns the first text in the order of UTF-8 that follows all texts with a prefix."""
+    return prefix[:-1] + chr(ord(prefix[-1]) + 1)
 
 
 def unpack_ids(blob: bytes) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ log was trimmed in between. In this case, both are opened again.
 import contextlib
 import hashlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from winnow.content_node.live.opening import check_log_continues_base, check_no_
 from winnow.content_node.live.reading import check_log, log_path
 from winnow.content_node.merging.names import LIVE, generation_sequence
 from winnow.content_node.merging.newest import newest_name
+from winnow.content_node.shard.built_files import is_emptied, remaining_files
 from winnow.content_node.shard.manifest import FileEntry, ShardManifest, open_shard_manifest
 from winnow.content_node.states.manifest import open_states_manifest
 from winnow.errors import ArtefactError, UnavailableError
@@ -59,11 +60,26 @@ def open_generation(directory: Path) -> tuple[ShardManifest, list[SnapshotFile]]
     Raises ArtefactError if a file is missing, or the manifest is missing or damaged.
     """
     manifest, manifest_file = open_shard_manifest(directory)
-    files = [
-        SnapshotFile(name, OpenFile(directory / name), entry)
-        for name, entry in manifest.files.items()
-    ]
+    files = _open_files(directory, manifest, manifest.files)
     return manifest, [*files, hashed_file(manifest_file)]
+
+
+def _open_built(directory: Path) -> tuple[ShardManifest, list[SnapshotFile]]:
+    """Opens the files of a built shard, or what is left of them in an index with tenants."""
+    try:
+        return open_generation(directory)
+    except ArtefactError:
+        manifest, manifest_file = open_shard_manifest(directory)
+        if not is_emptied(directory, manifest):
+            raise
+        files = _open_files(directory, manifest, remaining_files(manifest))
+        return manifest, [*files, hashed_file(manifest_file)]
+
+
+def _open_files(
+    directory: Path, manifest: ShardManifest, names: Iterable[str]
+) -> list[SnapshotFile]:
+    return [SnapshotFile(name, OpenFile(directory / name), manifest.files[name]) for name in names]
 
 
 def hashed_file(file: OpenFile) -> SnapshotFile:
@@ -169,7 +185,7 @@ def open_shard_files(directory: Path) -> Iterator[ShardFiles]:
     Raises ArtefactError if a file is missing or damaged. Raises UnavailableError if the log cannot
     be copied, or merges disturbed every attempt.
     """
-    built, base = open_generation(directory)
+    built, base = _open_built(directory)
     with tempfile.TemporaryDirectory(prefix="winnow-snapshot-") as temporary:
         for attempt in range(_MAX_ATTEMPTS):
             log_directory = Path(temporary) / str(attempt)

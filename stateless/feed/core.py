@@ -21,7 +21,14 @@ from typing import TypeVar
 
 from winnow.deadline import Deadline
 from winnow.domain.tenant import own_id, stored_id
-from winnow.domain.write import Deletion, FedPassage, FeedSummary, Write, WriteResult
+from winnow.domain.write import (
+    Deletion,
+    FedPassage,
+    FeedSummary,
+    Position,
+    Write,
+    WriteResult,
+)
 from winnow.inference.fair_threads import FairThreads
 from winnow.stateless.feed.admission import FeedAdmission, work_of
 from winnow.stateless.feed.encoding import FeedEncoder, PreparedPut
@@ -102,6 +109,18 @@ class FeedCore:
         deadline.check("the deletions were validated")
         with self._admission.enter(work_of(valid), client):
             return await self._delete(valid, deadline)
+
+    async def delete_tenant(
+        self, tenant: str, deadline: Deadline, client: str = ""
+    ) -> list[Position]:
+        """Deletes all passages of a tenant; returns the position of this in each of its shards.
+
+        It is safe to repeat a failed call. Passages that are stored meanwhile may stay. The errors
+        are those of `put`.
+        """
+        with self._admission.enter(1, client):
+            results = await self._router.delete_tenant(tenant, self._store_deadline(deadline))
+        return [position for _, position in results]
 
     async def put_stream(
         self,
@@ -188,9 +207,12 @@ class FeedCore:
 
     async def _store(self, writes: Sequence[Write], deadline: Deadline) -> list[StoredWrite]:
         deadline.check("the passages were stored")
-        store_deadline = deadline.earlier(min(_REPLY_RESERVE, deadline.left() / 10))
         with self._timed("store"):
-            return await self._router.store(writes, store_deadline)
+            return await self._router.store(writes, self._store_deadline(deadline))
+
+    @staticmethod
+    def _store_deadline(deadline: Deadline) -> Deadline:
+        return deadline.earlier(min(_REPLY_RESERVE, deadline.left() / 10))
 
     def _count(self, results: Iterable[WriteResult]) -> list[WriteResult]:
         counted = list(results)

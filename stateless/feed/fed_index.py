@@ -10,6 +10,7 @@ from winnow.domain.catalog import check_is_default
 from winnow.domain.quota import StorageUse
 from winnow.domain.write import (
     DeletedPassages,
+    DeletedTenant,
     Deletion,
     FedPassage,
     FeedSummary,
@@ -121,6 +122,22 @@ class TenantFeed:
         async for each in messages:
             await self._scope.limits.wait_for_writes(len(each))
             yield each
+
+    async def delete_tenant(self, deadline: Deadline, client: str) -> DeletedTenant:
+        """Deletes all passages of the tenant, as `FeedCore.delete_tenant`.
+
+        Raises PermissionDeniedError unless the caller is an administrator, and NotServedError if
+        the front does not delete by filter.
+        """
+        if self._index.tenancy is not None:
+            self._index.tenancy.check_administrator()
+        if not self.tenant:
+            raise invalid_field("index", "has no tenants")
+        if self._index.by_filter is None:
+            raise NotServedError("this front does not delete tenants")
+        with self._scope.errors():
+            deleted = await self._index.by_filter.delete_tenant(self.tenant, deadline, client)
+        return replace(deleted, positions=tuple(map(self._scope.seal, deleted.positions)))
 
     def _sealed(self, results: list[WriteResult]) -> list[WriteResult]:
         if not self.tenant:

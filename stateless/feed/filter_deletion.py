@@ -1,7 +1,7 @@
-"""Deletes the passages that match a filter: lists their ids page by page, and deletes these ids.
+"""Deletes passages that match a filter, and all passages of a tenant.
 
-A page is deleted before the next one is listed. So a call that is interrupted has deleted the first
-pages, and can be repeated.
+The ids of matching passages are listed page by page, and a page is deleted before the next one is
+listed. So a call that is interrupted has deleted the first pages, and can be repeated.
 """
 
 from dataclasses import replace
@@ -9,7 +9,7 @@ from dataclasses import replace
 from winnow.deadline import Deadline
 from winnow.domain.listing import DOCUMENT, MAX_PAGE_PASSAGES, SelectedFields
 from winnow.domain.passage_request import PageRequest, PassageCountRequest
-from winnow.domain.write import DeletedPassages, Deletion, FilteredDeletion
+from winnow.domain.write import DeletedPassages, DeletedTenant, Deletion, FilteredDeletion
 from winnow.errors import invalid_field
 from winnow.filtering.writing import format_value
 from winnow.stateless.feed.core import FeedCore
@@ -64,6 +64,15 @@ class FilterDeletion:
                     complete=not page.next_page_token,
                     positions=summary.positions,
                 )
+
+    async def delete_tenant(
+        self, tenant: str, deadline: Deadline, client: str = ""
+    ) -> DeletedTenant:
+        """Counts the passages of a tenant, and deletes all of them; raises as `FeedCore.delete`."""
+        count = PassageCountRequest(tenant=tenant)
+        passages = await self._passages.count(count, deadline, client)
+        positions = await self._feed.delete_tenant(tenant, deadline, client)
+        return DeletedTenant(passages=passages, positions=tuple(positions))
 
 
 def _filter_of(request: FilteredDeletion) -> str:

@@ -102,6 +102,15 @@ class FeedServicer(feed_pb2_grpc.FeedServiceServicer):
         summary = await fed.delete_stream(messages, new_deadline, client_of(context))
         return convert.summary_to_message(summary, fed.name, fed.storage)
 
+    async def DeleteTenant(  # noqa: N802
+        self, request: feed_pb2.DeleteTenantRequest, context: Any
+    ) -> feed_pb2.DeleteTenantResponse:
+        deadline, client = self._deadline(context), client_of(context)
+        fed, deleted = await write_to_current(
+            self._choose, request, deadline, lambda to: to.delete_tenant(deadline, client)
+        )
+        return convert.deleted_tenant_to_message(deleted, fed.name)
+
     async def _choose_for_stream(
         self, requests: AsyncIterator[NamingMessage]
     ) -> tuple[TenantFeed, AsyncIterator[NamingMessage]]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from uuid import uuid4
 
 from winnow.deadline import Deadline, Sleep
+from winnow.domain.tenant import id_of_whole_tenant
 from winnow.domain.write import Outcome, Position, Write, WriteAttempt, Written
 from winnow.errors import (
     DeadlineExceededError,
@@ -82,6 +83,29 @@ class WriteRouter:
             await self._writers.close_unused()
         _raise_if_failed(results, len(writes))
         return [results.stored[index] for index in range(len(writes))]
+
+    async def delete_tenant(self, tenant: str, deadline: Deadline) -> list[StoredWrite]:
+        """Deletes all passages of a tenant in each shard that may hold some. Raises as `store`."""
+        write, results = Write(id_of_whole_tenant(tenant)), _Results()
+        pending = self._writers.partition.shards_of_tenant(tenant)
+        stored: list[StoredWrite] = []
+        try:
+            while pending:
+                calls = (self.store_in_shard(shard, [write], deadline) for shard in pending)
+                called, pending = pending, []
+                for shard, written in zip(called, await asyncio.gather(*calls), strict=True):
+                    if isinstance(written, _WasSplitError):
+                        pending += self._writers.partition.parts_of(shard)
+                    elif isinstance(written, WinnowError):
+                        results.add_failure(shard, written, 1)
+                    else:
+                        stored += [
+                            (each.outcome, Position(shard, each.sequence)) for each in written
+                        ]
+        finally:
+            await self._writers.close_unused()
+        _raise_if_failed(results, len(stored) + len(results.failures))
+        return stored
 
     async def _store(
         self,

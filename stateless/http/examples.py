@@ -11,6 +11,7 @@ _EXAMPLES = {
     "Put": {"passages": [{"id": "1", "title": "Oslo", "text": "Oslo is the capital of Norway."}]},
     "Delete": {"deletions": [{"id": "1"}]},
     "DeleteWhere": {"document": "policy.pdf", "dryRun": True},
+    "DeleteTenant": {"tenant": "acme"},
     "SearchPassages": {"question": "Who won the Tour de France in 2015?", "passages": 5},
     "GetPassages": {"ids": ["1", "2"]},
     "ReadTexts": {"question": "Who built it?", "texts": ["It was built by Ada.", "It is old."]},

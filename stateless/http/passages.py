@@ -49,6 +49,13 @@ def feed_operations(choose: ChooseFed, limits: OperationLimits) -> list[HttpOper
             "Deletes the passages that match a filter, or those of a document. Send it again "
             "until complete is true.",
         ),
+        operation(
+            "DeleteTenant",
+            partial(_delete_tenant, choose),
+            "/v1/tenants:delete",
+            "Deletes all passages of a tenant. When it replies, no question finds them. A key "
+            "needs the scope admin, too.",
+        ),
     ]
 
 
@@ -90,3 +97,12 @@ async def _delete_where(
         choose, message, deadline, lambda to: to.delete_where(request, deadline, client)
     )
     return convert.deleted_to_message(deleted, fed.name)
+
+
+async def _delete_tenant(
+    choose: ChooseFed, message: feed_pb2.DeleteTenantRequest, deadline: Deadline, client: str
+) -> feed_pb2.DeleteTenantResponse:
+    fed, deleted = await write_to_current(
+        choose, message, deadline, lambda to: to.delete_tenant(deadline, client)
+    )
+    return convert.deleted_tenant_to_message(deleted, fed.name)

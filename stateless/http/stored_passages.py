@@ -63,6 +63,20 @@ def passage_operations(messages: PassageMessages, limits: OperationLimits) -> li
             limits=limits,
         ),
         operation("ListDocuments", messages.documents, "/v1/documents", documents, verb="GET"),
+        operation(
+            "ListTenants",
+            messages.tenants,
+            "/v1/tenants",
+            "Returns a page of the tenants of an index. A key needs the scope admin.",
+            verb="GET",
+        ),
+        operation(
+            "GetTenantUsage",
+            messages.usage,
+            "/v1/tenants:usage",
+            "Returns what a tenant stores.",
+            verb="GET",
+        ),
     ]
 
 

@@ -18,15 +18,25 @@ from winnow.domain.passage_request import (
     PassageSearchRequest,
     PassageSearchResult,
     PassagesRequest,
+    TenantResults,
+    TenantsRequest,
+    UsageRequest,
 )
 from winnow.domain.question import AnswerRequest
+from winnow.domain.quota import TenantUsage
+from winnow.errors import invalid_field
 from winnow.stateless.answer.validation import check_index_of_positions
 from winnow.stateless.indexes.front_index import ChooseIndex
 from winnow.stateless.passages.core import PassageCore
 from winnow.stateless.tenants.tenancy import TenantScope
 
 _PassageRequest = TypeVar(
-    "_PassageRequest", PassageSearchRequest, PassagesRequest, PageRequest, PassageCountRequest
+    "_PassageRequest",
+    PassageSearchRequest,
+    PassagesRequest,
+    PageRequest,
+    PassageCountRequest,
+    UsageRequest,
 )
 
 
@@ -115,6 +125,26 @@ class IndexedPassages:
         core, scope, request = self._resolve(request)
         with scope.errors():
             return await core.documents(request, deadline, client)
+
+    async def tenants(
+        self, request: TenantsRequest, deadline: Deadline, client: str = ""
+    ) -> TenantResults:
+        """Returns a page of tenants. Raises PermissionDeniedError unless the caller is an
+        administrator.
+        """
+        parts = self._choose(request.index).parts
+        parts.tenancy.check_administrator()
+        return await parts.passages.tenants(request, deadline, client)
+
+    async def usage(
+        self, request: UsageRequest, deadline: Deadline, client: str = ""
+    ) -> TenantUsage:
+        """Returns what a tenant stores. Raises InvalidRequestError if the index has no tenants."""
+        core, scope, request = self._resolve(request)
+        if not scope.tenant:
+            raise invalid_field("index", "has no tenants")
+        with scope.errors():
+            return await core.usage(request, deadline, client)
 
     def _resolve(
         self, request: _PassageRequest

@@ -32,6 +32,7 @@ from winnow.domain.listing import (
     PassageLookup,
     Seen,
     ShardRequest,
+    TenantListing,
     content_bytes,
 )
 from winnow.domain.partition import Partition
@@ -45,11 +46,15 @@ from winnow.domain.passage_request import (
     PassageSearchRequest,
     PassageSearchResult,
     PassagesRequest,
+    TenantResults,
+    TenantsRequest,
+    UsageRequest,
 )
 from winnow.domain.question import AnswerRequest, ReadScope, WaitPolicy
+from winnow.domain.quota import TenantUsage
 from winnow.domain.tenant import stored_id
 from winnow.domain.write import Position
-from winnow.errors import InvalidRequestError, OverloadedError
+from winnow.errors import InvalidRequestError, OverloadedError, UnavailableError
 from winnow.passage_source import PassageSource
 from winnow.stateless.answer.admission import Admission
 from winnow.stateless.answer.calls import limited_wait
@@ -65,14 +70,19 @@ from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.cluster.current import CurrentPart
 from winnow.stateless.heads.validation import raise_if_any
 from winnow.stateless.passages.page_token import last_of_token, token_after
-from winnow.stateless.passages.pages import limit_of_shard, merge_documents, merge_passages
+from winnow.stateless.passages.pages import (
+    limit_of_shard,
+    merge_documents,
+    merge_passages,
+    merge_tenants,
+)
 from winnow.stateless.passages.searching import PassageSearch
 from winnow.stateless.passages.validation import check_ids, checked_filter, checked_page_size
 from winnow.stateless.policy.waiting import AdaptiveTimeout
 
 DEFAULT_PASSAGES = 10
 """Number of passages that a search returns if the caller sets none."""
-_PASSAGE, _DOCUMENT = "p", "d"
+_PASSAGE, _DOCUMENT, _TENANT = "p", "d", "t"
 """Kinds of page tokens."""
 _SHORTEST_WAIT, _LONGEST_WAIT = 0.05, 1.0
 """Seconds that an export waits before it tries or checks again."""
@@ -123,6 +133,14 @@ class PassageCalls(Protocol):
     async def documents(
         self, request: PageRequest, deadline: Deadline, client: str = ""
     ) -> DocumentBatch: ...
+
+    async def tenants(
+        self, request: TenantsRequest, deadline: Deadline, client: str = ""
+    ) -> TenantResults: ...
+
+    async def usage(
+        self, request: UsageRequest, deadline: Deadline, client: str = ""
+    ) -> TenantUsage: ...
 
 
 class PassageCore:
@@ -305,6 +323,34 @@ class PassageCore:
         documents, complete = merge_documents(list(pages.values()), size)
         token = "" if complete else token_after(_DOCUMENT, documents[-1].name)
         return DocumentBatch(documents=documents, next_page_token=token)
+
+    async def tenants(
+        self, request: TenantsRequest, deadline: Deadline, client: str = ""
+    ) -> TenantResults:
+        """Returns a page of tenants, in the order of their names."""
+        size = checked_page_size(request.page_size)
+        last = last_of_token(_TENANT, request.page_token)
+        cluster, after = await self._cluster((), deadline)
+        shards = len(cluster.shard_infos)
+        listing = TenantListing(
+            limit=limit_of_shard(size, shards), after_tenant=last, client=client
+        )
+        pages = await self._fetch_all(cluster, listing, after, deadline)
+        tenants, complete = merge_tenants(list(pages.values()), size)
+        token = "" if complete else token_after(_TENANT, tenants[-1].name)
+        return TenantResults(tenants=tenants, next_page_token=token)
+
+    async def usage(
+        self, request: UsageRequest, deadline: Deadline, client: str = ""
+    ) -> TenantUsage:
+        """Returns what a tenant stores."""
+        cluster, after = await self._cluster(request.after, deadline)
+        wanted = CountRequest(with_bytes=True, client=client, tenant=request.tenant)
+        counts = (await self._fetch_all(cluster, wanted, after, deadline)).values()
+        sizes = [each.content_bytes for each in counts if each.content_bytes is not None]
+        if len(sizes) < len(counts):
+            raise UnavailableError("a node is of an older version: update all nodes")
+        return TenantUsage(sum(each.passages for each in counts), sum(sizes))
 
     async def _fetch_all(
         self,

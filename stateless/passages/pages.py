@@ -14,6 +14,8 @@ from winnow.domain.listing import (
     DocumentPage,
     PassagePage,
     StoredDocument,
+    StoredTenant,
+    TenantPage,
     content_bytes,
 )
 from winnow.domain.passage import Passage
@@ -62,6 +64,21 @@ def merge_documents(
         else:
             documents.append(each)
     return tuple(documents[:limit]), complete and len(documents) <= limit
+
+
+def merge_tenants(pages: Sequence[TenantPage], limit: int) -> tuple[tuple[StoredTenant, ...], bool]:
+    """Returns the tenants of a page, and whether no tenant follows.
+
+    The passages of a tenant in the parts of a split shard are added up.
+    """
+    ends = [page.tenants[-1].name for page in pages if not page.complete]
+    entries = ((each.name, each.passages) for page in pages for each in page.tenants)
+    ordered, complete = _merge_entries(entries, ends)
+    passages: dict[str, int] = {}
+    for name, count in ordered:
+        passages[name] = passages.get(name, 0) + count
+    tenants = [StoredTenant(name, count) for name, count in passages.items()]
+    return tuple(tenants[:limit]), complete and len(tenants) <= limit
 
 
 def _merge_entries(

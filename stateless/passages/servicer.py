@@ -11,6 +11,8 @@ from winnow.domain.passage_request import (
     PassageCountRequest,
     PassageSearchRequest,
     PassagesRequest,
+    TenantsRequest,
+    UsageRequest,
 )
 from winnow.inference.fair_threads import FairThreads
 from winnow.rpc import request_id
@@ -79,6 +81,28 @@ class PassageMessages:
         )
         return await self._to_reply(client, convert.documents_to_message, page)
 
+    async def tenants(
+        self, request: passage_pb2.ListTenantsRequest, deadline: Deadline, client: str
+    ) -> passage_pb2.ListTenantsResponse:
+        """Returns a page of tenants."""
+        page = await self._core.tenants(
+            convert.request_of_message(TenantsRequest, request), deadline, client
+        )
+        return await self._to_reply(client, convert.tenants_to_message, page)
+
+    async def usage(
+        self, request: passage_pb2.GetTenantUsageRequest, deadline: Deadline, client: str
+    ) -> passage_pb2.GetTenantUsageResponse:
+        """Returns what a tenant stores."""
+        usage = await self._core.usage(
+            convert.request_of_message(UsageRequest, request), deadline, client
+        )
+        return passage_pb2.GetTenantUsageResponse(
+            passages=usage.passages,
+            bytes=usage.bytes,
+            request_id=request_id.current(),
+        )
+
     async def export(
         self,
         request: passage_pb2.ExportPassagesRequest,
@@ -144,6 +168,16 @@ class PassageServicer(passage_pb2_grpc.PassageServiceServicer):
         self, request: passage_pb2.ListDocumentsRequest, context: Any
     ) -> passage_pb2.ListDocumentsResponse:
         return await self._messages.documents(request, self._deadline(context), client_of(context))
+
+    async def ListTenants(  # noqa: N802
+        self, request: passage_pb2.ListTenantsRequest, context: Any
+    ) -> passage_pb2.ListTenantsResponse:
+        return await self._messages.tenants(request, self._deadline(context), client_of(context))
+
+    async def GetTenantUsage(  # noqa: N802
+        self, request: passage_pb2.GetTenantUsageRequest, context: Any
+    ) -> passage_pb2.GetTenantUsageResponse:
+        return await self._messages.usage(request, self._deadline(context), client_of(context))
 
     async def ExportPassages(  # noqa: N802
         self, request: passage_pb2.ExportPassagesRequest, context: Any

@@ -14,6 +14,7 @@ from winnow.domain.listing import (
     PassageLookup,
     Seen,
     ShardRequest,
+    TenantListing,
 )
 from winnow.errors import NotServedError
 from winnow.rpc.deadline import timeout
@@ -26,6 +27,7 @@ _CALLS: Mapping[type[ShardRequest[Any]], tuple[str, Callable[[Any], Any]]] = {
     PassageLookup: ("GetShardPassages", convert.found_of_message),
     CountRequest: ("CountShardPassages", convert.count_of_message),
     DocumentListing: ("ListShardDocuments", convert.documents_of_message),
+    TenantListing: ("ListShardTenants", convert.tenants_of_message),
 }
 """The RPC of each request, and the conversion of its reply."""
 _OLD_NODE = "a node is of an older version, which cannot list passages: update all nodes"

@@ -20,6 +20,7 @@ from winnow.errors import (
     UnauthenticatedError,
     UnavailableError,
     WinnowError,
+    invalid_field,
 )
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.policy.tenants import TenantRights, choose_tenant
@@ -122,6 +123,18 @@ class Tenancy:
         is_counted = bool(rights.own) or caller.current() is None
         limits = self._quotas.limits_of(tenant, counts_rates=is_counted)
         return TenantScope(tenant, cluster.index_id, limits)
+
+    def check_administrator(self) -> None:
+        """Checks that the current caller may act for all tenants of the index.
+
+        Raises PermissionDeniedError for a key without the scope admin, and InvalidRequestError if
+        the index has no tenants.
+        """
+        if not _rights().may_choose:
+            raise PermissionDeniedError("the key lacks the scope admin")
+        cluster = self._cluster()
+        if cluster is not None and not cluster.has_tenants:
+            raise invalid_field("index", "has no tenants")
 
 
 def _rights() -> TenantRights:

@@ -55,6 +55,9 @@ class Servicer(feed_pb2_grpc.FeedServiceServicer, head_pb2_grpc.HeadServiceServi
     async def DeleteWhere(self, request: feed_pb2.DeleteWhereRequest, context: Any) -> Any:
         return feed_pb2.DeleteWhereResponse()
 
+    async def DeleteTenant(self, request: feed_pb2.DeleteTenantRequest, context: Any) -> Any:
+        return feed_pb2.DeleteTenantResponse()
+
     async def DeleteStream(self, requests: Any, context: Any) -> feed_pb2.FeedSummary:
         return feed_pb2.FeedSummary()
 

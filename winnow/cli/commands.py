@@ -75,6 +75,10 @@ _GROUPS: _Commands = {
         "winnow.cli.passages.cli:app",
         "Show, list, count, export and delete passages of a running index.",
     ),
+    "tenants": (
+        "winnow.cli.tenants.cli:app",
+        "List, measure, export and delete the tenants of a running index.",
+    ),
     "bundle": ("winnow.cli.bundle:app", "Publish and pull bundles of models."),
     "heads": ("winnow.cli.heads.cli:app", "Publish, pin, verify and serve heads of a store."),
     "indexes": (

@@ -35,14 +35,14 @@ from winnow.client.replies import (
 )
 from winnow.domain.answer_size import AnswerSize
 from winnow.domain.coverage import ShardStatus
-from winnow.domain.listing import StoredDocument
+from winnow.domain.listing import StoredDocument, StoredTenant
 from winnow.domain.passage_request import DocumentBatch
 from winnow.domain.prediction import Entity, LabelScore
 from winnow.domain.question import PartialResults, ReadScope, Retriever
 from winnow.domain.shard_call import CallKind, CallOutcome
 from winnow.domain.source import Source
 from winnow.domain.text_reading import HighlightedSentence
-from winnow.domain.write import DeletedPassages, Outcome, Position, WriteResult
+from winnow.domain.write import DeletedPassages, DeletedTenant, Outcome, Position, WriteResult
 
 __all__ = [
     "Answer",
@@ -54,6 +54,7 @@ __all__ = [
     "Coverage",
     "Credentials",
     "DeletedPassages",
+    "DeletedTenant",
     "DocumentBatch",
     "Entity",
     "FoundPassage",
@@ -87,6 +88,8 @@ __all__ = [
     "ShardTimings",
     "Source",
     "StoredDocument",
+    "StoredTenant",
+    "TenantUsage",
     "TextFields",
     "TextPrediction",
     "TextReading",

@@ -29,6 +29,7 @@ from winnow.client.feeding import (
     PassageFields,
     WriteResults,
     delete_call,
+    delete_tenant_call,
     delete_where_call,
     joined_deletions,
     put_call,
@@ -46,6 +47,8 @@ from winnow.client.passages import (
     lookup_calls,
     page_call,
     search_call,
+    tenants_call,
+    usage_call,
 )
 from winnow.client.predicting import Predictions, predict_call
 from winnow.client.reading import (
@@ -60,8 +63,9 @@ from winnow.client.reading import (
 )
 from winnow.client.replies import Passage, Reply
 from winnow.deadline import Deadline
-from winnow.domain.listing import StoredDocument
-from winnow.domain.write import DeletedPassages, Position
+from winnow.domain.listing import StoredDocument, StoredTenant
+from winnow.domain.quota import TenantUsage
+from winnow.domain.write import DeletedPassages, DeletedTenant, Position
 from winnow.errors import UnavailableError
 from winnow.rpc.replying import reply_of
 
@@ -483,6 +487,65 @@ class AsyncClientApi(ABC):
             token = page.next_page_token
             if not token:
                 return
+
+    async def list_tenants(
+        self, *, timeout: float = DEFAULT_TIMEOUT
+    ) -> AsyncIterator[StoredTenant]:
+        """Yields the tenants of the index that have passages, in the order of their names.
+
+        With keys, the caller must be an administrator. Each page has the `timeout`. Errors are
+        those of `count_passages`.
+        """
+        token = ""
+        while True:
+            page = await self.run(tenants_call(token), timeout, None)
+            for tenant in page.tenants:
+                yield tenant
+            token = page.next_page_token
+            if not token:
+                return
+
+    async def tenant_usage(
+        self,
+        tenant: str | None = None,
+        *,
+        after: Sequence[Position] | None = None,
+        timeout: float = DEFAULT_TIMEOUT,
+        request_id: str | None = None,
+    ) -> TenantUsage:
+        """Returns what a tenant stores: by default that of the client or of its key.
+
+        Errors are those of `count_passages`.
+
+        Args:
+            tenant: name of the tenant; None for that of the client.
+            after: positions of writes that the numbers must reflect.
+            timeout: seconds until the call is given up.
+            request_id: id of the request in logs; a random one if None.
+
+        """
+        return await self.run(usage_call(tenant, after), timeout, request_id)
+
+    async def delete_tenant(
+        self,
+        tenant: str,
+        *,
+        timeout: float = DEFAULT_FEED_TIMEOUT,
+        request_id: str | None = None,
+    ) -> DeletedTenant:
+        """Deletes all passages of a tenant. When the call returns, no question finds them.
+
+        The client's address must be that of a front node's --feed-listen. With keys, the caller
+        must be an administrator. The next merge of the shard removes the passages from its disk.
+        It is safe to repeat a failed call. Errors are those of `put`.
+
+        Args:
+            tenant: name of the tenant.
+            timeout: seconds until the call is given up.
+            request_id: id of the request in logs; a random one if None.
+
+        """
+        return await self.run(delete_tenant_call(tenant), timeout, request_id)
 
     @abstractmethod
     async def run(self, call: Call[Result], timeout: float, request_id: str | None) -> Result:

@@ -78,8 +78,10 @@ def set_index(request: Any, index: str) -> None:
 
 
 def set_tenant(request: Any, tenant: str) -> None:
-    """Sets the tenant of a request that has one. An empty name leaves it to the caller's key."""
-    if tenant and "tenant" in request.DESCRIPTOR.fields_by_name:
+    """Sets the tenant of a request that may have one, and has none yet. An empty name leaves it to
+    the caller's key.
+    """
+    if tenant and "tenant" in request.DESCRIPTOR.fields_by_name and not request.tenant:
         request.tenant = tenant
 
 

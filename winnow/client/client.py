@@ -24,10 +24,10 @@ from winnow.client.calls import (
 )
 from winnow.client.channels import SERVICES, ThreadedChannel, check_address
 from winnow.client.credentials import Credentials, LiveCredentials
-from winnow.client.passages import MAX_PAGE, ListOptions, documents_call
+from winnow.client.passages import MAX_PAGE, ListOptions, documents_call, tenants_call
 from winnow.client.replies import Passage
 from winnow.deadline import Deadline
-from winnow.domain.listing import StoredDocument
+from winnow.domain.listing import StoredDocument, StoredTenant
 from winnow.domain.write import Position
 from winnow.errors import UnavailableError
 
@@ -87,6 +87,10 @@ class ClientApi(ABC):
     """Deletes passages by their ids, at most 1000. An unknown id is not an error."""
     delete_where = _blocking(AsyncClientApi.delete_where)
     """Deletes the passages that match a filter, or those of a document."""
+    delete_tenant = _blocking(AsyncClientApi.delete_tenant)
+    """Deletes all passages of a tenant. When the call returns, no question finds them."""
+    tenant_usage = _blocking(AsyncClientApi.tenant_usage)
+    """Returns what a tenant stores."""
     search = _blocking(AsyncClientApi.search)
     """Finds the passages that are most likely to answer a question, without reading them."""
     get_passages = _blocking(AsyncClientApi.get_passages)
@@ -120,6 +124,16 @@ class ClientApi(ABC):
         while True:
             page = self.run(documents_call(token, where, after), timeout, None)
             yield from page.documents
+            token = page.next_page_token
+            if not token:
+                return
+
+    def list_tenants(self, *, timeout: float = DEFAULT_TIMEOUT) -> Iterator[StoredTenant]:
+        """Yields tenants. Arguments and errors are those of `AsyncClientApi.list_tenants`."""
+        token = ""
+        while True:
+            page = self.run(tenants_call(token), timeout, None)
+            yield from page.tenants
             token = page.next_page_token
             if not token:
                 return

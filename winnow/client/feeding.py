@@ -7,7 +7,14 @@ from winnow.client.calls import Call
 from winnow.client.requests import build_request
 from winnow.convert import feed as convert
 from winnow.domain.quota import StorageUse
-from winnow.domain.write import DeletedPassages, Deletion, FedPassage, Position, WriteResult
+from winnow.domain.write import (
+    DeletedPassages,
+    DeletedTenant,
+    Deletion,
+    FedPassage,
+    Position,
+    WriteResult,
+)
 from winnow.errors import InvalidRequestError, Violation
 from winnow.quoting import quoted, shortened
 from winnow.v1 import feed_pb2, feed_pb2_grpc
@@ -93,6 +100,17 @@ def delete_where_call(
     values = {"where": where, "document": document, "dry_run": dry_run, "after": after}
     request = build_request(feed_pb2.DeleteWhereRequest, values)
     return Call(feed_pb2_grpc.FeedServiceStub, "DeleteWhere", request, convert.deleted_of_message)
+
+
+def delete_tenant_call(tenant: str) -> Call[DeletedTenant]:
+    """The call that deletes all passages of a tenant.
+
+    Raises InvalidRequestError if the name is not a text.
+    """
+    request = build_request(feed_pb2.DeleteTenantRequest, {"tenant": tenant})
+    return Call(
+        feed_pb2_grpc.FeedServiceStub, "DeleteTenant", request, convert.deleted_tenant_of_message
+    )
 
 
 def joined_deletions(first: DeletedPassages, second: DeletedPassages) -> DeletedPassages:

@@ -9,9 +9,10 @@ from winnow.client.replies import Coverage, Passage
 from winnow.client.reply_messages import coverage_of_message, passage_of_message, source_value
 from winnow.client.requests import Request, build_request
 from winnow.convert.by_name import value_of_message
-from winnow.convert.shard_passage import documents_of_messages
-from winnow.domain.passage_request import DocumentBatch
+from winnow.convert.shard_passage import documents_of_messages, tenants_of_messages
+from winnow.domain.passage_request import DocumentBatch, TenantResults
 from winnow.domain.question import PartialResults, Retriever
+from winnow.domain.quota import TenantUsage
 from winnow.domain.source import Source
 from winnow.domain.write import Position
 from winnow.errors import InvalidRequestError, Violation
@@ -174,6 +175,18 @@ def documents_call(
     return _call("ListDocuments", request, _documents)
 
 
+def tenants_call(page_token: str) -> Call[TenantResults]:
+    """The call that returns a page of tenants."""
+    request = _message(passage_pb2.ListTenantsRequest, page_size=MAX_PAGE, page_token=page_token)
+    return _call("ListTenants", request, _tenants)
+
+
+def usage_call(tenant: str | None, after: Sequence[Position] | None) -> Call[TenantUsage]:
+    """The call that returns what a tenant stores. Raises as `search_call`."""
+    request = _message(passage_pb2.GetTenantUsageRequest, tenant=tenant, after=after)
+    return _call("GetTenantUsage", request, _usage)
+
+
 def _call(method: str, request: Any, result: Any) -> Call[Any]:
     return Call(passage_pb2_grpc.PassageServiceStub, method, request, result)
 
@@ -228,3 +241,12 @@ def _page(message: passage_pb2.ListPassagesResponse) -> PassageBatch:
 def _documents(message: passage_pb2.ListDocumentsResponse) -> DocumentBatch:
     documents = documents_of_messages(message.documents)
     return DocumentBatch(documents=documents, next_page_token=message.next_page_token)
+
+
+def _tenants(message: passage_pb2.ListTenantsResponse) -> TenantResults:
+    tenants = tenants_of_messages(message.tenants)
+    return TenantResults(tenants=tenants, next_page_token=message.next_page_token)
+
+
+def _usage(message: passage_pb2.GetTenantUsageResponse) -> TenantUsage:
+    return TenantUsage(message.passages, message.bytes)

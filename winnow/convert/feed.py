@@ -12,6 +12,7 @@ from winnow.convert.lazy import LazySequence
 from winnow.domain.quota import StorageQuota, StorageUse, TenantUsage
 from winnow.domain.write import (
     DeletedPassages,
+    DeletedTenant,
     Deletion,
     FedPassage,
     FeedSummary,
@@ -141,6 +142,23 @@ def deleted_to_message(deleted: DeletedPassages, index: str = "") -> feed_pb2.De
         deleted=deleted.deleted,
         complete=deleted.complete,
         positions=[_position_to_message(each, index) for each in deleted.positions],
+    )
+
+
+def deleted_tenant_to_message(
+    deleted: DeletedTenant, index: str = ""
+) -> feed_pb2.DeleteTenantResponse:
+    """Converts the result of the deletion of a tenant from an index, which has a name or none."""
+    return feed_pb2.DeleteTenantResponse(
+        passages=deleted.passages,
+        positions=[_position_to_message(each, index) for each in deleted.positions],
+    )
+
+
+def deleted_tenant_of_message(message: feed_pb2.DeleteTenantResponse) -> DeletedTenant:
+    """Converts the result of the deletion of a tenant."""
+    return DeletedTenant(
+        passages=message.passages, positions=tuple(map(position_of_message, message.positions))
     )
 
 

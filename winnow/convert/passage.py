@@ -8,7 +8,11 @@ from google.protobuf.message import Message
 
 from winnow.convert import answer
 from winnow.convert.by_name import optional
-from winnow.convert.shard_passage import documents_to_messages, fields_of_numbers
+from winnow.convert.shard_passage import (
+    documents_to_messages,
+    fields_of_numbers,
+    tenants_to_messages,
+)
 from winnow.domain.listing import SelectedFields
 from winnow.domain.passage import Passage
 from winnow.domain.passage_request import (
@@ -17,6 +21,7 @@ from winnow.domain.passage_request import (
     PassagesById,
     PassageSearchResult,
     RankedPassage,
+    TenantResults,
 )
 from winnow.errors import InvalidRequestError, Violation
 from winnow.v1 import passage_pb2
@@ -100,6 +105,15 @@ def documents_to_message(page: DocumentBatch, request_id: str) -> passage_pb2.Li
     """Converts a page of documents."""
     return passage_pb2.ListDocumentsResponse(
         documents=documents_to_messages(page.documents),
+        next_page_token=page.next_page_token,
+        request_id=request_id,
+    )
+
+
+def tenants_to_message(page: TenantResults, request_id: str) -> passage_pb2.ListTenantsResponse:
+    """Converts a page of tenants."""
+    return passage_pb2.ListTenantsResponse(
+        tenants=tenants_to_messages(page.tenants),
         next_page_token=page.next_page_token,
         request_id=request_id,
     )

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from google.protobuf.message import Message
 
-from winnow.convert.by_name import same_fields, value_of_message
+from winnow.convert.by_name import optional, same_fields, value_of_message
 from winnow.domain.listing import (
     ALL_FIELDS,
     CountRequest,
@@ -21,6 +21,9 @@ from winnow.domain.listing import (
     SelectedFields,
     ShardRequest,
     StoredDocument,
+    StoredTenant,
+    TenantListing,
+    TenantPage,
 )
 from winnow.domain.passage import Passage
 from winnow.errors import UnavailableError
@@ -37,6 +40,7 @@ _MESSAGES: Mapping[type[ShardRequest[Any]], Callable[..., Message]] = {
     PassageLookup: shard_passage_pb2.GetShardPassagesRequest,
     CountRequest: shard_passage_pb2.CountShardPassagesRequest,
     DocumentListing: shard_passage_pb2.ListShardDocumentsRequest,
+    TenantListing: shard_passage_pb2.ListShardTenantsRequest,
 }
 Request = TypeVar("Request", bound=ShardRequest[Any])
 
@@ -58,7 +62,8 @@ def fields_of_numbers(numbers: Sequence[_FieldNumber]) -> SelectedFields:
 
 def request_to_message(request: ShardRequest[Any], shard: int) -> Message:
     """Converts a request; `shard` is the number of the shard that it is for."""
-    values = same_fields(request, ("after", "client"))
+    excluded = ("after", "client", *(("tenant",) if isinstance(request, TenantListing) else ()))
+    values = same_fields(request, excluded)
     values["shard"] = shard_pb2.RequestedShard(shard=shard, after=request.after)
     if "where" in values:
         values["filter"] = values.pop("where")
@@ -77,6 +82,8 @@ def request_of_message(kind: type[Request], message: Any, client: str) -> Reques
         values["fields"] = fields_of_numbers(message.fields)
     if "ids" in names:
         values["ids"] = tuple(message.ids)
+    if "tenant" not in names:
+        values["tenant"] = ""
     return value_of_message(kind, message, **values)
 
 
@@ -114,11 +121,38 @@ def found_of_message(message: shard_passage_pb2.GetShardPassagesResponse) -> Fou
 
 
 def count_to_message(count: PassageCount) -> shard_passage_pb2.CountShardPassagesResponse:
-    return shard_passage_pb2.CountShardPassagesResponse(passages=count.passages, seen=_seen(count))
+    return shard_passage_pb2.CountShardPassagesResponse(
+        passages=count.passages, content_bytes=count.content_bytes, seen=_seen(count)
+    )
 
 
 def count_of_message(message: shard_passage_pb2.CountShardPassagesResponse) -> PassageCount:
-    return PassageCount(passages=message.passages, **_sequence_and_log(message))
+    return PassageCount(
+        passages=message.passages,
+        content_bytes=optional(message, "content_bytes"),
+        **_sequence_and_log(message),
+    )
+
+
+def tenants_to_message(page: TenantPage) -> shard_passage_pb2.ListShardTenantsResponse:
+    return shard_passage_pb2.ListShardTenantsResponse(
+        tenants=tenants_to_messages(page.tenants), complete=page.complete, seen=_seen(page)
+    )
+
+
+def tenants_of_message(message: shard_passage_pb2.ListShardTenantsResponse) -> TenantPage:
+    """Converts a page of tenants; raises UnavailableError if it is invalid."""
+    tenants = tenants_of_messages(message.tenants)
+    _check(message.complete or tenants)
+    return TenantPage(tenants=tenants, complete=message.complete, **_sequence_and_log(message))
+
+
+def tenants_to_messages(tenants: Iterable[StoredTenant]) -> list[passage_pb2.StoredTenant]:
+    return [passage_pb2.StoredTenant(**same_fields(each)) for each in tenants]
+
+
+def tenants_of_messages(messages: Iterable[passage_pb2.StoredTenant]) -> tuple[StoredTenant, ...]:
+    return tuple(value_of_message(StoredTenant, each) for each in messages)
 
 
 def documents_to_message(page: DocumentPage) -> shard_passage_pb2.ListShardDocumentsResponse:

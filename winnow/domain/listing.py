@@ -93,6 +93,22 @@ class CountRequest(ShardRequest["PassageCount"]):
     kind = "count passages"
     where: str = ""
     """Filter on the metadata of the passages; empty for all passages."""
+    with_bytes: bool = False
+    """Whether to add up the bytes of the passages, too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TenantListing(ShardRequest["TenantPage"]):
+    """A request for a page of the tenants of an index, in the order of their names.
+
+    It names no tenant itself.
+    """
+
+    kind = "list tenants"
+    limit: int
+    """Maximum number of tenants of the page."""
+    after_tenant: str = ""
+    """Last name of the previous page; empty for the first page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +161,25 @@ class PassageCount(SeenWrites):
     """The number of passages of a shard that match a filter."""
 
     passages: int
+    content_bytes: int | None = None
+    """Bytes of their titles, texts and metadata; None if they were not added up."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTenant:
+    """A tenant that has passages in an index or a shard."""
+
+    name: str
+    passages: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TenantPage(SeenWrites):
+    """A page of tenants of a shard, in the order of their names."""
+
+    tenants: tuple[StoredTenant, ...]
+    complete: bool
+    """Whether no tenant follows. An incomplete page has at least one tenant."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

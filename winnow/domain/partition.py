@@ -9,6 +9,7 @@ So a shard number always stands for the same set of ids.
 from collections.abc import Collection, Iterator
 
 from winnow.domain.shard import MAX_SHARDS, place_of, shard_of_tenant
+from winnow.domain.tenant import is_whole_tenant
 
 MAX_SPLITS = 12
 """Maximum depth of splits: how often a shard, its half, the half's half … can be split."""
@@ -138,8 +139,13 @@ def is_shard_number(shard: int, built_shards: int) -> bool:
 
 
 def holds(shard: int, built: int, passage_id: str) -> bool:
-    """Whether a passage belongs to the shard or, if it was split, to one of its parts."""
+    """Whether a passage belongs to the shard or, if it was split, to one of its parts.
+
+    The deletion of a whole tenant belongs to all parts of the shard from the build.
+    """
     number, rest = place_of(passage_id, built)
+    if is_whole_tenant(passage_id):
+        return number == root_of(shard, built)
     for _ in range(depth_of(shard, built)):
         rest, bit = divmod(rest, 2)
         number = halves_of(number, built)[bit]

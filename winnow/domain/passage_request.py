@@ -6,7 +6,7 @@
 from dataclasses import dataclass
 
 from winnow.domain.coverage import Coverage
-from winnow.domain.listing import ALL_FIELDS, SelectedFields, StoredDocument
+from winnow.domain.listing import ALL_FIELDS, SelectedFields, StoredDocument, StoredTenant
 from winnow.domain.passage import Hit, Passage
 from winnow.domain.question import PartialResults, Retriever
 from winnow.domain.write import Position
@@ -133,3 +133,35 @@ class PassageCountRequest:
     """Name of the index, or an alias of it; empty for the default index."""
     tenant: str = ""
     """Tenant of the passages; empty for an index without tenants."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TenantsRequest:
+    """A request for a page of the tenants of an index."""
+
+    page_size: int | None = None
+    """Maximum number of tenants; None leaves it to the server."""
+    page_token: str = ""
+    """Token of the page; empty for the first page."""
+    index: str = ""
+    """Name of the index, or an alias of it; empty for the default index."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TenantResults:
+    """A page of tenants of an index, in the order of their names."""
+
+    tenants: tuple[StoredTenant, ...]
+    next_page_token: str
+    """Token of the next page; empty after the last page."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageRequest:
+    """A request for what a tenant stores."""
+
+    after: tuple[Position, ...] = ()
+    """Writes that the numbers must reflect."""
+    index: str = ""
+    """Name of the index, or an alias of it; empty for the default index."""
+    tenant: str = ""

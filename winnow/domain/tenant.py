@@ -13,6 +13,10 @@ _OTHER_CHARACTERS = frozenset("._:@-")
 """Characters of names besides letters and digits of ASCII."""
 _SEPARATOR = "\x1f"
 """The unit separator of ASCII. No name of a tenant has it, so no prefix begins another."""
+_WHOLE = "\x1e"
+"""The record separator of ASCII, in place of the id of a caller."""
+_AFTER_SEPARATOR = "\x20"
+"""The next character. It precedes all characters of names, so ids are ordered by tenant."""
 
 
 def tenant_problem(name: str) -> str:
@@ -42,8 +46,8 @@ def id_of_no_passage(tenant: str) -> str:
 
 
 def names_no_passage(stored: str) -> bool:
-    """Whether a stored id is the `id_of_no_passage` of a tenant."""
-    return bool(tenant_of(stored)) and not own_id(stored)
+    """Whether a stored id is `id_of_no_passage` or `id_of_whole_tenant` of a tenant."""
+    return bool(tenant_of(stored)) and own_id(stored) in ("", _WHOLE)
 
 
 def own_id(stored: str) -> str:
@@ -59,6 +63,24 @@ def tenant_of(stored: str) -> str:
 def prefix_of(tenant: str) -> str:
     """Returns the beginning of all stored ids of a tenant, and of no other stored id."""
     return f"{tenant}{_SEPARATOR}"
+
+
+def end_of_tenant(tenant: str) -> str:
+    """Returns a text that follows all stored ids of a tenant, and precedes those of later ones.
+
+    The order is that of UTF-8. No stored id equals it. For an empty name it precedes all ids.
+    """
+    return f"{tenant}{_AFTER_SEPARATOR}" if tenant else ""
+
+
+def id_of_whole_tenant(tenant: str) -> str:
+    """Returns a stored id of a tenant that no passage has: its deletion deletes all passages."""
+    return f"{prefix_of(tenant)}{_WHOLE}"
+
+
+def is_whole_tenant(stored: str) -> bool:
+    """Whether a stored id is the `id_of_whole_tenant` of a tenant."""
+    return bool(tenant_of(stored)) and own_id(stored) == _WHOLE
 
 
 def ids_problem(identifiers: Sequence[str], has_tenants: bool) -> str:

@@ -48,7 +48,10 @@ class Write:
     """A put or a deletion of a passage."""
 
     id: str
-    """The stored id of the passage (`winnow.domain.tenant`)."""
+    """The stored id of the passage (`winnow.domain.tenant`).
+
+    A deletion of `id_of_whole_tenant` deletes all passages of a tenant.
+    """
     version: int | None = None
     """Version for ordering. A write with a lower version than the stored one changes nothing.
     Without versions, the last write wins.
@@ -179,3 +182,13 @@ class DeletedPassages:
     """Whether no matching passage is left, except passages written meanwhile."""
     positions: tuple[Position, ...] = ()
     """The last position in each shard that took a deletion."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletedTenant:
+    """The result of the deletion of a tenant."""
+
+    passages: int
+    """Number of passages that the tenant had before."""
+    positions: tuple[Position, ...] = ()
+    """The last position in each shard that may have had passages of the tenant."""

@@ -4,7 +4,13 @@ from typing import Any
 
 from winnow.convert import shard_passage as convert
 from winnow.deadline import Deadline
-from winnow.domain.listing import CountRequest, DocumentListing, PassageListing, PassageLookup
+from winnow.domain.listing import (
+    CountRequest,
+    DocumentListing,
+    PassageListing,
+    PassageLookup,
+    TenantListing,
+)
 from winnow.passage_source import PassageSource
 from winnow.rpc import index_header
 from winnow.rpc.client_key import client_of
@@ -58,6 +64,14 @@ class ShardPassageServicer(shard_passage_pb2_grpc.ShardPassageServiceServicer):
         listing = convert.request_of_message(DocumentListing, request, client_of(context))
         page = await self._source(request, context).fetch(listing, self._deadline(context))
         return convert.documents_to_message(page)
+
+    async def ListShardTenants(  # noqa: N802
+        self, request: shard_passage_pb2.ListShardTenantsRequest, context: Any
+    ) -> shard_passage_pb2.ListShardTenantsResponse:
+        check_passages(request.limit, "limit")
+        listing = convert.request_of_message(TenantListing, request, client_of(context))
+        page = await self._source(request, context).fetch(listing, self._deadline(context))
+        return convert.tenants_to_message(page)
 
     def _source(self, request: Any, context: Any) -> PassageSource:
         node = self._node

@@ -302,6 +302,50 @@ class DeleteWhereResponse(google.protobuf.message.Message):
 Global___DeleteWhereResponse: typing_extensions.TypeAlias = DeleteWhereResponse
 
 @typing.final
+class DeleteTenantRequest(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TENANT_FIELD_NUMBER: builtins.int
+    INDEX_FIELD_NUMBER: builtins.int
+    tenant: builtins.str
+    """Name of the tenant."""
+    index: builtins.str
+    """Name of the index, or an alias of it. Empty for the default index."""
+    def __init__(
+        self,
+        *,
+        tenant: builtins.str = ...,
+        index: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["index", b"index", "tenant", b"tenant"]) -> None: ...
+
+Global___DeleteTenantRequest: typing_extensions.TypeAlias = DeleteTenantRequest
+
+@typing.final
+class DeleteTenantResponse(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PASSAGES_FIELD_NUMBER: builtins.int
+    POSITIONS_FIELD_NUMBER: builtins.int
+    passages: builtins.int
+    """Number of passages that the tenant had when the call began."""
+    @property
+    def positions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[winnow.v1.answer_pb2.Position]:
+        """The last position in each shard that may have had passages of the tenant."""
+
+    def __init__(
+        self,
+        *,
+        passages: builtins.int | None = ...,
+        positions: collections.abc.Iterable[winnow.v1.answer_pb2.Position] | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_passages", b"_passages", "passages", b"passages"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_passages", b"_passages", "passages", b"passages", "positions", b"positions"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_passages", b"_passages"]) -> typing.Literal["passages"] | None: ...
+
+Global___DeleteTenantResponse: typing_extensions.TypeAlias = DeleteTenantResponse
+
+@typing.final
 class WriteResult(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 

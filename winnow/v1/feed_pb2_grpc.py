@@ -67,6 +67,11 @@ class FeedServiceStub(object):
                 request_serializer=winnow_dot_v1_dot_feed__pb2.DeleteRequest.SerializeToString,
                 response_deserializer=winnow_dot_v1_dot_feed__pb2.FeedSummary.FromString,
                 _registered_method=True)
+        self.DeleteTenant = channel.unary_unary(
+                '/winnow.v1.FeedService/DeleteTenant',
+                request_serializer=winnow_dot_v1_dot_feed__pb2.DeleteTenantRequest.SerializeToString,
+                response_deserializer=winnow_dot_v1_dot_feed__pb2.DeleteTenantResponse.FromString,
+                _registered_method=True)
 
 
 class FeedServiceServicer(object):
@@ -117,6 +122,14 @@ class FeedServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def DeleteTenant(self, request, context):
+        """Deletes all passages of a tenant. When the call returns, no question finds them. The next merge of their shard
+        removes them from its disk. Passages that are stored later stay. With keys, the caller needs the scope admin.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_FeedServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -144,6 +157,11 @@ def add_FeedServiceServicer_to_server(servicer, server):
                     servicer.DeleteStream,
                     request_deserializer=winnow_dot_v1_dot_feed__pb2.DeleteRequest.FromString,
                     response_serializer=winnow_dot_v1_dot_feed__pb2.FeedSummary.SerializeToString,
+            ),
+            'DeleteTenant': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteTenant,
+                    request_deserializer=winnow_dot_v1_dot_feed__pb2.DeleteTenantRequest.FromString,
+                    response_serializer=winnow_dot_v1_dot_feed__pb2.DeleteTenantResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -289,6 +307,33 @@ class FeedService(object):
             '/winnow.v1.FeedService/DeleteStream',
             winnow_dot_v1_dot_feed__pb2.DeleteRequest.SerializeToString,
             winnow_dot_v1_dot_feed__pb2.FeedSummary.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteTenant(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/winnow.v1.FeedService/DeleteTenant',
+            winnow_dot_v1_dot_feed__pb2.DeleteTenantRequest.SerializeToString,
+            winnow_dot_v1_dot_feed__pb2.DeleteTenantResponse.FromString,
             options,
             channel_credentials,
             insecure,

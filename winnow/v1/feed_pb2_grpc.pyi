@@ -105,7 +105,23 @@ _FeedServiceDeleteStreamType = typing_extensions.TypeVar(
     ],
 )
 
-class FeedServiceStub(typing.Generic[_FeedServicePutType, _FeedServicePutStreamType, _FeedServiceDeleteType, _FeedServiceDeleteWhereType, _FeedServiceDeleteStreamType]):
+_FeedServiceDeleteTenantType = typing_extensions.TypeVar(
+    '_FeedServiceDeleteTenantType',
+    grpc.UnaryUnaryMultiCallable[
+        winnow.v1.feed_pb2.DeleteTenantRequest,
+        winnow.v1.feed_pb2.DeleteTenantResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        winnow.v1.feed_pb2.DeleteTenantRequest,
+        winnow.v1.feed_pb2.DeleteTenantResponse,
+    ],
+    default=grpc.UnaryUnaryMultiCallable[
+        winnow.v1.feed_pb2.DeleteTenantRequest,
+        winnow.v1.feed_pb2.DeleteTenantResponse,
+    ],
+)
+
+class FeedServiceStub(typing.Generic[_FeedServicePutType, _FeedServicePutStreamType, _FeedServiceDeleteType, _FeedServiceDeleteWhereType, _FeedServiceDeleteStreamType, _FeedServiceDeleteTenantType]):
     """Adds and removes passages of a served index while it answers questions.
     A call returns when its writes are durable. A failed call may have stored some of its writes. Send the
     call again: a write that is already stored changes nothing.
@@ -138,6 +154,10 @@ class FeedServiceStub(typing.Generic[_FeedServicePutType, _FeedServicePutStreamT
             winnow.v1.feed_pb2.DeleteRequest,
             winnow.v1.feed_pb2.FeedSummary,
         ],
+        grpc.UnaryUnaryMultiCallable[
+            winnow.v1.feed_pb2.DeleteTenantRequest,
+            winnow.v1.feed_pb2.DeleteTenantResponse,
+        ],
     ], channel: grpc.Channel) -> None: ...
 
     @typing.overload
@@ -162,6 +182,10 @@ class FeedServiceStub(typing.Generic[_FeedServicePutType, _FeedServicePutStreamT
             winnow.v1.feed_pb2.DeleteRequest,
             winnow.v1.feed_pb2.FeedSummary,
         ],
+        grpc.aio.UnaryUnaryMultiCallable[
+            winnow.v1.feed_pb2.DeleteTenantRequest,
+            winnow.v1.feed_pb2.DeleteTenantResponse,
+        ],
     ], channel: grpc.aio.Channel) -> None: ...
 
     Put: _FeedServicePutType
@@ -183,6 +207,11 @@ class FeedServiceStub(typing.Generic[_FeedServicePutType, _FeedServicePutStreamT
     DeleteStream: _FeedServiceDeleteStreamType
     """Deletes the passages of a stream, in the order of its messages."""
 
+    DeleteTenant: _FeedServiceDeleteTenantType
+    """Deletes all passages of a tenant. When the call returns, no question finds them. The next merge of their shard
+    removes them from its disk. Passages that are stored later stay. With keys, the caller needs the scope admin.
+    """
+
 FeedServiceAsyncStub: typing_extensions.TypeAlias = FeedServiceStub[
     grpc.aio.UnaryUnaryMultiCallable[
         winnow.v1.feed_pb2.PutRequest,
@@ -203,6 +232,10 @@ FeedServiceAsyncStub: typing_extensions.TypeAlias = FeedServiceStub[
     grpc.aio.StreamUnaryMultiCallable[
         winnow.v1.feed_pb2.DeleteRequest,
         winnow.v1.feed_pb2.FeedSummary,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        winnow.v1.feed_pb2.DeleteTenantRequest,
+        winnow.v1.feed_pb2.DeleteTenantResponse,
     ],
 ]
 
@@ -260,5 +293,15 @@ class FeedServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.feed_pb2.FeedSummary, collections.abc.Awaitable[winnow.v1.feed_pb2.FeedSummary]]:
         """Deletes the passages of a stream, in the order of its messages."""
+
+    @abc.abstractmethod
+    def DeleteTenant(
+        self,
+        request: winnow.v1.feed_pb2.DeleteTenantRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[winnow.v1.feed_pb2.DeleteTenantResponse, collections.abc.Awaitable[winnow.v1.feed_pb2.DeleteTenantResponse]]:
+        """Deletes all passages of a tenant. When the call returns, no question finds them. The next merge of their shard
+        removes them from its disk. Passages that are stored later stay. With keys, the caller needs the scope admin.
+        """
 
 def add_FeedServiceServicer_to_server(servicer: FeedServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

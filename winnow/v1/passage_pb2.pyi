@@ -592,3 +592,136 @@ class StoredDocument(google.protobuf.message.Message):
     def WhichOneof(self, oneof_group: typing.Literal["_expected", b"_expected"]) -> typing.Literal["expected"] | None: ...
 
 Global___StoredDocument: typing_extensions.TypeAlias = StoredDocument
+
+@typing.final
+class ListTenantsRequest(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PAGE_SIZE_FIELD_NUMBER: builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: builtins.int
+    INDEX_FIELD_NUMBER: builtins.int
+    page_size: builtins.int
+    """Maximum number of tenants, 1 to 1000. The default is 100."""
+    page_token: builtins.str
+    """The next_page_token of the previous page. Empty for the first page."""
+    index: builtins.str
+    """Name of the index, or an alias of it. Empty for the default index."""
+    def __init__(
+        self,
+        *,
+        page_size: builtins.int | None = ...,
+        page_token: builtins.str = ...,
+        index: builtins.str = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_page_size", b"_page_size", "page_size", b"page_size"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_page_size", b"_page_size", "index", b"index", "page_size", b"page_size", "page_token", b"page_token"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_page_size", b"_page_size"]) -> typing.Literal["page_size"] | None: ...
+
+Global___ListTenantsRequest: typing_extensions.TypeAlias = ListTenantsRequest
+
+@typing.final
+class ListTenantsResponse(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TENANTS_FIELD_NUMBER: builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: builtins.int
+    REQUEST_ID_FIELD_NUMBER: builtins.int
+    next_page_token: builtins.str
+    """Token of the next page. Empty if this page is the last one."""
+    request_id: builtins.str
+    """Identifies this request in the logs of every process."""
+    @property
+    def tenants(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___StoredTenant]:
+        """Tenants with passages, ordered by their names. A page may have fewer tenants than page_size, even if others
+        follow.
+        """
+
+    def __init__(
+        self,
+        *,
+        tenants: collections.abc.Iterable[Global___StoredTenant] | None = ...,
+        next_page_token: builtins.str = ...,
+        request_id: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["next_page_token", b"next_page_token", "request_id", b"request_id", "tenants", b"tenants"]) -> None: ...
+
+Global___ListTenantsResponse: typing_extensions.TypeAlias = ListTenantsResponse
+
+@typing.final
+class StoredTenant(google.protobuf.message.Message):
+    """A tenant with passages in the index."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    PASSAGES_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """Name of the tenant."""
+    passages: builtins.int
+    """Number of its passages."""
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+        passages: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["name", b"name", "passages", b"passages"]) -> None: ...
+
+Global___StoredTenant: typing_extensions.TypeAlias = StoredTenant
+
+@typing.final
+class GetTenantUsageRequest(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    AFTER_FIELD_NUMBER: builtins.int
+    INDEX_FIELD_NUMBER: builtins.int
+    TENANT_FIELD_NUMBER: builtins.int
+    index: builtins.str
+    """Name of the index, or an alias of it. Empty for the default index."""
+    tenant: builtins.str
+    """Tenant of the request. A key of a tenant decides it, and the field may be left out. Callers with the scope admin,
+    and callers of a front node without keys, name it here.
+    """
+    @property
+    def after(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[winnow.v1.answer_pb2.Position]:
+        """Positions that Put and Delete returned. The numbers reflect these writes."""
+
+    def __init__(
+        self,
+        *,
+        after: collections.abc.Iterable[winnow.v1.answer_pb2.Position] | None = ...,
+        index: builtins.str = ...,
+        tenant: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["after", b"after", "index", b"index", "tenant", b"tenant"]) -> None: ...
+
+Global___GetTenantUsageRequest: typing_extensions.TypeAlias = GetTenantUsageRequest
+
+@typing.final
+class GetTenantUsageResponse(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PASSAGES_FIELD_NUMBER: builtins.int
+    BYTES_FIELD_NUMBER: builtins.int
+    REQUEST_ID_FIELD_NUMBER: builtins.int
+    passages: builtins.int
+    """Number of passages. 0 for an unknown tenant."""
+    bytes: builtins.int
+    """Bytes of their titles, texts and metadata, as quotas count them."""
+    request_id: builtins.str
+    """Identifies this request in the logs of every process."""
+    def __init__(
+        self,
+        *,
+        passages: builtins.int | None = ...,
+        bytes: builtins.int | None = ...,
+        request_id: builtins.str = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_bytes", b"_bytes", "_passages", b"_passages", "bytes", b"bytes", "passages", b"passages"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_bytes", b"_bytes", "_passages", b"_passages", "bytes", b"bytes", "passages", b"passages", "request_id", b"request_id"]) -> None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_bytes", b"_bytes"]) -> typing.Literal["bytes"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_passages", b"_passages"]) -> typing.Literal["passages"] | None: ...
+
+Global___GetTenantUsageResponse: typing_extensions.TypeAlias = GetTenantUsageResponse

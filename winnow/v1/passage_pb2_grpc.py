@@ -73,6 +73,16 @@ class PassageServiceStub(object):
                 request_serializer=winnow_dot_v1_dot_passage__pb2.ListDocumentsRequest.SerializeToString,
                 response_deserializer=winnow_dot_v1_dot_passage__pb2.ListDocumentsResponse.FromString,
                 _registered_method=True)
+        self.ListTenants = channel.unary_unary(
+                '/winnow.v1.PassageService/ListTenants',
+                request_serializer=winnow_dot_v1_dot_passage__pb2.ListTenantsRequest.SerializeToString,
+                response_deserializer=winnow_dot_v1_dot_passage__pb2.ListTenantsResponse.FromString,
+                _registered_method=True)
+        self.GetTenantUsage = channel.unary_unary(
+                '/winnow.v1.PassageService/GetTenantUsage',
+                request_serializer=winnow_dot_v1_dot_passage__pb2.GetTenantUsageRequest.SerializeToString,
+                response_deserializer=winnow_dot_v1_dot_passage__pb2.GetTenantUsageResponse.FromString,
+                _registered_method=True)
 
 
 class PassageServiceServicer(object):
@@ -129,6 +139,20 @@ class PassageServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListTenants(self, request, context):
+        """Returns a page of the tenants of an index. With keys, only callers with the scope admin may list them.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetTenantUsage(self, request, context):
+        """Returns what a tenant stores.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_PassageServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -161,6 +185,16 @@ def add_PassageServiceServicer_to_server(servicer, server):
                     servicer.ListDocuments,
                     request_deserializer=winnow_dot_v1_dot_passage__pb2.ListDocumentsRequest.FromString,
                     response_serializer=winnow_dot_v1_dot_passage__pb2.ListDocumentsResponse.SerializeToString,
+            ),
+            'ListTenants': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListTenants,
+                    request_deserializer=winnow_dot_v1_dot_passage__pb2.ListTenantsRequest.FromString,
+                    response_serializer=winnow_dot_v1_dot_passage__pb2.ListTenantsResponse.SerializeToString,
+            ),
+            'GetTenantUsage': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetTenantUsage,
+                    request_deserializer=winnow_dot_v1_dot_passage__pb2.GetTenantUsageRequest.FromString,
+                    response_serializer=winnow_dot_v1_dot_passage__pb2.GetTenantUsageResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -334,6 +368,60 @@ class PassageService(object):
             '/winnow.v1.PassageService/ListDocuments',
             winnow_dot_v1_dot_passage__pb2.ListDocumentsRequest.SerializeToString,
             winnow_dot_v1_dot_passage__pb2.ListDocumentsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListTenants(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/winnow.v1.PassageService/ListTenants',
+            winnow_dot_v1_dot_passage__pb2.ListTenantsRequest.SerializeToString,
+            winnow_dot_v1_dot_passage__pb2.ListTenantsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetTenantUsage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/winnow.v1.PassageService/GetTenantUsage',
+            winnow_dot_v1_dot_passage__pb2.GetTenantUsageRequest.SerializeToString,
+            winnow_dot_v1_dot_passage__pb2.GetTenantUsageResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -121,7 +121,39 @@ _PassageServiceListDocumentsType = typing_extensions.TypeVar(
     ],
 )
 
-class PassageServiceStub(typing.Generic[_PassageServiceSearchPassagesType, _PassageServiceGetPassagesType, _PassageServiceListPassagesType, _PassageServiceCountPassagesType, _PassageServiceExportPassagesType, _PassageServiceListDocumentsType]):
+_PassageServiceListTenantsType = typing_extensions.TypeVar(
+    '_PassageServiceListTenantsType',
+    grpc.UnaryUnaryMultiCallable[
+        winnow.v1.passage_pb2.ListTenantsRequest,
+        winnow.v1.passage_pb2.ListTenantsResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        winnow.v1.passage_pb2.ListTenantsRequest,
+        winnow.v1.passage_pb2.ListTenantsResponse,
+    ],
+    default=grpc.UnaryUnaryMultiCallable[
+        winnow.v1.passage_pb2.ListTenantsRequest,
+        winnow.v1.passage_pb2.ListTenantsResponse,
+    ],
+)
+
+_PassageServiceGetTenantUsageType = typing_extensions.TypeVar(
+    '_PassageServiceGetTenantUsageType',
+    grpc.UnaryUnaryMultiCallable[
+        winnow.v1.passage_pb2.GetTenantUsageRequest,
+        winnow.v1.passage_pb2.GetTenantUsageResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        winnow.v1.passage_pb2.GetTenantUsageRequest,
+        winnow.v1.passage_pb2.GetTenantUsageResponse,
+    ],
+    default=grpc.UnaryUnaryMultiCallable[
+        winnow.v1.passage_pb2.GetTenantUsageRequest,
+        winnow.v1.passage_pb2.GetTenantUsageResponse,
+    ],
+)
+
+class PassageServiceStub(typing.Generic[_PassageServiceSearchPassagesType, _PassageServiceGetPassagesType, _PassageServiceListPassagesType, _PassageServiceCountPassagesType, _PassageServiceExportPassagesType, _PassageServiceListDocumentsType, _PassageServiceListTenantsType, _PassageServiceGetTenantUsageType]):
     """Finds, returns and counts the passages of a served index, without reading them with a model.
     Pages are ordered by id. A passage that stays in the index while its pages are fetched is returned exactly
     once. A passage that is written meanwhile may be missing.
@@ -159,6 +191,14 @@ class PassageServiceStub(typing.Generic[_PassageServiceSearchPassagesType, _Pass
             winnow.v1.passage_pb2.ListDocumentsRequest,
             winnow.v1.passage_pb2.ListDocumentsResponse,
         ],
+        grpc.UnaryUnaryMultiCallable[
+            winnow.v1.passage_pb2.ListTenantsRequest,
+            winnow.v1.passage_pb2.ListTenantsResponse,
+        ],
+        grpc.UnaryUnaryMultiCallable[
+            winnow.v1.passage_pb2.GetTenantUsageRequest,
+            winnow.v1.passage_pb2.GetTenantUsageResponse,
+        ],
     ], channel: grpc.Channel) -> None: ...
 
     @typing.overload
@@ -187,6 +227,14 @@ class PassageServiceStub(typing.Generic[_PassageServiceSearchPassagesType, _Pass
             winnow.v1.passage_pb2.ListDocumentsRequest,
             winnow.v1.passage_pb2.ListDocumentsResponse,
         ],
+        grpc.aio.UnaryUnaryMultiCallable[
+            winnow.v1.passage_pb2.ListTenantsRequest,
+            winnow.v1.passage_pb2.ListTenantsResponse,
+        ],
+        grpc.aio.UnaryUnaryMultiCallable[
+            winnow.v1.passage_pb2.GetTenantUsageRequest,
+            winnow.v1.passage_pb2.GetTenantUsageResponse,
+        ],
     ], channel: grpc.aio.Channel) -> None: ...
 
     SearchPassages: _PassageServiceSearchPassagesType
@@ -206,6 +254,12 @@ class PassageServiceStub(typing.Generic[_PassageServiceSearchPassagesType, _Pass
 
     ListDocuments: _PassageServiceListDocumentsType
     """Returns a page of documents: the values of the metadata field document."""
+
+    ListTenants: _PassageServiceListTenantsType
+    """Returns a page of the tenants of an index. With keys, only callers with the scope admin may list them."""
+
+    GetTenantUsage: _PassageServiceGetTenantUsageType
+    """Returns what a tenant stores."""
 
 PassageServiceAsyncStub: typing_extensions.TypeAlias = PassageServiceStub[
     grpc.aio.UnaryUnaryMultiCallable[
@@ -231,6 +285,14 @@ PassageServiceAsyncStub: typing_extensions.TypeAlias = PassageServiceStub[
     grpc.aio.UnaryUnaryMultiCallable[
         winnow.v1.passage_pb2.ListDocumentsRequest,
         winnow.v1.passage_pb2.ListDocumentsResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        winnow.v1.passage_pb2.ListTenantsRequest,
+        winnow.v1.passage_pb2.ListTenantsResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        winnow.v1.passage_pb2.GetTenantUsageRequest,
+        winnow.v1.passage_pb2.GetTenantUsageResponse,
     ],
 ]
 
@@ -293,5 +355,21 @@ class PassageServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.passage_pb2.ListDocumentsResponse, collections.abc.Awaitable[winnow.v1.passage_pb2.ListDocumentsResponse]]:
         """Returns a page of documents: the values of the metadata field document."""
+
+    @abc.abstractmethod
+    def ListTenants(
+        self,
+        request: winnow.v1.passage_pb2.ListTenantsRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[winnow.v1.passage_pb2.ListTenantsResponse, collections.abc.Awaitable[winnow.v1.passage_pb2.ListTenantsResponse]]:
+        """Returns a page of the tenants of an index. With keys, only callers with the scope admin may list them."""
+
+    @abc.abstractmethod
+    def GetTenantUsage(
+        self,
+        request: winnow.v1.passage_pb2.GetTenantUsageRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[winnow.v1.passage_pb2.GetTenantUsageResponse, collections.abc.Awaitable[winnow.v1.passage_pb2.GetTenantUsageResponse]]:
+        """Returns what a tenant stores."""
 
 def add_PassageServiceServicer_to_server(servicer: PassageServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -223,10 +223,13 @@ class CountShardPassagesRequest(google.protobuf.message.Message):
     SHARD_FIELD_NUMBER: builtins.int
     FILTER_FIELD_NUMBER: builtins.int
     TENANT_FIELD_NUMBER: builtins.int
+    WITH_BYTES_FIELD_NUMBER: builtins.int
     filter: builtins.str
     """Filter on passage metadata, in the syntax of AnswerRequest.filter."""
     tenant: builtins.str
     """Tenant of the passages. Must be set if, and only if, the index has tenants. Ids are then those that callers use."""
+    with_bytes: builtins.bool
+    """Whether to add up the bytes of the passages, too."""
     @property
     def shard(self) -> winnow.v1.shard_pb2.RequestedShard:
         """The shard, and the write that it must have."""
@@ -237,9 +240,10 @@ class CountShardPassagesRequest(google.protobuf.message.Message):
         shard: winnow.v1.shard_pb2.RequestedShard | None = ...,
         filter: builtins.str = ...,
         tenant: builtins.str = ...,
+        with_bytes: builtins.bool = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["shard", b"shard"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["filter", b"filter", "shard", b"shard", "tenant", b"tenant"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["filter", b"filter", "shard", b"shard", "tenant", b"tenant", "with_bytes", b"with_bytes"]) -> None: ...
 
 Global___CountShardPassagesRequest: typing_extensions.TypeAlias = CountShardPassagesRequest
 
@@ -249,8 +253,11 @@ class CountShardPassagesResponse(google.protobuf.message.Message):
 
     PASSAGES_FIELD_NUMBER: builtins.int
     SEEN_FIELD_NUMBER: builtins.int
+    CONTENT_BYTES_FIELD_NUMBER: builtins.int
     passages: builtins.int
     """Number of passages."""
+    content_bytes: builtins.int
+    """Bytes of the titles, texts and metadata, as quotas count them. Set with with_bytes."""
     @property
     def seen(self) -> Global___SeenWrites:
         """The last write that the number includes."""
@@ -260,9 +267,11 @@ class CountShardPassagesResponse(google.protobuf.message.Message):
         *,
         passages: builtins.int = ...,
         seen: Global___SeenWrites | None = ...,
+        content_bytes: builtins.int | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["seen", b"seen"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["passages", b"passages", "seen", b"seen"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_content_bytes", b"_content_bytes", "content_bytes", b"content_bytes", "seen", b"seen"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_content_bytes", b"_content_bytes", "content_bytes", b"content_bytes", "passages", b"passages", "seen", b"seen"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_content_bytes", b"_content_bytes"]) -> typing.Literal["content_bytes"] | None: ...
 
 Global___CountShardPassagesResponse: typing_extensions.TypeAlias = CountShardPassagesResponse
 
@@ -329,3 +338,59 @@ class ListShardDocumentsResponse(google.protobuf.message.Message):
     def ClearField(self, field_name: typing.Literal["complete", b"complete", "documents", b"documents", "seen", b"seen"]) -> None: ...
 
 Global___ListShardDocumentsResponse: typing_extensions.TypeAlias = ListShardDocumentsResponse
+
+@typing.final
+class ListShardTenantsRequest(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SHARD_FIELD_NUMBER: builtins.int
+    AFTER_TENANT_FIELD_NUMBER: builtins.int
+    LIMIT_FIELD_NUMBER: builtins.int
+    after_tenant: builtins.str
+    """Last name of the previous page. Empty for the first page. Names are ordered by their bytes in UTF-8."""
+    limit: builtins.int
+    """Maximum number of tenants, 1 to 1000."""
+    @property
+    def shard(self) -> winnow.v1.shard_pb2.RequestedShard:
+        """The shard, and the write that it must have."""
+
+    def __init__(
+        self,
+        *,
+        shard: winnow.v1.shard_pb2.RequestedShard | None = ...,
+        after_tenant: builtins.str = ...,
+        limit: builtins.int = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["shard", b"shard"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["after_tenant", b"after_tenant", "limit", b"limit", "shard", b"shard"]) -> None: ...
+
+Global___ListShardTenantsRequest: typing_extensions.TypeAlias = ListShardTenantsRequest
+
+@typing.final
+class ListShardTenantsResponse(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TENANTS_FIELD_NUMBER: builtins.int
+    COMPLETE_FIELD_NUMBER: builtins.int
+    SEEN_FIELD_NUMBER: builtins.int
+    complete: builtins.bool
+    """Whether no tenant follows. An incomplete page has at least one tenant."""
+    @property
+    def tenants(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[winnow.v1.passage_pb2.StoredTenant]:
+        """The tenants of the page."""
+
+    @property
+    def seen(self) -> Global___SeenWrites:
+        """The last write that the page includes."""
+
+    def __init__(
+        self,
+        *,
+        tenants: collections.abc.Iterable[winnow.v1.passage_pb2.StoredTenant] | None = ...,
+        complete: builtins.bool = ...,
+        seen: Global___SeenWrites | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["seen", b"seen"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["complete", b"complete", "seen", b"seen", "tenants", b"tenants"]) -> None: ...
+
+Global___ListShardTenantsResponse: typing_extensions.TypeAlias = ListShardTenantsResponse

@@ -56,6 +56,11 @@ class ShardPassageServiceStub(object):
                 request_serializer=winnow_dot_v1_dot_shard__passage__pb2.ListShardDocumentsRequest.SerializeToString,
                 response_deserializer=winnow_dot_v1_dot_shard__passage__pb2.ListShardDocumentsResponse.FromString,
                 _registered_method=True)
+        self.ListShardTenants = channel.unary_unary(
+                '/winnow.v1.ShardPassageService/ListShardTenants',
+                request_serializer=winnow_dot_v1_dot_shard__passage__pb2.ListShardTenantsRequest.SerializeToString,
+                response_deserializer=winnow_dot_v1_dot_shard__passage__pb2.ListShardTenantsResponse.FromString,
+                _registered_method=True)
 
 
 class ShardPassageServiceServicer(object):
@@ -91,6 +96,13 @@ class ShardPassageServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListShardTenants(self, request, context):
+        """Returns the next tenants by name.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ShardPassageServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -113,6 +125,11 @@ def add_ShardPassageServiceServicer_to_server(servicer, server):
                     servicer.ListShardDocuments,
                     request_deserializer=winnow_dot_v1_dot_shard__passage__pb2.ListShardDocumentsRequest.FromString,
                     response_serializer=winnow_dot_v1_dot_shard__passage__pb2.ListShardDocumentsResponse.SerializeToString,
+            ),
+            'ListShardTenants': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListShardTenants,
+                    request_deserializer=winnow_dot_v1_dot_shard__passage__pb2.ListShardTenantsRequest.FromString,
+                    response_serializer=winnow_dot_v1_dot_shard__passage__pb2.ListShardTenantsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -225,6 +242,33 @@ class ShardPassageService(object):
             '/winnow.v1.ShardPassageService/ListShardDocuments',
             winnow_dot_v1_dot_shard__passage__pb2.ListShardDocumentsRequest.SerializeToString,
             winnow_dot_v1_dot_shard__passage__pb2.ListShardDocumentsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListShardTenants(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/winnow.v1.ShardPassageService/ListShardTenants',
+            winnow_dot_v1_dot_shard__passage__pb2.ListShardTenantsRequest.SerializeToString,
+            winnow_dot_v1_dot_shard__passage__pb2.ListShardTenantsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -89,7 +89,23 @@ _ShardPassageServiceListShardDocumentsType = typing_extensions.TypeVar(
     ],
 )
 
-class ShardPassageServiceStub(typing.Generic[_ShardPassageServiceListShardPassagesType, _ShardPassageServiceGetShardPassagesType, _ShardPassageServiceCountShardPassagesType, _ShardPassageServiceListShardDocumentsType]):
+_ShardPassageServiceListShardTenantsType = typing_extensions.TypeVar(
+    '_ShardPassageServiceListShardTenantsType',
+    grpc.UnaryUnaryMultiCallable[
+        winnow.v1.shard_passage_pb2.ListShardTenantsRequest,
+        winnow.v1.shard_passage_pb2.ListShardTenantsResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        winnow.v1.shard_passage_pb2.ListShardTenantsRequest,
+        winnow.v1.shard_passage_pb2.ListShardTenantsResponse,
+    ],
+    default=grpc.UnaryUnaryMultiCallable[
+        winnow.v1.shard_passage_pb2.ListShardTenantsRequest,
+        winnow.v1.shard_passage_pb2.ListShardTenantsResponse,
+    ],
+)
+
+class ShardPassageServiceStub(typing.Generic[_ShardPassageServiceListShardPassagesType, _ShardPassageServiceGetShardPassagesType, _ShardPassageServiceCountShardPassagesType, _ShardPassageServiceListShardDocumentsType, _ShardPassageServiceListShardTenantsType]):
     """Returns stored passages of the shards of a content node. Front nodes call it; users do not.
     Each call sees one state of its shard.
     """
@@ -112,6 +128,10 @@ class ShardPassageServiceStub(typing.Generic[_ShardPassageServiceListShardPassag
             winnow.v1.shard_passage_pb2.ListShardDocumentsRequest,
             winnow.v1.shard_passage_pb2.ListShardDocumentsResponse,
         ],
+        grpc.UnaryUnaryMultiCallable[
+            winnow.v1.shard_passage_pb2.ListShardTenantsRequest,
+            winnow.v1.shard_passage_pb2.ListShardTenantsResponse,
+        ],
     ], channel: grpc.Channel) -> None: ...
 
     @typing.overload
@@ -132,6 +152,10 @@ class ShardPassageServiceStub(typing.Generic[_ShardPassageServiceListShardPassag
             winnow.v1.shard_passage_pb2.ListShardDocumentsRequest,
             winnow.v1.shard_passage_pb2.ListShardDocumentsResponse,
         ],
+        grpc.aio.UnaryUnaryMultiCallable[
+            winnow.v1.shard_passage_pb2.ListShardTenantsRequest,
+            winnow.v1.shard_passage_pb2.ListShardTenantsResponse,
+        ],
     ], channel: grpc.aio.Channel) -> None: ...
 
     ListShardPassages: _ShardPassageServiceListShardPassagesType
@@ -145,6 +169,9 @@ class ShardPassageServiceStub(typing.Generic[_ShardPassageServiceListShardPassag
 
     ListShardDocuments: _ShardPassageServiceListShardDocumentsType
     """Returns the next documents by name: the values of the metadata field document."""
+
+    ListShardTenants: _ShardPassageServiceListShardTenantsType
+    """Returns the next tenants by name."""
 
 ShardPassageServiceAsyncStub: typing_extensions.TypeAlias = ShardPassageServiceStub[
     grpc.aio.UnaryUnaryMultiCallable[
@@ -162,6 +189,10 @@ ShardPassageServiceAsyncStub: typing_extensions.TypeAlias = ShardPassageServiceS
     grpc.aio.UnaryUnaryMultiCallable[
         winnow.v1.shard_passage_pb2.ListShardDocumentsRequest,
         winnow.v1.shard_passage_pb2.ListShardDocumentsResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        winnow.v1.shard_passage_pb2.ListShardTenantsRequest,
+        winnow.v1.shard_passage_pb2.ListShardTenantsResponse,
     ],
 ]
 
@@ -201,5 +232,13 @@ class ShardPassageServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.shard_passage_pb2.ListShardDocumentsResponse, collections.abc.Awaitable[winnow.v1.shard_passage_pb2.ListShardDocumentsResponse]]:
         """Returns the next documents by name: the values of the metadata field document."""
+
+    @abc.abstractmethod
+    def ListShardTenants(
+        self,
+        request: winnow.v1.shard_passage_pb2.ListShardTenantsRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[winnow.v1.shard_passage_pb2.ListShardTenantsResponse, collections.abc.Awaitable[winnow.v1.shard_passage_pb2.ListShardTenantsResponse]]:
+        """Returns the next tenants by name."""
 
 def add_ShardPassageServiceServicer_to_server(servicer: ShardPassageServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -41,6 +41,24 @@ def test_a_shard_is_merged_for_writes_for_holes_or_when_it_is_idle(
     )
 
 
+@pytest.mark.parametrize(
+    ("since", "expected"), [(None, None), (29.9, None), (30.0, MergeReason.TENANT)]
+)
+def test_a_shard_is_merged_soon_after_the_deletion_of_a_tenant(
+    since: float | None, expected: MergeReason | None
+) -> None:
+    """Although there are few writes, and writes go on."""
+    backlog = MergeBacklog(
+        passages=1_000_000,
+        rows=1_000_010,
+        dead=10,
+        writes=11,
+        idle=0,
+        since_tenant_deletion=since,
+    )
+    assert MergePolicy().merge_reason(backlog) is expected
+
+
 def test_the_number_of_writes_can_be_set() -> None:
     assert (
         MergePolicy(min_writes=5).merge_reason(

@@ -64,6 +64,9 @@ class Feeds(feed_pb2_grpc.FeedServiceServicer):
     async def DeleteWhere(self, request: feed_pb2.DeleteWhereRequest, context: Any) -> Any:
         return feed_pb2.DeleteWhereResponse()
 
+    async def DeleteTenant(self, request: feed_pb2.DeleteTenantRequest, context: Any) -> Any:
+        return feed_pb2.DeleteTenantResponse()
+
     async def DeleteStream(self, requests: AsyncIterator[Any], context: Any) -> Any:
         return await self.PutStream(requests, context)
 

@@ -30,16 +30,24 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 async def export(
-    api: AsyncClientApi, file: IO[str], where: str | None, timeout: float, sleep: Sleep
+    api: AsyncClientApi,
+    file: IO[str],
+    where: str | None,
+    timeout: float,
+    sleep: Sleep,
+    *,
+    tenant: str = "",
 ) -> int:
     """Writes all matching passages to a file, one JSON object a line; returns their number.
+
+    Each object gets the field `tenant`, unless it is empty.
 
     A page that fails is requested again, so a busy or restarted node does not end the export.
     """
     token, count = "", 0
     while True:
         page = await _page(api, token, where, timeout, sleep)
-        file.writelines(map(line_of, page.passages))
+        file.writelines(line_of(each, tenant) for each in page.passages)
         count += len(page.passages)
         token = page.next_page_token
         if not token:
@@ -62,11 +70,15 @@ async def _page(
         pause, tries = 2 * pause, tries + 1
 
 
-def line_of(passage: Passage) -> str:
-    """Returns a passage as a line of JSON, as `winnow index build --passages` reads it."""
+def line_of(passage: Passage, tenant: str = "") -> str:
+    """Returns a passage as a line of JSON, as `winnow index build --passages` reads it.
+
+    The line has the field `tenant`, unless it is empty.
+    """
     fields = {"id": passage.id, "title": passage.title, "text": passage.text}
     metadata = {"metadata": dict(passage.metadata)} if passage.metadata else {}
-    return json.dumps({**fields, **metadata}, ensure_ascii=False) + "\n"
+    owner = {"tenant": tenant} if tenant else {}
+    return json.dumps({**fields, **metadata, **owner}, ensure_ascii=False) + "\n"
 
 
 @contextmanager

@@ -1,0 +1,155 @@
+"""`winnow tenants`: list, usage, export, delete."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from winnow.address import DEFAULT_ADDRESS
+from winnow.cli.access import with_credentials
+from winnow.cli.options import FrontAddress, NamedIndex
+from winnow.cli.output import AsJson, console, print_json, printable, table
+from winnow.cli.passages.exporting import STANDARD_OUTPUT, export, opened_for_writing, pause
+from winnow.cli.passages.place import run_at
+from winnow.client import Credentials, StoredTenant
+from winnow.client.aio import AsyncClientApi
+from winnow.client.feeding import DEFAULT_FEED_ADDRESS
+from winnow.quoting import many, were
+
+app = typer.Typer(no_args_is_help=True)
+_Tenant = Annotated[str, typer.Argument(metavar="TENANT", help="Name of the tenant.")]
+_Timeout = Annotated[float, typer.Option(min=0.001, help="Seconds until a request is given up.")]
+
+
+@app.command("list")
+@with_credentials
+def list_(
+    address: FrontAddress = DEFAULT_ADDRESS,
+    on: NamedIndex = "",
+    as_json: AsJson = False,
+    timeout: _Timeout = 30.0,
+    credentials: Credentials | None = None,
+) -> None:
+    """List the tenants of an index that have passages, by name.
+
+    With keys, the key needs the scope admin. With --json, a list of objects is printed, with the
+    keys name and passages.
+    """
+
+    async def work(api: AsyncClientApi) -> list[StoredTenant]:
+        return [each async for each in api.list_tenants(timeout=timeout)]
+
+    found = run_at(address, None, credentials, work, on=on)
+    if as_json:
+        print_json(found)
+        return
+    rows = ([printable(each.name), f"{each.passages:,}"] for each in found)
+    console().print(table(["tenant", "passages"], rows))
+
+
+@app.command()
+@with_credentials
+def usage(
+    tenant: _Tenant,
+    address: FrontAddress = DEFAULT_ADDRESS,
+    on: NamedIndex = "",
+    as_json: AsJson = False,
+    timeout: _Timeout = 30.0,
+    credentials: Credentials | None = None,
+) -> None:
+    """Show how many passages a tenant has, and their bytes, as quotas count them.
+
+    Example: winnow tenants usage acme
+
+    An unknown tenant has no passages. With --json, an object is printed, with the keys passages and
+    bytes.
+    """
+    used = run_at(
+        address,
+        None,
+        credentials,
+        lambda api: api.tenant_usage(tenant, timeout=timeout),
+        on=on,
+    )
+    if as_json:
+        print_json(used)
+        return
+    typer.echo(f"{many(used.passages, 'passage')}, {many(used.bytes, 'byte')}")
+
+
+@app.command("export")
+@with_credentials
+def export_(
+    tenant: _Tenant,
+    file: Annotated[
+        Path, typer.Argument(help="File to write; - for standard output.")
+    ] = STANDARD_OUTPUT,
+    address: FrontAddress = DEFAULT_ADDRESS,
+    on: NamedIndex = "",
+    timeout: _Timeout = 30.0,
+    credentials: Credentials | None = None,
+) -> None:
+    """Write the passages of a tenant as JSON lines with the field tenant.
+
+    Example: winnow tenants export acme acme.jsonl
+
+    `winnow feed acme.jsonl --tenant acme` stores them again, and `winnow index build --tenants`
+    reads them. Questions are answered and passages are written meanwhile. A passage that stays in
+    the index is exported exactly once. A page that fails is requested again.
+    """
+
+    async def work(api: AsyncClientApi) -> int:
+        with opened_for_writing(file) as opened:
+            return await export(api, opened, None, timeout, pause, tenant=tenant)
+
+    count = run_at(address, None, credentials, work, on=on, tenant=tenant)
+    typer.echo(f"{were(count, 'passage')} exported", err=True)
+
+
+@app.command()
+@with_credentials
+def delete(
+    tenant: _Tenant,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count the passages.")] = False,
+    address: FrontAddress = DEFAULT_FEED_ADDRESS,
+    on: NamedIndex = "",
+    as_json: AsJson = False,
+    timeout: _Timeout = 60.0,
+    credentials: Credentials | None = None,
+) -> None:
+    """Delete all passages of a tenant.
+
+    Example: winnow tenants delete acme --dry-run
+
+    When the command ends, no question finds them. The next merge of their shard removes them from
+    its disk. Passages that are stored later stay, so remove the keys of the tenant first. Snapshots
+    and journals keep what they have. It is safe to repeat an interrupted deletion.
+
+    The address is that of a front node's --feed-listen. With keys, the key needs the scopes feed
+    and admin. With --json, an object is printed, with the keys passages and positions.
+    """
+    if dry_run:
+        count = run_at(
+            address,
+            None,
+            credentials,
+            lambda api: api.count_passages(timeout=timeout),
+            on=on,
+            tenant=tenant,
+        )
+        if as_json:
+            print_json({"passages": count, "positions": []})
+        else:
+            typer.echo(f"{many(count, 'passage')} would be deleted")
+        return
+    done = run_at(
+        address,
+        None,
+        credentials,
+        lambda api: api.delete_tenant(tenant, timeout=timeout),
+        on=on,
+    )
+    if as_json:
+        print_json(done)
+    else:
+        typer.echo(f"{were(done.passages, 'passage')} deleted")
