@@ -124,7 +124,7 @@ def test_only_administrators_list_and_delete_tenants(shared: Shared) -> None:
     assert listed == [{"name": each, "passages": "2"} for each in ("alpha", "beta")]
     used = shared.http("alpha", "/v1/tenants:usage").json()
     texts = [row("alpha", number) for number in (1, 2)]
-    size = sum(len(each["title"] + each["text"] + '{"document":"alpha.md"}') for each in texts)
+    size = sum(len(each["title"] + each["text"] + '{"document": "alpha.md"}') for each in texts)
     assert (used["passages"], used["bytes"]) == ("2", str(size))
     assert shared.http("alpha", "/v1/tenants:usage?tenant=beta").status_code == 403
     for who in ("alpha", "plain"):
