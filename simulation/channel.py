@@ -20,6 +20,8 @@ from simulation.process import Process, current_process
 Pairs = Sequence[tuple[str, Any]]
 _REFUSED_SECONDS = 0.001
 """Seconds until a connection to a port without a server is refused."""
+_CONNECT_SECONDS = 20.0
+"""Seconds until gRPC gives up an attempt to connect that nobody answers."""
 _PORT = ":9000"
 
 
@@ -161,18 +163,19 @@ class SimulatedChannel:
     """A channel to the server at an address; connects again after each failure."""
 
     def __init__(self, addresses: Addresses, address: str) -> None:
-        self._addresses, self._address = addresses, address
+        self._addresses, self.address = addresses, address
         self._owner = current_process()
+        self._is_closed = False
         self._connect()
 
     def reconnect(self, names: set[str]) -> None:
         """Makes later calls use a new connection if this channel is between two processes."""
-        if names == {self._owner.name, self._address.removesuffix(_PORT)}:
+        if names == {self._owner.name, self.address.removesuffix(_PORT)}:
             self._connect()
 
     def _connect(self) -> None:
         self._addresses.calls += 1
-        self._connection = f"channel {self._addresses.calls}"
+        self.connection = f"channel {self._addresses.calls}"
 
     def unary_unary(
         self,
@@ -184,7 +187,9 @@ class SimulatedChannel:
         def invoke(
             request: Any, timeout: float | None = None, metadata: Pairs | None = None
         ) -> SimulatedCall:
-            call = _Call(self._addresses, self._address, self._connection, method)
+            if self._is_closed:
+                raise grpc.aio.UsageError("Channel is closed.")
+            call = _Call(self._addresses, self, method)
             return call.send(
                 request_serializer(request), response_deserializer, timeout, metadata or ()
             )
@@ -198,7 +203,13 @@ class SimulatedChannel:
     stream_stream = stream_unary
 
     async def close(self, grace: float | None = None) -> None:
-        """Does nothing: the calls of a channel are awaited before it is closed."""
+        """Cancels the calls of the channel."""
+        self._is_closed = True
+        for call in list(self._addresses.in_flight):
+            if call.channel is self:
+                call.cancel()
+        if self in self._addresses.channels:
+            self._addresses.channels.remove(self)
 
 
 def _refuse(*_: object, **__: object) -> Any:
@@ -208,11 +219,12 @@ def _refuse(*_: object, **__: object) -> Any:
 class _Call:
     """One call: its request, its reply, and its cancellation by the caller or by the deadline."""
 
-    def __init__(self, addresses: Addresses, address: str, connection: str, method: str) -> None:
-        self._network, self._connection, self._method = addresses.network, connection, method
+    def __init__(self, addresses: Addresses, channel: SimulatedChannel, method: str) -> None:
+        self._network, self._method = addresses.network, method
+        self.channel, self._connection = channel, channel.connection
         self._loop = addresses.network.loop
-        self._endpoint = addresses.endpoints.get(address)
-        self._address = address
+        self._endpoint = addresses.endpoints.get(channel.address)
+        self._address = channel.address
         self._caller = current_process()
         self._future: asyncio.Future[Any] = self._loop.create_future()
         self._handling: asyncio.Task[None] | None = None
@@ -250,8 +262,9 @@ class _Call:
     def _refuse(self, endpoint: Endpoint | None) -> None:
         names = (self._caller.name, self._address.removesuffix(_PORT))
         is_dark = names[1] in self._network.dark
-        if not is_dark and not {names, names[::-1]} & self._network.cut:
-            self._loop.call_later(_REFUSED_SECONDS, self._lose)
+        is_cut = {names, names[::-1]} & self._network.cut
+        seconds = _CONNECT_SECONDS if is_dark or is_cut else _REFUSED_SECONDS
+        self._loop.call_later(seconds, self._lose)
 
     async def _serve(
         self, endpoint: Endpoint, request: bytes, timeout: float | None, metadata: Pairs
@@ -299,6 +312,12 @@ class _Call:
 
     def _lose(self) -> None:
         self._fail(AbortError(grpc.StatusCode.UNAVAILABLE, "the connection was lost", ()))
+
+    def cancel(self) -> None:
+        """Ends the call: its caller has closed the channel."""
+        if not self._future.done():
+            self._cancel()
+            self._future.cancel()
 
     def lose_connection_to(self, process: Process) -> None:
         """Fails the call soon if the process handles it."""

@@ -4,14 +4,23 @@ Every check returns sentences about violations; none if the cluster kept its pro
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from math import inf
 
 import numpy as np
 
-from simulation.history import AppliedWrite, History, QuestionCall, WriteCall, state_after
+from simulation.history import (
+    AppliedWrite,
+    History,
+    QuestionCall,
+    ShardLog,
+    WriteCall,
+    state_after,
+)
 from simulation.linearisability import RegisterOperation, is_linearisable
 from simulation.models import vector_of
 from winnow.domain.coverage import ShardStatus
-from winnow.domain.shard import shard_of
+from winnow.domain.partition import Partition, halves_of, holds, parent_of, shares_passages
 from winnow.domain.write import Outcome
 from winnow.text.tokenizer import Tokenizer
 
@@ -32,9 +41,7 @@ class Checker:
         """The version of the last write of each id of a shard."""
         self.lost: set[int] = set()
         """The shards whose journal has lost acknowledged entries. Only their last state counts."""
-        self._built: dict[int, dict[str, str]] = {shard: {} for shard in range(shards)}
-        for identifier, text in history.built.items():
-            self._built[shard_of(identifier, shards)][identifier] = text
+        self._built = {shard: self._built_texts(shard) for shard in range(shards)}
 
     def append(
         self, shard: int, node: str, writes: list[AppliedWrite], now: float
@@ -46,8 +53,8 @@ class Checker:
             own.append(write)
         if shard in self.lost:
             return
-        log = self._history.log(shard)
         for write in writes:
+            log = self.log(shard, write.sequence)
             if write.sequence <= len(log.writes):
                 known = log.writes[write.sequence - 1]
                 if known != write:
@@ -59,9 +66,44 @@ class Checker:
                 yield from self._outdated(shard, write)
                 log.writes.append(write)
                 log.appended_at.append(now)
-                yield from self._unexplained(shard, write, now)
+                if holds(shard, self._shards, write.id) and not self._halves_have(shard, write):
+                    yield from self._unexplained(shard, write, now)
             else:
                 yield f"{node} skips writes of shard {shard} before {_described(write)}"
+
+    def log(self, shard: int, sequence: float = inf) -> ShardLog:
+        """Returns the log of a shard.
+
+        A half of a shard has all writes of its parent. As far as the log of the half is shorter
+        than `sequence`, it is continued by them.
+        """
+        log, parent = self._history.log(shard), parent_of(shard, self._shards)
+        if parent is None or len(log.writes) >= sequence:
+            return log
+        whole = self.log(parent, sequence)
+        for write, at in list(zip(whole.writes, whole.appended_at, strict=True))[len(log.writes) :]:
+            if write.sequence > sequence:
+                break
+            own = holds(shard, self._shards, write.id)
+            # a half numbers the writes of the other half, too
+            log.writes.append(write if own else replace(write, text=None, version=None))
+            log.appended_at.append(at)
+            if own:
+                self._versions[shard, write.id] = self._versions.get((parent, write.id))
+        return log
+
+    def _halves_have(self, shard: int, write: AppliedWrite) -> bool:
+        """Whether a replica that has split the shard already has stored a write."""
+        return any(
+            len(self._history.log(half).writes) >= write.sequence
+            for half in halves_of(shard, self._shards)
+            if half in self._history.logs
+        )
+
+    def _built_texts(self, shard: int) -> dict[str, str]:
+        """Returns the texts of a shard, or of a part of one, as it was built."""
+        built = self._history.built.items()
+        return {each: text for each, text in built if holds(shard, self._shards, each)}
 
     def _outdated(self, shard: int, write: AppliedWrite) -> Iterator[str]:
         """Yields a violation if a later version was stored before a write."""
@@ -101,7 +143,7 @@ class Checker:
         position = call.position
         if position is None or position.shard in self.lost:
             return
-        log = self._history.log(position.shard)
+        log = self.log(position.shard, position.sequence)
         if position.sequence > len(log.writes):
             yield f"{_call(call)} was acknowledged before a replica stored it"
             return
@@ -137,34 +179,67 @@ class Checker:
             ):
                 yield f"{_call(call)} is stored before {_call(other)}, which had ended"
 
-    def check_histories(self) -> Iterator[str]:
-        """Checks at the end that the writes of each id have one order that explains all results."""
+    def check_histories(self, partition: Partition) -> Iterator[str]:
+        """Checks at the end that the writes of each id have one order that explains all results.
+
+        `partition` has the shards at the end.
+        """
         ids = {call.id for call in self._history.writes}
         versioned = {call.id for call in self._history.writes if call.version is not None}
         for identifier in sorted(ids - versioned):
-            shard = shard_of(identifier, self._shards)
+            shard = partition.shard_of(identifier)
             if shard in self.lost:
                 continue
-            log = self._history.log(shard).writes
+            log = self.log(shard).writes
             stored = {write.text for write in log if write.id == identifier}
             calls = [call for call in self._history.writes if call.id == identifier]
             operations = [
-                self._operation(call)
+                self._operation(call, self.log(shard))
                 for call in calls
                 if call.outcome or (call.text or None) in stored
             ]
             last = self.state(shard, len(log)).get(identifier, "")
             end = max((call.settled for call in calls), default=0.0)
             operations.append(RegisterOperation(False, last, end + 1, end + 2))
-            if not is_linearisable(operations, self._built[shard].get(identifier, "")):
+            if not is_linearisable(operations, self._history.built.get(identifier, "")):
                 yield f"no order of the writes of {identifier} explains their results"
 
-    def _operation(self, call: WriteCall) -> RegisterOperation:
+    def check_parts(self) -> Iterator[str]:
+        """Checks at the end that the halves of shards have the writes of their parents."""
+        for shard in sorted(self._history.logs):
+            parent = parent_of(shard, self._shards)
+            if parent is None:
+                continue
+            whole, part = self.log(parent).writes, self.log(shard).writes
+            if len(part) < len(whole):
+                yield f"shard {shard} has {len(part)} writes, but its parent has {len(whole)}"
+            for write, own in zip(whole, part, strict=False):
+                if holds(shard, self._shards, write.id) and write != own:
+                    yield f"shard {shard} has {_described(own)}, its parent {_described(write)}"
+        for call in self._history.writes:
+            yield from self._forgotten(call)
+
+    def _forgotten(self, call: WriteCall) -> Iterator[str]:
+        """Yields a violation if a part of a shard lacks an acknowledged write."""
+        position = call.position
+        if position is None or call.outcome is not Outcome.STORED:
+            return
+        for part in sorted(self._history.logs):
+            log = self.log(part).writes
+            is_part = shares_passages(part, position.shard, self._shards)
+            if not is_part or not holds(part, self._shards, call.id):
+                continue
+            if part >= position.shard and position.sequence > len(log):
+                yield f"shard {part} lacks write {position.sequence}, the {_call(call)}"
+            elif part > position.shard and log[position.sequence - 1].id != call.id:
+                found = _described(log[position.sequence - 1])
+                yield f"shard {part} has {found} in place of the acknowledged {_call(call)}"
+
+    def _operation(self, call: WriteCall, log: ShardLog) -> RegisterOperation:
         """Returns a write as an operation.
 
         An unchanged write has only read what is there, unless an earlier attempt has stored it.
         """
-        log = self._history.log(shard_of(call.id, self._shards))
         was_stored = any(
             write.id == call.id
             and (write.text or "") == call.text
@@ -189,7 +264,9 @@ class Checker:
 
     def state(self, shard: int, sequence: int) -> dict[str, str]:
         """Returns the texts of a shard by id after a write."""
-        return self._history.state_at(self._built[shard], shard, sequence)
+        if shard not in self._built:
+            self._built[shard] = self._built_texts(shard)
+        return state_after(self._built[shard], self.log(shard, sequence).writes[:sequence])
 
     def check_question(self, call: QuestionCall) -> Iterator[str]:
         """Checks an answer when its client gets it."""
@@ -206,28 +283,39 @@ class Checker:
                 continue
             state = self.state(part.shard, part.sequence)
             expected |= state
-            if part.sequence > len(self._history.log(part.shard).writes):
+            if part.sequence > len(self.log(part.shard, part.sequence).writes):
                 yield f"{call.text!r} names write {part.sequence}, which no replica has"
             if part.passages != len(state):
                 yield (
                     f"{call.text!r} counts {part.passages} passages of shard {part.shard} after "
                     f"write {part.sequence}, not {len(state)}"
                 )
+            # a half continues the numbers of its parent
+            known = [*call.required.items(), *((each.shard, each.sequence) for each in call.after)]
             needed = max(
-                [call.required.get(part.shard, 0)]
-                + [each.sequence for each in call.after if each.shard == part.shard]
+                (
+                    sequence
+                    for shard, sequence in known
+                    if shares_passages(part.shard, shard, self._shards)
+                ),
+                default=0,
             )
             if part.sequence < needed:
                 yield (
                     f"{call.text!r} saw shard {part.shard} after write {part.sequence}, but it "
                     f"needed write {needed}"
                 )
-        if {part.shard for part in answered.coverage.shards} != set(range(self._shards)):
-            yield f"the coverage of {call.text!r} does not list every shard"
+        listed = [part.shard for part in answered.coverage.shards]
+        try:
+            partition = Partition(self._shards, listed)
+        except ValueError as error:
+            yield f"the coverage of {call.text!r} does not list every shard: {error}"
             return
-        yield from self._check_nearest(call, expected)
+        yield from self._check_nearest(call, expected, partition)
 
-    def _check_nearest(self, call: QuestionCall, expected: Mapping[str, str]) -> Iterator[str]:
+    def _check_nearest(
+        self, call: QuestionCall, expected: Mapping[str, str], partition: Partition
+    ) -> Iterator[str]:
         answered = call.answered
         assert answered is not None
         distances = {
@@ -240,7 +328,7 @@ class Checker:
             part = next(
                 each
                 for each in answered.coverage.shards
-                if each.shard == shard_of(passage.id, self._shards)
+                if each.shard == partition.shard_of(passage.id)
             )
             if part.status is not ShardStatus.SEARCHED or part.sequence is None:
                 if not self._was_stored(passage.id, passage.text):
@@ -262,10 +350,11 @@ class Checker:
             yield f"{call.text!r} has answers at {found}, but the nearest are at {nearest}"
 
     def _was_stored(self, identifier: str, text: str) -> bool:
-        shard = shard_of(identifier, self._shards)
-        writes = self._history.log(shard).writes
-        stored = any(each.id == identifier and each.text == text for each in writes)
-        return stored or self._built[shard].get(identifier) == text
+        logs = self._history.logs.values()
+        stored = any(
+            each.id == identifier and each.text == text for log in logs for each in log.writes
+        )
+        return stored or self._history.built.get(identifier) == text
 
     def _distance(self, question: str, text: str) -> float:
         key = (question, text)

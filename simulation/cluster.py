@@ -1,7 +1,7 @@
 """The processes of a simulated cluster: they start, are killed, and start again."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,20 +11,29 @@ from simulation.channel import Addresses, Endpoint
 from simulation.clock import EPOCH
 from simulation.disk import DISKS, Disk, copy_tree
 from simulation.front import RunningFront, open_front
+from simulation.index import INDEX_ID
 from simulation.journal_client import JournalHost, SimulatedNats
 from simulation.journal_server import JetStreamModel
 from simulation.loop import SimulatedLoop
 from simulation.network import Network
-from simulation.node import RunningNode, open_node
+from simulation.node import RunningNode, open_assigned_node, open_node
 from simulation.plan import Plan
 from simulation.process import OUTSIDE, Process
 from simulation.randomness import seeded
+from winnow.assignment import AssignmentFile
 from winnow.bundle import Bundle
+from winnow.domain.assignment import Assignment
+from winnow.domain.partition import Partition
 from winnow.domain.shard import shard_name
 from winnow.errors import UnavailableError, WinnowError
 
 Result = TypeVar("Result")
 _HEARTBEAT = 1.0
+_MAX_PARTS = 8
+"""Number of shards from which on none is split."""
+_KEEPALIVE = 13.0
+"""Seconds until a caller notices that the machine of the other process is gone: see
+`winnow.rpc.channel`."""
 _LINGER, _GRACE = 1.5, 1.0
 """Seconds in which a node that leaves still takes calls, and in which it finishes them."""
 
@@ -35,6 +44,7 @@ class SimulatedNode:
 
     name: str
     shards: tuple[int, ...]
+    """The shards that it has at first."""
     disk: Disk
     process: Process
     running: RunningNode | None = None
@@ -98,6 +108,10 @@ class Cluster:
             for name, shards in shape.nodes().items()
         }
         self.fronts = {name: SimulatedFront(name, Process(name)) for name in shape.front_names()}
+        self._assignment_path = directory / "assignment.json"
+        self._assignment = AssignmentFile(str(self._assignment_path))
+        if shape.is_assigned:
+            self._assignment.replace(self._first_assignment())
 
     def _install_node(
         self, name: str, shards: tuple[int, ...], index: Path, directory: Path
@@ -113,6 +127,68 @@ class Cluster:
         if disk.tracks_syncs:
             disk.sync_all()
         return SimulatedNode(name, shards, disk, Process(name))
+
+    def _first_assignment(self) -> Assignment:
+        return Assignment(
+            index_id=INDEX_ID,
+            shards=self._plan.shape.shards,
+            version=1,
+            nodes={node.name: node.address for node in self.nodes.values()},
+            holders=self._first_holders(),
+        )
+
+    def _first_holders(self) -> dict[int, tuple[str, ...]]:
+        return {
+            shard: tuple(node.name for node in self.nodes.values() if shard in node.shards)
+            for shard in range(self._plan.shape.shards)
+        }
+
+    def holders(self) -> Mapping[int, tuple[str, ...]]:
+        """Returns the names of the nodes that should serve each shard now."""
+        if not self._plan.shape.is_assigned:
+            return self._first_holders()
+        return self._read_assignment().holders
+
+    def shards_of(self, name: str) -> list[int]:
+        """Returns the shards that a node should serve now."""
+        return [shard for shard, names in self.holders().items() if name in names]
+
+    @property
+    def partition(self) -> Partition:
+        """The shards that there are now."""
+        return Partition(self._plan.shape.shards, self.holders().keys())
+
+    def _read_assignment(self) -> Assignment:
+        assignment = self._assignment.read()
+        assert assignment is not None
+        return assignment
+
+    def move(self, number: int, to: str) -> None:
+        """Assigns a shard to another node, as `winnow shards move` does.
+
+        `number` chooses the shard, and its replica. If the node has the shard already, the next one
+        gets it.
+        """
+        assignment = self._read_assignment()
+        shards = sorted(assignment.holders)
+        shard = shards[number % len(shards)]
+        names = assignment.holders[shard]
+        nodes = list(self.nodes)
+        start = nodes.index(to)
+        others = [each for each in (*nodes[start:], *nodes[:start]) if each not in names]
+        source = names[number % len(names)]
+        self._record(f"shard {shard} is moved from {source} to {others[0]}")
+        self._assignment.replace(assignment.with_move(shard, source, others[0], assignment.nodes))
+
+    def split(self, number: int) -> None:
+        """Splits a shard in two, as `winnow shards split` does."""
+        assignment = self._read_assignment()
+        shards = sorted(assignment.holders)
+        if len(shards) >= _MAX_PARTS:
+            return
+        shard = shards[number % len(shards)]
+        self._record(f"shard {shard} is split")
+        self._assignment.replace(assignment.with_split(shard, assignment.nodes))
 
     def start(self) -> None:
         """Starts all processes."""
@@ -138,6 +214,8 @@ class Cluster:
         self._loop.kill(process)
         if power_loss:
             self.network.dark.add(name)
+            lose, context = self.addresses.lose_connections, OUTSIDE.context()
+            self._loop.call_later(_KEEPALIVE, lose, process, context=context)
         else:
             self.addresses.lose_connections(process)
         if name in self.nodes:
@@ -260,17 +338,10 @@ class Cluster:
         self._loop.start(self.journal.process, beat())
 
     def _start_node(self, node: SimulatedNode) -> None:
-        shape = self._plan.shape
         process = node.process
 
         async def run() -> None:
-            directories = [node.disk.root / shard_name(each, shape.shards) for each in node.shards]
-            opened = open_node(
-                self._bundle,
-                directories,
-                journal=shape.has_journal,
-                merge_after=self._plan.merge_after,
-            )
+            opened = self._open_node(node)
             opened.server.serving = True
             node.running = opened
             self.addresses.endpoints[node.address] = Endpoint(process, opened.server)
@@ -278,6 +349,24 @@ class Cluster:
             self._on_load(node)
 
         self._run(process, run(), "did not start")
+
+    def _open_node(self, node: SimulatedNode) -> RunningNode:
+        plan, shape, root = self._plan, self._plan.shape, node.disk.root
+        if shape.is_assigned:
+            return open_assigned_node(
+                self._bundle,
+                node.name,
+                root,
+                self._assignment_path,
+                journal=shape.has_journal,
+                merge_after=plan.merge_after,
+            )
+        return open_node(
+            self._bundle,
+            [root / shard_name(each, shape.shards) for each in node.shards],
+            journal=shape.has_journal,
+            merge_after=plan.merge_after,
+        )
 
     def _start_front(self, front: SimulatedFront) -> None:
         async def run() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from simulation.cluster import Cluster
 from simulation.loop import SimulatedLoop
-from simulation.plan import Step, StepKind
+from simulation.plan import MOVES, Step, StepKind
 from simulation.process import OUTSIDE, current_process
 
 _AFTERMATH = 10.0
@@ -51,6 +51,8 @@ class Faults:
             StepKind.CLOCK_JUMP: self._set_clock,
             StepKind.JOURNAL_FULL: self._fill_journal,
             StepKind.SNAPSHOT: self._take_snapshot,
+            StepKind.MOVE: self._move,
+            StepKind.SPLIT: self._split,
         }
 
     async def inject(self, step: Step) -> None:
@@ -58,7 +60,7 @@ class Faults:
         self._record(f"fault: {step}")
         self.counts[step.kind.value] += 1
         names = [step.target, *([step.other] if step.other else [])]
-        if step.kind is StepKind.SNAPSHOT:
+        if step.kind is StepKind.SNAPSHOT or step.kind in MOVES:
             names = []
         self._troubled_until |= dict.fromkeys(names, float("inf"))
         await self._handlers[step.kind](step)
@@ -149,3 +151,9 @@ class Faults:
 
     async def _take_snapshot(self, step: Step) -> None:
         self._cluster.take_snapshot(step.target)
+
+    async def _move(self, step: Step) -> None:
+        self._cluster.move(step.number, step.other)
+
+    async def _split(self, step: Step) -> None:
+        self._cluster.split(step.number)

@@ -83,10 +83,6 @@ class History:
     def log(self, shard: int) -> ShardLog:
         return self.logs.setdefault(shard, ShardLog())
 
-    def state_at(self, shard_ids: Mapping[str, str], shard: int, sequence: int) -> dict[str, str]:
-        """Returns the texts of a shard by id after a write; `shard_ids` are those of the build."""
-        return state_after(shard_ids, self.log(shard).writes[:sequence])
-
 
 def state_after(built: Mapping[str, str], writes: Iterable[AppliedWrite]) -> dict[str, str]:
     """Returns the texts of a shard by id after writes; `built` are those before."""

@@ -104,11 +104,12 @@ class _Pending:
 class SimulatedNats:
     """A client, as `nats.aio.client.Client`. `host` is set by `simulation.cluster`."""
 
-    host: JournalHost
+    host: JournalHost | None = None
 
     def __init__(self) -> None:
+        assert SimulatedNats.host is not None
         self._process = current_process()
-        self._host = SimulatedNats.host
+        self.own_host = self._host = SimulatedNats.host
         self._server: Process | None = None
         """The server that the client believes to be connected to; None while it reconnects."""
         self._pending: deque[_Pending] = deque()
@@ -320,7 +321,7 @@ class SimulatedJetStream:
         stream: str,
         headers: dict[str, str],
     ) -> Any:
-        host = self._client.host
+        host = self._client.own_host
 
         def store(model: JetStreamModel) -> Any:
             found = _stream(model, stream)
@@ -339,7 +340,7 @@ class SimulatedJetStream:
         return await self._ask("stream info", lambda model: _info(_stream(model, name)))
 
     async def add_stream(self, config: Any) -> Any:
-        host = self._client.host
+        host = self._client.own_host
 
         def add(model: JetStreamModel) -> Any:
             from simulation.journal_server import Stream  # noqa: PLC0415

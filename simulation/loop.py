@@ -11,9 +11,11 @@ import heapq
 import itertools
 from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context, copy_context
+from functools import partial
 from random import Random
 from typing import Any, TypeVar, TypeVarTuple
 
+from simulation.blocking_work import BlockingWork
 from simulation.process import Process, current_process
 
 Result = TypeVar("Result")
@@ -90,6 +92,8 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         """When each executor with one thread is free again."""
         self._kept: list[object] = []
         """Callbacks of killed processes. If they were freed, their `finally` blocks would run."""
+        self._blocking: list[BlockingWork] = []
+        """Work in threads that has waited for the loop."""
         self._closed = False
         self.events = 0
         """Number of callbacks that have run."""
@@ -253,7 +257,14 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
             except BaseException as error:  # noqa: BLE001 (raised where it is awaited)
                 self.call_at(max(end, self._now), deliver, error, None)
             else:
-                self.call_at(max(end, self._now), deliver, None, result)
+                if isinstance(result, BlockingWork):
+                    self._blocking.append(result)
+                    result.ended.add_done_callback(partial(finish, result))
+                else:
+                    self.call_at(max(end, self._now), deliver, None, result)
+
+        def finish(blocking: BlockingWork, _: object) -> None:
+            self.call_at(max(end, self._now), deliver, blocking.error, blocking.result)
 
         def deliver(error: BaseException | None, result: Any) -> None:
             if future.done():
@@ -297,6 +308,8 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
     def close(self) -> None:
         """Drops all callbacks. `finally` blocks of tasks then run, without any effect."""
         self._closed = True
+        for work in self._blocking:
+            work.abandon()
         self._timers.clear()
         self._runnable.clear()
         self._kept.clear()

@@ -1,9 +1,11 @@
-"""A stand-in for the child process of a merge: the same merge, as one piece of work."""
+"""Stand-ins for the child processes of merges and splits: the same, as one piece of work."""
 
+from importlib import import_module
 from pathlib import Path
 
 from winnow.content_node.merging.merge import merge
 from winnow.content_node.merging.protocol import Merged
+from winnow.errors import WinnowError
 
 
 class SimulatedMerge:
@@ -17,3 +19,21 @@ class SimulatedMerge:
 
     def stop(self) -> None:
         """Does nothing: the merge has ended, or its process was killed."""
+
+
+class SimulatedWriting:
+    """Takes the place of `winnow.content_node.merging.child_process.WritingChild`."""
+
+    def __init__(self, package: str, *arguments: str) -> None:
+        self._package, self._arguments = package, list(arguments)
+
+    def run(self) -> Merged:
+        module = import_module(f"{self._package}.__main__")
+        try:
+            result: Merged = module.run(self._arguments)
+        except WinnowError as error:  # a process only returns the reason
+            raise WinnowError(str(error)) from error
+        return result
+
+    def stop(self) -> None:
+        """Does nothing: the work has ended, or its process was killed."""

@@ -21,11 +21,18 @@ _POWER_CUT_SHARE = 1 / 8
 """Share of plans that only have power losses and kills at fault points."""
 _UNSYNCED_SHARE = 1 / 8
 """Share of plans with a journal that may lose acknowledged entries by a power loss."""
+_MOVES_SHARE = 1 / 4
+"""Share of plans whose shards move and split."""
+_MOVES = (1, 6)
+"""Least and greatest number of moves and splits of a plan."""
 _POINTS = (
     SYNC_POINT,
     *(point for point in POINTS if not point.startswith(("custody", "repair"))),
 )
 """Fault points that a cluster without moves and damage reaches."""
+_MOVE_POINT = "custody.recorded"
+_MOVE_POINT_SHARE = 1 / 3
+"""Share of kills at a fault point that happen during a move."""
 
 
 class StepKind(Enum):
@@ -57,15 +64,19 @@ class StepKind(Enum):
     JOURNAL_FULL = "full journal"
     SNAPSHOT = "snapshot"
     """No fault: a snapshot of all shards of a node is taken, onto the disk of the node."""
+    MOVE = "move"
+    """No fault: a shard is assigned to another node."""
+    SPLIT = "split"
+    """No fault: a shard is split in two."""
 
 
 _POWER_LOSSES = frozenset([StepKind.POWER_LOSS, StepKind.POWER_LOSS_AT])
 _AT_POINTS = frozenset([StepKind.KILL_AT, StepKind.POWER_LOSS_AT])
 POWER_CUTS = _POWER_LOSSES | _AT_POINTS | {StepKind.SNAPSHOT}
 """The kinds of steps of plans that only test what disks keep."""
-FAULTS = tuple(
-    kind for kind in StepKind if kind not in (StepKind.PUT, StepKind.DELETE, StepKind.ASK)
-)
+_CALLS = frozenset([StepKind.PUT, StepKind.DELETE, StepKind.ASK])
+MOVES = frozenset([StepKind.MOVE, StepKind.SPLIT])
+FAULTS = tuple(kind for kind in StepKind if kind not in _CALLS | MOVES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +101,8 @@ class Step:
     """Name of the process that gets no messages of `target`."""
     point: str = ""
     """Name of a fault point."""
+    number: int = 0
+    """Chooses the shard that moves or splits, among the shards that there are then."""
     seconds: float = 0.0
     """Duration of a fault."""
     amount: float = 0.0
@@ -105,6 +118,7 @@ class Step:
             self.target,
             f"to {self.other}" if self.other else "",
             f"at {self.point}" if self.point else "",
+            f"shard {self.number}" if self.kind in MOVES else "",
             f"for {self.seconds:.2f} s" if self.seconds else "",
             f"by {self.amount:.2f}" if self.amount else "",
         ]
@@ -124,13 +138,21 @@ class Shape:
     clients: int = 4
     passages: int = 18
     """Passages of the index as it was built."""
+    is_assigned: bool = False
+    """Whether the nodes follow an assignment, so that shards can move and split.
+
+    Then there is one more node, which has no shards at first.
+    """
 
     @property
     def has_journal(self) -> bool:
         return self.replicas > 1
 
     def nodes(self) -> dict[str, tuple[int, ...]]:
-        """Returns the shards of each content node, by its name."""
+        """Returns the shards that each content node has at first, by its name."""
+        return {**self._holders(), "node-x": ()} if self.is_assigned else self._holders()
+
+    def _holders(self) -> dict[str, tuple[int, ...]]:
         if self.together:
             everything = tuple(range(self.shards))
             return {f"node-{'abcdefgh'[replica]}": everything for replica in range(self.replicas)}
@@ -174,8 +196,9 @@ def make_plan(
     With `power_cuts`, all faults are power losses and kills at fault points, and merges are
     frequent.
     """
-    rng = Random(f"plan {seed}")
-    shape = shape or draw_shape(rng)
+    rng, moving = Random(f"plan {seed}"), Random(f"moves {seed}")
+    if shape is None:
+        shape = replace(draw_shape(rng), is_assigned=moving.random() < _MOVES_SHARE)
     # few kinds in a plan: with all of them, little would succeed
     power_cuts = power_cuts or rng.random() < _POWER_CUT_SHARE
     kinds = [
@@ -183,12 +206,17 @@ def make_plan(
     ]
     if not shape.has_journal:
         kinds = [kind for kind in kinds if kind is not StepKind.JOURNAL_FULL]
+    if shape.is_assigned:
+        kinds = [kind for kind in kinds if kind is not StepKind.SNAPSHOT]
     faults = rng.randint(4, 16) if power_cuts else rng.randint(0, 12)
     steps = [
         *_calls(rng, shape, seconds),
         *(_fault(rng, shape, rng.choice(kinds), seconds) for _ in range(faults) if kinds),
     ]
-    syncs_journal = not shape.has_journal or rng.random() >= _UNSYNCED_SHARE
+    if shape.is_assigned:
+        steps = [_during_move(moving, step) for step in steps] + _moves(moving, shape, seconds)
+    may_lose = shape.has_journal and not shape.is_assigned
+    syncs_journal = not may_lose or rng.random() >= _UNSYNCED_SHARE
     if not syncs_journal:
         steps.append(replace(_fault(rng, shape, StepKind.POWER_LOSS, seconds), target="journal"))
     return Plan(
@@ -262,6 +290,25 @@ def _calls(rng: Random, shape: Shape, seconds: float) -> list[Step]:
                 steps.append(replace(step, at=soon, waits_for_writes=True))
             at += rng.expovariate(rate)
     return steps
+
+
+def _moves(rng: Random, shape: Shape, seconds: float) -> list[Step]:
+    """Returns moves and splits of shards."""
+    return [
+        Step(
+            at=rng.uniform(0, seconds),
+            kind=rng.choices([StepKind.MOVE, StepKind.SPLIT], [3, 1])[0],
+            other=rng.choice(list(shape.nodes())),
+            number=rng.randrange(8),
+        )
+        for _ in range(rng.randint(*_MOVES))
+    ]
+
+
+def _during_move(rng: Random, step: Step) -> Step:
+    """Makes some kills at fault points happen while a shard is handed over."""
+    is_kill = step.kind in _AT_POINTS and rng.random() < _MOVE_POINT_SHARE
+    return replace(step, point=_MOVE_POINT) if is_kill else step
 
 
 def _words(rng: Random) -> str:

@@ -10,7 +10,8 @@
 | `journal_client`, `journal_server` | nats-py and its server |
 | `disk` | `os.fsync`, `os.pwrite` and SQLite's syncs |
 | `models` | encoder and reader |
-| `merge_process` | the child process of a merge |
+| `merge_process` | the child processes of merges and splits |
+| `blocking_work` | threads that wait for calls on the event loop |
 """
 
 import importlib
@@ -28,7 +29,7 @@ def install() -> None:
     fair_threads.FairThreads = _module("simulation.threads").SimulatedThreads
     _module("winnow.inference.niceness").lower_priority = lambda _: None
     heap = _module("winnow.heap")
-    heap.trim_heap = lambda: None
+    heap.trim_heap = heap.collect_closed = lambda: None
     heap.trim_function = lambda: None
     daemon_work = _module("winnow.content_node.daemon_work")
     daemon_work.DaemonWork = _module("simulation.threads").SimulatedDaemonWork
@@ -36,6 +37,11 @@ def install() -> None:
     channel.open_channel = channel.open_unshared = addresses.open_channel
     child = _module("winnow.content_node.merging.child_process")
     child.MergeChild = _module("simulation.merge_process").SimulatedMerge
+    child.WritingChild = _module("simulation.merge_process").SimulatedWriting
+    blocking = _module("simulation.blocking_work")
+    blocking.install()
+    receiving = _module("winnow.content_node.transfer.receiving")
+    receiving._pull_files = blocking.blocking(receiving._pull_files)  # noqa: SLF001
     _module("winnow.journal.jetstream").Client = _module("simulation.journal_client").SimulatedNats
     # threads do not overlap, so each shard needs one connection only
     _module("winnow.content_node.shard.stored_segment")._CONNECTIONS = 1  # noqa: SLF001
