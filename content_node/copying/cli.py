@@ -101,10 +101,9 @@ def rebuild(
     else:
         check_same_copy(stored, target, source, loaded, shards=shards)
     _run(file, target, loaded, threads, lambda copier: copier.catch_up(), peers)
-    typer.echo(
-        f"{target} has the passages and writes of {source}; to switch: winnow indexes alias "
-        f"{next(iter(stored.aliases_of(source)), 'ALIAS')} {target}"
-    )
+    typer.echo(f"{target} has the passages and writes of {source}")
+    aliases = (file.read() or stored).aliases_of(source)
+    _advise_switch(aliases[0] if aliases else "", target, source)
 
 
 @with_peers
@@ -156,8 +155,20 @@ def alias(
     else:
         changed = _change(file, lambda stored: _pointed(stored, name, index))
         typer.echo(f"catalog {changed.version}: alias {name} -> {index}")
+        if index in changed.copies:
+            source = changed.copies[index].source
+            typer.echo(f"{index} is a copy of {source}, and takes no writes of callers")
+            _advise_switch(next(iter(changed.aliases_of(source)), ""), index, source)
     if present is not None and present.index != index:
         typer.echo(f"to switch back: winnow indexes alias {name} {present.index}")
+
+
+def _advise_switch(alias: str, copy: str, source: str) -> None:
+    """Prints the commands by which a copy replaces its source, which must have an alias."""
+    if not alias:
+        alias = "ALIAS"
+        typer.echo(f"{source} has no alias: winnow indexes alias {alias} {source}")
+    typer.echo(f"to switch: winnow indexes alias {alias} {copy}")
 
 
 def _replaces(catalog: Catalog, index: str, present: str) -> bool:

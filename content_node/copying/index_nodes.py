@@ -160,7 +160,10 @@ class IndexNodes:
             is_own = (info.index_id, info.shard) == (self.index.index_id, shard)
             if is_own and not info.writes_elsewhere:
                 return info
-        raise UnavailableError(f"node {node} does not serve shard {shard} of {self.name} yet")
+        raise UnavailableError(
+            f"node {node} does not serve shard {shard} of {self.name} yet (if this persists, see "
+            "its log)"
+        )
 
 
 def _open_replica(shards: Mapping[int, OwnedShard], since: int) -> str:

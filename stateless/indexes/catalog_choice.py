@@ -59,8 +59,10 @@ class CatalogChoice:
         if parts is None:
             raise _not_open(resolved)
         assert self.catalog is not None  # it has resolved the name
-        copy = self.catalog.copies.get(name)
-        source = copy.source if copy is not None else ""
+        copy, source = self.catalog.copies.get(resolved.name), ""
+        # an alias of an index that was replaced is about to be switched here, too
+        if copy is not None and (name == resolved.name or not copy.was_replaced):
+            source = copy.source
         return replace(parts.writable, name=resolved.name, source=source)
 
     def _resolve(self, name: str) -> ResolvedIndex:

@@ -81,6 +81,13 @@ def test_a_rebuild_that_cannot_begin_or_resume_says_what_to_change(
     file.change(lambda before: with_copy(before or Catalog(), "docs-2", copy, "docs-1"))
     code, _, err = run(*rebuild, "--shards", "7")
     assert (code, "docs-2 was begun with 1 shard: omit --shards" in err) == (1, True)
+    said = run("alias", "docs-next", "docs-2")[1]
+    assert "docs-2 is a copy of docs-1, and takes no writes of callers" in said
+    assert said.endswith(
+        "docs-1 has no alias: winnow indexes alias ALIAS docs-1\n"
+        "to switch: winnow indexes alias ALIAS docs-2\n"
+    )
+    run("alias", "docs-next", "--remove")
     other = str(tmp_path / "other")
     code, _, err = run("rebuild", "docs-2", "--bundle", bundle, "--snapshot", other)
     assert (code, "docs-2 is a copy of docs-1, and gets no writes" in err) == (1, True)
