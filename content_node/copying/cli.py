@@ -23,7 +23,7 @@ from winnow.content_node.copying.new_copy import (
 )
 from winnow.content_node.copying.replacing import IndexCopier
 from winnow.domain.catalog import Catalog
-from winnow.domain.copying import without_hold
+from winnow.domain.copying import check_may_copy, without_hold
 from winnow.domain.shard import MAX_SHARDS
 from winnow.faultpoints import reach
 from winnow.packaged import default_bundle
@@ -86,6 +86,7 @@ def rebuild(
     source = stored.resolve(name).name
     target = new or begun_copy(stored, source) or next_name(stored, source)
     if target not in stored.copies:
+        check_may_copy(stored, source)  # before a node is called
         own = stored.indexes[source]
         nodes = IndexNodes(source, own, stored.nodes, copy=target, peers=peers)
         create_copy(
