@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import long_deadlines
 import needs
 import property_profiles
 import pytest
@@ -157,6 +158,18 @@ WARM_UP_LENGTHS = {name: getattr(warmup, name) for name in ("_LENGTHS", "_TIMED_
 
 
 @pytest.fixture(autouse=True, scope="session")
+def _environment() -> Iterator[None]:
+    """Removes the `WINNOW_` variables of the machine, and makes default deadlines long."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("WINNOW_")]:
+            patch.delenv(name)
+        long_deadlines.set_in_processes(patch)
+        long_deadlines.set_in_clients(patch)
+        long_deadlines.set_in_children(patch)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
 def _shared_models() -> Iterator[None]:
     with opened_once():
         yield
@@ -259,10 +272,3 @@ def indexes(
 @pytest.fixture
 def recorder() -> Recorder:
     return Recorder()
-
-
-@pytest.fixture(autouse=True)
-def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Removes all `WINNOW_` variables of the machine, so that they do not affect tests."""
-    for name in [name for name in os.environ if name.startswith("WINNOW_")]:
-        monkeypatch.delenv(name)

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 
 from fakes import FakeHeads, FakeTextEncoder
 from prometheus_client import CollectorRegistry
+from tenacious import LONG
 
 from winnow.bundle import Bundle
 from winnow.deadline import Deadline
@@ -56,7 +57,7 @@ class FakePredictions:
 
     async def predict(self, *texts: str, ids: str = "intent", group: str = "") -> PredictionReply:
         request = PredictRequest(texts=texts, head_ids=tuple(ids.split(",")), group=group)
-        return await self.core.predict(request, Deadline.after(5), "me")
+        return await self.core.predict(request, Deadline.after(LONG), "me")
 
     def predictions(self, result: str) -> float | None:
         return self.registry.get_sample_value("winnow_front_predictions_total", {"result": result})

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fakes import ENCODED, FakeSearcher
+from tenacious import LONG
 
 from winnow.deadline import Deadline
 from winnow.domain.answered import Timings
@@ -40,7 +41,7 @@ async def find(
     """Searches the shards; fails after ten seconds."""
     until = deadline or Deadline.after(60)
     calls = ShardCalls(dict(enumerate(shards)), asked, ENCODED, until, limits=limits)
-    return await asyncio.wait_for(search(calls, lambda _: rule, timings or Timings()), 10)
+    return await asyncio.wait_for(search(calls, lambda _: rule, timings or Timings()), LONG)
 
 
 def passages(found: SearchResult) -> set[str]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 from prometheus_client import CollectorRegistry
+from tenacious import LONG
 
 from winnow import reply_headers
 from winnow.deadline import Deadline
@@ -41,7 +42,6 @@ from winnow.telemetry.metrics import RpcMetrics
 from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
 from winnow.text.tokenizer import Tokens
 
-LONG = 30.0
 TEXT = "Marta Quendelheim won it — in Łódź, in 2031."
 
 

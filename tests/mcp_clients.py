@@ -11,8 +11,7 @@ import httpx2
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
-
-LONG = 30.0
+from tenacious import LONG
 
 
 @contextlib.asynccontextmanager

@@ -9,6 +9,7 @@ from pathlib import Path
 from held_ports import free_ports
 from prometheus_client import CollectorRegistry
 from running_processes import Run, running
+from tenacious import LONG
 
 import winnow.content_node.__main__ as node
 import winnow.stateless.__main__ as front
@@ -21,9 +22,6 @@ from winnow.domain.catalog import Catalog, CatalogIndex
 from winnow.index_directory import shard_directories
 from winnow.stateless.settings import FrontSettings
 from winnow.telemetry.tracing.tracer import NO_TRACER
-
-LONG = 60.0
-"""Seconds in which a question is answered, however busy the machine is."""
 
 
 @dataclass

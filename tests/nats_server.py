@@ -9,7 +9,7 @@ from pathlib import Path
 
 import needs
 import pytest
-from tenacious import until
+from tenacious import LONG, until
 
 PROGRAM = shutil.which("nats-server") or shutil.which("nats-server", path="/usr/sbin")
 needs_nats = pytest.mark.skipif(
@@ -39,17 +39,17 @@ class NatsServer:
         command += ["-p", str(self._port), "--ports_file_dir", str(ports), *self._options]
         with (self._directory / "log").open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
-        until(lambda: bool(list(ports.glob("*.ports"))) or self._ended(), 30)
+        until(lambda: bool(list(ports.glob("*.ports"))) or self._ended())
         assert not self._ended(), (self._directory / "log").read_text()
         (file,) = ports.glob("*.ports")
-        until(lambda: bool(file.read_text().strip()), 10)
+        until(lambda: bool(file.read_text().strip()))
         self._port = int(json.loads(file.read_text())["nats"][0].rpartition(":")[2])
         return self
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
         if self._process is not None:
             self._process.send_signal(number)
-            self._process.wait(30)
+            self._process.wait(LONG)
             self._process = None
 
     def pause(self) -> None:
@@ -57,7 +57,7 @@ class NatsServer:
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
         threads = Path(f"/proc/{self._process.pid}/task")
-        until(lambda: all(_stopped(each) for each in threads.iterdir()), 10)
+        until(lambda: all(_stopped(each) for each in threads.iterdir()))
 
     def resume(self) -> None:
         assert self._process is not None
@@ -66,7 +66,7 @@ class NatsServer:
     def close(self) -> None:
         if self._process is not None:
             self._process.kill()
-            self._process.wait(30)
+            self._process.wait(LONG)
 
     def _ended(self) -> bool:
         return self._process is not None and self._process.poll() is not None

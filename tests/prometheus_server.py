@@ -16,7 +16,7 @@ import pytest
 import yaml
 from expressions import PROMETHEUS
 from held_ports import free_ports
-from tenacious import until
+from tenacious import LONG, until
 
 PROGRAM = shutil.which("prometheus")
 needs_prometheus = pytest.mark.skipif(PROGRAM is None, reason=needs.PROMETHEUS)
@@ -58,11 +58,11 @@ class PrometheusServer:
             self._process = subprocess.Popen(
                 [*command, f"--storage.tsdb.path={directory / 'data'}"], stdout=log, stderr=log
             )
-        until(lambda: self._process.poll() is not None or self._ready(), 60)
+        until(lambda: self._process.poll() is not None or self._ready())
         assert self._process.poll() is None, self._log.read_text()
         targets = sum(map(len, jobs.values()))
         # rates ignore growth before the first scrape
-        until(lambda: sum(self.values("up")) == targets, 60)
+        until(lambda: sum(self.values("up")) == targets)
 
     def values(self, expr: str) -> list[float]:
         """Evaluates an expression now; leaves out NaN, the result of a division of 0 by 0."""
@@ -87,16 +87,16 @@ class PrometheusServer:
 
     def close(self) -> None:
         self._process.kill()
-        self._process.wait(30)
+        self._process.wait(LONG)
 
     def _ready(self) -> bool:
         try:
-            with urllib.request.urlopen(f"{self._url}/-/ready", timeout=10) as reply:
+            with urllib.request.urlopen(f"{self._url}/-/ready", timeout=LONG) as reply:
                 return bool(reply.status == 200)
         except OSError:
             return False
 
     def _get(self, what: str, query: Mapping[str, str]) -> Any:
         url = f"{self._url}/api/v1/{what}?{urllib.parse.urlencode(query)}"
-        with urllib.request.urlopen(url, timeout=30) as reply:
+        with urllib.request.urlopen(url, timeout=LONG) as reply:
             return json.loads(reply.read())["data"]

@@ -7,6 +7,7 @@ from typing import Any
 
 import grpc
 from prometheus_client import CollectorRegistry
+from tenacious import LONG
 
 from winnow.content_node.metrics import NodeMetrics, ShardMetrics
 from winnow.domain.text_reading import ReadingTimings
@@ -124,4 +125,4 @@ def showing() -> Iterator[tuple[ShowingFront, str]]:
     try:
         yield front, f"127.0.0.1:{port}"
     finally:
-        server.stop(None).wait(30)
+        server.stop(None).wait(LONG)

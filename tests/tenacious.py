@@ -10,11 +10,13 @@ from typing import TypeVar
 from winnow.errors import UnavailableError
 
 Result = TypeVar("Result")
+LONG = 60.0
+"""Seconds in which a wait, a call or a process of a test ends, however busy the machine is."""
 _FAST_POLLS = 50
 """Number of polls without a pause, which suffice for conditions within this process."""
 
 
-def until(condition: Callable[[], bool], seconds: float) -> None:
+def until(condition: Callable[[], bool], seconds: float = LONG) -> None:
     """Polls `condition` until it holds; blocks this thread, and fails after `seconds`."""
     deadline = time.monotonic() + seconds
     pause = threading.Event()
@@ -23,7 +25,7 @@ def until(condition: Callable[[], bool], seconds: float) -> None:
         pause.wait(0.05)
 
 
-async def happens(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+async def happens(condition: Callable[[], bool], seconds: float = LONG) -> None:
     """Polls `condition` until it holds, without blocking other tasks; fails after `seconds`."""
     deadline, polls = time.monotonic() + seconds, 0
     while not condition():
@@ -42,14 +44,14 @@ class Change:
         told, self._next = self._next, asyncio.Event()
         told.set()
 
-    async def when(self, condition: Callable[[], bool], seconds: float = 60.0) -> None:
+    async def when(self, condition: Callable[[], bool], seconds: float = LONG) -> None:
         """Waits until `condition` holds, and checks it after each `tell`; fails after `seconds`."""
         async with asyncio.timeout(seconds):
             while not condition():
                 await self._next.wait()
 
 
-async def available(work: Callable[[], Awaitable[Result]], seconds: float = 10.0) -> Result:
+async def available(work: Callable[[], Awaitable[Result]], seconds: float = LONG) -> Result:
     """Retries `work` while it raises UnavailableError, as a front does; fails after `seconds`."""
     deadline, polls = time.monotonic() + seconds, 0
     while True:

@@ -1,8 +1,13 @@
 """An event loop with virtual time: while all tasks sleep, time jumps to the next timer."""
 
 import asyncio
+import contextlib
+import functools
 import selectors
-from typing import Any
+from collections.abc import Callable, Coroutine
+from typing import Any, ParamSpec
+
+Arguments = ParamSpec("Arguments")
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
@@ -31,3 +36,19 @@ class _Skipping(selectors.DefaultSelector):
         if timeout:
             self._loop.skip(timeout)
         return super().select(0)
+
+
+def in_virtual_time(
+    test: Callable[Arguments, Coroutine[Any, Any, None]],
+) -> Callable[Arguments, None]:
+    """Runs an asyncio test on a virtual loop, on which no timer ends before a task that can run.
+
+    The test must not wait for threads, processes or sockets.
+    """
+
+    @functools.wraps(test)
+    def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
+        with contextlib.closing(VirtualLoop()) as loop:
+            loop.run_until_complete(test(*args, **kwargs))
+
+    return run

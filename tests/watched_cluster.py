@@ -14,7 +14,7 @@ import grpc
 from conftest import QUESTIONS, Recorder
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from held_ports import free_ports
-from tenacious import until
+from tenacious import LONG, until
 
 from winnow.cli.local.cluster import LocalCluster, LocalPlan
 from winnow.cli.local.processes import Processes
@@ -22,7 +22,6 @@ from winnow.client import Client
 from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.packaged import default_bundle, default_heads
 
-LONG = 60.0
 _MERGED = 8
 """Writes after which a shard is merged; a test reaches them once or twice."""
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 from held_ports import free_ports
 from prometheus_client import start_http_server
+from tenacious import LONG
 from virtual_loop import VirtualLoop
 
 from bench import fairness, processes
@@ -48,17 +49,17 @@ async def test_a_proxy_delays_replies_and_keeps_their_order(echo_server: str) ->
         began = asyncio.get_running_loop().time()
         for word in (b"one ", b"two ", b"three"):
             forth.write(word)
-        assert await asyncio.wait_for(near.readexactly(13), 10) == b"one two three"
+        assert await asyncio.wait_for(near.readexactly(13), LONG) == b"one two three"
         assert asyncio.get_running_loop().time() - began >= 0.05
         forth.close()
-        assert await asyncio.wait_for(near.read(), 10) == b""
+        assert await asyncio.wait_for(near.read(), LONG) == b""
 
 
 async def test_a_proxy_without_a_target_closes_connections() -> None:
     proxy = Proxy(free_ports(1)[0])
     async with proxy.listening():
         near, forth = await asyncio.open_connection(*proxy.address.split(":"))
-        assert await asyncio.wait_for(near.read(), 10) == b""
+        assert await asyncio.wait_for(near.read(), LONG) == b""
         forth.close()
 
 
@@ -68,8 +69,8 @@ async def test_a_proxy_that_ends_closes_its_connections(echo_server: str) -> Non
     async with proxy.listening():
         near, forth = await asyncio.open_connection(*proxy.address.split(":"))
         forth.write(b"hello")
-        assert await asyncio.wait_for(near.readexactly(5), 10) == b"hello"
-    assert await asyncio.wait_for(near.read(), 10) == b""
+        assert await asyncio.wait_for(near.readexactly(5), LONG) == b"hello"
+    assert await asyncio.wait_for(near.read(), LONG) == b""
     forth.close()
 
 

@@ -8,11 +8,10 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+from tenacious import LONG
 
 from winnow.content_node.daemon_work import DaemonWork
 from winnow.errors import ArtefactError
-
-LONG = 60.0
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
-from tenacious import turn
+from tenacious import LONG, turn
 
 from winnow.bundle import Bundle
 from winnow.content_node.admission import NodeLoad
@@ -96,10 +96,10 @@ def question(shard: StoredSegment, bundle: Bundle) -> EncodedQuestion:
 async def test_the_nearest_passage_of_a_vector_is_its_own(
     searcher: LocalSearcher, question: EncodedQuestion
 ) -> None:
-    found = await searcher.retrieve(question, RetrievalDepth(passages=100), Deadline.after(10))
+    found = await searcher.retrieve(question, RetrievalDepth(passages=100), Deadline.after(LONG))
     assert found.hits[0].row == 3
     assert found.hits[0].distance == pytest.approx(0, abs=1e-6)
-    assert len(found.hits) == (await searcher.info(Deadline.after(1))).passages
+    assert len(found.hits) == (await searcher.info(Deadline.after(LONG))).passages
     distances = [hit.distance for hit in found.hits]
     assert distances == sorted(distances)
 
@@ -125,9 +125,9 @@ def test_words_in_common_bring_a_passage_forward(
 async def test_search_is_retrieve_and_read(
     searcher: LocalSearcher, question: EncodedQuestion
 ) -> None:
-    found = await searcher.retrieve(question, RetrievalDepth(passages=3), Deadline.after(10))
-    read = await searcher.read(question, found.hits, Deadline.after(10))
-    both = await searcher.search(question, RetrievalDepth(passages=3), Deadline.after(10))
+    found = await searcher.retrieve(question, RetrievalDepth(passages=3), Deadline.after(LONG))
+    read = await searcher.read(question, found.hits, Deadline.after(LONG))
+    both = await searcher.search(question, RetrievalDepth(passages=3), Deadline.after(LONG))
     assert both.readings == read.readings
 
 
@@ -135,7 +135,7 @@ async def test_retrieval_and_every_reading_are_placed_in_the_time_of_the_call(
     searcher: LocalSearcher, question: EncodedQuestion
 ) -> None:
     before = time.perf_counter()
-    both = await searcher.search(question, RetrievalDepth(passages=3), Deadline.after(30))
+    both = await searcher.search(question, RetrievalDepth(passages=3), Deadline.after(LONG))
     whole = time.perf_counter() - before
     assert both.retrieved.start >= 0
     assert both.retrieved.seconds == both.timings.retrieve > 0
@@ -148,9 +148,9 @@ async def test_retrieval_and_every_reading_are_placed_in_the_time_of_the_call(
 async def test_every_passage_read_counts_for_the_pace_and_retrieving_does_not(
     searcher: LocalSearcher, question: EncodedQuestion, pace: Pace
 ) -> None:
-    found = await searcher.retrieve(question, RetrievalDepth(passages=3), Deadline.after(10))
+    found = await searcher.retrieve(question, RetrievalDepth(passages=3), Deadline.after(LONG))
     assert pace.seconds is None
-    await searcher.read(question, found.hits, Deadline.after(10))
+    await searcher.read(question, found.hits, Deadline.after(LONG))
     assert pace.seconds == 0.0
 
 
@@ -159,10 +159,10 @@ async def test_a_question_of_another_bundle_or_dimension_is_refused(
 ) -> None:
     other = replace(question, bundle_fingerprint="other")
     with pytest.raises(IdentityError, match="encoded by bundle other"):
-        await searcher.retrieve(other, RetrievalDepth(passages=3), Deadline.after(10))
+        await searcher.retrieve(other, RetrievalDepth(passages=3), Deadline.after(LONG))
     short = replace(question, vector=np.ones(3, np.float32))
     with pytest.raises(IdentityError, match="has 3 values"):
-        await searcher.search(short, RetrievalDepth(passages=3), Deadline.after(10))
+        await searcher.search(short, RetrievalDepth(passages=3), Deadline.after(LONG))
 
 
 @pytest.mark.parametrize(
@@ -190,22 +190,22 @@ async def test_a_missing_row_is_a_field_violation(
                 Hit(row=0, passage_id="a", distance=1.0, hybrid_distance=1.0),
                 Hit(row=10**9, passage_id="b", distance=1.0, hybrid_distance=1.0),
             ],
-            Deadline.after(10),
+            Deadline.after(LONG),
         )
 
 
 async def test_a_row_of_another_generation_is_not_read_in_this_one(
     searcher: LocalSearcher, question: EncodedQuestion
 ) -> None:
-    found = await searcher.retrieve(question, RetrievalDepth(passages=1), Deadline.after(10))
-    info = await searcher.info(Deadline.after(1))
+    found = await searcher.retrieve(question, RetrievalDepth(passages=1), Deadline.after(LONG))
+    info = await searcher.info(Deadline.after(LONG))
     assert [hit.generation for hit in found.hits] == [info.generation]
     with pytest.raises(GenerationGoneError, match="generation other"):
         await searcher.read(
-            question, [replace(found.hits[0], generation="other")], Deadline.after(10)
+            question, [replace(found.hits[0], generation="other")], Deadline.after(LONG)
         )
     read = await searcher.read(
-        question, [replace(found.hits[0], generation="")], Deadline.after(10)
+        question, [replace(found.hits[0], generation="")], Deadline.after(LONG)
     )
     assert len(read.readings) == 1
 
@@ -259,7 +259,7 @@ async def test_a_question_that_the_bundle_cannot_have_encoded_is_refused(
     searcher: LocalSearcher, question: EncodedQuestion, altered: dict[str, object], said: str
 ) -> None:
     wrong = replace(question, **altered)  # type: ignore[arg-type]
-    deadline = Deadline.after(10)
+    deadline = Deadline.after(LONG)
     with pytest.raises(InvalidRequestError, match=said):
         await searcher.retrieve(wrong, RetrievalDepth(passages=3), deadline)
     with pytest.raises(InvalidRequestError, match=said):
@@ -288,7 +288,7 @@ async def test_readings_finished_by_the_deadline_are_returned_and_the_rest_count
         clock.advance(1.0)
         return load(store, rows)
 
-    found = await searcher.retrieve(question, RetrievalDepth(passages=9), Deadline.after(10))
+    found = await searcher.retrieve(question, RetrievalDepth(passages=9), Deadline.after(LONG))
     monkeypatch.setattr(PassageStore, "load", slow)
     read = await searcher.read(question, found.hits, Deadline.after(3.0, clock))
     assert len(read.readings) in (3, 4)  # of two threads
@@ -312,15 +312,15 @@ async def test_reading_ends_a_little_before_the_caller_gives_up(
 async def test_questions_in_hand_are_read_from_the_generation_they_retrieved_from(
     searcher: LocalSearcher, question: EncodedQuestion, shard: StoredSegment
 ) -> None:
-    found = await searcher.retrieve(question, RetrievalDepth(passages=2), Deadline.after(10))
-    before = await searcher.read(question, found.hits, Deadline.after(10))
+    found = await searcher.retrieve(question, RetrievalDepth(passages=2), Deadline.after(LONG))
+    before = await searcher.read(question, found.hits, Deadline.after(LONG))
     newer = generation(shard, "feed")
     searcher.set_view(newer)
-    info = await searcher.info(Deadline.after(1))
+    info = await searcher.info(Deadline.after(LONG))
     assert info.generation == newer.generation != found.hits[0].generation
-    after = await searcher.read(question, found.hits, Deadline.after(10))
+    after = await searcher.read(question, found.hits, Deadline.after(LONG))
     assert after.readings == before.readings
-    again = await searcher.retrieve(question, RetrievalDepth(passages=2), Deadline.after(10))
+    again = await searcher.retrieve(question, RetrievalDepth(passages=2), Deadline.after(LONG))
     assert {hit.generation for hit in again.hits} == {info.generation}
 
 
@@ -343,9 +343,11 @@ async def test_a_question_that_must_know_of_a_write_waits_until_it_is_served(
 async def test_hits_of_two_generations_at_once_are_a_field_violation(
     searcher: LocalSearcher, question: EncodedQuestion
 ) -> None:
-    [hit] = (await searcher.retrieve(question, RetrievalDepth(passages=1), Deadline.after(10))).hits
+    [hit] = (
+        await searcher.retrieve(question, RetrievalDepth(passages=1), Deadline.after(LONG))
+    ).hits
     with pytest.raises(InvalidRequestError, match=r"hits\[1\]: is of another generation"):
-        await searcher.read(question, [hit, replace(hit, generation="other")], Deadline.after(10))
+        await searcher.read(question, [hit, replace(hit, generation="other")], Deadline.after(LONG))
 
 
 async def test_another_shard_is_no_generation_of_this_one(
@@ -364,25 +366,27 @@ def follows(view: ShardView, name: str) -> ShardView:
 async def test_a_hit_of_another_replica_of_the_log_is_found_again_by_its_passage(
     searcher: LocalSearcher, question: EncodedQuestion, shard: StoredSegment
 ) -> None:
-    found = await searcher.retrieve(question, RetrievalDepth(passages=2), Deadline.after(10))
-    before = await searcher.read(question, found.hits, Deadline.after(10))
+    found = await searcher.retrieve(question, RetrievalDepth(passages=2), Deadline.after(LONG))
+    before = await searcher.read(question, found.hits, Deadline.after(LONG))
     searcher.set_view(follows(view_of(shard), "merged"))
     there = [replace(hit, row=hit.row + 1_000, generation="elsewhere") for hit in found.hits]
-    again = await searcher.read(question, there, Deadline.after(10))
+    again = await searcher.read(question, there, Deadline.after(LONG))
     assert again.readings == before.readings
     for gone in ({"sequence": 8}, {"passage_id": "nobody"}):
         with pytest.raises(GenerationGoneError, match=r"1 of 2 hits .* retrieve again"):
-            await searcher.read(question, [there[0], replace(there[1], **gone)], Deadline.after(10))
+            await searcher.read(
+                question, [there[0], replace(there[1], **gone)], Deadline.after(LONG)
+            )
 
 
 async def test_a_row_that_a_replica_does_not_have_yet_is_retrieved_again(
     searcher: LocalSearcher, question: EncodedQuestion, shard: StoredSegment
 ) -> None:
     searcher.set_view(follows(view_of(shard), "live"))
-    found = await searcher.retrieve(question, RetrievalDepth(passages=1), Deadline.after(10))
+    found = await searcher.retrieve(question, RetrievalDepth(passages=1), Deadline.after(LONG))
     assert (found.sequence, found.log_id) == (7, "log")
     with pytest.raises(GenerationGoneError, match="this replica has no row 1000 yet"):
-        await searcher.read(question, [replace(found.hits[0], row=1_000)], Deadline.after(10))
+        await searcher.read(question, [replace(found.hits[0], row=1_000)], Deadline.after(LONG))
 
 
 async def test_hits_by_words_come_with_their_distance(
@@ -390,7 +394,7 @@ async def test_hits_by_words_come_with_their_distance(
 ) -> None:
     asked = replace(question, token_ids=shard.store.load([5])[0].tokens.ids[:20])
     dense, sparse = [
-        await searcher.retrieve(asked, depth, Deadline.after(10))
+        await searcher.retrieve(asked, depth, Deadline.after(LONG))
         for depth in (RetrievalDepth(passages=12), RetrievalDepth(passages=2, by_words=4))
     ]
     assert (sparse.hits[0].row, len(sparse.hits)) == (5, 2)
@@ -399,7 +403,9 @@ async def test_hits_by_words_come_with_their_distance(
     assert (dense.candidate_words, sparse.candidate_distances) == ((), ())
     told = {hit.row: (hit.distance, hit.words) for hit in dense.hits}
     assert all(told[hit.row] == (hit.distance, hit.words) for hit in sparse.hits)
-    read = await searcher.search(asked, RetrievalDepth(passages=1, by_words=4), Deadline.after(10))
+    read = await searcher.search(
+        asked, RetrievalDepth(passages=1, by_words=4), Deadline.after(LONG)
+    )
     assert [each.words for each in read.readings] == [sparse.hits[0].words]
 
 

@@ -9,6 +9,7 @@ import pytest
 import structlog
 from fakes import ENCODED, FakeSearcher, joint_retrieval, reading
 from listening import listening, new_server
+from tenacious import LONG
 
 from winnow.content_node.served_shard import ServedShard
 from winnow.content_node.served_shards import ServedShards
@@ -51,7 +52,7 @@ async def serving(*shards: ServedShard) -> AsyncIterator[RemoteNode]:
 
 async def test_calls_are_unavailable_while_the_shard_is_loading(node: RemoteSearcher) -> None:
     with pytest.raises(UnavailableError, match="still loading") as caught:
-        await node.info(Deadline.after(10))
+        await node.info(Deadline.after(LONG))
     assert type(caught.value) is UnavailableError
 
 
@@ -60,9 +61,9 @@ async def test_every_call_gets_the_reason_why_there_is_no_shard(
 ) -> None:
     shard.fail("the graph is damaged")
     with pytest.raises(NotLoadedError, match="the graph is damaged"):
-        await node.info(Deadline.after(10))
+        await node.info(Deadline.after(LONG))
     with pytest.raises(NotLoadedError, match="the graph is damaged"):
-        await node.retrieve(ENCODED, RetrievalDepth(passages=3), Deadline.after(10))
+        await node.retrieve(ENCODED, RetrievalDepth(passages=3), Deadline.after(LONG))
 
 
 async def test_a_caller_that_gives_up_ends_the_work(
@@ -83,7 +84,7 @@ async def test_a_caller_that_gives_up_ends_the_work(
 async def test_a_refusal_says_when_to_come_back(shard: ServedShard, node: RemoteSearcher) -> None:
     shard.serve(FakeSearcher([reading("a")], fails=OverloadedError("no room", 0.25)))
     with pytest.raises(OverloadedError, match="no room") as caught:
-        await node.retrieve(ENCODED, RetrievalDepth(passages=3), Deadline.after(10))
+        await node.retrieve(ENCODED, RetrievalDepth(passages=3), Deadline.after(LONG))
     assert caught.value.retry_after == 0.25
 
 
@@ -110,12 +111,12 @@ async def test_a_leaving_node_says_so_and_finishes_its_work(
     shard: ServedShard, node: RemoteSearcher
 ) -> None:
     shard.serve(FakeSearcher([reading("a"), reading("b")]))
-    assert (await node.info(Deadline.after(10))).passages == 2
+    assert (await node.info(Deadline.after(LONG))).passages == 2
     shard.start_leaving()
     with pytest.raises(UnavailableError, match="leaving"):
-        await node.info(Deadline.after(10))
+        await node.info(Deadline.after(LONG))
     assert (
-        len((await node.retrieve(ENCODED, RetrievalDepth(passages=3), Deadline.after(10))).hits)
+        len((await node.retrieve(ENCODED, RetrievalDepth(passages=3), Deadline.after(LONG))).hits)
         == 2
     )
 
@@ -126,7 +127,7 @@ async def test_a_front_passes_on_the_key_of_the_client(
     searcher = FakeSearcher([reading("a")])
     shard.serve(searcher)
     for client in ("", "tenant-7"):
-        asked, deadline = replace(ENCODED, client=client), Deadline.after(10)
+        asked, deadline = replace(ENCODED, client=client), Deadline.after(LONG)
         found = await node.retrieve(asked, RetrievalDepth(passages=1), deadline)
         await node.read(asked, found.hits, deadline)
         await node.search(asked, RetrievalDepth(passages=1), deadline)
@@ -140,13 +141,15 @@ async def test_a_filter_reaches_the_shard_and_an_invalid_one_is_refused(
     shard.serve(searcher)
     longest = " or ".join(['"a" in (900000000000000, 1)'] * 100)
     for where in ("", "year > 2010", longest):
-        await node.retrieve(ENCODED, RetrievalDepth(passages=1, where=where), Deadline.after(10))
-        await node.search(ENCODED, RetrievalDepth(passages=1, where=where), Deadline.after(10))
+        await node.retrieve(ENCODED, RetrievalDepth(passages=1, where=where), Deadline.after(LONG))
+        await node.search(ENCODED, RetrievalDepth(passages=1, where=where), Deadline.after(LONG))
         assert [depth.where for depth in searcher.depths[-2:]] == [where, where]
     for where in ("year >", " ", "x" * 10_000):
         with pytest.raises(WinnowError, match="filter: "):
             await node.retrieve(
-                ENCODED, RetrievalDepth(passages=1, where=where), Deadline.after(10)
+                ENCODED, RetrievalDepth(passages=1, where=where), Deadline.after(LONG)
             )
         with pytest.raises(WinnowError, match="filter: "):
-            await node.search(ENCODED, RetrievalDepth(passages=1, where=where), Deadline.after(10))
+            await node.search(
+                ENCODED, RetrievalDepth(passages=1, where=where), Deadline.after(LONG)
+            )

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Sequence
 import grpc
 import numpy as np
 import pytest
-from tenacious import happens
+from tenacious import LONG, happens
 from text_server import INFO, VOCABULARY, TextServer, serving
 
 from winnow.rpc import client_key
@@ -15,7 +15,6 @@ from winnow.text.encoder import OnEncoded, TextEncoding
 from winnow.v1 import encoder_pb2, encoder_pb2_grpc
 
 FLOAT16 = encoder_pb2.STATES_FORMAT_FLOAT16
-LONG = 60.0
 
 
 class Ones:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from head_server import ENCODER, ServedHeads, serving
 from manual_clock import ManualClock
-from tenacious import happens
+from tenacious import LONG, happens
 
 from winnow.convert.head_node import request_to_message
 from winnow.deadline import Deadline
@@ -19,7 +19,6 @@ from winnow.rpc import client_key
 from winnow.rpc.channel import open_channel
 from winnow.v1 import head_node_pb2, head_node_pb2_grpc
 
-LONG = 60.0
 STATES = np.ones((4, 3), np.float16)
 
 

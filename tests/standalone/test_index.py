@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from conftest import QUESTIONS, Recorder
+from tenacious import LONG
 
 from winnow import AsyncIndex, Index
 from winnow.bundle import Bundle
@@ -39,8 +40,6 @@ from winnow.index_directory import shard_directories
 from winnow.packaged import default_bundle
 
 pytestmark = pytest.mark.bundle
-LONG = 60.0
-"""Seconds in which a question is answered, however busy the machine is."""
 ASKED = "Who won the Zorblax Prize in 2031?"
 WON: PassageFields = {
     "id": "zorblax",

@@ -7,14 +7,13 @@ from random import Random
 
 import pytest
 from conftest import QUESTIONS
+from tenacious import LONG
 
 from winnow import Index
 from winnow.client import PassageFields, StoredDocument
 from winnow.errors import InvalidRequestError, NotWritableError
 
 pytestmark = pytest.mark.bundle
-LONG = 60.0
-"""Seconds in which a call ends, however busy the machine is."""
 
 
 def piece(number: int, year: int = 2031) -> PassageFields:

@@ -11,6 +11,7 @@ from damaged_files import flip_bit
 from held_ports import free_ports
 from prometheus_client import CollectorRegistry
 from running_processes import Run, running
+from tenacious import LONG
 
 import winnow.content_node.__main__ as node
 import winnow.standalone.__main__ as standalone
@@ -23,8 +24,6 @@ from winnow.standalone.settings import StandaloneSettings
 from winnow.stateless.settings import FrontSettings
 from winnow.telemetry.tracing.tracer import NO_TRACER
 
-LONG = 60.0
-"""Seconds in which a question is answered, however busy the machine is."""
 FEW: Options = {"max_loss": 0, "passages_to_read": 3}
 """Few enough passages to be read however busy the machine is."""
 ASKED = "Who won the Zorblax Prize in 2031?"

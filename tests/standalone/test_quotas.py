@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from conftest import Recorder
+from tenacious import LONG
 
 from winnow import AsyncIndex, caller
 from winnow.bundle import Bundle
@@ -21,7 +22,6 @@ from winnow.keys.token import digest_of
 from winnow.quotas.file import write_quotas
 
 pytestmark = [pytest.mark.bundle, pytest.mark.timeout(600)]
-LONG = 60.0
 SCOPES = frozenset({Scope.ASK, Scope.FEED})
 KEYS = {
     "acme": Key(name="a", digest=digest_of("a"), scopes=SCOPES, tenant="acme"),

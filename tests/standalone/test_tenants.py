@@ -15,6 +15,7 @@ from conftest import Recorder
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
+from tenacious import LONG
 
 from winnow import AsyncIndex, caller
 from winnow.bundle import Bundle
@@ -43,8 +44,6 @@ from winnow.reading.pool import ReaderPool
 from winnow.text.tokenizer import Tokenizer
 
 pytestmark = [pytest.mark.bundle, pytest.mark.timeout(900)]
-LONG = 60.0
-"""Seconds in which a call ends, however busy the machine is."""
 TENANTS = ("alpha", "beta", "gamma")
 IDS = ("prize", "tour", "a#0", "a#1", "é")
 ASKED = "Who won the prize?"

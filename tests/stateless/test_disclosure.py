@@ -18,6 +18,7 @@ from known_caller import called_by
 from live_front import LiveFront
 from logged_shards import LiveReplica, ShardLog, counted
 from structlog.testing import capture_logs
+from tenacious import LONG
 
 from winnow.bundle import Bundle
 from winnow.convert import answer as convert
@@ -126,7 +127,7 @@ async def ask(front: LiveFront, **options: Any) -> Callable[[], str]:
 async def test_an_asker_is_not_told_what_a_node_says_when_its_shard_fails(fault: Fault) -> None:
     front = front_of_two()
     async with failing(fault) as channel:
-        error = await raised(RemoteNode(channel, ADDRESS).searcher(None).info(Deadline.after(30)))
+        error = await raised(RemoteNode(channel, ADDRESS).searcher(None).info(Deadline.after(LONG)))
     first, second = front.replicas.values()
     for dead in ([first], [first, second]):
         for each in dead:
@@ -163,7 +164,7 @@ async def test_a_feeder_is_not_told_what_a_node_says(fault: Fault, bundle: Bundl
         writer = RemoteShardWriter(
             channel=channel, address=ADDRESS, index_id="index", shard=0, fingerprint=DIGEST
         )
-        failed = await raised(writer.write([Write("a", 1)], Deadline.after(30)))
+        failed = await raised(writer.write([Write("a", 1)], Deadline.after(LONG)))
     for shard in front.shards:
         shard.fails = failed
     passages = [FedPassage(id=f"p{number}", title="", text="A river.") for number in range(4)]
@@ -186,11 +187,11 @@ async def test_nobody_is_told_what_an_encoder_or_a_head_server_says(fault: Fault
     async with failing(fault) as channel:
         encoder = RemoteEncoder("127.0.0.1:1", DIGEST, StatesFormat.FLOAT16)
         encoder._stub = encoder_pb2_grpc.EncoderServiceStub(channel)
-        error = await raised(encoder.encode([1, 2], "", Deadline.after(30)))
+        error = await raised(encoder.encode([1, 2], "", Deadline.after(LONG)))
         states = np.zeros((2, 2), np.float16)
         heads = RemoteHeads(channel, ADDRESS, DIGEST)
         await encoder.close()
-        failure = await raised(heads.call(states, ["intent"], Deadline.after(30)))
+        failure = await raised(heads.call(states, ["intent"], Deadline.after(LONG)))
     prediction = HeadPrediction(head_id="intent", failure=failure)
     for scopes in STRANGERS:
         with called_by(*scopes):

@@ -11,6 +11,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from held_ports import free_ports
 from prometheus_client import CollectorRegistry
 from small_heads import small_head
+from tenacious import LONG
 
 import winnow.stateless.__main__ as front
 from winnow.bundle import Bundle
@@ -82,7 +83,7 @@ async def test_a_front_listens_before_its_encoder_is_there(tmp_path: Path) -> No
     settings = FrontSettings.load(given, None, {})
     serving = asyncio.create_task(front._run(settings, CollectorRegistry()))
     try:
-        async with asyncio.timeout(30), grpc.aio.insecure_channel(listen) as channel:
+        async with asyncio.timeout(LONG), grpc.aio.insecure_channel(listen) as channel:
             said = await health_pb2_grpc.HealthStub(channel).Check(
                 health_pb2.HealthCheckRequest(), wait_for_ready=True
             )

@@ -8,6 +8,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from held_ports import free_ports
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
+from tenacious import LONG
 
 from winnow.errors import UnavailableError, WinnowError
 from winnow.rpc.interceptor import CallInterceptor
@@ -17,7 +18,6 @@ from winnow.stateless.supervision import serve_with_task
 from winnow.telemetry.metrics import RpcMetrics
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
-LONG = 30.0
 
 
 class Parts:

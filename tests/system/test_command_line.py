@@ -20,7 +20,7 @@ from conftest import QUESTIONS
 from damaged_files import flip_bit
 from held_ports import free_ports
 from in_process import InProcess
-from tenacious import until
+from tenacious import LONG, until
 from whole_bundle import WHOLE
 
 from winnow.address import Address
@@ -443,10 +443,10 @@ def test_a_node_reports_a_missing_directory_until_it_is_back(
         try:
             until(lambda: "winnow_node_ready 1.0" in measured(metrics), 120)
             shard.rename(tmp_path / "away")
-            until(lambda: "was replaced or deleted while it was served" in asked_why(port), 60)
+            until(lambda: "was replaced or deleted while it was served" in asked_why(port))
             assert "winnow_node_shard_changed 1.0" in measured(metrics)
             (tmp_path / "away").rename(shard)
-            until(lambda: "winnow_node_ready 1.0" in measured(metrics), 60)
+            until(lambda: "winnow_node_ready 1.0" in measured(metrics))
             assert not asked_why(port)
             node.send_signal(signal.SIGTERM)
             assert node.wait(60) == 0
@@ -475,7 +475,7 @@ def test_up_restarts_its_server_answers_is_benchmarked_and_leaves_no_process(
     os.kill(server, signal.SIGKILL)
     said += up.wait_said("starting it again")
     assert "server ended with exit code -9: starting it again" in said
-    until(lambda: bool(children(up.process.pid) - {server}), 60)
+    until(lambda: bool(children(up.process.pid) - {server}))
     pids = up.wait_ready()
     assert len(pids) == 1
     assert server not in pids
@@ -595,7 +595,7 @@ def free_pair() -> int:
 
 def answered_by_http(url: str) -> str:
     question = {"question": "Who discovered penicillin?"}
-    reply = httpx.post(f"{url}/v1/answer", json=question, timeout=10)
+    reply = httpx.post(f"{url}/v1/answer", json=question, timeout=LONG)
     return str(reply.json()["answers"][0]["text"])
 
 
@@ -629,7 +629,7 @@ def test_a_demo_logs_complete_lines_and_no_closed_port(
 def fetch(address: str) -> str:
     import urllib.request
 
-    with urllib.request.urlopen(f"http://{address}/metrics", timeout=10) as reply:
+    with urllib.request.urlopen(f"http://{address}/metrics", timeout=LONG) as reply:
         return str(reply.read().decode())
 
 
@@ -662,7 +662,7 @@ def test_a_server_is_restarted_even_if_standard_error_is_broken(
         try:
             (server,) = up.wait_ready()
             os.kill(server, signal.SIGKILL)
-            until(lambda: bool(children(up.process.pid) - {server}), 30)
+            until(lambda: bool(children(up.process.pid) - {server}))
             up.process.send_signal(signal.SIGINT)
             assert up.process.wait(60) == 0
         finally:
@@ -671,7 +671,7 @@ def test_a_server_is_restarted_even_if_standard_error_is_broken(
 
 
 def test_ctrl_c_ends_a_cluster_that_is_not_yet_ready(up: Up) -> None:
-    until(lambda: bool(children(up.process.pid)), 30)
+    until(lambda: bool(children(up.process.pid)))
     up.process.send_signal(signal.SIGINT)
     _, said = up.process.communicate(timeout=60)
     assert (up.process.returncode, said.splitlines()[-1]) == (0, "stopped")
@@ -730,7 +730,7 @@ def kill_until_given_up(up: Up, shard: int) -> str:
         return {pid for pid in children(up.process.pid) if is_of_shard(pid, shard)} - killed
 
     for _ in range(4):
-        until(lambda: bool(alive()), 60)
+        until(lambda: bool(alive()))
         for pid in alive():
             os.kill(pid, signal.SIGKILL)
             killed.add(pid)

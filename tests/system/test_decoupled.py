@@ -15,7 +15,7 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from held_ports import free_ports
 from small_heads import FINGERPRINT, WIDTH, small_head
-from tenacious import until
+from tenacious import LONG, until
 
 from winnow.bundle import Bundle
 from winnow.client import Client, TextPrediction
@@ -28,7 +28,6 @@ from winnow.heads.store import open_store
 from winnow.text.routed import RoutedTextEncoder
 
 pytestmark = pytest.mark.timeout(300)
-LONG = 60.0
 HEADS = [f"intent-{n}" for n in range(9)]
 STATES = np.ones((4, WIDTH), np.float16)
 

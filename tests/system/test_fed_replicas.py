@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from nats_server import NatsServer, needs_nats
-from tenacious import available, until
+from tenacious import LONG, available, until
 
 from winnow.content_node.live.log_entry import LoggedWrite
 from winnow.content_node.live.reading import log_path, read_writes
@@ -30,7 +30,6 @@ from winnow.stateless.replicas.remote import RemoteNode
 from winnow.text.tokenizer import Tokens
 
 pytestmark = [needs_nats, pytest.mark.timeout(300)]
-LONG = 60.0
 SHARD = shard_name(0, 1)
 
 

@@ -21,6 +21,7 @@ from in_process import InProcess
 from scripted_front import scripted_front
 from serving_thread import served_in_thread
 from structlog.testing import capture_logs
+from tenacious import LONG
 
 from winnow.bundle import Bundle
 from winnow.errors import NotWritableError
@@ -269,7 +270,7 @@ async def test_ctrl_c_ends_a_feed_that_waits_for_input(address: str) -> None:
     async with asyncio.timeout(60):
         assert b"feeding" in await process.stderr.readline()
     process.send_signal(signal.SIGINT)
-    assert await asyncio.wait_for(process.wait(), 30) == 130
+    assert await asyncio.wait_for(process.wait(), LONG) == 130
 
 
 async def test_a_feed_waits_for_a_front_that_restarts(front: FedFront, tmp_path: Path) -> None:

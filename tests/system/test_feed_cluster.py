@@ -65,7 +65,7 @@ def test_filters_find_fed_passages_by_new_fields(cluster: LocalCluster) -> None:
         (put,) = feeding.put({**WON, "metadata": {"year": 1031}})
         assert found("year >= 2031") == []
         # until the front has heard of the write, any field may be one
-        until(lambda: "no field 'yaer': known are year" in refusal(asking, "yaer = 1"), 60)
+        until(lambda: "no field 'yaer': known are year" in refusal(asking, "yaer = 1"))
         feeding.delete("zorblax")
 
 
@@ -101,9 +101,9 @@ def test_no_acknowledged_write_is_lost_when_a_node_is_killed_under_writes(
 
     thread = threading.Thread(target=feed)
     thread.start()
-    until(lambda: len(stored) > 20, 60)
+    until(lambda: len(stored) > 20)
     os.kill(cluster.processes.pid("node 0"), signal.SIGKILL)
-    until(lambda: "node 0" in cluster.processes.exit_codes(), 60)
+    until(lambda: "node 0" in cluster.processes.exit_codes())
     cluster.processes.restart("node 0")
     thread.join(100)
     assert not thread.is_alive()

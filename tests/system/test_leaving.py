@@ -11,7 +11,7 @@ import pytest
 from awaited import AwaitedCount, AwaitedList
 from fakes import ENCODED, FINGERPRINT, FakeSearcher, OneShardNode, reading
 from prometheus_client import CollectorRegistry
-from tenacious import Change
+from tenacious import LONG, Change
 
 from winnow.content_node.served_shard import ServedShard
 from winnow.deadline import Deadline
@@ -34,8 +34,6 @@ from winnow.stateless.replicas.remote import RemoteNode
 from winnow.stateless.replicas.replicated import ReplicatedSearcher
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import shard_pb2_grpc
-
-LONG = 30.0
 
 
 @dataclass

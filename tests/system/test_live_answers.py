@@ -61,11 +61,11 @@ def test_coverage_counts_the_current_passages(cluster: LocalCluster) -> None:
             return coverage.known
 
         feeding.put([{**WON, "id": f"z{n}"} for n in range(5)])
-        until(lambda: known() == before + 5, 30)
+        until(lambda: known() == before + 5)
         feeding.delete(["z0", "z1"])
-        until(lambda: known() == before + 3, 30)
+        until(lambda: known() == before + 3)
         feeding.delete(["z2", "z3", "z4"])
-        until(lambda: known() == before, 30)
+        until(lambda: known() == before)
 
 
 def test_a_question_after_a_future_write_times_out_at_its_shard(cluster: LocalCluster) -> None:
@@ -108,7 +108,7 @@ def test_after_writes_end_fed_passages_score_as_built_ones(
     ):
         for question in ("Who got the prize of 2007?", *(asked for asked, _ in QUESTIONS)):
             expected = said(one, question)
-            until(lambda asked=question, of=expected: said(other, asked) == of, 30)  # type: ignore[misc]
+            until(lambda asked=question, of=expected: said(other, asked) == of)  # type: ignore[misc]
     with Client(cluster.feed) as feeding:
         feeding.delete([each["id"] for each in fed])
 

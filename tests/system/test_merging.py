@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from conftest import QUESTIONS
 from held_ports import free_ports
-from tenacious import available, happens, turn
+from tenacious import LONG, available, happens, turn
 
 from winnow.bundle import Bundle
 from winnow.cli.local.processes import Processes
@@ -55,7 +55,7 @@ class Node:
     answered: int = 0
 
     async def info(self) -> ShardInfo:
-        return await self.searcher.info(Deadline.after(10))
+        return await self.searcher.info(Deadline.after(LONG))
 
     async def ready(self) -> None:
         await available(self.info, 60)
@@ -64,10 +64,10 @@ class Node:
         """Asks in two calls, as a front does, and expects the right answer."""
         question, expected = self.questions[place % len(self.questions)]
         found = await self.searcher.retrieve(
-            question, RetrievalDepth(passages=3), Deadline.after(30)
+            question, RetrievalDepth(passages=3), Deadline.after(LONG)
         )
         await turn()  # let a swap come in between
-        read = await self.searcher.read(question, found.hits[:3], Deadline.after(30))
+        read = await self.searcher.read(question, found.hits[:3], Deadline.after(LONG))
         assert len(read.readings) == 3
         best = max(read.readings, key=lambda reading: reading.score)
         assert best.answer == expected
@@ -90,7 +90,7 @@ class Node:
         self.stored.remove(identifier)
 
     async def _write(self, write: Write) -> None:
-        (written,) = await self.writer.write([write], Deadline.after(30))
+        (written,) = await self.writer.write([write], Deadline.after(LONG))
         assert written.outcome is Outcome.STORED
 
     def generations(self) -> list[str]:
@@ -100,7 +100,7 @@ class Node:
         """The ids of all passages that were put."""
         question = self.questions[0][0]
         found = await self.searcher.retrieve(
-            question, RetrievalDepth(passages=DEPTH), Deadline.after(30)
+            question, RetrievalDepth(passages=DEPTH), Deadline.after(LONG)
         )
         return {hit.passage_id for hit in found.hits if hit.passage_id.startswith("fed")}
 

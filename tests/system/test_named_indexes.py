@@ -9,8 +9,8 @@ from pathlib import Path
 import httpx
 import pytest
 from conftest import QUESTIONS, Recorder
-from named_cluster import LONG, NamedCluster, named_cluster
-from tenacious import available, happens
+from named_cluster import NamedCluster, named_cluster
+from tenacious import LONG, available, happens
 
 from winnow.bundle import Bundle
 from winnow.client import AsyncClient, PassageFields, Reply

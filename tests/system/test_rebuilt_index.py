@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 from conftest import PASSAGES, QUESTIONS, Recorder
-from named_cluster import LONG, NamedCluster, named_cluster
+from named_cluster import NamedCluster, named_cluster
 from nats_server import needs_nats
-from tenacious import available, happens
+from tenacious import LONG, available, happens
 from whole_bundle import WHOLE
 
 from winnow import signals

@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 from prometheus_client import CollectorRegistry
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
-from tenacious import happens
+from tenacious import LONG, happens
 from traced import Traced
 from whole_cluster import Running, running
 
@@ -32,7 +32,6 @@ from winnow.telemetry.tracing.traceparent import trace_headers
 from winnow.v1 import answer_pb2, answer_pb2_grpc, head_pb2, head_pb2_grpc
 
 pytestmark = [pytest.mark.bundle, pytest.mark.asyncio(loop_scope="module")]
-LONG = 60.0
 QUESTION = "Which xylophonist discovered penicillin?"
 ANSWER, PREDICT = "winnow.v1.AnswerService/Answer", "winnow.v1.HeadService/Predict"
 RETRIEVE, READ, SEARCH = (

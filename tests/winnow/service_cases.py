@@ -11,6 +11,7 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from held_ports import free_ports
 from prometheus_client import CollectorRegistry
+from tenacious import LONG
 
 from winnow.errors import ArtefactError, NotLoadedError, UnavailableError
 from winnow.rpc.interceptor import CallInterceptor
@@ -20,7 +21,6 @@ from winnow.telemetry.metrics import RpcMetrics
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
-LONG = 60.0
 
 
 @dataclass

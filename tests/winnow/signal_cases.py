@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tenacious import turn, until
+from tenacious import LONG, turn, until
 
 from winnow.signals import on_signals, run
-
-LONG = 20.0
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
-from tenacious import happens
+from tenacious import LONG, happens
 
 from winnow.bundle import Bundle
 from winnow.errors import ArtefactError
@@ -16,8 +16,6 @@ from winnow.inference.session import Inputs, Outputs, padded_inputs
 from winnow.inference.stop_signal import StopSignal
 from winnow.policy.batching import BatchLimits
 from winnow.text.tokenizer import SpecialTokens, Tokenizer
-
-LONG = 60.0
 
 
 class Model(Encoder):

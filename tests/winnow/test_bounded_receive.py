@@ -12,7 +12,7 @@ import raw_http2 as http2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from prometheus_client import CollectorRegistry
-from tenacious import happens, turn
+from tenacious import LONG, happens, turn
 
 from winnow.errors import (
     DeadlineExceededError,
@@ -31,7 +31,6 @@ ANSWER = f"/{SERVICE}/Answer"
 CHECK = "/grpc.health.v1.Health/Check"
 WATCH = "/grpc.health.v1.Health/Watch"
 REFLECT = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
-LONG = 30
 
 
 class Servicer(answer_pb2_grpc.AnswerServiceServicer):

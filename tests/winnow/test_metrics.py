@@ -12,7 +12,7 @@ import needs
 import pytest
 from prometheus_client import CollectorRegistry, Counter, Gauge
 from structlog.testing import capture_logs
-from tenacious import until
+from tenacious import LONG, until
 
 from winnow.errors import UnavailableError
 from winnow.packaged import installed_version
@@ -26,7 +26,9 @@ _LISTENING = "0A"
 def scraped(registry: CollectorRegistry, host: str = "127.0.0.1") -> str:
     with capture_logs() as logged:
         serve_metrics(f"{host}:0", registry)
-    with urllib.request.urlopen(f"http://{host}:{logged[0]['port']}/metrics", timeout=10) as reply:
+    with urllib.request.urlopen(
+        f"http://{host}:{logged[0]['port']}/metrics", timeout=LONG
+    ) as reply:
         return str(reply.read().decode())
 
 
@@ -51,7 +53,7 @@ def test_who_asks_for_openmetrics_gets_it() -> None:
     port = MetricsEndpoint(registry).start("127.0.0.1", 0)
     accept = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3"
     asked = urllib.request.Request(f"http://127.0.0.1:{port}/", headers={"Accept": accept})
-    with urllib.request.urlopen(asked, timeout=10) as reply:
+    with urllib.request.urlopen(asked, timeout=LONG) as reply:
         page = reply.read().decode()
     assert reply.headers["Content-Type"].startswith("application/openmetrics-text")
     assert '# {trace_id="07"} 0.01' in page
@@ -85,7 +87,7 @@ def test_who_connects_and_says_nothing_keeps_nobody_from_the_metrics() -> None:
     with contextlib.ExitStack() as idle:
         for _ in range(200):
             idle.enter_context(socket.create_connection(("127.0.0.1", port)))
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as reply:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=LONG) as reply:
             assert reply.status == 200
         assert threading.active_count() <= threads  # those of other tests may end meanwhile
 
@@ -93,7 +95,7 @@ def test_who_connects_and_says_nothing_keeps_nobody_from_the_metrics() -> None:
 @pytest.mark.parametrize("sent", [b"", b"GET /metrics HTTP/1.1\r\n", b"x" * 20_000])
 def test_a_request_that_does_not_end_is_hung_up_on(sent: bytes) -> None:
     port = MetricsEndpoint(CollectorRegistry(), seconds=0.1).start("127.0.0.1", 0)
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as idle:
+    with socket.create_connection(("127.0.0.1", port), timeout=LONG) as idle:
         idle.sendall(sent)
         with contextlib.suppress(ConnectionResetError):
             assert idle.recv(1) == b""
@@ -109,7 +111,7 @@ def test_who_does_not_read_the_page_is_hung_up_on_also_where_the_page_is_large()
             client.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
             assert client.recv(4) == b"HTTP"
         assert connections_held(port)
-        until(lambda: not connections_held(port), 60)
+        until(lambda: not connections_held(port))
 
 
 def connections_held(port: int) -> int:
@@ -124,7 +126,7 @@ def connections_held(port: int) -> int:
 def test_metrics_cannot_be_written_to() -> None:
     port = MetricsEndpoint(CollectorRegistry()).start("127.0.0.1", 0)
     with pytest.raises(urllib.error.HTTPError, match="405"):
-        urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", data=b"x", timeout=10)
+        urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", data=b"x", timeout=LONG)
 
 
 def test_a_port_that_is_taken_is_named() -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from structlog.testing import capture_logs
-from tenacious import turn
+from tenacious import LONG, turn
 from text_server import INFO, TextServer, serving
 
 from winnow.bundle import Bundle
@@ -25,8 +25,6 @@ from winnow.inference.local import LocalTextEncoder
 from winnow.text.encoder import OnEncoded, TextEncoding
 from winnow.text.routed import RoutedTextEncoder
 from winnow.text.tokenizer import Tokenizer
-
-LONG = 60.0
 
 
 class Fake:

@@ -8,12 +8,11 @@ from typing import Any
 import grpc
 import pytest
 from heap_in_use import counted, kept
-from tenacious import happens, turn
+from tenacious import LONG, happens, turn
 
 from winnow.rpc.replying import reply_of
 
 CALLS = 4_000
-LONG = 60.0
 KEPT = 600
 """Bytes for each call: gRPC's server keeps some, too; its client kept 975."""
 

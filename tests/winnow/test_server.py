@@ -16,7 +16,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
-from tenacious import happens
+from tenacious import LONG, happens
 
 from winnow import reply_headers
 from winnow.errors import (
@@ -88,7 +88,7 @@ async def channel(server: Server) -> AsyncIterator[grpc.aio.Channel]:
 
 def ask(channel: grpc.aio.Channel, question: str, **options: Any) -> Any:
     stub = answer_pb2_grpc.AnswerServiceStub(channel)
-    return stub.Answer(answer_pb2.AnswerRequest(question=question), timeout=10, **options)
+    return stub.Answer(answer_pb2.AnswerRequest(question=question), timeout=LONG, **options)
 
 
 async def test_a_request_id_is_passed_on_or_created(
@@ -175,7 +175,7 @@ async def test_a_message_that_cannot_be_read_names_its_request_too(
 ) -> None:
     raw: Any = channel.unary_unary(f"/{SERVICE}/Answer", request_serializer=bytes)
     with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await raw(b"\xff\xff\xff", timeout=10)
+        await raw(b"\xff\xff\xff", timeout=LONG)
     in_trailers, in_details = named(caught.value)
     assert in_trailers == in_details
     assert len(in_trailers) == 16
@@ -235,7 +235,7 @@ async def test_a_client_that_goes_away_is_counted_as_cancelled(
     stub = answer_pb2_grpc.AnswerServiceStub(channel)
     call = stub.Answer(answer_pb2.AnswerRequest(question="hang"), timeout=deadline)
     waiting = asyncio.ensure_future(call)
-    await asyncio.wait_for(servicer.hanging.wait(), 10)
+    await asyncio.wait_for(servicer.hanging.wait(), LONG)
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
@@ -249,7 +249,7 @@ async def test_bytes_that_are_no_message_are_the_clients_mistake(
 ) -> None:
     raw: Any = channel.unary_unary(f"/{SERVICE}/Answer", request_serializer=bytes)
     with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await raw(data, timeout=10)
+        await raw(data, timeout=LONG)
     assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
     assert violated(caught.value) == ["request"]
 
@@ -265,7 +265,7 @@ def violated(error: grpc.aio.AioRpcError) -> list[str]:
 async def test_an_unknown_method_is_unimplemented(channel: grpc.aio.Channel) -> None:
     raw: Any = channel.unary_unary(f"/{SERVICE}/Guess", request_serializer=bytes)
     with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await raw(b"", timeout=10)
+        await raw(b"", timeout=LONG)
     assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
 
 
@@ -326,7 +326,7 @@ async def test_draining_lets_running_calls_end(registry: CollectorRegistry) -> N
     port = await server.start("127.0.0.1:0")
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
         running = asyncio.ensure_future(ask(channel, "x"))
-        await asyncio.wait_for(begun.wait(), 10)
+        await asyncio.wait_for(begun.wait(), LONG)
         draining = asyncio.create_task(server.drain(10))
         go_on.set()
         assert (await running).has_answer
@@ -341,9 +341,9 @@ async def test_a_watcher_that_leaves_takes_nothing_from_the_others(
     assert (await one.read()).status == (await other.read()).status == NOT_SERVING
     one.cancel()
     raw: Any = channel.unary_unary(f"/{SERVICE}/Answer", request_serializer=bytes)
-    await raw(b"", timeout=10)  # by now the server has seen that it left
+    await raw(b"", timeout=LONG)  # by now the server has seen that it left
     await server.set_serving(True)
-    assert (await asyncio.wait_for(other.read(), 10)).status == SERVING
+    assert (await asyncio.wait_for(other.read(), LONG)).status == SERVING
     other.cancel()
 
 
@@ -355,14 +355,14 @@ async def test_a_watcher_of_the_health_does_not_delay_the_end(
     assert (await watched.read()).status == SERVING
     draining = asyncio.create_task(server.drain(60))
     assert (await watched.read()).status == NOT_SERVING
-    await asyncio.wait_for(draining, 30)
+    await asyncio.wait_for(draining, LONG)
 
 
 async def deaf_watcher(port: int) -> http2.Peer:
     """Watches the health, and takes nothing of what it is told."""
     peer = await http2.Peer.connect(port, window=0)
     await peer.send(http2.call("/grpc.health.v1.Health/Watch") + http2.whole(b""))
-    await asyncio.wait_for(peer.begun(), 10)
+    await asyncio.wait_for(peer.begun(), LONG)
     return peer
 
 
@@ -371,10 +371,10 @@ async def test_a_watcher_that_does_not_read_takes_nothing_from_the_others(server
     deaf = await deaf_watcher(port)
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
         watched = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest())
-        assert (await asyncio.wait_for(watched.read(), 10)).status == NOT_SERVING
+        assert (await asyncio.wait_for(watched.read(), LONG)).status == NOT_SERVING
         for ready in (True, False, True):
             await server.set_serving(ready)
-            told = (await asyncio.wait_for(watched.read(), 10)).status
+            told = (await asyncio.wait_for(watched.read(), LONG)).status
             assert told == (SERVING if ready else NOT_SERVING)
         watched.cancel()
     await deaf.close()
@@ -383,7 +383,7 @@ async def test_a_watcher_that_does_not_read_takes_nothing_from_the_others(server
 async def test_a_watcher_that_does_not_read_does_not_delay_the_end(server: Server) -> None:
     deaf = await deaf_watcher(await server.start("127.0.0.1:0"))
     await server.set_serving(True)
-    await asyncio.wait_for(server.drain(60), 10)
+    await asyncio.wait_for(server.drain(60), LONG)
     await deaf.close()
 
 
@@ -440,10 +440,10 @@ async def test_nothing_long_that_a_client_sends_is_logged_or_sent_back(
     service = health_pb2.HealthCheckRequest(service=long).SerializeToString()
     metadata = ((request_id.KEY, long), ("x-winnow-client", long))
     calls: tuple[Any, ...] = (
-        health(service, timeout=10),
-        raw(long.encode(), timeout=10, metadata=metadata),
+        health(service, timeout=LONG),
+        raw(long.encode(), timeout=LONG, metadata=metadata),
         raw(answer_pb2.AnswerRequest(question="bad").SerializeToString(), metadata=metadata),
-        channel.unary_unary(f"/{SERVICE}/{long}", request_serializer=bytes)(b"", timeout=10),
+        channel.unary_unary(f"/{SERVICE}/{long}", request_serializer=bytes)(b"", timeout=LONG),
     )
     with capture_logs() as logged:
         for call in calls:

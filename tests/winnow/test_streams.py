@@ -10,7 +10,7 @@ import pytest
 import raw_http2 as http2
 from google.rpc import error_details_pb2, status_pb2
 from prometheus_client import CollectorRegistry
-from tenacious import happens
+from tenacious import LONG, happens
 
 from winnow.errors import (
     DeadlineExceededError,
@@ -28,7 +28,6 @@ from winnow.v1 import feed_pb2, feed_pb2_grpc
 
 SERVICE = "winnow.v1.FeedService"
 DELETE = f"/{SERVICE}/DeleteStream"
-LONG = 30
 
 
 class Servicer(feed_pb2_grpc.FeedServiceServicer):

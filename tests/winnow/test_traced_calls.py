@@ -10,7 +10,7 @@ import structlog
 from prometheus_client import CollectorRegistry
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from structlog.testing import capture_logs
-from tenacious import happens
+from tenacious import LONG, happens
 from traced import Traced
 
 from winnow.errors import InvalidRequestError, UnavailableError, Violation
@@ -149,7 +149,7 @@ async def test_a_call_failed_where_that_is_the_servers_fault(
     edge.servicer.error = error
     with pytest.raises(grpc.aio.AioRpcError):
         await edge.put()
-    await happens(lambda: bool(edge.traced), 30)
+    await happens(lambda: bool(edge.traced))
     call = edge.traced.one("winnow.v1.FeedService/Put")
     assert (call.attributes["rpc.grpc.status_code"], call.fault) == (status, fault)
     assert "Rosebud" not in repr(call.attributes)
@@ -157,9 +157,9 @@ async def test_a_call_failed_where_that_is_the_servers_fault(
 
 async def test_a_call_that_its_caller_gives_up_has_not_failed(edge: Edge) -> None:
     call = asyncio.ensure_future(edge.put("hang"))
-    await asyncio.wait_for(edge.servicer.hanging.wait(), 30)
+    await asyncio.wait_for(edge.servicer.hanging.wait(), LONG)
     call.cancel()
-    await happens(lambda: bool(edge.traced), 30)
+    await happens(lambda: bool(edge.traced))
     assert edge.traced[0].attributes[GIVEN_UP]
     assert edge.traced[0].attributes["rpc.grpc.status_code"] == 1
     assert not edge.traced[0].fault

@@ -134,7 +134,7 @@ def test_ctrl_c_ends_ray_too_and_another_engine_goes_on_to_the_same_index(
     assert running.returncode == 130, said
     assert "Traceback" not in said
     assert "index.partial keeps the finished work: run the same command again" in said
-    until(lambda: not processes_of(mark), 60)
+    until(lambda: not processes_of(mark))
     done = encoded_passages(out)
     assert 0 < done < PASSAGES
     plan = BuildPlan(source=many, target=out, shards=SHARDS, threads=2)

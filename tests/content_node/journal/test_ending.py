@@ -2,6 +2,8 @@
 
 import asyncio
 
+from tenacious import LONG
+
 from winnow.content_node.journal.composing import cancel_and_wait
 
 
@@ -20,7 +22,7 @@ async def test_a_task_that_loses_a_cancellation_is_ended() -> None:
 
     task = asyncio.create_task(follow())
     await asyncio.sleep(0)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(LONG):
         await cancel_and_wait(task, interval=0.001)
     assert task.cancelled()
     assert lost == 2

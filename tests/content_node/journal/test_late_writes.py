@@ -9,7 +9,7 @@ from faulty_link import link_to
 from journaled_node import JournaledNode, following
 from live_writes import delete, put
 from nats_server import NatsServer, needs_nats
-from tenacious import available, happens
+from tenacious import LONG, available, happens
 
 from winnow.deadline import Deadline
 from winnow.domain.write import Write
@@ -17,7 +17,6 @@ from winnow.errors import DeadlineExceededError, UnavailableError
 from winnow.journal.opening import open_journal
 
 pytestmark = needs_nats
-LONG = 30.0
 SHORT = 2.0
 
 

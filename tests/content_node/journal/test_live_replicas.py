@@ -15,7 +15,7 @@ from fakes import shard_info
 from live_writes import delete, put
 from nats_server import NatsServer, needs_nats
 from prometheus_client import CollectorRegistry
-from tenacious import available, happens
+from tenacious import LONG, available, happens
 
 from winnow.content_node.journal.composing import ShardWritePath
 from winnow.content_node.live.limits import WriteLimits
@@ -37,7 +37,6 @@ pytestmark = needs_nats
 GOLDEN = Path(__file__).parent.parent.parent / "golden" / "shard-format-3"
 LIMITS = WriteLimits(shard=0, shards=1, dimension=8, vocabulary=1_000, max_unmerged=100_000)
 INFO = shard_info(shards=1, passages=3, dimension=8)
-LONG = 30.0
 
 
 class Replica:

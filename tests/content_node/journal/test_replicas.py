@@ -9,7 +9,7 @@ from fake_replica import FakeReplica
 from journaled_node import MESSAGES, JournaledNode, following
 from live_writes import delete, put
 from nats_server import NatsServer, needs_nats
-from tenacious import available, happens
+from tenacious import LONG, available, happens
 
 from winnow.deadline import Deadline
 from winnow.domain.write import Outcome
@@ -18,7 +18,6 @@ from winnow.journal.journal import Journal, PublishedEntry
 from winnow.journal.opening import open_journal
 
 pytestmark = needs_nats
-LONG = 30.0
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from fake_token_vectors import (
 )
 from numpy.typing import NDArray
 from shards_made import in_memory, make, passages
+from tenacious import LONG
 
 from winnow.content_node.late_interaction.background import BackgroundTokens
 from winnow.content_node.late_interaction.computed_tokens import ComputedTokens
@@ -29,7 +30,6 @@ from winnow.errors import ArtefactError
 from winnow.reading.stored_passage import StoredPassage
 
 ALL = passages(40)
-LONG = 60.0
 NEW = [each.passage.id for each in ALL[20:30]]
 
 

@@ -22,6 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from manual_clock import ManualClock
 from shards_made import in_memory, make, passages, question
+from tenacious import LONG
 
 from winnow.candidates.joint import without_outranked
 from winnow.candidates.limits import candidate_limits
@@ -44,7 +45,6 @@ from winnow.searcher import Retrieved
 from winnow.stateless.answer.choose import best_overall
 
 ALL = passages(60)
-LONG = 60.0
 DEPTHS = [
     RetrievalDepth(passages=4, candidates=10, by_words=6),
     RetrievalDepth(passages=4, candidates=1, by_words=9),

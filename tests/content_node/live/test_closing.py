@@ -14,7 +14,7 @@ from winnow.content_node.live.shard import LiveShard
 from winnow.deadline import Deadline
 from winnow.errors import IdentityError, IndexIsCopyError, UnavailableError
 
-LONG = Deadline.after(600)
+SOON = Deadline.after(86_400)  # counted from the import: beyond the last test
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ async def shard(tmp_path: Path) -> AsyncIterator[LiveShard]:
 
 async def test_a_closed_shard_reports_all_writes_that_it_has_acknowledged(shard: LiveShard) -> None:
     """Writes that were queued before are stored and counted, or refused."""
-    queued = [asyncio.create_task(shard.write([put(f"q{n}")], LONG)) for n in range(20)]
+    queued = [asyncio.create_task(shard.write([put(f"q{n}")], SOON)) for n in range(20)]
     await asyncio.sleep(0)
     closing = asyncio.create_task(shard.close_to_fronts(Closing(7)))
     done = await asyncio.gather(*queued, return_exceptions=True)
@@ -34,26 +34,26 @@ async def test_a_closed_shard_reports_all_writes_that_it_has_acknowledged(shard:
     stored = [each for each in done if not isinstance(each, BaseException)]
     assert all(isinstance(each, UnavailableError | list) for each in done)
     assert (shard.closed_since, shard.sequence) == (7, len(stored))
-    for refused in (shard.write([put("b")], LONG), shard.find_unchanged([], LONG)):
+    for refused in (shard.write([put("b")], SOON), shard.find_unchanged([], SOON)):
         with pytest.raises(UnavailableError, match="an alias of the index is switched: try again"):
             await refused
     await shard.close_to_fronts(Closing())
     assert shard.closed_since == 0
-    await shard.write([put("b")], LONG)
+    await shard.write([put("b")], SOON)
     assert shard.sequence == len(stored) + 1
 
 
 async def test_a_copy_takes_the_writes_of_its_current_run_only(shard: LiveShard) -> None:
     shard.begin_closed(Closing(7, "docs"))
-    await shard.store_copied([put("b", "two"), delete("a")], 7, LONG)
+    await shard.store_copied([put("b", "two"), delete("a")], 7, SOON)
     assert shard.sequence == 2
-    assert all(await shard.find_unchanged_copied([digested(put("b", "two"))], 7, LONG))
+    assert all(await shard.find_unchanged_copied([digested(put("b", "two"))], 7, SOON))
     with pytest.raises(IndexIsCopyError, match="a copy of docs, which takes the writes"):
-        await shard.write([put("b")], LONG)
+        await shard.write([put("b")], SOON)
     await shard.close_to_fronts(Closing(9, "docs"))
     with pytest.raises(IdentityError, match="no writes of run 7 of copying"):
-        await shard.store_copied([put("b")], 7, LONG)
+        await shard.store_copied([put("b")], 7, SOON)
     await shard.close_to_fronts(Closing())
     with pytest.raises(IdentityError):
-        await shard.store_copied([put("b")], 9, LONG)
+        await shard.store_copied([put("b")], 9, SOON)
     assert shard.sequence == 2

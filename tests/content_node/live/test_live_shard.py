@@ -12,7 +12,7 @@ import pytest
 from live_writes import delete, digested, encoded, put
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
-from tenacious import turn
+from tenacious import LONG, turn
 from unpacked import tokens, vector
 
 from winnow.content_node.live.disk_metrics import DiskMetrics
@@ -257,7 +257,7 @@ async def test_everything_is_there_when_it_is_opened_again(directory: Path) -> N
     live = opened(directory)
     for n in range(30):
         await write(live, put(f"p{n % 7}", f"text {n}"), delete(f"p{n % 5}"))
-    before, changes = live.view, await live.changes(Deadline.after(1))
+    before, changes = live.view, await live.changes(Deadline.after(LONG))
     await live.close()
     again = opened(directory)
     after = again.view
@@ -266,7 +266,7 @@ async def test_everything_is_there_when_it_is_opened_again(directory: Path) -> N
     assert [getattr(after, name) for name in same] == [getattr(before, name) for name in same]
     for row in range(after.rows):
         assert after.load(row) == before.load(row)
-    found = await again.changes(Deadline.after(1))
+    found = await again.changes(Deadline.after(LONG))
     assert found.ids.tolist() == changes.ids.tolist()
     assert found.by.tolist() == changes.by.tolist()
     assert (found.passages, found.tokens) == (changes.passages, changes.tokens)
@@ -404,21 +404,21 @@ async def test_a_merged_base_is_served_like_the_log(directory: Path) -> None:
     await write(live, put("d", "one"), put("a", "two"), delete("b", 7), put("d", "three"))
     base = merged(directory, live)
     await write(live, delete("c"), put("e", "late"), put("a", "later"))
-    before, changes = there(live.view), await live.changes(Deadline.after(1))
+    before, changes = there(live.view), await live.changes(Deadline.after(LONG))
     await live.swap(open_shard(base, ef=64))
     assert there(live.view) == before == there(served[-1])
     assert served[-1].generation != served[-2].generation
     assert (live.directory, live.merged, live.sequence) == (base, 4, 7)
     assert live.merge_backlog().writes == 3
     await live.trim(live.sequence)  # no more than the base holds
-    assert (await live.changes(Deadline.after(1))).by.tolist() == changes.by.tolist()
+    assert (await live.changes(Deadline.after(LONG))).by.tolist() == changes.by.tolist()
     assert await write(live, put("b", "old", 6), put("b", "new", 8)) == [(O, 7), (S, 8)]
-    after, changes = there(live.view), await live.changes(Deadline.after(1))
+    after, changes = there(live.view), await live.changes(Deadline.after(LONG))
     await live.close()
     again = opened(directory, base=base)
     assert there(again.view) == after
     assert again.view.generation == served[-1].generation
-    found = await again.changes(Deadline.after(1))
+    found = await again.changes(Deadline.after(LONG))
     assert (found.ids.tolist(), found.by.tolist()) == (changes.ids.tolist(), changes.by.tolist())
     assert (found.passages, found.tokens) == (changes.passages, changes.tokens)
     await again.close()
@@ -481,7 +481,7 @@ async def test_a_full_disk_fails_writes_and_not_the_served_view(directory: Path)
     results = await asyncio.gather(*(write(live, each) for each in long), return_exceptions=True)
     assert {type(each) for each in results} == {OverloadedError}
     assert there(live.view) == {**BUILT, "d": ("one", 1)}
-    assert (await live.changes(Deadline.after(1))).passages == 1
+    assert (await live.changes(Deadline.after(LONG))).passages == 1
     assert await write(live, *long) == [(S, 2 + n) for n in range(40)]  # there is room again
     assert len(there(live.view)) == len(BUILT) + 41
     await live.close()

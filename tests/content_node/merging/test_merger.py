@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
+from tenacious import LONG
 
 from winnow.content_node.merging.merger import Merger
 from winnow.content_node.merging.policy import MergeBacklog, MergePolicy
@@ -256,7 +257,7 @@ async def test_the_end_of_the_node_ends_a_merge(stage: Stage) -> None:
 
     def runs() -> None:
         begun.set()
-        ended.wait(10)
+        ended.wait(LONG)
 
     stage.runs = runs
     stage.shard.write(10)

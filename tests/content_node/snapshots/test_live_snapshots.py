@@ -143,7 +143,7 @@ def test_a_snapshot_under_load_is_the_log_up_to_the_write_that_it_states(shard: 
             sequence = taken(shard).sequence
             assert acknowledged <= sequence
             assert written(restored(shard)) == [logged(n) for n in range(1, sequence + 1)]
-            until(lambda now=log.last: log.last > now, 30)  # type: ignore[misc]
+            until(lambda now=log.last: log.last > now)  # type: ignore[misc]
     finally:
         ended.set()
         feeding.join()

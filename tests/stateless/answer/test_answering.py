@@ -8,6 +8,7 @@ import pytest
 from fakes import FakeSearcher, fake_infos, reading
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
+from tenacious import LONG
 
 from winnow.bundle import Bundle
 from winnow.deadline import Deadline
@@ -94,7 +95,7 @@ async def test_the_best_answer_of_all_shards_comes_first(
     encoder: QuestionEncoder, registry: CollectorRegistry
 ) -> None:
     shards = [FakeSearcher([reading("a", 1.0)]), FakeSearcher([reading("b", 3.0), reading("c", 2)])]
-    got = await answerer(encoder, registry, *shards).answer(ASKED, TOKENS, Deadline.after(5))
+    got = await answerer(encoder, registry, *shards).answer(ASKED, TOKENS, Deadline.after(LONG))
     assert [(a.reading.passage.id, a.shard) for a in got.answers] == [("b", 1), ("c", 1)]
     assert (got.has_answer, got.passages_read, got.coverage.complete) == (True, 3, True)
     assert registry.get_sample_value("winnow_front_passages_read_sum") == 3
@@ -108,7 +109,7 @@ async def test_it_says_what_stopping_might_lose_and_which_passages_the_answer_re
     shard = FakeSearcher([reading("a", 5.0, distance=0.1), reading("b", 1.0, distance=0.2)], idle=2)
     admitted = replace(ASKED, question=replace(ASKED.question, max_loss=0.3))
     stops = answerer(encoder, registry, shard, rule=StoppingRule(1.0, 1.0, 4.0), read_ahead=2)
-    got = await stops.answer(admitted, TOKENS, Deadline.after(30))
+    got = await stops.answer(admitted, TOKENS, Deadline.after(LONG))
     assert (got.max_loss, got.passages_needed, got.passages_read) == (0.3, 1, 2)
     assert registry.get_sample_value("winnow_front_passages_read_sum") == 2
     assert registry.get_sample_value("winnow_front_passages_needed_sum") == 1
@@ -118,7 +119,7 @@ async def test_an_unlikely_answer_is_listed_but_not_shown_as_one(
     encoder: QuestionEncoder, registry: CollectorRegistry
 ) -> None:
     got = await answerer(encoder, registry, FakeSearcher([reading("a", -1.0)])).answer(
-        ASKED, TOKENS, Deadline.after(5)
+        ASKED, TOKENS, Deadline.after(LONG)
     )
     assert not got.has_answer
     assert len(got.answers) == 1
@@ -136,7 +137,7 @@ async def test_a_minimum_confidence_of_the_bundle_replaces_the_minimum_score(
         confidence=even,
         threshold=AnswerThreshold(0.0, least),
     )
-    got = await own.answer(ASKED, TOKENS, Deadline.after(5))
+    got = await own.answer(ASKED, TOKENS, Deadline.after(LONG))
     assert got.has_answer is shown
 
 
@@ -146,7 +147,7 @@ async def test_every_answer_says_how_likely_it_is_if_the_bundle_can_tell(
 ) -> None:
     shards = [FakeSearcher([reading("a", 1.0)]), FakeSearcher([reading("b", 3.0)])]
     own = answerer(encoder, registry, *shards, confidence=fitted)
-    got = await own.answer(ASKED, TOKENS, Deadline.after(5))
+    got = await own.answer(ASKED, TOKENS, Deadline.after(LONG))
     said = [answer.confidence for answer in got.answers]
     assert said == [None if fitted is None else fitted.of(a.reading) for a in got.answers]
 
@@ -158,7 +159,7 @@ async def test_an_answer_without_late_interaction_that_all_shards_have_is_a_pass
     """An encoder server of an older version sends no token vectors of the question."""
     shard = FakeSearcher([reading("a", 1.0)])
     asked = answerer(encoder, registry, shard, token_vectors=token_vectors)
-    got = await asked.answer(ASKED, TOKENS, Deadline.after(5))
+    got = await asked.answer(ASKED, TOKENS, Deadline.after(LONG))
     assert got.lost_late_interaction == bool(token_vectors)
 
 
@@ -167,7 +168,7 @@ async def test_a_dead_shard_shows_in_coverage_and_metrics(
 ) -> None:
     dead = FakeSearcher([reading("b")], fails=UnavailableError("gone"))
     got = await answerer(encoder, registry, FakeSearcher([reading("a")]), dead).answer(
-        ASKED, TOKENS, Deadline.after(5)
+        ASKED, TOKENS, Deadline.after(LONG)
     )
     coverage = got.coverage
     assert (coverage.known, coverage.searched, coverage.complete) == (30, 10, False)
@@ -180,7 +181,7 @@ async def test_no_shard_at_all_is_an_error_not_an_empty_success(
 ) -> None:
     dead = FakeSearcher([reading("b")], fails=UnavailableError("gone"))
     with pytest.raises(UnavailableError, match=r"shard 0: .*: gone"):
-        await answerer(encoder, registry, dead).answer(ASKED, TOKENS, Deadline.after(5))
+        await answerer(encoder, registry, dead).answer(ASKED, TOKENS, Deadline.after(LONG))
     labels = {"shard": "0", "status": "unavailable"}
     assert registry.get_sample_value("winnow_front_shard_failures_total", labels) == 1
 
@@ -192,7 +193,7 @@ async def test_a_dead_shard_shows_in_metrics_also_where_partial_results_are_forb
     dead = FakeSearcher([reading("b")], fails=UnavailableError("gone"))
     with pytest.raises(UnavailableError, match=r"shard 1: .*: gone"):
         await answerer(encoder, registry, FakeSearcher([reading("a")]), dead).answer(
-            replace(ASKED, question=question), TOKENS, Deadline.after(5)
+            replace(ASKED, question=question), TOKENS, Deadline.after(LONG)
         )
     labels = {"shard": "1", "status": "unavailable"}
     assert registry.get_sample_value("winnow_front_shard_failures_total", labels) == 1
@@ -205,7 +206,7 @@ async def test_shards_that_all_hang_are_a_deadline_exceeded(
     deadline = Deadline.after(0.3, ManualClock())
     with pytest.raises(DeadlineExceededError):
         await answerer(encoder, registry, hung).answer(ASKED, TOKENS, deadline)
-    await asyncio.wait_for(hung.released.wait(), 5)
+    await asyncio.wait_for(hung.released.wait(), LONG)
 
 
 async def test_a_shard_that_hangs_after_it_has_read_some_leaves_an_answer_and_says_so(

@@ -8,6 +8,7 @@ import pytest
 from fakes import FakeHeads, FakeSearcher, FakeTextEncoder, reading, shard_info
 from known_caller import called_by
 from prometheus_client import CollectorRegistry
+from tenacious import LONG
 
 from winnow.bundle import Bundle
 from winnow.deadline import Deadline
@@ -122,7 +123,7 @@ def house(bundle: Bundle, heads: FakeHeads, shard: FakeSearcher) -> Iterator[Hou
 
 
 async def test_heads_read_the_questions_own_encoding(house: House) -> None:
-    got = await house.core.answer(WITH_HEADS, Deadline.after(5))
+    got = await house.core.answer(WITH_HEADS, Deadline.after(LONG))
     intent, names = got.heads
     assert (intent.head_id, {each.label for each in intent.labels}) == ("intent", {"ask", "tell"})
     assert [each.text for each in names.entities] == ["Who is"]
@@ -133,7 +134,7 @@ async def test_heads_read_the_questions_own_encoding(house: House) -> None:
 async def test_a_question_that_names_no_heads_has_none_applied(
     house: House, heads: FakeHeads
 ) -> None:
-    got = await house.core.answer(PLAIN, Deadline.after(5))
+    got = await house.core.answer(PLAIN, Deadline.after(LONG))
     assert (got.heads, heads.applied) == ((), [])
 
 
@@ -143,27 +144,27 @@ async def test_a_key_without_predict_has_no_heads_applied_to_its_questions(
     """A text to apply heads to could be sent as a question else."""
     with called_by(Scope.ASK):
         with pytest.raises(PermissionDeniedError, match="lacks the scope 'predict'"):
-            await house.core.answer(WITH_HEADS, Deadline.after(5))
-        assert len((await house.core.answer(PLAIN, Deadline.after(5))).answers) == 1
+            await house.core.answer(WITH_HEADS, Deadline.after(LONG))
+        assert len((await house.core.answer(PLAIN, Deadline.after(LONG))).answers) == 1
     assert heads.applied == []
 
 
 async def test_a_key_to_ask_and_predict_has_heads_applied_to_its_questions(house: House) -> None:
     with called_by(Scope.ASK, Scope.PREDICT):
-        assert len((await house.core.answer(WITH_HEADS, Deadline.after(5))).heads) == 2
+        assert len((await house.core.answer(WITH_HEADS, Deadline.after(LONG))).heads) == 2
 
 
 async def test_an_answer_from_before_has_heads_of_now(house: House, heads: FakeHeads) -> None:
     """Heads are swapped while the index stays as it is."""
-    await house.core.answer(PLAIN, Deadline.after(5))
-    first = await house.core.answer(WITH_HEADS, Deadline.after(5))
+    await house.core.answer(PLAIN, Deadline.after(LONG))
+    first = await house.core.answer(WITH_HEADS, Deadline.after(LONG))
     heads.labels["intent"] = ("other", "labels")
-    again = await house.core.answer(WITH_HEADS, Deadline.after(5))
+    again = await house.core.answer(WITH_HEADS, Deadline.after(LONG))
     assert first.cached
     assert again.cached
     assert {each.label for each in first.heads[0].labels} == {"ask", "tell"}
     assert {each.label for each in again.heads[0].labels} == {"other", "labels"}
-    assert (await house.core.answer(PLAIN, Deadline.after(5))).heads == ()
+    assert (await house.core.answer(PLAIN, Deadline.after(LONG))).heads == ()
 
 
 @pytest.mark.parametrize("case", ["unknown", "fails", "has a bug", "hangs"])
@@ -190,10 +191,10 @@ async def test_a_question_that_ends_ends_its_heads(
     heads.hangs = shard.hangs = True
     shard.fails_reading = UnavailableError("gone")
     call = asyncio.create_task(house.core.answer(WITH_HEADS, Deadline.after(60)))
-    await asyncio.wait_for(heads.hanging.wait(), 5)
+    await asyncio.wait_for(heads.hanging.wait(), LONG)
     if case == "cancelled":
         call.cancel()
     else:
         shard.go_on.set()
     await asyncio.wait([call])
-    await asyncio.wait_for(heads.released.wait(), 5)
+    await asyncio.wait_for(heads.released.wait(), LONG)

@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 import pytest
 from manual_clock import ManualClock
+from tenacious import LONG
 
 from winnow.deadline import Deadline
 from winnow.domain.coverage import ShardStatus
@@ -76,7 +77,7 @@ async def test_what_is_late_is_cancelled_and_timed_out() -> None:
     gathered = await scatter({0: gives(1), 1: hangs(ended)}, waits(0.05))
     assert gathered.results == {0: 1}
     assert gathered.failures[1].status is ShardStatus.TIMEOUT
-    await asyncio.wait_for(ended.wait(), 5)
+    await asyncio.wait_for(ended.wait(), LONG)
 
 
 async def test_cancelling_the_caller_cancels_every_call() -> None:
@@ -84,11 +85,11 @@ async def test_cancelling_the_caller_cancels_every_call() -> None:
     begun = [asyncio.Event(), asyncio.Event()]
     calls = {n: hangs(ended[n], begun[n]) for n in range(2)}
     task = asyncio.create_task(scatter(calls, waits(60)))
-    await asyncio.wait_for(asyncio.gather(*(event.wait() for event in begun)), 5)
+    await asyncio.wait_for(asyncio.gather(*(event.wait() for event in begun)), LONG)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await asyncio.wait_for(asyncio.gather(*(event.wait() for event in ended)), 5)
+    await asyncio.wait_for(asyncio.gather(*(event.wait() for event in ended)), LONG)
 
 
 async def test_nobody_asked_is_nobody_failed() -> None:
@@ -102,7 +103,7 @@ async def test_once_enough_have_answered_the_rest_is_given_up_early() -> None:
     gathered = await scatter({0: gives(1), 1: hangs(ended)}, patient)
     assert gathered.results == {0: 1}
     assert gathered.failures[1].status is ShardStatus.ADAPTIVE
-    await asyncio.wait_for(ended.wait(), 5)
+    await asyncio.wait_for(ended.wait(), LONG)
 
 
 async def test_a_failure_does_not_count_as_an_answer() -> None:
@@ -122,7 +123,7 @@ async def test_if_all_are_needed_the_first_failure_ends_it() -> None:
     calls = {0: fails_later(), 1: hangs(ended, begun)}
     with pytest.raises(UnavailableError, match=r"partial results are forbidden: shard 0: .*: gone"):
         await scatter(calls, waits(60), allows_partial=False)
-    await asyncio.wait_for(ended.wait(), 5)
+    await asyncio.wait_for(ended.wait(), LONG)
 
 
 async def test_if_all_are_needed_being_late_is_an_error() -> None:

@@ -8,7 +8,7 @@ import pytest
 from fake_shards import LIMITS, find, passages, question
 from fakes import FakeSearcher, reading
 from manual_clock import ManualClock
-from tenacious import happens, turn
+from tenacious import LONG, happens, turn
 from virtual_loop import VirtualLoop
 
 from winnow.deadline import Deadline
@@ -145,7 +145,7 @@ async def test_trouble_with_what_is_read_ahead_harms_no_answer_that_is_safe(
     assert [r.passage.id for r in found.readings[0]] == ["a"]
     assert not found.failures
     if trouble == "hangs":
-        await asyncio.wait_for(ahead.released.wait(), 10)
+        await asyncio.wait_for(ahead.released.wait(), LONG)
 
 
 async def test_what_could_not_be_read_ahead_is_read_once_it_is_needed() -> None:
@@ -290,7 +290,7 @@ async def test_shards_that_failed_to_retrieve_leave_the_rest_to_reach_the_minimu
     patience = WaitPolicy(min_coverage=0.5, min_wait_factor=0.0, max_wait_factor=0.0)
     asked = question(ReadScope.GLOBAL, 4, patience=patience)
     finding = asyncio.create_task(find([quick, slow, *hung], asked))
-    await asyncio.wait_for(slow.hanging.wait(), 10)
+    await asyncio.wait_for(slow.hanging.wait(), LONG)
     await happens(lambda: len(quick.read_rows) == 2)
     for _ in range(5):
         await turn()

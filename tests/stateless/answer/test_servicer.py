@@ -11,7 +11,7 @@ import pytest
 from fakes import nothing_found
 from google.rpc import error_details_pb2, status_pb2
 from prometheus_client import CollectorRegistry
-from tenacious import happens
+from tenacious import LONG, happens
 
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered
@@ -70,7 +70,7 @@ class Front:
         return await self.send(request, client)
 
     async def send(self, request: answer_pb2.AnswerRequest, client: str = "") -> Any:
-        return await self._stub.Answer(request, timeout=20, metadata=((client_key.KEY, client),))
+        return await self._stub.Answer(request, timeout=LONG, metadata=((client_key.KEY, client),))
 
     @contextlib.asynccontextmanager
     async def busy(self, passages: int, client: str) -> AsyncIterator[None]:

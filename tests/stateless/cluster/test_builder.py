@@ -10,7 +10,7 @@ from fakes import ENCODED, FINGERPRINT, FakeSearcher, OneShardNode, reading, sha
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
-from tenacious import turn
+from tenacious import LONG, turn
 
 from winnow.deadline import Deadline
 from winnow.domain.question import RetrievalDepth
@@ -72,7 +72,7 @@ class Front:
 
     async def ask(self, shard: int) -> str:
         searcher = self.served[-1].searchers[shard]
-        found = await searcher.retrieve(ENCODED, RetrievalDepth(passages=1), Deadline.after(5))
+        found = await searcher.retrieve(ENCODED, RetrievalDepth(passages=1), Deadline.after(LONG))
         return found.hits[0].passage_id
 
     def gauge(self, name: str, **labels: str) -> float | None:
@@ -90,7 +90,7 @@ async def test_a_whole_index_is_served_at_once(front: Front) -> None:
     assert not front.served
     front.add("b", 0)
     front.update()
-    await asyncio.wait_for(front.builder.wait_until_serving(READY_TIMEOUT), 5)
+    await asyncio.wait_for(front.builder.wait_until_serving(READY_TIMEOUT), LONG)
     assert [await front.ask(0), await front.ask(1)] == ["b", "a"]
     assert front.gauge("index_passages", shard="1") == 10
     assert front.gauge("replicas", shard="1") == 1
@@ -103,7 +103,7 @@ async def test_after_a_while_a_part_is_served_and_names_the_missing_shards(front
     front.update()
     assert not front.served
     await asyncio.wait_for(
-        front.builder.wait_until_serving(0), 5
+        front.builder.wait_until_serving(0), LONG
     )  # though no node comes or goes any more
     assert await front.ask(1) == "a"
     assert front.served[0].shard_infos[0].passages == 10  # what is left of 20
@@ -118,7 +118,7 @@ async def test_a_part_of_unknown_size_is_not_served(front: Front) -> None:
     assert not front.served
     front.add("b", 0, index_passages=0)
     front.update()
-    await asyncio.wait_for(front.builder.wait_until_serving(0), 5)
+    await asyncio.wait_for(front.builder.wait_until_serving(0), LONG)
 
 
 async def test_replicas_come_and_go_without_a_new_cluster(front: Front) -> None:
@@ -156,7 +156,7 @@ async def test_of_several_missing_shards_none_is_blamed_on_a_node_that_said_noth
     front.add("b", None).record_failure(NotLoadedError("b: graph.hnsw is damaged"))
     with capture_logs() as logs:
         front.update()
-        await asyncio.wait_for(front.builder.wait_until_serving(0), 5)
+        await asyncio.wait_for(front.builder.wait_until_serving(0), LONG)
     for shard in (1, 2):
         with pytest.raises(UnavailableError, match="has no replica: no node was found") as caught:
             await front.ask(shard)
@@ -211,13 +211,13 @@ async def test_only_a_silent_node_is_relieved_of_its_calls(
     front.update()
     fake.hangs = True
     asked = asyncio.create_task(front.ask(0))
-    await asyncio.wait_for(fake.hanging.wait(), 5)
+    await asyncio.wait_for(fake.hanging.wait(), LONG)
     front.add("b", 0, 1)
     front.nodes["a"].record_failure(error)
     front.update()
     await turn()
     fake.go_on.set()
-    assert await asyncio.wait_for(asked, 5) == answered_by
+    assert await asyncio.wait_for(asked, LONG) == answered_by
 
 
 async def test_a_shard_that_is_not_served_any_more_has_no_series(front: Front) -> None:
@@ -229,7 +229,7 @@ async def test_a_shard_that_is_not_served_any_more_has_no_series(front: Front) -
     front.add("x", 0, 1, index_id="green")
     front.update()
     front.add("a", 0, 1)  # nobody asks it but questions that began with the index before
-    await before.retrieve(ENCODED, RetrievalDepth(passages=1), Deadline.after(5))
+    await before.retrieve(ENCODED, RetrievalDepth(passages=1), Deadline.after(LONG))
     assert front.gauge("replica_outstanding", shard="0", replica="a") is None
 
 
@@ -264,7 +264,7 @@ async def test_another_index_is_another_cluster_and_the_old_one_ends_its_questio
     found = (
         await front.served[0]
         .searchers[0]
-        .retrieve(ENCODED, RetrievalDepth(passages=1), Deadline.after(5))
+        .retrieve(ENCODED, RetrievalDepth(passages=1), Deadline.after(LONG))
     )
     assert found.hits[0].passage_id == "a"
 

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
+from tenacious import LONG
 
 from winnow.deadline import Deadline
 from winnow.domain.passage import Passage
@@ -95,9 +96,9 @@ async def test_several_streams_wait_and_all_come_in() -> None:
     async def stream(name: str) -> None:
         nonlocal most
         for _ in range(5):
-            async with made.wait_and_enter(6, name, Deadline.after(30)):
+            async with made.wait_and_enter(6, name, Deadline.after(LONG)):
                 most = max(most, made.in_flight)
                 await asyncio.sleep(0)
 
-    await asyncio.wait_for(asyncio.gather(*(stream(f"s{n}") for n in range(4))), 20)
+    await asyncio.wait_for(asyncio.gather(*(stream(f"s{n}") for n in range(4))), LONG)
     assert (most <= 12, made.in_flight) == (True, 0)

@@ -14,6 +14,7 @@ import pytest
 from awaited import AwaitedCount
 from fed_front import FedFront, ids_of, node_info
 from manual_clock import ManualClock
+from tenacious import LONG
 from unpacked import title_ids, tokens, vector
 
 from winnow.bundle import Bundle
@@ -50,7 +51,7 @@ def fed(name: str, text: str = "The Danube rises in the Black Forest.", **more: 
     return FedPassage(id=name, title="Danube", text=text, **more)
 
 
-async def put(front: FedFront, *passages: FedPassage, seconds: float = 30) -> list[WriteResult]:
+async def put(front: FedFront, *passages: FedPassage, seconds: float = LONG) -> list[WriteResult]:
     return await front.core.put(passages, Deadline.after(seconds, front.clock), "me")
 
 
@@ -118,9 +119,9 @@ async def test_sending_again_changes_nothing(front: FedFront) -> None:
     await put(front, fed("a"))
     (again,) = await put(front, fed("a"))
     assert again.outcome is Outcome.UNCHANGED
-    (deleted,) = await front.core.delete([Deletion("a")], Deadline.after(30))
+    (deleted,) = await front.core.delete([Deletion("a")], Deadline.after(LONG))
     assert (deleted.outcome, front.passages) == (Outcome.STORED, {})
-    (again,) = await front.core.delete([Deletion("a")], Deadline.after(30))
+    (again,) = await front.core.delete([Deletion("a")], Deadline.after(LONG))
     assert again.outcome is Outcome.UNCHANGED
 
 
@@ -373,7 +374,7 @@ async def test_a_deadline_that_has_passed_begins_nothing(front: FedFront) -> Non
 async def test_a_call_that_is_cancelled_leaves_nothing_in_hand(front: FedFront) -> None:
     front.shards[0].hangs = True
     putting = asyncio.create_task(put(front, fed(ZERO[0])))
-    await asyncio.wait_for(front.shards[0].hanging.wait(), 10)
+    await asyncio.wait_for(front.shards[0].hanging.wait(), LONG)
     assert front.admission.in_flight == 1
     putting.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -418,7 +419,7 @@ class Messages:
 
 
 def soon() -> Deadline:
-    return Deadline.after(30)
+    return Deadline.after(LONG)
 
 
 async def test_a_stream_is_summed_up(front: FedFront) -> None:
@@ -447,7 +448,7 @@ async def test_in_a_stream_the_last_message_counts_even_if_it_equals_the_stored_
     front.shards[0].hangs = True
     messages = Messages([fed(ZERO[0], "other")], [fed(ZERO[0], "there")], [fed(ONE[0])])
     feeding = asyncio.create_task(front.core.put_stream(messages, soon))
-    await asyncio.wait_for(front.shards[0].hanging.wait(), 10)
+    await asyncio.wait_for(front.shards[0].hanging.wait(), LONG)
     await front.encoder.encoded.reaches(before + 3)
     front.shards[0].hangs = False
     front.shards[0].go_on.set()
@@ -469,7 +470,7 @@ async def test_a_stream_is_read_no_faster_than_it_is_stored(front: FedFront) -> 
     front.shards[0].hangs = True
     messages = Messages(*[[fed(name)] for name in ids_of(0, 20)])
     feeding = asyncio.create_task(front.core.put_stream(messages, soon))
-    await asyncio.wait_for(front.shards[0].hanging.wait(), 10)
+    await asyncio.wait_for(front.shards[0].hanging.wait(), LONG)
     await messages.read.reaches(3)
     for _ in range(100):
         await asyncio.sleep(0)
@@ -490,7 +491,7 @@ async def test_a_stream_waits_for_room_where_a_request_is_refused(bundle: Bundle
     front = FedFront(bundle, most=2)
     front.shards[0].hangs = True
     first = asyncio.create_task(put(front, *map(fed, ZERO[:2])))
-    await asyncio.wait_for(front.shards[0].hanging.wait(), 10)
+    await asyncio.wait_for(front.shards[0].hanging.wait(), LONG)
     with pytest.raises(
         OverloadedError, match="2 passages are being stored, and the limit of all clients is 2"
     ):
@@ -501,7 +502,7 @@ async def test_a_stream_waits_for_room_where_a_request_is_refused(bundle: Bundle
     assert not front.shards[1].batches
     front.shards[0].go_on.set()
     await first
-    assert (await asyncio.wait_for(stream, 10)).stored == 1
+    assert (await asyncio.wait_for(stream, LONG)).stored == 1
     assert front.admission.in_flight == 0
     assert front.sample("winnow_front_feed_refusals_total") == 1
     front.close()
@@ -511,7 +512,7 @@ async def test_a_stream_that_finds_no_room_in_time_is_refused(bundle: Bundle) ->
     front = FedFront(bundle, most=1)
     front.shards[0].hangs = True
     first = asyncio.create_task(put(front, fed(ZERO[0])))
-    await asyncio.wait_for(front.shards[0].hanging.wait(), 10)
+    await asyncio.wait_for(front.shards[0].hanging.wait(), LONG)
     until = partial(Deadline.after, 0.05, ManualClock())
     with pytest.raises(OverloadedError, match="no room for 1 more"):
         await front.core.put_stream(Messages([fed(ONE[0])]), until, "other")
@@ -524,7 +525,7 @@ async def test_a_stream_that_is_cancelled_leaves_nothing_in_hand(front: FedFront
     front.shards[0].hangs = True
     messages = Messages(*[[fed(name)] for name in ZERO])
     feeding = asyncio.create_task(front.core.put_stream(messages, soon))
-    await asyncio.wait_for(front.shards[0].hanging.wait(), 10)
+    await asyncio.wait_for(front.shards[0].hanging.wait(), LONG)
     feeding.cancel()
     with pytest.raises(asyncio.CancelledError):
         await feeding

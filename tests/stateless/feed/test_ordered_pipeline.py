@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from awaited import AwaitedList
-from tenacious import turn
+from tenacious import LONG, turn
 
 from winnow.errors import LeavingError
 from winnow.stateless.feed.ordered_pipeline import AwaitTurn, ordered_pipeline
@@ -63,7 +63,7 @@ async def run(work: Work, messages: Messages, most: int = 3) -> Any:
 
 
 async def test_a_stream_without_messages_ends() -> None:
-    await asyncio.wait_for(run(Work(), Messages(0)), 10)
+    await asyncio.wait_for(run(Work(), Messages(0)), LONG)
 
 
 async def test_no_more_is_read_than_may_be_in_hand() -> None:
@@ -76,7 +76,7 @@ async def test_no_more_is_read_than_may_be_in_hand() -> None:
     assert (messages.read, work.told) == (4, [0])
     for each in work.may_begin.values():
         each.set()
-    await asyncio.wait_for(running, 10)
+    await asyncio.wait_for(running, LONG)
     assert work.told == list(range(6))
 
 
@@ -87,7 +87,7 @@ async def test_a_later_message_is_never_finished_before_an_earlier_one() -> None
     for number in (2, 1, 0):
         work.may_begin[number].set()
         await turn()
-    await asyncio.wait_for(running, 10)
+    await asyncio.wait_for(running, LONG)
     assert work.finished == work.told == [0, 1, 2]
 
 
@@ -99,7 +99,7 @@ async def test_an_error_of_one_message_cancels_the_others(failing: int) -> None:
     await work.begun.holds(3)
     work.may_begin[failing].set()
     with pytest.raises(ValueError, match=str(failing)):
-        await asyncio.wait_for(running, 10)
+        await asyncio.wait_for(running, LONG)
     assert sorted(work.cancelled) == sorted({0, 1, 2} - {failing})
     assert not work.finished
 
@@ -107,7 +107,7 @@ async def test_an_error_of_one_message_cancels_the_others(failing: int) -> None:
 async def test_a_stream_that_cannot_be_read_ends_all() -> None:
     work = Work()
     with pytest.raises(OSError, match="gone"):
-        await asyncio.wait_for(run(work, Messages(2, fails=True)), 10)
+        await asyncio.wait_for(run(work, Messages(2, fails=True)), LONG)
     assert sorted(work.cancelled) == [0, 1]
 
 
@@ -129,7 +129,7 @@ async def test_work_that_others_cancel_fails_the_stream(count: int) -> None:
     await waiting.holds(min(count - 1, 3))
     threads.cancel()
     with pytest.raises(LeavingError):
-        await asyncio.wait_for(running, 10)
+        await asyncio.wait_for(running, LONG)
     assert told == [0]
 
 

@@ -11,6 +11,7 @@ from awaited import AwaitedCount
 from fakes import FakeShardWriter
 from heap_in_use import counted, kept
 from listening import listening, new_server
+from tenacious import LONG
 
 from winnow.convert import shard_feed as convert
 from winnow.deadline import Deadline
@@ -65,7 +66,7 @@ class Servicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
     async def _answer(self, request: Any, context: Any) -> Any:
         self.requests.append(request)
         writes = convert.writes_of_messages(request.writes, convert.quota_of_message(request))
-        return convert.written_to_message(await self.shard.write(writes, Deadline.after(5)))
+        return convert.written_to_message(await self.shard.write(writes, Deadline.after(LONG)))
 
     async def GetWordCounts(self, request: Any, context: Any) -> Any:
         raise AssertionError
@@ -113,7 +114,7 @@ def putting(name: str, **more: Any) -> Write:
 
 
 def soon() -> Deadline:
-    return Deadline.after(30)
+    return Deadline.after(LONG)
 
 
 async def test_writes_arrive_as_they_were_and_their_results_come_back() -> None:
@@ -251,19 +252,19 @@ async def test_a_node_that_hangs_is_given_up_at_the_deadline() -> None:
         servicer.shard.hangs = True
         with pytest.raises(DeadlineExceededError):
             await writer.write([putting("a")], Deadline.after(2.0))
-        await asyncio.wait_for(servicer.shard.released.wait(), 10)
+        await asyncio.wait_for(servicer.shard.released.wait(), LONG)
 
 
 async def test_a_write_that_is_cancelled_ends_on_the_node() -> None:
     async with reached() as (servicer, writer):
         servicer.shard.hangs = True
         writing = asyncio.create_task(writer.write([putting("a")], soon()))
-        await asyncio.wait_for(servicer.shard.hanging.wait(), 10)
+        await asyncio.wait_for(servicer.shard.hanging.wait(), LONG)
         assert writer.calls == 1
         writing.cancel()
         with pytest.raises(asyncio.CancelledError):
             await writing
-        await asyncio.wait_for(servicer.shard.released.wait(), 10)
+        await asyncio.wait_for(servicer.shard.released.wait(), LONG)
         assert writer.calls == 0
 
 

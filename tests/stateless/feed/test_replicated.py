@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from fakes import FakeShardWriter
 from fed_front import FedFront, ids_of, node_info
+from tenacious import LONG
 
 from winnow.bundle import Bundle
 from winnow.deadline import Deadline
@@ -30,7 +31,7 @@ def front(bundle: Bundle) -> Iterator[FedFront]:
 
 
 async def put(front: FedFront, text: str) -> None:
-    await front.core.put([FedPassage(id=NAME, title="", text=text)], Deadline.after(30), "me")
+    await front.core.put([FedPassage(id=NAME, title="", text=text)], Deadline.after(LONG), "me")
 
 
 def calls(front: FedFront) -> list[int]:

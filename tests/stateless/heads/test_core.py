@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 from fake_encoder_groups import MOST_TOKENS, FakePredictions
 from manual_clock import ManualClock
+from tenacious import LONG
 
 from winnow.bundle import Bundle
 from winnow.deadline import Deadline
@@ -134,7 +135,7 @@ async def test_an_encoder_or_a_head_that_hangs_is_given_up(
     deadline = Deadline.after(0.3, ManualClock())  # which does not pass while it waits
     with pytest.raises(DeadlineExceededError, match="the deadline passed before the"):
         await fake.core.predict(request, deadline)
-    await asyncio.wait_for(hung.released.wait(), 5)
+    await asyncio.wait_for(hung.released.wait(), LONG)
 
 
 async def test_heads_are_told_to_be_ready_before_their_work_is_given_up(
@@ -153,11 +154,11 @@ async def test_a_caller_that_goes_away_frees_its_encoder_and_heads(
     hung = getattr(fake, what)["en"]
     hung.hangs = True
     call = asyncio.create_task(fake.predict("hello"))
-    await asyncio.wait_for(hung.hanging.wait(), 5)
+    await asyncio.wait_for(hung.hanging.wait(), LONG)
     assert fake.registry.get_sample_value("winnow_front_texts_in_hand") == 1
     call.cancel()
     await asyncio.wait([call])
-    await asyncio.wait_for(hung.released.wait(), 5)
+    await asyncio.wait_for(hung.released.wait(), LONG)
     assert fake.registry.get_sample_value("winnow_front_texts_in_hand") == 0
 
 
@@ -231,7 +232,7 @@ async def test_more_texts_than_may_be_in_hand_are_refused_at_once(bundle: Bundle
     fake = FakePredictions(bundle, most=16)
     fake.encoders["en"].hangs = True
     first = asyncio.create_task(fake.predict(*(f"text {n}" for n in range(16))))
-    await asyncio.wait_for(fake.encoders["en"].hanging.wait(), 5)
+    await asyncio.wait_for(fake.encoders["en"].hanging.wait(), LONG)
     with pytest.raises(OverloadedError, match="16 texts are in flight") as caught:
         await fake.predict("one more")
     assert caught.value.retry_after > 0

@@ -8,6 +8,7 @@ from fake_encoder_groups import FakePredictions
 from google.protobuf.message import Message
 from google.rpc import error_details_pb2, status_pb2
 from grpc import StatusCode
+from tenacious import LONG
 
 from winnow.bundle import Bundle
 from winnow.errors import IdentityError, UnavailableError
@@ -20,7 +21,7 @@ async def failed(
     """The status of a call that fails; unpacks what it says more into `detail`."""
     async with grpc.aio.insecure_channel(address) as channel:
         with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await head_pb2_grpc.HeadServiceStub(channel).Predict(request, timeout=10)
+            await head_pb2_grpc.HeadServiceStub(channel).Predict(request, timeout=LONG)
     if detail is not None:
         sent = dict(caught.value.trailing_metadata() or ())["grpc-status-details-bin"]
         assert any(each.Unpack(detail) for each in status_pb2.Status.FromString(sent).details)
@@ -80,7 +81,7 @@ async def test_a_refusal_says_when_to_try_again(bundle: Bundle) -> None:
     fake, info = FakePredictions(bundle, most=16), error_details_pb2.RetryInfo()
     fake.encoders["en"].hangs = True
     full = asyncio.create_task(fake.predict(*(f"text {n}" for n in range(16))))
-    await asyncio.wait_for(fake.encoders["en"].hanging.wait(), 5)
+    await asyncio.wait_for(fake.encoders["en"].hanging.wait(), LONG)
     async with fake.serving() as address:
         assert (await failed(address, asked(), info))[0] is StatusCode.RESOURCE_EXHAUSTED
     assert info.retry_delay.ToNanoseconds() > 0
@@ -116,6 +117,6 @@ async def test_a_caller_that_hangs_up_frees_the_encoder(bundle: Bundle) -> None:
     encoder.hangs = True
     async with fake.serving() as address, grpc.aio.insecure_channel(address) as channel:
         call = head_pb2_grpc.HeadServiceStub(channel).Predict(asked())
-        await asyncio.wait_for(encoder.hanging.wait(), 5)
+        await asyncio.wait_for(encoder.hanging.wait(), LONG)
         call.cancel()
-        await asyncio.wait_for(encoder.released.wait(), 5)
+        await asyncio.wait_for(encoder.released.wait(), LONG)

@@ -8,8 +8,8 @@ from typing import Any
 
 import httpx
 import pytest
-from http_front import LONG, METADATA, TEXT, HttpFront, asking, wire
-from tenacious import happens
+from http_front import METADATA, TEXT, HttpFront, asking, wire
+from tenacious import LONG, happens
 
 from winnow.convert import answer as convert
 from winnow.errors import OverloadedError

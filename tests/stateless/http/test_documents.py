@@ -9,6 +9,7 @@ from threading import Event
 import httpx
 import pytest
 from http_front import HttpFront
+from tenacious import LONG
 
 from winnow.documents.conversion.converter import DocumentConverter
 from winnow.documents.failures import ConversionFailure, FailureReason
@@ -32,7 +33,7 @@ class HeldConverter:
         self.go_on = Event()
 
     def convert(self, paths: list[object]) -> Iterator[tuple[object, ConversionFailure]]:
-        self.go_on.wait(30)
+        self.go_on.wait(LONG)
         yield paths[0], ConversionFailure(FailureReason.DAMAGED, "page 3 is not a page")
 
 

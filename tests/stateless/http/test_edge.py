@@ -6,11 +6,11 @@ import random
 
 import httpx
 import pytest
-from http_front import LONG, HttpFront, asking, wire
+from http_front import HttpFront, asking, wire
 from manual_clock import ManualClock
 from structlog.contextvars import merge_contextvars
 from structlog.testing import capture_logs
-from tenacious import happens
+from tenacious import LONG, happens
 
 from winnow.errors import NotFoundError, UnavailableError
 from winnow.keys.gate import Gate, header_gate

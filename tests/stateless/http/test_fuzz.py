@@ -5,9 +5,9 @@ from collections import Counter
 from random import Random
 
 import pytest
-from http_front import LONG, HttpFront
+from http_front import HttpFront
 from structlog.testing import capture_logs
-from tenacious import happens
+from tenacious import LONG, happens
 from text_reading import reading_core
 
 from bench.hostile.attacks.http import status_of

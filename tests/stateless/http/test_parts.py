@@ -14,7 +14,7 @@ from google.protobuf.message import Message
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from manual_clock import ManualClock
-from tenacious import happens
+from tenacious import LONG, happens
 
 from winnow.deadline import Deadline
 from winnow.errors import (
@@ -228,7 +228,7 @@ async def test_only_so_much_waits_to_be_read() -> None:
     reading = [
         asyncio.create_task(text.parse(answer_pb2.AnswerRequest, data, "")) for _ in range(80)
     ]
-    await happens(lambda: sum(task.done() for task in reading) == 80 - 63, 30)
+    await happens(lambda: sum(task.done() for task in reading) == 80 - 63)
     refused = [task.exception() for task in reading if task.done()]
     assert {type(error) for error in refused} == {OverloadedError}
     stuck.go_on.set()
@@ -276,16 +276,16 @@ def _asking_stuck(
 async def test_who_goes_while_its_request_waits_to_be_read_is_forgotten() -> None:
     stuck, gone = Stuck(), asyncio.Event()
     task, ended, _ = _asking_stuck(stuck, [], gone)
-    await happens(lambda: stuck.waiting == 1, 30)
+    await happens(lambda: stuck.waiting == 1)
     gone.set()
-    await asyncio.wait_for(task, 30)
+    await asyncio.wait_for(task, LONG)
     assert (stuck.waiting, ended) == (0, ["CANCELLED"])
 
 
 async def test_the_time_of_a_request_counts_while_it_waits_to_be_read() -> None:
     stuck = Stuck()
     task, ended, statuses = _asking_stuck(stuck, [(b"x-winnow-timeout", b"0.01")], asyncio.Event())
-    await asyncio.wait_for(task, 30)
+    await asyncio.wait_for(task, LONG)
     assert (stuck.waiting, ended, statuses) == (0, ["DEADLINE_EXCEEDED"], [504])
 
 

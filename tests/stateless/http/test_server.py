@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 from certificates import Authority
-from http_front import LONG, Wire, wire
+from http_front import Wire, wire
 from prometheus_client import CollectorRegistry
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 from structlog.testing import capture_logs
-from tenacious import happens
+from tenacious import LONG, happens
 
 from winnow.address import Address
 from winnow.errors import UnavailableError

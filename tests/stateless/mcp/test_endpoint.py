@@ -7,11 +7,11 @@ from typing import Any
 import httpx
 import pytest
 from fake_text_reader import FakeTextReader
-from http_front import LONG, METADATA, HttpFront
+from http_front import METADATA, HttpFront
 from mcp_clients import http_agent, text_of
 from passage_front import PassageFront
 from structlog.testing import capture_logs
-from tenacious import happens
+from tenacious import LONG, happens
 
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered

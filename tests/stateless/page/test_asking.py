@@ -127,7 +127,7 @@ def test_a_minimum_confidence_decides_alone_what_a_headline_is(page: Any, front:
     page.get_by_text("The minimum under Options is 40 %.").wait_for()
     assert page.inner_text(".answer h2") == "No sure answer was found."
     page.get_by_text("Ask without a minimum").click()
-    until(lambda: len(front.requests) == 3, 30)
+    until(lambda: len(front.requests) == 3)
     assert front.requests[2] == {"question": "Who opened it?"}
 
 
@@ -361,7 +361,7 @@ def test_escape_stops_a_question_and_its_reply_is_not_shown(page: Any, front: Pa
     page.fill("#question", "Who?")
     page.keyboard.press("Enter")
     page.wait_for_selector("#stop:visible")
-    until(lambda: len(front.requests) == 1, 30)
+    until(lambda: len(front.requests) == 1)
     page.keyboard.press("Escape")
     assert page.text_content("#status") == "Stopped."
     assert not page.is_visible("#stop")
@@ -377,7 +377,7 @@ def test_the_reply_of_an_earlier_question_never_takes_the_place_of_a_later_one(
     for question in ("First?", "Second?"):
         page.fill("#question", question)
         page.keyboard.press("Enter")
-    until(lambda: len(front.requests) == 2, 30)
+    until(lambda: len(front.requests) == 2)
     front.go_on.set()
     page.wait_for_selector(".times")
     assert page.title() == "Second? · Winnow"

@@ -9,6 +9,7 @@ import grpc
 import pytest
 from fake_text_reader import FakeTextReader
 from listening import listening, new_server
+from tenacious import LONG
 
 from winnow.client import AsyncClient, Client
 from winnow.domain.text_reading import HighlightTextRequest, ReadTextsRequest, TextToRead
@@ -157,4 +158,4 @@ async def test_a_cancelled_stream_ends_its_reading(address: str, reader: FakeTex
         stream = stub.StreamReadings(read_pb2.ReadTextsRequest(question=QUESTION, texts=TEXTS))
         await stream.read()
         stream.cancel()
-        await asyncio.wait_for(ended.wait(), 30)
+        await asyncio.wait_for(ended.wait(), LONG)

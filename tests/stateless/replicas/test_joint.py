@@ -10,7 +10,7 @@ import pytest
 from fakes import ENCODED, FakeSearcher, reading
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
-from tenacious import happens, turn
+from tenacious import LONG, happens, turn
 
 from winnow.deadline import Deadline
 from winnow.domain.coverage import ShardStatus
@@ -149,7 +149,7 @@ class Cluster:
             }
             timeout = AdaptiveTimeout(WaitPolicy(), len(self.shards), deadline)
             allow = partial is PartialResults.ALLOW
-            return await asyncio.wait_for(scatter(alone, timeout, allow, joint=joint), 10)
+            return await asyncio.wait_for(scatter(alone, timeout, allow, joint=joint), LONG)
 
     async def ask(self, required: dict[int, int] | None = None) -> dict[int, str]:
         """The node that answered, by shard."""
@@ -263,7 +263,7 @@ async def late(cluster: Cluster, name: str) -> "asyncio.Task[dict[int, str]]":
         for _ in range(1000):
             cluster.joint.nodes.record_start(other)
     task = asyncio.create_task(cluster.ask())
-    await asyncio.wait_for(cluster[name].hanging.wait(), 5)
+    await asyncio.wait_for(cluster[name].hanging.wait(), LONG)
     for other in others:
         for _ in range(1000):
             cluster.joint.nodes.record_end(other, None)
@@ -274,7 +274,7 @@ async def test_only_shards_with_another_replica_are_hedged_when_a_call_is_late()
     cluster = Cluster({"a": range(3), "b": [1]}, LATE_AFTER_ONE)
     cluster["a"].hangs = True
     task = asyncio.create_task(cluster.ask())
-    await asyncio.wait_for(cluster["a"].hanging.wait(), 5)
+    await asyncio.wait_for(cluster["a"].hanging.wait(), LONG)
     cluster.clock.advance(0.5)  # as long as a node may be silent
     await happens(lambda: cluster["b"].shards[1].calls > 0)
     cluster["a"].go_on.set()
@@ -290,7 +290,7 @@ async def test_a_hanging_node_is_ejected_once_hedges_have_won() -> None:
         task = await late(cluster, "a")
         cluster.clock.advance(0.5)
         assert await task == {0: "b", 1: "b"}
-        await asyncio.wait_for(cluster["a"].cancelled.wait(), 5)
+        await asyncio.wait_for(cluster["a"].cancelled.wait(), LONG)
         cluster["a"].hanging.clear()
     states = [cluster.replica(shard, "a").record.state for shard in range(2)]
     assert states == [EjectionState.EJECTED] * 2
@@ -325,7 +325,7 @@ async def test_a_call_is_given_up_once_each_of_its_shards_is() -> None:
     for shard in range(2):
         cluster.joint.give_up({"a": {shard}}, "it no longer replies")
         await turn()
-    await asyncio.wait_for(cluster["a"].cancelled.wait(), 5)
+    await asyncio.wait_for(cluster["a"].cancelled.wait(), LONG)
     assert await task == {0: "b", 1: "b"}
     assert cluster.idle()
 
@@ -373,6 +373,6 @@ async def test_a_question_that_is_cancelled_ends_its_calls() -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await asyncio.wait_for(cluster["a"].cancelled.wait(), 5)
+    await asyncio.wait_for(cluster["a"].cancelled.wait(), LONG)
     await turn()
     assert cluster.idle()

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
-from tenacious import happens, turn
+from tenacious import LONG, happens, turn
+from virtual_loop import in_virtual_time
 
 from winnow.deadline import Deadline
 from winnow.domain.listing import CountRequest, PassageListing, PassageLookup
@@ -85,7 +86,7 @@ class Shard:
         for other in others:  # busier than any, so that it is not chosen
             self.known[other].outstanding += 1000
         task = asyncio.create_task(self.ask(after=after))
-        await asyncio.wait_for(fake.hanging.wait(), 5)
+        await asyncio.wait_for(fake.hanging.wait(), LONG)
         for other in others:
             self.known[other].outstanding -= 1000
         return task
@@ -224,8 +225,8 @@ async def test_a_late_request_is_sent_to_another_replica_and_the_loser_is_cancel
     shard = Shard("ab", HEDGING)
     await shard.ask()
     asked = await shard.ask_first("a")
-    assert await asyncio.wait_for(asked, 5) == "b"
-    await asyncio.wait_for(shard["a"].released.wait(), 5)
+    assert await asyncio.wait_for(asked, LONG) == "b"
+    await asyncio.wait_for(shard["a"].released.wait(), LONG)
     assert shard.idle()
     assert shard.count("hedges_total", result="sent") == 1
     assert shard.count("hedges_total", result="won") == 1
@@ -236,10 +237,10 @@ async def test_a_hedge_that_lost_is_cancelled_and_no_replica_is_blamed() -> None
     await shard.ask()
     shard["b"].hangs = True
     asked = await shard.ask_first("a")
-    await asyncio.wait_for(shard["b"].hanging.wait(), 5)
+    await asyncio.wait_for(shard["b"].hanging.wait(), LONG)
     shard["a"].go_on.set()
-    assert await asyncio.wait_for(asked, 5) == "a"
-    await asyncio.wait_for(shard["b"].released.wait(), 5)
+    assert await asyncio.wait_for(asked, LONG) == "a"
+    await asyncio.wait_for(shard["b"].released.wait(), LONG)
     assert shard.count("hedges_total", result="won") == 0
     assert shard.idle()
 
@@ -256,7 +257,7 @@ async def read_by_two(left: float) -> tuple[Shard, "asyncio.Task[Read]"]:
     shard.known["b"].outstanding += 1000
     until = Deadline.after(left, shard.clock)
     reading_all = asyncio.create_task(shard.searcher.read(ENCODED, hits, until))
-    await asyncio.wait_for(shard["a"].hanging.wait(), 5)
+    await asyncio.wait_for(shard["a"].hanging.wait(), LONG)
     shard.known["b"].outstanding -= 1000
     await happens(lambda: shard.count("hedges_total", result="sent") > 0)
     return shard, reading_all
@@ -268,17 +269,18 @@ async def test_a_partial_read_does_not_replace_one_that_may_be_whole() -> None:
     for _ in range(5):
         await turn()
     shard["a"].go_on.set()
-    read = await asyncio.wait_for(reading_all, 5)
+    read = await asyncio.wait_for(reading_all, LONG)
     assert (len(read.readings), read.unread) == (3, 0)
     assert shard.idle()
 
 
+@in_virtual_time
 async def test_a_part_is_better_than_nothing_where_the_other_one_is_silent() -> None:
     shard, reading_all = await read_by_two(left=0.2)
-    read = await asyncio.wait_for(reading_all, 5)
+    read = await asyncio.wait_for(reading_all, LONG)
     assert (len(read.readings), read.unread) == (1, 2)
     assert shard.count("hedges_total", result="won") == 1
-    await asyncio.wait_for(shard["a"].released.wait(), 5)
+    await asyncio.wait_for(shard["a"].released.wait(), LONG)
     assert shard.idle()
 
 
@@ -288,7 +290,7 @@ async def test_a_part_is_better_than_nothing_where_the_other_one_fails() -> None
     for _ in range(5):
         await turn()
     shard.searcher.update("b", lost="a")
-    read = await asyncio.wait_for(reading_all, 5)
+    read = await asyncio.wait_for(reading_all, LONG)
     assert (len(read.readings), read.unread) == (1, 2)
     assert shard.idle()
 
@@ -300,7 +302,7 @@ async def test_a_caller_that_gives_up_with_a_partial_read_leaves_nothing_behind(
         await turn()
     reading_all.cancel()
     await asyncio.wait([reading_all])
-    await asyncio.wait_for(shard["a"].released.wait(), 5)
+    await asyncio.wait_for(shard["a"].released.wait(), LONG)
     assert reading_all.cancelled()
     assert shard.idle()
 
@@ -313,11 +315,12 @@ async def test_no_hedge_is_sent_that_the_budget_does_not_allow() -> None:
     await happens(lambda: shard.count("hedges_total", result="refused") >= 1)
     assert not asked.done()
     shard["a"].go_on.set()
-    assert await asyncio.wait_for(asked, 5) == "a"
+    assert await asyncio.wait_for(asked, LONG) == "a"
     assert shard.count("hedges_total", result="sent") == 0
     assert shard.idle()
 
 
+@in_virtual_time
 async def test_the_reserve_is_for_replicas_under_suspicion_before_they_are_overdue() -> None:
     kept = replace(HEDGING, min_delay=0.001, overdue_factor=1e6, burst=200, reserve=100)
     shard = Shard("ab", kept)
@@ -326,8 +329,8 @@ async def test_the_reserve_is_for_replicas_under_suspicion_before_they_are_overd
     await happens(lambda: shard.count("hedges_total", result="refused") == 1)
     shard.known["a"].record.record_outcome(False, ReplicaOutcome.BEATEN)
     second = await shard.ask_first("a")
-    assert await asyncio.wait_for(second, 5) == "b"
-    assert await asyncio.wait_for(first, 5) == "b", "beaten twice, the replica is given up"
+    assert await asyncio.wait_for(second, LONG) == "b"
+    assert await asyncio.wait_for(first, LONG) == "b", "beaten twice, the replica is given up"
 
 
 @pytest.mark.parametrize(("in_hand", "refused"), [(0, 1), (1, 0)])
@@ -341,7 +344,7 @@ async def test_a_late_request_asks_only_the_idle_and_an_overdue_one_also_the_bus
     shard.known["b"].latency.add(100.0)
     shard.known["b"].outstanding += in_hand
     shard["a"].hangs = True
-    assert await asyncio.wait_for(shard.ask(), 5) == "b"
+    assert await asyncio.wait_for(shard.ask(), LONG) == "b"
     assert shard.count("hedges_total", result="refused") == refused
     assert shard.count("hedges_total", result="won") == 1
 
@@ -371,18 +374,18 @@ async def test_while_a_hedge_runs_a_failure_is_waited_out() -> None:
     await shard.ask()
     shard["b"].hangs = True
     asked = await shard.ask_first("a")
-    await asyncio.wait_for(shard["b"].hanging.wait(), 5)
+    await asyncio.wait_for(shard["b"].hanging.wait(), LONG)
     shard.searcher.update("b", lost="a")
-    await asyncio.wait_for(shard["a"].released.wait(), 5)
+    await asyncio.wait_for(shard["a"].released.wait(), LONG)
     shard["b"].go_on.set()
-    assert await asyncio.wait_for(asked, 5) == "b"
+    assert await asyncio.wait_for(asked, LONG) == "b"
 
 
 async def test_requests_in_hand_of_a_lost_replica_are_sent_elsewhere_at_once() -> None:
     shard = Shard("ab")
     asked = await shard.ask_first("a")
     shard.searcher.update("b", lost="a")
-    assert await asyncio.wait_for(asked, 5) == "b"
+    assert await asyncio.wait_for(asked, LONG) == "b"
     assert shard.count("retries_total", result="won") == 1
     assert shard.idle()
 
@@ -394,7 +397,7 @@ async def test_a_replica_that_leaves_ends_its_requests_and_gets_no_new_ones() ->
     assert {await shard.ask() for _ in range(10)} == {"b"}
     assert not asked.done()
     shard["a"].go_on.set()
-    assert await asyncio.wait_for(asked, 5) == "a"
+    assert await asyncio.wait_for(asked, LONG) == "a"
     assert shard.count("retries_total", result="sent") == 0
 
 
@@ -411,7 +414,7 @@ async def test_a_request_that_fails_on_a_replica_that_leaves_is_sent_elsewhere()
     asked = await shard.ask_first("a")
     shard.searcher.update("b")
     fake.go_on.set()
-    assert await asyncio.wait_for(asked, 5) == "b"
+    assert await asyncio.wait_for(asked, LONG) == "b"
 
 
 async def test_a_replica_that_leaves_and_returns_still_counts_its_requests() -> None:
@@ -423,7 +426,7 @@ async def test_a_replica_that_leaves_and_returns_still_counts_its_requests() -> 
     assert shard.known["a"] is before
     assert before.outstanding == 1
     shard["a"].go_on.set()
-    await asyncio.wait_for(asked, 5)
+    await asyncio.wait_for(asked, LONG)
     assert shard.idle()
     shard.searcher.update("b")
     shard.searcher.update("ab")
@@ -437,7 +440,7 @@ async def test_when_a_replica_is_ejected_all_that_it_had_in_hand_is_sent_elsewhe
     for task in asked[: OUTLIERS.consecutive_failures]:
         task.cancel()
     left = asked[OUTLIERS.consecutive_failures :]
-    assert await asyncio.wait_for(asyncio.gather(*left), 5) == ["b"] * 3
+    assert await asyncio.wait_for(asyncio.gather(*left), LONG) == ["b"] * 3
     assert shard.known["a"].record.state is EjectionState.EJECTED
     assert shard.count("ejections_total", replica="a") == 1
     assert shard.idle()
@@ -472,19 +475,20 @@ async def test_a_replica_that_waits_for_a_write_is_not_blamed_for_its_silence(
     assert shard.idle()
 
 
+@in_virtual_time
 async def test_a_request_that_waits_for_a_write_is_hedged_only_when_it_is_overdue() -> None:
     late = replace(HEDGING, min_delay=0.001, overdue_factor=1e6)
     shard = Shard("ab", late)
     await shard.ask()
     asked = await shard.ask_first("a", after=6)
     other = await shard.ask_first("a")
-    assert await asyncio.wait_for(other, 5) == "b"
+    assert await asyncio.wait_for(other, LONG) == "b"
     assert not asked.done()
     shard["a"].go_on.set()
-    assert await asyncio.wait_for(asked, 5) == "a"
+    assert await asyncio.wait_for(asked, LONG) == "a"
     overdue = Shard("ab", HEDGING)
     await overdue.ask()
-    assert await asyncio.wait_for(await overdue.ask_first("a", after=6), 5) == "b"
+    assert await asyncio.wait_for(await overdue.ask_first("a", after=6), LONG) == "b"
 
 
 async def test_how_long_a_write_was_waited_for_is_no_measure_of_a_replica() -> None:
@@ -492,7 +496,7 @@ async def test_how_long_a_write_was_waited_for_is_no_measure_of_a_replica() -> N
     asked = await shard.ask_first("a", after=6)
     shard.clock.advance(50.0)
     shard["a"].go_on.set()
-    assert await asyncio.wait_for(asked, 5) == "a"
+    assert await asyncio.wait_for(asked, LONG) == "a"
     assert shard.known["a"].latency.samples == 0
     assert shard.searcher._router.delays.delay_of("retrieve", 0).estimate() is None
 
@@ -525,10 +529,10 @@ async def test_cancelling_ends_everything_that_was_begun() -> None:
     await shard.ask()
     shard["b"].hangs = True
     asked = await shard.ask_first("a")
-    await asyncio.wait_for(shard["b"].hanging.wait(), 5)
+    await asyncio.wait_for(shard["b"].hanging.wait(), LONG)
     asked.cancel()
     for name in "ab":
-        await asyncio.wait_for(shard[name].released.wait(), 5)
+        await asyncio.wait_for(shard[name].released.wait(), LONG)
     assert shard.idle()
 
 
@@ -551,7 +555,7 @@ async def test_a_shard_that_is_not_served_any_more_leaves_no_series_behind() -> 
     asked = await shard.ask_first("a")
     shard.searcher.retire()
     shard["a"].go_on.set()
-    assert await asyncio.wait_for(asked, 5) == "a"
+    assert await asyncio.wait_for(asked, LONG) == "a"
     shard["b"].hangs = False
     assert {await shard.ask() for _ in range(20)} == set("ab")
     assert all(shard.series(name, "replica_outstanding") is None for name in "ab")

@@ -6,6 +6,7 @@ import grpc
 from listening import listening, new_server
 from manual_clock import ManualClock
 from structlog.testing import capture_logs
+from tenacious import LONG
 
 from winnow.convert import cluster as convert
 from winnow.domain.cluster_state import ClusterState, NodeState, ReplicaState, ShardState
@@ -43,7 +44,7 @@ async def shown(made: StatusCore) -> cluster_pb2.GetClusterResponse:
     cluster_pb2_grpc.add_ClusterServiceServicer_to_server(ClusterServicer(made), server.grpc)
     async with listening(server) as address, grpc.aio.insecure_channel(address) as channel:
         stub = cluster_pb2_grpc.ClusterServiceStub(channel)
-        return await stub.GetCluster(cluster_pb2.GetClusterRequest(), timeout=30)
+        return await stub.GetCluster(cluster_pb2.GetClusterRequest(), timeout=LONG)
 
 
 async def test_everything_that_is_known_arrives() -> None:

@@ -8,7 +8,7 @@ from fakes import FINGERPRINT
 from live_front import LiveFront
 from logged_shards import LiveReplica, ShardLog, counted
 from structlog.testing import capture_logs
-from tenacious import happens, turn
+from tenacious import LONG, happens, turn
 
 from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion
@@ -163,7 +163,7 @@ async def test_counting_goes_on_whatever_goes_wrong(house: House) -> None:
     words.statistics_of(house.front.cluster)
     running = asyncio.create_task(words.run())
     house.put(1, "d", 1)
-    await asyncio.wait_for(went.wait(), 10)
+    await asyncio.wait_for(went.wait(), LONG)
     house.z.changes = tell  # type: ignore[method-assign]
     await happens(lambda: words.name != ())
     running.cancel()

@@ -14,6 +14,7 @@ import grpc
 import pytest
 from held_ports import free_ports
 from scripted_front import ScriptedFront, full_reply, scripted_front
+from tenacious import LONG
 
 import winnow
 from winnow.client import (
@@ -257,7 +258,7 @@ async def test_a_server_that_ends_during_a_call_is_not_said_to_be_missing(
     front: ScriptedFront, client: Asks
 ) -> None:
     front.hangs = True
-    asking = asyncio.ensure_future(client.ask("?", timeout=30.0))
+    asking = asyncio.ensure_future(client.ask("?", timeout=LONG))
     await front.asked.wait()
     await front.server.grpc.stop(0)
     with pytest.raises(UnavailableError, match="the server ended during the call: send it again"):

@@ -11,7 +11,7 @@ import pytest
 from certificates import Authority
 from pydantic import SecretStr
 from scripted_front import ScriptedFront, full_reply, scripted_front
-from tenacious import happens
+from tenacious import LONG, happens
 from unreadable import without_descriptors
 
 from winnow.client import AsyncClient, Client, Credentials, Reply
@@ -84,7 +84,7 @@ class InThread:
         self.client = Client(address, **named)
 
     async def ask(self, question: str) -> Reply:
-        return await asyncio.to_thread(self.client.ask, question, timeout=30)
+        return await asyncio.to_thread(self.client.ask, question, timeout=LONG)
 
     async def close(self) -> None:
         await asyncio.to_thread(self.client.close)
@@ -254,10 +254,10 @@ async def test_calls_in_hand_outlive_their_certificates(
     guarded.front.hangs = True
     async with asking(kind, guarded) as client:
         first = asyncio.ensure_future(client.ask("first"))
-        await happens(lambda: len(guarded.front.requests) == 1, 30)
+        await happens(lambda: len(guarded.front.requests) == 1)
         guarded.authority.issue("client")
         second = asyncio.ensure_future(client.ask("second"))
-        await happens(lambda: len(guarded.front.requests) == 2, 30)
+        await happens(lambda: len(guarded.front.requests) == 2)
         assert not first.done()
         for call in (first, second):
             call.cancel()

@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 from scripted_store import ScriptedStore, label_of, versioned_head
 from small_heads import FINGERPRINT, WIDTH, small_head
 from structlog.testing import capture_logs
-from tenacious import happens, turn
+from tenacious import LONG, happens, turn
 
 from winnow.deadline import Deadline
 from winnow.domain.prediction import Applied, SequencePrediction, TokenPrediction
@@ -58,12 +58,12 @@ class LoadedHeads:
             clock=self.clock,
         )
 
-    async def apply(self, *heads: str, seconds: float = 30.0, client: str = "") -> list[Applied]:
+    async def apply(self, *heads: str, seconds: float = LONG, client: str = "") -> list[Applied]:
         found = await self.heads.apply(STATES, heads, Deadline.after(seconds), client)
         assert [each.head for each in found] == list(heads)
         return found
 
-    async def one(self, head: str = "intent", seconds: float = 30.0) -> Applied:
+    async def one(self, head: str = "intent", seconds: float = LONG) -> Applied:
         (applied,) = await self.apply(head, seconds=seconds)
         return applied
 
@@ -497,7 +497,7 @@ async def test_a_head_of_another_encoder_is_refused(group: LoadedHeads, tmp_path
 async def test_states_of_another_width_are_refused(group: LoadedHeads) -> None:
     for shape in ((4, WIDTH + 1), (1, WIDTH), (4,)):
         with pytest.raises(IdentityError):
-            await group.heads.apply(np.ones(shape, np.float16), ["intent"], Deadline.after(9))
+            await group.heads.apply(np.ones(shape, np.float16), ["intent"], Deadline.after(LONG))
 
 
 async def test_the_first_states_tell_the_width_of_an_encoder_that_came_later(
@@ -516,9 +516,9 @@ async def test_the_first_states_tell_the_width_of_an_encoder_that_came_later(
         metrics=metrics,
     )
     try:
-        assert said((await warm.apply(STATES, ["intent"], Deadline.after(9)))[0]) == "weather"
+        assert said((await warm.apply(STATES, ["intent"], Deadline.after(LONG)))[0]) == "weather"
         with pytest.raises(IdentityError):
-            await warm.apply(np.ones((4, WIDTH + 1), np.float16), ["intent"], Deadline.after(9))
+            await warm.apply(np.ones((4, WIDTH + 1), np.float16), ["intent"], Deadline.after(LONG))
     finally:
         warm.close()
         threads.close()
@@ -538,7 +538,7 @@ async def test_one_head_whose_logits_are_no_numbers_fails_alone(group: LoadedHea
     group.store.publish(small_head(group.store.root / "n", "nan"))
     await group.apply("intent", "nan")
     states = np.full((4, WIDTH), np.nan, np.float16)
-    found = await group.heads.apply(states, ["nan"], Deadline.after(30))
+    found = await group.heads.apply(states, ["nan"], Deadline.after(LONG))
     assert "not finite" in str(failure(found[0]))
     assert said(await group.one()) == label_of(1)
     assert group.count("applied", result="failed") == 1
@@ -628,11 +628,11 @@ async def test_heads_are_served_from_afar_and_replaced(tmp_path: Path) -> None:
         refresh=0.0,
     )
     try:
-        (applied,) = await warm.apply(STATES, ["intent"], Deadline.after(30))
+        (applied,) = await warm.apply(STATES, ["intent"], Deadline.after(LONG))
         assert said(applied) == label_of(1)
         writer.publish(versioned_head(tmp_path / "2", "intent", 2))
         while applied.version == 1:
-            (applied,) = await warm.apply(STATES, ["intent"], Deadline.after(30))
+            (applied,) = await warm.apply(STATES, ["intent"], Deadline.after(LONG))
             assert said(applied) == label_of(applied.version)
     finally:
         warm.close()

@@ -18,6 +18,7 @@ from prometheus_client import CollectorRegistry
 from scripted_store import ScriptedStore, label_of, versioned_head
 from small_heads import FINGERPRINT, WIDTH
 from structlog.testing import capture_logs
+from tenacious import LONG
 
 from winnow.deadline import Deadline
 from winnow.domain.prediction import Applied, SequencePrediction
@@ -166,7 +167,7 @@ class Sequences(RuleBasedStateMachine):
 
     async def apply(self, heads: list[str], settles: bool) -> list[Applied]:
         states = np.ones((3, WIDTH), np.float16)
-        found = await self.heads.apply(states, heads, Deadline.after(30))
+        found = await self.heads.apply(states, heads, Deadline.after(LONG))
         if settles:
             looks = [slot.check_task for slot in self.heads._cache.slots() if slot.check_task]
             if looks:

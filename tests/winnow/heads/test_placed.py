@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from manual_clock import ManualClock
 from structlog.testing import capture_logs
-from tenacious import Change
+from tenacious import LONG, Change
 
 from winnow.deadline import Deadline
 from winnow.domain.prediction import Applied, LabelScore, SequencePrediction
@@ -26,7 +26,6 @@ from winnow.heads.heads import States
 from winnow.heads.placed import PlacedHeads
 from winnow.replicas.policy.placement import Placement
 
-LONG = 60.0
 SERVERS = ("a:1", "b:1", "c:1")
 HEADS = [f"head-{number}" for number in range(12)]
 STATES = np.ones((4, 3), np.float16)

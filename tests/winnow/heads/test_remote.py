@@ -10,7 +10,7 @@ import pytest
 from head_server import ServedHeads
 from prometheus_client import CollectorRegistry
 from small_heads import FINGERPRINT, WIDTH, small_head
-from tenacious import happens
+from tenacious import LONG, happens
 
 from winnow.deadline import Deadline
 from winnow.domain.prediction import Applied
@@ -25,7 +25,6 @@ from winnow.heads.store import HeadStore, open_store
 from winnow.inference.fair_threads import FairThreads
 from winnow.replicas.policy.placement import Placement
 
-LONG = 60.0
 ENCODER = EncoderEntry(name="small", fingerprint=FINGERPRINT, width=WIDTH)
 KINDS = {f"intent-{n}": "sequence" for n in range(6)} | {f"names-{n}": "token" for n in range(6)}
 HEADS = list(KINDS)

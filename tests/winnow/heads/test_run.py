@@ -9,7 +9,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 from scripted_store import ScriptedStore, label_of
 from small_heads import FINGERPRINT, WIDTH
-from tenacious import happens, turn
+from tenacious import LONG, happens, turn
 
 from winnow.deadline import Deadline
 from winnow.domain.prediction import SequencePrediction
@@ -21,7 +21,6 @@ from winnow.text.encoder import TextEncoding
 
 STATES: States = np.ones((4, WIDTH), np.float16)
 ENCODED = TextEncoding(np.ones(2, np.float32), STATES)
-LONG = 30.0
 
 
 class LoadedHeads:

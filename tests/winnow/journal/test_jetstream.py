@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from nats_server import NatsServer, needs_nats
-from tenacious import available
+from tenacious import LONG, available
 
 from winnow.deadline import Deadline
 from winnow.errors import DeadlineExceededError, IdentityError, OverloadedError, UnavailableError
@@ -17,7 +17,6 @@ from winnow.journal.journal import Journal, JournalEntry
 from winnow.journal.opening import journal_url, open_journal
 
 pytestmark = needs_nats
-LONG = 30.0
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from prometheus_client import CollectorRegistry, generate_latest
 from structlog.testing import capture_logs
-from tenacious import happens
+from tenacious import LONG, happens
 
 from winnow import caller
 from winnow.errors import PermissionDeniedError, UnauthenticatedError
@@ -123,7 +123,7 @@ def sent(token: str = TOKEN, **more: str) -> tuple[tuple[str, str], ...]:
 async def ask(channel: grpc.aio.Channel, metadata: Any = ()) -> str:
     stub = answer_pb2_grpc.AnswerServiceStub(channel)
     request = answer_pb2.AnswerRequest(question="who?")
-    return str((await stub.Answer(request, timeout=30, metadata=metadata)).request_id)
+    return str((await stub.Answer(request, timeout=LONG, metadata=metadata)).request_id)
 
 
 def put_stream(channel: grpc.aio.Channel, metadata: Any) -> Any:
@@ -199,13 +199,13 @@ async def test_a_call_may_need_a_further_scope(channel: grpc.aio.Channel, front:
     request = answer_pb2.AnswerRequest(question="who?", heads=["intent"])
     answer = answer_pb2_grpc.AnswerServiceStub(channel).Answer
     with pytest.raises(grpc.aio.AioRpcError, match="lacks the scope 'predict'") as caught:
-        await answer(request, timeout=30, metadata=sent())
+        await answer(request, timeout=LONG, metadata=sent())
     assert caught.value.code() is grpc.StatusCode.PERMISSION_DENIED
     assert front.refusals("permission_denied", "predict") == 1
     front.gate.update(
         [Key(name="alice", digest=KEY.digest, scopes=frozenset({Scope.ASK, Scope.PREDICT}))]
     )
-    assert await answer(request, timeout=30, metadata=sent())
+    assert await answer(request, timeout=LONG, metadata=sent())
 
 
 async def test_a_caller_above_its_rate_is_told_when_to_retry(
@@ -230,13 +230,13 @@ async def test_a_caller_above_its_rate_is_told_when_to_retry(
 async def test_a_call_is_refused_before_its_message_arrives(channel: grpc.aio.Channel) -> None:
     half: Any = channel.stream_unary(f"/{ASK}/Answer", request_serializer=bytes)
     with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await half(timeout=30)
+        await half(timeout=LONG)
     assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
 
 
 async def test_health_and_reflection_need_no_key(channel: grpc.aio.Channel) -> None:
     health = health_pb2_grpc.HealthStub(channel)
-    reply = await health.Check(health_pb2.HealthCheckRequest(service=ASK), timeout=30)
+    reply = await health.Check(health_pb2.HealthCheckRequest(service=ASK), timeout=LONG)
     assert reply.status == health_pb2.HealthCheckResponse.NOT_SERVING
     every = reflection_pb2.ServerReflectionRequest(list_services="*")
     looking = reflection_pb2_grpc.ServerReflectionStub(channel).ServerReflectionInfo(iter([every]))
@@ -253,7 +253,7 @@ async def test_a_stream_ends_when_its_key_is_revoked(
     alices, bobs = put_stream(channel, sent()), put_stream(channel, sent(other))
     for stream in (alices, bobs):
         await stream.write(feed_pb2.PutRequest())
-    await happens(lambda: front.feeds.messages == 2, 30)
+    await happens(lambda: front.feeds.messages == 2)
     front.gate.update(both[1:])
     with pytest.raises(grpc.aio.AioRpcError, match="alice was revoked") as caught:
         await alices
@@ -274,7 +274,7 @@ async def test_messages_of_a_stream_wait_for_the_rate(
     for _ in range(5):
         await stream.write(feed_pb2.PutRequest())
     await stream.done_writing()
-    await happens(lambda: front.feeds.messages == 2, 30)
+    await happens(lambda: front.feeds.messages == 2)
     front.gate.update(
         [Key(name="alice", digest=KEY.digest, scopes=KEY.scopes, rate=Rate(1_000, 1_000))]
     )
@@ -300,7 +300,7 @@ async def test_many_callers_without_a_key_take_nothing_of_a_key_at_their_address
     watches = [watch(health_pb2.HealthCheckRequest(), timeout=60) for _ in range(_MOST)]
     await asyncio.gather(*(each.read() for each in watches), return_exceptions=True)
     streams = [put_stream(channel, ()) for _ in range(_MOST)]
-    await happens(lambda: all(each.done() for each in streams), 60)
+    await happens(lambda: all(each.done() for each in streams))
     assert {await each.code() for each in streams} == {grpc.StatusCode.UNAUTHENTICATED}
     assert await ask(channel, sent()) == "alice: who?"
     for each in watches:
@@ -313,7 +313,7 @@ async def test_a_key_with_too_many_calls_takes_nothing_of_other_keys_at_its_addr
     other = new_token()
     front.gate.update([KEY, Key(name="bob", digest=digest_of(other), scopes=KEY.scopes)])
     streams = [put_stream(channel, sent()) for _ in range(_MOST + 1)]
-    await happens(lambda: any(each.done() for each in streams), 60)
+    await happens(lambda: any(each.done() for each in streams))
     with pytest.raises(grpc.aio.AioRpcError, match="50 calls with your key") as caught:
         await ask(channel, sent())
     assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED

@@ -10,8 +10,9 @@ import pytest
 from fake_index import FakeIndex, passage
 from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
-from mcp_clients import LONG, text_of
+from mcp_clients import text_of
 from structlog.testing import capture_logs
+from tenacious import LONG
 
 from winnow.errors import InvalidRequestError, OverloadedError, UnavailableError, Violation
 from winnow.mcp.documents import PART_CHARACTERS

@@ -10,7 +10,7 @@ import needs
 import pytest
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
-from tenacious import turn
+from tenacious import LONG, turn
 
 from winnow.content_node.metrics import NodeMetrics
 from winnow.deadline import Deadline
@@ -32,21 +32,21 @@ def pool(registry: CollectorRegistry) -> Iterator[ReaderPool]:
 
 
 async def test_results_come_in_the_order_of_their_items(pool: ReaderPool) -> None:
-    done = await pool.map(lambda n, _: n * n, list(range(50)), Deadline.after(10))
+    done = await pool.map(lambda n, _: n * n, list(range(50)), Deadline.after(LONG))
     assert done.results == [n * n for n in range(50)]
     assert done.queue_seconds >= 0
 
 
 async def test_a_request_uses_no_more_threads_than_it_may(pool: ReaderPool) -> None:
     seen: set[str] = set()
-    both = threading.Barrier(2, timeout=10)
+    both = threading.Barrier(2, timeout=LONG)
 
     def work(number: int, _: StopSignal) -> None:
         seen.add(threading.current_thread().name)
         if number < 2:
             both.wait()  # two threads must be here at once
 
-    await pool.map(work, list(range(40)), Deadline.after(10))
+    await pool.map(work, list(range(40)), Deadline.after(LONG))
     assert len(seen) == 2
 
 
@@ -58,8 +58,8 @@ async def test_reading_gives_way_to_brief_work(nice: int, further: int) -> None:
 
     pool = ReaderPool(1, 1, NodeMetrics(CollectorRegistry()), nice=nice)
     try:
-        [reading] = (await pool.map(priority, [None], Deadline.after(10))).results
-        [brief] = (await pool.call(priority, Deadline.after(10))).results
+        [reading] = (await pool.map(priority, [None], Deadline.after(LONG))).results
+        [brief] = (await pool.call(priority, Deadline.after(LONG))).results
     finally:
         pool.close()
     assert brief == priority()
@@ -72,12 +72,12 @@ async def test_each_finished_item_is_reported_on_the_event_loop(pool: ReaderPool
     def each() -> None:
         told.append(threading.current_thread().name)
 
-    await pool.map(lambda n, _: n, list(range(9)), Deadline.after(10), each)
+    await pool.map(lambda n, _: n, list(range(9)), Deadline.after(LONG), each)
     assert told == [threading.current_thread().name] * 9
 
 
 async def test_nothing_to_do_is_done(pool: ReaderPool) -> None:
-    assert (await pool.map(lambda n, _: n, [], Deadline.after(10))).results == []
+    assert (await pool.map(lambda n, _: n, [], Deadline.after(LONG))).results == []
 
 
 class Endless:
@@ -275,8 +275,8 @@ async def test_results_after_the_end_are_ignored(
 
 async def test_an_error_of_an_item_fails_only_its_request(pool: ReaderPool) -> None:
     with pytest.raises(ZeroDivisionError):
-        await pool.map(lambda n, _: 1 // n, [1, 0, 1], Deadline.after(10))
-    assert (await pool.call(lambda _: 7, Deadline.after(10))).results == [7]
+        await pool.map(lambda n, _: 1 // n, [1, 0, 1], Deadline.after(LONG))
+    assert (await pool.call(lambda _: 7, Deadline.after(LONG))).results == [7]
 
 
 async def test_busy_threads_are_counted_while_they_work(
@@ -287,7 +287,7 @@ async def test_busy_threads_are_counted_while_they_work(
     def work(_item: int, _stop: StopSignal) -> None:
         busy.append(registry.get_sample_value("winnow_node_reader_threads_busy"))
 
-    await pool.map(work, [1], Deadline.after(10))
+    await pool.map(work, [1], Deadline.after(LONG))
     assert busy == [1]
     assert registry.get_sample_value("winnow_node_reader_threads_busy") == 0
     assert registry.get_sample_value("winnow_node_reader_threads") == 4

@@ -11,7 +11,7 @@ import grpc
 import pytest
 from certificates import Authority
 from prometheus_client import CollectorRegistry
-from tenacious import happens
+from tenacious import LONG, happens
 
 from winnow.rpc.channel import open_balanced, open_channel, open_unshared
 from winnow.rpc.interceptor import CallInterceptor
@@ -73,7 +73,7 @@ async def said(channel: grpc.aio.Channel, question: str = "who?") -> str:
     """OK, or what a call failed with."""
     stub = answer_pb2_grpc.AnswerServiceStub(channel)
     try:
-        await stub.Answer(answer_pb2.AnswerRequest(question=question), timeout=30)
+        await stub.Answer(answer_pb2.AnswerRequest(question=question), timeout=LONG)
     except grpc.aio.AioRpcError as error:
         return f"{error.code().name}: {error.details()}"
     return "OK"
@@ -163,13 +163,13 @@ async def test_a_client_takes_up_new_certificates_and_ends_no_call(node: Node) -
         await node.servicer.hanging.wait()
         node.authority.issue("front")
         certificates.refresh()
-        new = await stub.Answer(answer_pb2.AnswerRequest(question="who?"), timeout=30)
+        new = await stub.Answer(answer_pb2.AnswerRequest(question="who?"), timeout=LONG)
         node.servicer.free.set()
         assert (await old).request_id != new.request_id, "one connection carried both"
-        again = await stub.Answer(answer_pb2.AnswerRequest(question="who?"), timeout=30)
+        again = await stub.Answer(answer_pb2.AnswerRequest(question="who?"), timeout=LONG)
         assert again.request_id == new.request_id
         (left,) = channel._retired  # type: ignore[attr-defined]
-        await happens(lambda: left.closed, 30)
+        await happens(lambda: left.closed)
 
 
 async def test_files_are_checked_without_calls(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,7 +177,7 @@ async def test_files_are_checked_without_calls(node: Node, monkeypatch: pytest.M
     certificates = Certificates(node.authority.issue("front"))
     following = asyncio.create_task(PeerChannels(certificates).watch_files())
     node.authority.issue("front")
-    await happens(lambda: certificates.version == 1, 30)
+    await happens(lambda: certificates.version == 1)
     following.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await following

@@ -10,7 +10,7 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2_grpc
 from prometheus_client import CollectorRegistry
-from tenacious import happens
+from tenacious import LONG, happens
 
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
@@ -77,7 +77,7 @@ async def served(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterato
 async def answered(channel: grpc.aio.Channel) -> bool:
     stub = answer_pb2_grpc.AnswerServiceStub(channel)
     try:
-        await stub.Answer(answer_pb2.AnswerRequest(question="who?"), timeout=30)
+        await stub.Answer(answer_pb2.AnswerRequest(question="who?"), timeout=LONG)
     except grpc.aio.AioRpcError as error:
         if error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED:
             return False
@@ -93,7 +93,7 @@ async def test_a_thousand_idle_streams_of_one_address_delay_no_other_caller(serv
     ):
         stub = feed_pb2_grpc.FeedServiceStub(crowded)
         streams = [stub.PutStream(timeout=60) for _ in range(_STREAMS)]
-        await happens(lambda: sum(each.done() for each in streams) >= _STREAMS - _MOST, 60)
+        await happens(lambda: sum(each.done() for each in streams) >= _STREAMS - _MOST)
         assert not await answered(crowded)
         assert await answered(elsewhere)
         held = [each for each in streams if not each.done()]
@@ -101,7 +101,7 @@ async def test_a_thousand_idle_streams_of_one_address_delay_no_other_caller(serv
         for each in held:
             each.cancel()
         in_hand = served.server._messages._limit._running
-        await happens(lambda: not in_hand, 30)
+        await happens(lambda: not in_hand)
         assert await answered(crowded)
 
 
@@ -130,7 +130,7 @@ async def test_watches_of_the_health_take_nothing_of_calls_and_probes(served: Se
         watches = await crowd_of_watches(channel)
         assert await answered(channel)
         check = health_pb2_grpc.HealthStub(channel).Check
-        assert await check(health_pb2.HealthCheckRequest(), timeout=30)
+        assert await check(health_pb2.HealthCheckRequest(), timeout=LONG)
         for each in watches:
             each.cancel()
 
@@ -139,9 +139,9 @@ async def test_a_probe_is_answered_though_its_address_has_no_call_left(served: S
     async with grpc.aio.insecure_channel(served.address) as channel:
         stub = feed_pb2_grpc.FeedServiceStub(channel)
         streams = [stub.PutStream(timeout=60) for _ in range(_MOST + 1)]
-        await happens(lambda: any(each.done() for each in streams), 60)
+        await happens(lambda: any(each.done() for each in streams))
         check = health_pb2_grpc.HealthStub(channel).Check
-        assert await check(health_pb2.HealthCheckRequest(), timeout=30)
+        assert await check(health_pb2.HealthCheckRequest(), timeout=LONG)
         for each in streams:
             each.cancel()
 
@@ -151,7 +151,7 @@ async def test_reflection_can_be_switched_off(served: Served) -> None:
     async with grpc.aio.insecure_channel(served.address) as channel:
         stub = reflection_pb2_grpc.ServerReflectionStub(channel)
         # sends no message: gRPC would call it INTERNAL if the refusal came before that
-        looking = stub.ServerReflectionInfo(timeout=30)
+        looking = stub.ServerReflectionInfo(timeout=LONG)
         assert await looking.code() is grpc.StatusCode.UNIMPLEMENTED
 
 
@@ -189,6 +189,6 @@ async def test_a_message_that_is_nested_or_too_large_is_refused(
     async with grpc.aio.insecure_channel(served.address, compression=compression) as channel:
         call: Any = channel.unary_unary(method, request_serializer=bytes)
         with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await call(data, timeout=30)
+            await call(data, timeout=LONG)
         assert caught.value.code().name == code
         assert await answered(channel)

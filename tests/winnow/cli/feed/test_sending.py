@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 from awaited import AwaitedCount, AwaitedList
 from manual_clock import ManualClock
-from tenacious import turn
+from tenacious import LONG, turn
 
 from winnow.cli.feed.batches import FeedBatch, document_deletions
 from winnow.cli.feed.in_flight import Ledger
@@ -121,7 +121,7 @@ class Desk:
             await asyncio.sleep(0)
             return left.pop(0) if left else None
 
-        await asyncio.wait_for(self.sender.run(next_batch, at_once), 10)
+        await asyncio.wait_for(self.sender.run(next_batch, at_once), LONG)
 
     def _stored(self, count: int) -> None:
         self.stored += count

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 from fake_index import FakeIndex
 from in_process import InProcess
-from mcp_clients import LONG, stdio_agent
+from mcp_clients import stdio_agent
 from scripted_front import full_reply, scripted_front
+from tenacious import LONG
 
 from winnow.cli.mcp.serving import lines_of
 from winnow.cli.mcp.sources import ApiOfOpeningIndex

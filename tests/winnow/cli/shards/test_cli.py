@@ -8,6 +8,7 @@ from typing import Any
 
 import grpc
 import pytest
+from tenacious import LONG
 
 from winnow.assignment import AssignmentFile
 from winnow.catalog import CatalogFile
@@ -88,7 +89,7 @@ def front() -> Iterator[Front]:
     front.address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"  # type: ignore[attr-defined]
     server.start()
     yield front
-    server.stop(None).wait(30)
+    server.stop(None).wait(LONG)
 
 
 @pytest.fixture

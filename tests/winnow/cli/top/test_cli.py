@@ -12,12 +12,10 @@ from collections.abc import Iterator
 
 import pytest
 from shown_cluster import ShowingFront, front_metrics, showing
-from tenacious import until
+from tenacious import LONG, until
 
 from winnow.__main__ import main
 from winnow.telemetry.endpoint import MetricsEndpoint
-
-LONG = 60.0
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import grpc
 import pytest
+from tenacious import LONG
 from typer.testing import CliRunner
 from units_made import units
 
@@ -51,10 +52,12 @@ async def test_fake_shards_say_what_one_said_each_with_its_own_number() -> None:
             async with grpc.aio.insecure_channel(address) as channel:
                 stub = shard_pb2_grpc.ShardServiceStub(channel)
                 info = await stub.GetShardInfo(
-                    shard_pb2.GetShardInfoRequest(), timeout=30, wait_for_ready=True
+                    shard_pb2.GetShardInfoRequest(), timeout=LONG, wait_for_ready=True
                 )
-                found = await stub.Retrieve(shard_pb2.RetrieveRequest(), timeout=30)
-                read = await stub.Read(shard_pb2.ReadRequest(hits=[found.hits[0]] * 3), timeout=30)
+                found = await stub.Retrieve(shard_pb2.RetrieveRequest(), timeout=LONG)
+                read = await stub.Read(
+                    shard_pb2.ReadRequest(hits=[found.hits[0]] * 3), timeout=LONG
+                )
             numbers.append((info.shard, info.shards, info.index_passages))
             distances.add(found.hits[0].distance)
             assert len(read.readings) == 3
@@ -69,14 +72,14 @@ async def test_a_fake_node_may_have_several_shards() -> None:
             async with grpc.aio.insecure_channel(address) as channel:
                 stub = shard_pb2_grpc.ShardServiceStub(channel)
                 listed = await stub.ListShards(
-                    shard_pb2.ListShardsRequest(), timeout=30, wait_for_ready=True
+                    shard_pb2.ListShardsRequest(), timeout=LONG, wait_for_ready=True
                 )
                 own = [info.shard for info in listed.shards]
                 request = shard_pb2.RetrieveFromShardsRequest(
                     request=shard_pb2.RetrieveRequest(passages=1),
                     shards=[shard_pb2.RequestedShard(shard=shard) for shard in own],
                 )
-                reply = await stub.RetrieveFromShards(request, timeout=30)
+                reply = await stub.RetrieveFromShards(request, timeout=LONG)
             numbers.append(own)
             assert [each.HasField("retrieved") for each in reply.results] == [True] * len(own)
             # as a node does, it leaves out hits that its other shards outrank

@@ -19,12 +19,12 @@ pytest.importorskip("opentelemetry.proto", reason=needs.OTEL)
 import grpc
 from collector import collecting
 from opentelemetry.proto.trace.v1 import trace_pb2
+from tenacious import LONG
 
 from winnow.telemetry.tracing.opening import tracing
 from winnow.telemetry.tracing.span import SpanKind, span
 from winnow.telemetry.tracing.traceparent import trace_headers
 
-LONG = 30.0
 CALLER = (*trace_headers(7, 5), ("tracestate", "other=1"))
 
 

@@ -5,13 +5,11 @@ from collections.abc import Sequence
 
 import pytest
 from structlog.testing import capture_logs
-from tenacious import until
+from tenacious import LONG, until
 from traced import Traced
 
 from winnow.telemetry.tracing.queue import SpanQueue
 from winnow.telemetry.tracing.recorded import RecordedSpan
-
-LONG = 30.0
 
 
 class FakeExporter:
