@@ -15,6 +15,7 @@ import property_profiles
 import pytest
 import skipped
 import structlog
+from children_in_process import run_children
 from nats_server import NatsServer
 from shared_models import opened_once
 from whole_bundle import WHOLE
@@ -165,13 +166,19 @@ def _environment() -> Iterator[None]:
             patch.delenv(name)
         long_deadlines.set_in_processes(patch)
         long_deadlines.set_in_clients(patch)
-        long_deadlines.set_in_children(patch)
         yield
 
 
 @pytest.fixture(autouse=True, scope="session")
 def _shared_models() -> Iterator[None]:
     with opened_once():
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _children() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        run_children(patch)
         yield
 
 
