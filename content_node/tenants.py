@@ -35,8 +35,8 @@ def check_tenant(tenant: str, has_tenants: bool) -> None:
         raise invalid_field("tenant", problem)
 
 
-def check_listing(has_tenants: bool) -> None:
-    """Raises InvalidRequestError if the tenants of an index without tenants are to be listed."""
+def check_has_tenants(has_tenants: bool) -> None:
+    """Raises InvalidRequestError unless the index has tenants."""
     if not has_tenants:
         raise invalid_field("index", "has no tenants")
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from winnow.content_node.passages.documents import list_documents
 from winnow.content_node.passages.listing import count_passages, list_passages, look_up
-from winnow.content_node.passages.tenants import list_tenants
+from winnow.content_node.passages.tenants import count_words, list_tenants
 from winnow.content_node.shard.tenant_view import view_of_tenant
 from winnow.content_node.shard.view import ShardView
 from winnow.content_node.tenants import (
-    check_listing,
+    check_has_tenants,
     check_tenant,
     request_for_shard,
     result_for_tenant,
@@ -25,6 +25,7 @@ from winnow.domain.listing import (
     Seen,
     ShardRequest,
     TenantListing,
+    TenantWordsRequest,
 )
 from winnow.errors import ArtefactError, NotLoadedError
 from winnow.inference.stop_signal import StopSignal
@@ -40,6 +41,7 @@ _WORK: Mapping[type[ShardRequest[Any]], Callable[[ShardView, Any, StopSignal], A
     CountRequest: count_passages,
     DocumentListing: list_documents,
     TenantListing: list_tenants,
+    TenantWordsRequest: count_words,
 }
 
 
@@ -60,9 +62,9 @@ class LocalPassages:
 
     async def fetch(self, request: ShardRequest[Seen], deadline: Deadline) -> Seen:
         """Returns the result of a request."""
-        if isinstance(request, TenantListing):
-            check_listing(self._has_tenants)
-        else:
+        if isinstance(request, (TenantListing, TenantWordsRequest)):
+            check_has_tenants(self._has_tenants)
+        if not isinstance(request, TenantListing):  # which is for all tenants
             check_tenant(request.tenant, self._has_tenants)
         work = _WORK[type(request)]
         with self._admit():

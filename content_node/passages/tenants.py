@@ -1,4 +1,4 @@
-"""Pages of the tenants of a view, in the order of their names.
+"""Pages of the tenants of a view, in the order of their names; counts of words of one tenant.
 
 Ids of passages begin with the name of their tenant, so the tenants are found in the order of ids:
 by one search for each tenant, not by a pass over its passages.
@@ -7,8 +7,15 @@ by one search for each tenant, not by a pass over its passages.
 import numpy as np
 
 from winnow.content_node.shard.row_filter import check_stop
+from winnow.content_node.shard.tenant_view import TenantWords
 from winnow.content_node.shard.view import PlacedSegment, ShardView
-from winnow.domain.listing import StoredTenant, TenantListing, TenantPage
+from winnow.domain.listing import (
+    StoredTenant,
+    TenantListing,
+    TenantPage,
+    TenantWordCounts,
+    TenantWordsRequest,
+)
 from winnow.domain.tenant import end_of_tenant, prefix_of, tenant_of
 from winnow.inference.stop_signal import StopSignal
 
@@ -33,6 +40,26 @@ def list_tenants(view: ShardView, request: TenantListing, stop: StopSignal) -> T
             tenants.append(StoredTenant(name, passages))
     return TenantPage(
         tenants=tuple(tenants), complete=complete, sequence=view.sequence, log_id=view.log_id
+    )
+
+
+def count_words(
+    view: ShardView, request: TenantWordsRequest, _stop: StopSignal
+) -> TenantWordCounts:
+    """Counts the passages that contain each of the tokens. `view` is that of the tenant.
+
+    A front adds up the counts of the parts of a split shard. Raises ArtefactError if a file was
+    changed.
+    """
+    words = view.built_rarities
+    assert isinstance(words, TenantWords)  # every request names a tenant
+    containing = words.containing(np.array(request.token_ids, np.int64))
+    return TenantWordCounts(
+        containing=tuple(containing.tolist()),
+        passages=words.passages,
+        tokens=words.tokens,
+        sequence=view.sequence,
+        log_id=view.log_id,
     )
 
 

@@ -24,6 +24,7 @@ from winnow.stateless.answer.sizing import with_size
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.encoding import QuestionEncoder, TokenisedQuestion, Weigh
 from winnow.stateless.metrics import FRONT_STAGES, FrontMetrics
+from winnow.stateless.words.parts import weigh_by_parts
 from winnow.telemetry.tracing.span import current, span
 
 
@@ -104,16 +105,20 @@ class Answerer:
         # the reserve takes at most a tenth of a short deadline
         reserve = min(self._limits.merge_reserve, deadline.left() / 10)
         searchers = self._cluster.searchers_of_tenant(question.tenant)
+        required_writes = self._cluster.required_writes(question.after)
+        weighed = await weigh_by_parts(
+            self._weigh(replace(encoded, tenant=question.tenant)),
+            searchers,
+            required_writes,
+            deadline,
+        )
         calls = ShardCalls(
             searchers,
             question,
-            replace(
-                self._weigh(replace(encoded, tenant=question.tenant)),
-                max_answer_tokens=question.max_answer_tokens,
-            ),
+            replace(weighed, max_answer_tokens=question.max_answer_tokens),
             deadline.earlier(reserve),
             limits=self._limits,
-            required_writes=self._cluster.required_writes(question.after),
+            required_writes=required_writes,
             last_known_write=self._cluster.reached_sequence,
             unknown_writes=self._cluster.shards_with_unknown_write(question.after),
             recorder=recorder,

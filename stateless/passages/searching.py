@@ -22,6 +22,7 @@ from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.encoding import QuestionEncoder, Weigh
 from winnow.stateless.passages.highlighting import highlights
 from winnow.stateless.policy.waiting import AdaptiveTimeout
+from winnow.stateless.words.parts import weigh_by_parts
 from winnow.telemetry.tracing.span import span
 
 
@@ -50,13 +51,20 @@ class PassageSearch:
         deadline.check("the shards were called")
         cluster = self._cluster
         searchers = cluster.searchers_of_tenant(question.tenant)
+        required_writes = cluster.required_writes(question.after)
+        weighed = await weigh_by_parts(
+            self._weigh(replace(encoded, tenant=question.tenant)),
+            searchers,
+            required_writes,
+            deadline,
+        )
         calls = ShardCalls(
             searchers,
             question,
-            self._weigh(replace(encoded, tenant=question.tenant)),
+            weighed,
             deadline.earlier(min(self._limits.merge_reserve, deadline.left() / 10)),
             limits=self._limits,
-            required_writes=cluster.required_writes(question.after),
+            required_writes=required_writes,
             last_known_write=cluster.reached_sequence,
             unknown_writes=cluster.shards_with_unknown_write(question.after),
             recorder=CallRecorder(),

@@ -15,6 +15,7 @@ from winnow.domain.listing import (
     Seen,
     ShardRequest,
     TenantListing,
+    TenantWordsRequest,
 )
 from winnow.errors import NotServedError
 from winnow.rpc.deadline import timeout
@@ -28,6 +29,7 @@ _CALLS: Mapping[type[ShardRequest[Any]], tuple[str, Callable[[Any], Any]]] = {
     CountRequest: ("CountShardPassages", convert.count_of_message),
     DocumentListing: ("ListShardDocuments", convert.documents_of_message),
     TenantListing: ("ListShardTenants", convert.tenants_of_message),
+    TenantWordsRequest: ("CountShardWords", convert.words_of_message),
 }
 """The RPC of each request, and the conversion of its reply."""
 _OLD_NODE = "a node is of an older version, which cannot list passages: update all nodes"

@@ -24,6 +24,8 @@ from winnow.domain.listing import (
     StoredTenant,
     TenantListing,
     TenantPage,
+    TenantWordCounts,
+    TenantWordsRequest,
 )
 from winnow.domain.passage import Passage
 from winnow.errors import UnavailableError
@@ -41,6 +43,7 @@ _MESSAGES: Mapping[type[ShardRequest[Any]], Callable[..., Message]] = {
     CountRequest: shard_passage_pb2.CountShardPassagesRequest,
     DocumentListing: shard_passage_pb2.ListShardDocumentsRequest,
     TenantListing: shard_passage_pb2.ListShardTenantsRequest,
+    TenantWordsRequest: shard_passage_pb2.CountShardWordsRequest,
 }
 Request = TypeVar("Request", bound=ShardRequest[Any])
 
@@ -80,8 +83,9 @@ def request_of_message(kind: type[Request], message: Any, client: str) -> Reques
         values["where"] = message.filter
     if "fields" in names:
         values["fields"] = fields_of_numbers(message.fields)
-    if "ids" in names:
-        values["ids"] = tuple(message.ids)
+    for name in ("ids", "token_ids"):
+        if name in names:
+            values[name] = tuple(getattr(message, name))
     if "tenant" not in names:
         values["tenant"] = ""
     return value_of_message(kind, message, **values)
@@ -145,6 +149,26 @@ def tenants_of_message(message: shard_passage_pb2.ListShardTenantsResponse) -> T
     tenants = tenants_of_messages(message.tenants)
     _check(message.complete or tenants)
     return TenantPage(tenants=tenants, complete=message.complete, **_sequence_and_log(message))
+
+
+def words_to_message(counts: TenantWordCounts) -> shard_passage_pb2.CountShardWordsResponse:
+    return shard_passage_pb2.CountShardWordsResponse(
+        containing=counts.containing,
+        passages=counts.passages,
+        tokens=counts.tokens,
+        seen=_seen(counts),
+    )
+
+
+def words_of_message(message: shard_passage_pb2.CountShardWordsResponse) -> TenantWordCounts:
+    """Converts counts; raises UnavailableError if they are invalid."""
+    _check(max(message.containing, default=0) <= message.passages)
+    return TenantWordCounts(
+        containing=tuple(message.containing),
+        passages=message.passages,
+        tokens=message.tokens,
+        **_sequence_and_log(message),
+    )
 
 
 def tenants_to_messages(tenants: Iterable[StoredTenant]) -> list[passage_pb2.StoredTenant]:

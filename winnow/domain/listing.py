@@ -112,6 +112,15 @@ class TenantListing(ShardRequest["TenantPage"]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TenantWordsRequest(ShardRequest["TenantWordCounts"]):
+    """A request for the number of passages of a tenant that contain each of some tokens."""
+
+    kind = "count words"
+    token_ids: tuple[int, ...]
+    """Token ids, ascending and distinct."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentListing(ShardRequest["DocumentPage"]):
     """A request for a page of documents, in the order of their names."""
 
@@ -189,6 +198,17 @@ class DocumentPage(SeenWrites):
     documents: tuple[StoredDocument, ...]
     complete: bool
     """Whether no document follows. An incomplete page has at least one document."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TenantWordCounts(SeenWrites):
+    """Counts of the words of the passages of a tenant in a shard."""
+
+    containing: tuple[int, ...]
+    """Number of passages that contain each of the tokens."""
+    passages: int
+    tokens: int
+    """Number of tokens of all passages."""
 
 
 def content_bytes(passage: Passage) -> int:

@@ -10,6 +10,7 @@ from winnow.domain.listing import (
     PassageListing,
     PassageLookup,
     TenantListing,
+    TenantWordsRequest,
 )
 from winnow.passage_source import PassageSource
 from winnow.rpc import index_header
@@ -72,6 +73,14 @@ class ShardPassageServicer(shard_passage_pb2_grpc.ShardPassageServiceServicer):
         listing = convert.request_of_message(TenantListing, request, client_of(context))
         page = await self._source(request, context).fetch(listing, self._deadline(context))
         return convert.tenants_to_message(page)
+
+    async def CountShardWords(  # noqa: N802
+        self, request: shard_passage_pb2.CountShardWordsRequest, context: Any
+    ) -> shard_passage_pb2.CountShardWordsResponse:
+        check_passages(len(request.token_ids), "token_ids")
+        wanted = convert.request_of_message(TenantWordsRequest, request, client_of(context))
+        counts = await self._source(request, context).fetch(wanted, self._deadline(context))
+        return convert.words_to_message(counts)
 
     def _source(self, request: Any, context: Any) -> PassageSource:
         node = self._node

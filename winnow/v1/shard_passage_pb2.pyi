@@ -394,3 +394,65 @@ class ListShardTenantsResponse(google.protobuf.message.Message):
     def ClearField(self, field_name: typing.Literal["complete", b"complete", "seen", b"seen", "tenants", b"tenants"]) -> None: ...
 
 Global___ListShardTenantsResponse: typing_extensions.TypeAlias = ListShardTenantsResponse
+
+@typing.final
+class CountShardWordsRequest(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SHARD_FIELD_NUMBER: builtins.int
+    TENANT_FIELD_NUMBER: builtins.int
+    TOKEN_IDS_FIELD_NUMBER: builtins.int
+    tenant: builtins.str
+    """Tenant of the passages."""
+    @property
+    def shard(self) -> winnow.v1.shard_pb2.RequestedShard:
+        """The shard, and the write that it must have."""
+
+    @property
+    def token_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """1 to 1000 token ids of the bundle, ascending and distinct."""
+
+    def __init__(
+        self,
+        *,
+        shard: winnow.v1.shard_pb2.RequestedShard | None = ...,
+        tenant: builtins.str = ...,
+        token_ids: collections.abc.Iterable[builtins.int] | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["shard", b"shard"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["shard", b"shard", "tenant", b"tenant", "token_ids", b"token_ids"]) -> None: ...
+
+Global___CountShardWordsRequest: typing_extensions.TypeAlias = CountShardWordsRequest
+
+@typing.final
+class CountShardWordsResponse(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CONTAINING_FIELD_NUMBER: builtins.int
+    PASSAGES_FIELD_NUMBER: builtins.int
+    TOKENS_FIELD_NUMBER: builtins.int
+    SEEN_FIELD_NUMBER: builtins.int
+    passages: builtins.int
+    """Number of passages."""
+    tokens: builtins.int
+    """Number of tokens of all passages."""
+    @property
+    def containing(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Number of passages that contain each of the tokens, in their order."""
+
+    @property
+    def seen(self) -> Global___SeenWrites:
+        """The last write that the numbers include."""
+
+    def __init__(
+        self,
+        *,
+        containing: collections.abc.Iterable[builtins.int] | None = ...,
+        passages: builtins.int = ...,
+        tokens: builtins.int = ...,
+        seen: Global___SeenWrites | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["seen", b"seen"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["containing", b"containing", "passages", b"passages", "seen", b"seen", "tokens", b"tokens"]) -> None: ...
+
+Global___CountShardWordsResponse: typing_extensions.TypeAlias = CountShardWordsResponse

@@ -61,6 +61,11 @@ class ShardPassageServiceStub(object):
                 request_serializer=winnow_dot_v1_dot_shard__passage__pb2.ListShardTenantsRequest.SerializeToString,
                 response_deserializer=winnow_dot_v1_dot_shard__passage__pb2.ListShardTenantsResponse.FromString,
                 _registered_method=True)
+        self.CountShardWords = channel.unary_unary(
+                '/winnow.v1.ShardPassageService/CountShardWords',
+                request_serializer=winnow_dot_v1_dot_shard__passage__pb2.CountShardWordsRequest.SerializeToString,
+                response_deserializer=winnow_dot_v1_dot_shard__passage__pb2.CountShardWordsResponse.FromString,
+                _registered_method=True)
 
 
 class ShardPassageServiceServicer(object):
@@ -103,6 +108,13 @@ class ShardPassageServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def CountShardWords(self, request, context):
+        """Counts the passages of a tenant that contain each of some tokens.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ShardPassageServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -130,6 +142,11 @@ def add_ShardPassageServiceServicer_to_server(servicer, server):
                     servicer.ListShardTenants,
                     request_deserializer=winnow_dot_v1_dot_shard__passage__pb2.ListShardTenantsRequest.FromString,
                     response_serializer=winnow_dot_v1_dot_shard__passage__pb2.ListShardTenantsResponse.SerializeToString,
+            ),
+            'CountShardWords': grpc.unary_unary_rpc_method_handler(
+                    servicer.CountShardWords,
+                    request_deserializer=winnow_dot_v1_dot_shard__passage__pb2.CountShardWordsRequest.FromString,
+                    response_serializer=winnow_dot_v1_dot_shard__passage__pb2.CountShardWordsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -269,6 +286,33 @@ class ShardPassageService(object):
             '/winnow.v1.ShardPassageService/ListShardTenants',
             winnow_dot_v1_dot_shard__passage__pb2.ListShardTenantsRequest.SerializeToString,
             winnow_dot_v1_dot_shard__passage__pb2.ListShardTenantsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CountShardWords(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/winnow.v1.ShardPassageService/CountShardWords',
+            winnow_dot_v1_dot_shard__passage__pb2.CountShardWordsRequest.SerializeToString,
+            winnow_dot_v1_dot_shard__passage__pb2.CountShardWordsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -105,7 +105,23 @@ _ShardPassageServiceListShardTenantsType = typing_extensions.TypeVar(
     ],
 )
 
-class ShardPassageServiceStub(typing.Generic[_ShardPassageServiceListShardPassagesType, _ShardPassageServiceGetShardPassagesType, _ShardPassageServiceCountShardPassagesType, _ShardPassageServiceListShardDocumentsType, _ShardPassageServiceListShardTenantsType]):
+_ShardPassageServiceCountShardWordsType = typing_extensions.TypeVar(
+    '_ShardPassageServiceCountShardWordsType',
+    grpc.UnaryUnaryMultiCallable[
+        winnow.v1.shard_passage_pb2.CountShardWordsRequest,
+        winnow.v1.shard_passage_pb2.CountShardWordsResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        winnow.v1.shard_passage_pb2.CountShardWordsRequest,
+        winnow.v1.shard_passage_pb2.CountShardWordsResponse,
+    ],
+    default=grpc.UnaryUnaryMultiCallable[
+        winnow.v1.shard_passage_pb2.CountShardWordsRequest,
+        winnow.v1.shard_passage_pb2.CountShardWordsResponse,
+    ],
+)
+
+class ShardPassageServiceStub(typing.Generic[_ShardPassageServiceListShardPassagesType, _ShardPassageServiceGetShardPassagesType, _ShardPassageServiceCountShardPassagesType, _ShardPassageServiceListShardDocumentsType, _ShardPassageServiceListShardTenantsType, _ShardPassageServiceCountShardWordsType]):
     """Returns stored passages of the shards of a content node. Front nodes call it; users do not.
     Each call sees one state of its shard.
     """
@@ -132,6 +148,10 @@ class ShardPassageServiceStub(typing.Generic[_ShardPassageServiceListShardPassag
             winnow.v1.shard_passage_pb2.ListShardTenantsRequest,
             winnow.v1.shard_passage_pb2.ListShardTenantsResponse,
         ],
+        grpc.UnaryUnaryMultiCallable[
+            winnow.v1.shard_passage_pb2.CountShardWordsRequest,
+            winnow.v1.shard_passage_pb2.CountShardWordsResponse,
+        ],
     ], channel: grpc.Channel) -> None: ...
 
     @typing.overload
@@ -156,6 +176,10 @@ class ShardPassageServiceStub(typing.Generic[_ShardPassageServiceListShardPassag
             winnow.v1.shard_passage_pb2.ListShardTenantsRequest,
             winnow.v1.shard_passage_pb2.ListShardTenantsResponse,
         ],
+        grpc.aio.UnaryUnaryMultiCallable[
+            winnow.v1.shard_passage_pb2.CountShardWordsRequest,
+            winnow.v1.shard_passage_pb2.CountShardWordsResponse,
+        ],
     ], channel: grpc.aio.Channel) -> None: ...
 
     ListShardPassages: _ShardPassageServiceListShardPassagesType
@@ -172,6 +196,9 @@ class ShardPassageServiceStub(typing.Generic[_ShardPassageServiceListShardPassag
 
     ListShardTenants: _ShardPassageServiceListShardTenantsType
     """Returns the next tenants by name."""
+
+    CountShardWords: _ShardPassageServiceCountShardWordsType
+    """Counts the passages of a tenant that contain each of some tokens."""
 
 ShardPassageServiceAsyncStub: typing_extensions.TypeAlias = ShardPassageServiceStub[
     grpc.aio.UnaryUnaryMultiCallable[
@@ -193,6 +220,10 @@ ShardPassageServiceAsyncStub: typing_extensions.TypeAlias = ShardPassageServiceS
     grpc.aio.UnaryUnaryMultiCallable[
         winnow.v1.shard_passage_pb2.ListShardTenantsRequest,
         winnow.v1.shard_passage_pb2.ListShardTenantsResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        winnow.v1.shard_passage_pb2.CountShardWordsRequest,
+        winnow.v1.shard_passage_pb2.CountShardWordsResponse,
     ],
 ]
 
@@ -240,5 +271,13 @@ class ShardPassageServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.shard_passage_pb2.ListShardTenantsResponse, collections.abc.Awaitable[winnow.v1.shard_passage_pb2.ListShardTenantsResponse]]:
         """Returns the next tenants by name."""
+
+    @abc.abstractmethod
+    def CountShardWords(
+        self,
+        request: winnow.v1.shard_passage_pb2.CountShardWordsRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[winnow.v1.shard_passage_pb2.CountShardWordsResponse, collections.abc.Awaitable[winnow.v1.shard_passage_pb2.CountShardWordsResponse]]:
+        """Counts the passages of a tenant that contain each of some tokens."""
 
 def add_ShardPassageServiceServicer_to_server(servicer: ShardPassageServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...
