@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from winnow import signals
 
 BENCHMARKS = {
+    "against": ("bench.against", "compare the processor time of an answer with another checkout"),
     "corpus": ("bench.corpus", "write the passages for measurements on real text"),
     "crashes": ("bench.crashes.run", "kill a shard while it takes writes, and check its contents"),
     "documents": ("bench.documents.run", "measure answers from documents of eight formats"),
@@ -20,6 +21,7 @@ BENCHMARKS = {
     "feeding": ("bench.feeding", "measure the rate of feeding, and its effect on questions"),
     "heads": ("bench.heads.run", "measure heads on a shared encoder"),
     "hostile": ("bench.hostile.scenarios", "run attacks of hostile clients on a cluster"),
+    "indexes": ("bench.indexes", "compare the memory of many indexes with that of one"),
     "late": ("bench.late", "measure scoring of candidates by late interaction"),
     "moves": ("bench.moves", "move shards under questions and writes, and kill nodes"),
     "quotas": ("bench.quotas.run", "measure tenants beside one beyond its quota"),

@@ -30,6 +30,7 @@ import grpc
 from bench.figures import Figure, at_most, print_figures, quantile_figures, ratio_figure
 from bench.inputs import add_index_and_questions, read_question_texts
 from bench.outcomes import QuestionOutcomes
+from bench.started_cluster import start_cluster
 from winnow.assignment import AssignmentFile
 from winnow.cli.local.ports import free_ports
 from winnow.cli.local.processes import Processes
@@ -68,17 +69,15 @@ class MovingCluster:
         self.down: set[str] = set()
         """Names of the nodes that were killed and do not serve yet."""
         self._nodes = {f"node-{n}": f"{_HOST}:{port}" for n, port in enumerate(ports[:nodes])}
-        targets = []
-        for name, listen in self._nodes.items():
-            targets += ["--shards", listen]
-            arguments = [
-                *("node", "--assignment", self._file.url, "--name", name, "--feed"),
-                *("--data", str(scratch / name), "--listen", listen, "--merge-after", "200"),
-                *("--log-level", "warning", "--log-format", "text"),
-            ]
-            children.start(name, arguments)
-        front = ["front", *targets, "--listen", self.address, "--feed-listen", self.feed]
-        children.start("front", [*front, "--log-level", "error", "--log-format", "text"])
+        following = ["--assignment", self._file.url, "--merge-after", "200"]
+        start_cluster(
+            children,
+            self._nodes,
+            scratch,
+            listen=self.address,
+            feed=self.feed,
+            node_flags=following,
+        )
 
     async def cluster_state(self) -> GetClusterResponse:
         """Returns the state of the cluster, as the front node reports it."""

@@ -30,6 +30,7 @@ from bench.figures import Figure, print_figures, quantile_figures
 from bench.inputs import add_index_and_questions, read_question_texts
 from bench.moves import Writer
 from bench.outcomes import QuestionOutcomes
+from bench.started_cluster import start_cluster
 from winnow.catalog import CatalogFile
 from winnow.cli.local.ports import free_ports
 from winnow.cli.local.processes import Processes
@@ -64,11 +65,16 @@ class NamedIndexCluster:
         )
         named = Catalog().with_index(_OLD, entry, {_NODE: node}).with_alias(_ALIAS, _OLD)
         CatalogFile(self._catalog).change(lambda _: named)
-        logs = ["--indexes", self._catalog, "--log-level", "error", "--log-format", "text"]
-        node_arguments = ["node", "--name", _NODE, "--data", str(data), "--listen", node, "--feed"]
-        children.start(_NODE, [*node_arguments, *logs])
-        front = ["front", "--shards", node, "--listen", self.address, "--feed-listen", self.feed]
-        children.start("front", [*front, *logs])
+        following = ["--indexes", self._catalog]
+        start_cluster(
+            children,
+            {_NODE: node},
+            scratch,
+            listen=self.address,
+            feed=self.feed,
+            node_flags=following,
+            front_flags=following,
+        )
 
     async def wait_ready(self) -> None:
         """Waits until a question by the alias is answered."""

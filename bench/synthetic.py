@@ -2,7 +2,7 @@
 
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,7 +67,7 @@ class SyntheticEncoder:
 
 def build_shard(
     directory: Path,
-    passages: Sequence[EncodedPassage],
+    passages: Iterable[EncodedPassage],
     *,
     index: str,
     dimension: int,
@@ -76,14 +76,42 @@ def build_shard(
     ef_construction: int = 200,
     tenants: bool = False,
 ) -> Path:
-    """Builds the only shard of an index; returns the shard's directory.
+    """Builds the only shard of an index; returns the shard's directory. See `build_shards`."""
+    (shard,) = build_shards(
+        directory,
+        passages,
+        1,
+        index=index,
+        dimension=dimension,
+        bundle=bundle,
+        fingerprint=fingerprint,
+        ef_construction=ef_construction,
+        tenants=tenants,
+    )
+    return shard
+
+
+def build_shards(
+    directory: Path,
+    passages: Iterable[EncodedPassage],
+    shards: int,
+    *,
+    index: str,
+    dimension: int,
+    bundle: str = "none",
+    fingerprint: str = "none",
+    ef_construction: int = 200,
+    tenants: bool = False,
+) -> list[Path]:
+    """Builds the shards of an index; returns their directories.
 
     Args:
-        directory: parent of the shard's directory
-        passages: the shard's passages; may be empty
+        directory: parent of the shards' directories
+        passages: the passages; may be empty
+        shards: number of shards
         index: id of the index
         dimension: length of a vector
-        bundle: name of the bundle in the manifest
+        bundle: name of the bundle in the manifests
         fingerprint: encoding fingerprint of that bundle
         ef_construction: search width while the HNSW graph is built
         tenants: whether the ids of the passages name tenants
@@ -92,20 +120,22 @@ def build_shard(
     staging = Staging(directory / "staging.sqlite")
     for each in passages:
         staging.add(Write(each.passage.id, None, each))
-    staging.partition(1)
+    staging.partition(shards)
     staging.record(written=True)
-    words = count_words(staging.passage_tokens())
+    words, (count, _) = count_words(staging.passage_tokens()), staging.counts()
     staging.close()
     identity = ShardSetIdentity(
         index_id=index,
-        shards=1,
+        shards=shards,
         dimension=dimension,
         bundle_name=bundle,
         encoding_fingerprint=fingerprint,
-        passages=len(passages),
+        passages=count,
         words=words,
         tenants=tenants,
     )
-    write_shard(staging.path, directory, 0, identity, GraphPlan(ef_construction=ef_construction))
+    plan = GraphPlan(ef_construction=ef_construction)
+    for shard in range(shards):
+        write_shard(staging.path, directory, shard, identity, plan)
     staging.path.unlink()
-    return directory / shard_name(0, 1)
+    return [directory / shard_name(shard, shards) for shard in range(shards)]
