@@ -17,13 +17,14 @@ from winnow.content_node.copying.encoding import CopyEncoder
 from winnow.content_node.copying.index_nodes import IndexNodes
 from winnow.content_node.copying.new_copy import (
     begun_copy,
+    check_may_begin,
     check_same_copy,
     create_copy,
     next_name,
 )
 from winnow.content_node.copying.replacing import IndexCopier
 from winnow.domain.catalog import Catalog
-from winnow.domain.copying import check_may_copy, without_hold
+from winnow.domain.copying import without_hold
 from winnow.domain.shard import MAX_SHARDS
 from winnow.faultpoints import reach
 from winnow.packaged import default_bundle
@@ -86,7 +87,7 @@ def rebuild(
     source = stored.resolve(name).name
     target = new or begun_copy(stored, source) or next_name(stored, source)
     if target not in stored.copies:
-        check_may_copy(stored, source)  # before a node is called
+        check_may_begin(stored.without_expired(time.time()), target, source, snapshot)
         own = stored.indexes[source]
         nodes = IndexNodes(source, own, stored.nodes, copy=target, peers=peers)
         create_copy(
@@ -95,7 +96,7 @@ def rebuild(
             source,
             loaded,
             snapshot=snapshot,
-            shards=shards,
+            shards=shards or own.shards,
             tenants=signals.run(nodes.has_tenants()),
         )
         reach("copy.created")

@@ -6,6 +6,7 @@ from pathlib import Path
 from winnow.bundle import Bundle
 from winnow.catalog import CatalogFile
 from winnow.content_node.snapshots.empty import empty_snapshot
+from winnow.content_node.snapshots.stored_snapshots import open_snapshots, read_snapshots
 from winnow.domain.catalog import Catalog, CatalogIndex
 from winnow.domain.copying import check_may_copy, with_copy
 from winnow.errors import invalid_field
@@ -55,6 +56,22 @@ def check_same_copy(
         raise invalid_field("--shards", f"{name} was begun with {built}: omit --shards")
 
 
+def check_may_begin(catalog: Catalog, name: str, source: str, snapshot: str) -> None:
+    """Raises InvalidRequestError if no copy can be begun.
+
+    The name is taken, the source is a copy itself, or `snapshot` has the snapshot of another index.
+    """
+    catalog.check_free(name)
+    check_may_copy(catalog, source)
+    newest = next(iter(read_snapshots(open_snapshots(snapshot))), None)
+    known = catalog.deleted_ids | {each.index_id for each in catalog.indexes.values()}
+    if newest is not None and newest.index_id in known:
+        raise invalid_field(
+            "--snapshot",
+            f"{shown(snapshot)} has the snapshot of another index: give another directory or URL",
+        )
+
+
 def create_copy(
     file: CatalogFile,
     name: str,
@@ -62,10 +79,10 @@ def create_copy(
     bundle: Bundle,
     *,
     snapshot: str,
-    shards: int | None,
+    shards: int,
     tenants: bool,
 ) -> None:
-    """Adds an empty index to the catalog, on the nodes of its source.
+    """Adds an empty index to the catalog, on the nodes of its source. Call `check_may_begin` first.
 
     It has as many replicas as its source.
 
@@ -75,23 +92,14 @@ def create_copy(
         source: name of the index that it is a copy of.
         bundle: the bundle of the new index.
         snapshot: directory or URL for the snapshot from which nodes begin.
-        shards: number of shards; None for as many as the source was built with.
+        shards: number of shards.
         tenants: whether the source has tenants.
 
     Raises InvalidRequestError if the name is taken, or the source is a copy itself, and as
     `empty_snapshot`.
 
     """
-    stored = (file.read() or Catalog()).without_expired(time.time())
-    stored.check_free(name)
-    check_may_copy(stored, source)
-    own = stored.indexes[source]
-    taken = empty_snapshot(snapshot, bundle, shards or own.shards, tenants=tenants)
-    if taken.index_id in stored.deleted_ids | {each.index_id for each in stored.indexes.values()}:
-        raise invalid_field(
-            "--snapshot",
-            f"{shown(snapshot)} has the snapshot of another index: give another directory or URL",
-        )
+    taken = empty_snapshot(snapshot, bundle, shards, tenants=tenants)
 
     def create(before: Catalog | None) -> Catalog:
         catalog = (before or Catalog()).without_expired(time.time())

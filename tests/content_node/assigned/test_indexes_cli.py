@@ -9,7 +9,6 @@ import pytest
 
 from winnow.catalog import CatalogFile
 from winnow.cli.commands import main
-from winnow.content_node.copying.index_nodes import IndexNodes
 from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.domain.catalog import Catalog, CatalogIndex
 from winnow.domain.copying import with_copy, with_hold
@@ -70,12 +69,9 @@ def test_indexes_are_created_renamed_dropped_and_restored(
 
 
 def test_a_rebuild_that_cannot_begin_or_resume_says_what_to_change(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, tmp_path: Path
 ) -> None:
-    async def has_tenants(_nodes: IndexNodes) -> bool:
-        return False
-
-    monkeypatch.setattr(IndexNodes, "has_tenants", has_tenants)  # no node runs
+    """No node runs: what can be checked without nodes is checked first."""
     url, bundle = str(tmp_path / "docs"), str(default_bundle())
     run("create", "docs-1", "--empty", "--snapshot", url, "--node", "a=host-a:9000")
     rebuild = ["rebuild", "docs-1", "--bundle", bundle, "--snapshot", url]
