@@ -1,18 +1,22 @@
 """Measures reading and scoring the candidates of a shard by late interaction.
 
 Token vectors are random, and stored as a shard stores them. Every repetition scores other passages
-with another question.
+with another question. With --index, measures the processor time of retrieving from all shards of an
+index, with and without late interaction.
 """
 
 import argparse
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from bench.inputs import read_question_texts
+from bench.late_retrieval import measure_retrieval
 from bench.quantiles import nearest_rank
+from winnow.bundle import load_bundle
 from winnow.cli.output import console as open_console
 from winnow.cli.output import print_json, table
 from winnow.content_node.late_interaction.scoring import read_vectors
@@ -21,6 +25,7 @@ from winnow.content_node.states.file import StateFile
 from winnow.domain.question import QuestionTokens
 from winnow.files.opened import OpenFile
 from winnow.late_interaction.levels import PASSAGE_LEVELS, question_levels
+from winnow.packaged import default_bundle
 from winnow.reading.states_kind import CHECKSUM_BYTES, TOKEN_VECTORS
 
 _CANDIDATES = (100, 200, 400)
@@ -36,10 +41,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--repetitions", type=int, default=200, help="repetitions for each number of candidates"
     )
     parser.add_argument("--seed", type=int, default=1, help="seed of the random vectors")
+    parser.add_argument("--index", type=Path, help="index with token vectors to retrieve from")
+    parser.add_argument(
+        "--questions", type=Path, help="JSON lines with `question` (.gz, .zst), for --index"
+    )
+    parser.add_argument("--limit", type=int, default=200, help="number of questions for --index")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints quantiles of the time to read and to score candidates, by the number of candidates."""
+    """Prints quantiles of the time to read and to score candidates, by the number of candidates.
+
+    With an index, prints those of a retrieval instead.
+    """
+    if options.index is not None:
+        if options.questions is None:
+            raise SystemExit("--index needs --questions")
+        questions = read_question_texts(options.questions, options.limit)
+        bundle = load_bundle(default_bundle())
+        _print(measure_retrieval(options.index, questions, bundle, 3), options)
+        return 0
     chance = np.random.default_rng(options.seed)
     with tempfile.TemporaryDirectory() as directory:
         file = _write(Path(directory) / "token-vectors.bin", options, chance)
@@ -47,14 +67,19 @@ def run(options: argparse.Namespace) -> int:
             {"candidates": count, **_quantiles(list(_measure(file, count, options, chance)))}
             for count in _CANDIDATES
         ]
+    _print(rows, options)
+    return 0
+
+
+def _print(rows: Sequence[Mapping[str, str | float]], options: argparse.Namespace) -> None:
     if options.json:
         print_json(rows)
-    else:
-        columns = tuple(rows[0])
-        open_console().print(
-            table(columns, [[f"{value:.4g}" for value in row.values()] for row in rows])
-        )
-    return 0
+        return
+    columns = tuple(rows[0])
+    lines = [
+        [each if isinstance(each, str) else f"{each:.4g}" for each in row.values()] for row in rows
+    ]
+    open_console().print(table(columns, lines))
 
 
 def _write(path: Path, options: argparse.Namespace, chance: np.random.Generator) -> StateFile:

@@ -50,8 +50,10 @@ class CountingEncoder(FeedEncoder):
         super().__init__(bundle, Runtime.AUTO, threads=2, nice=0)
         self.encoded = AwaitedCount()
 
-    async def encode(self, puts: Sequence[PreparedPut], client: str = "") -> list[Write]:
-        found = await super().encode(puts, client)
+    async def encode(
+        self, puts: Sequence[PreparedPut], client: str = "", token_vectors: str = ""
+    ) -> list[Write]:
+        found = await super().encode(puts, client, token_vectors)
         self.encoded.add(len(found))
         return found
 
@@ -85,7 +87,10 @@ class FedFront:
             admission=self.admission,
             metrics=metrics,
             prepare_thread=self.aside,
+            token_vectors=lambda: self.token_vectors,
         )
+        self.token_vectors = ""
+        """Fingerprint of the token vectors that the shards use."""
         self._deadline = deadline
 
     def _present(self) -> ReplicaInfos:

@@ -15,6 +15,7 @@ from winnow.content_node.file_changes import ShardHealth, watch_changes
 from winnow.content_node.identity import shard_info
 from winnow.content_node.journal.composing import ShardWritePath
 from winnow.content_node.late_interaction.scoring import LateRanking, LateScorer
+from winnow.content_node.late_interaction.sent_tokens import SentTokens
 from winnow.content_node.live.closing import Closing
 from winnow.content_node.live.copied_writer import CopiedWriter
 from winnow.content_node.live.custody import OWNED, Custody, Role
@@ -386,6 +387,7 @@ class RunningShard:
 
         live.on_new_view(serve)
         if late is not None:
+            live.on_stored(SentTokens(self._parts.bundle.manifest, late.scorer).keep)
             background.update(late.scorer, live.view)
 
     def _late_ranking(self) -> LateRanking | None:

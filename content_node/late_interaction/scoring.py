@@ -76,6 +76,10 @@ class LateScorer:
             scores[part.places] = self._segment_scores(part, question, stop)
         return scores
 
+    def keep(self, passage_id: str, sequence: int, levels: NDArray[np.int8]) -> None:
+        """Caches token vectors, [tokens, values], of the passage that the write `sequence` put."""
+        self._computed.put((self, passage_id, sequence), levels)
+
     def compute_missing(
         self, view: ShardView, first_row: int, may_continue: Callable[[], bool]
     ) -> bool:

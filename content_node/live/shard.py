@@ -87,6 +87,7 @@ class LiveShard:
         self._limits, self._metrics = limits, metrics
         self._usages = TenantUsages()
         self._on_new_view: Callable[[ShardView], None] = lambda _: None
+        self._on_stored: Callable[[Sequence[LoggedWrite]], None] = lambda _: None
         self._served_view = self.view = state.view
         self._served_sequence = SequenceWaiter(state.view.sequence)
         self._word_changes = words.changes(state.sequence)
@@ -110,6 +111,12 @@ class LiveShard:
     def on_new_view(self, serve: Callable[[ShardView], None]) -> None:
         """Registers `serve`, which the event loop calls with every new view."""
         self._on_new_view = serve
+
+    def on_stored(self, keep: Callable[[Sequence[LoggedWrite]], None]) -> None:
+        """Registers `keep`, which the commit thread calls with durable writes of callers and of the
+        journal, before they are served. It must not fail.
+        """
+        self._on_stored = keep
 
     @property
     def base(self) -> StoredSegment:
@@ -503,6 +510,7 @@ class LiveShard:
         if conflict.to_log or journal_position is not None:
             self._log.append(conflict.to_log, journal_position, log_id)
             passages = self._state.view.passages
+            self._on_stored(conflict.to_log)
             self._apply(conflict.to_log)
             self._usages.apply(conflict.changes, self._state.view.passages - passages)
             self._log.acknowledge()

@@ -58,16 +58,17 @@ class FeedParts:
         self.prepare_thread = FairThreads(1, "fed")
         front.stack.callback(self.prepare_thread.close)
         front.work.passages = self.admission
-        self._encoders = SharedValues[str, FeedEncoder]()
-        """The encoders by encoding fingerprint."""
+        self._encoders = SharedValues[tuple[str, str], FeedEncoder]()
+        """The encoders by the fingerprints of vectors and of token vectors."""
 
     async def encoder(self, bundle: Bundle, index: AsyncExitStack) -> FeedEncoder:
         """Returns the encoder of passages of a bundle. Bundles that encode alike share it.
 
         `index` is closed with the index that uses it.
         """
-        opened = partial(self._open_encoder, bundle)
-        return await self._encoders.use(bundle.manifest.encoding_fingerprint, opened, index)
+        manifest = bundle.manifest
+        key = manifest.encoding_fingerprint, manifest.token_vectors_fingerprint
+        return await self._encoders.use(key, partial(self._open_encoder, bundle), index)
 
     async def warm_up(self) -> None:
         """Encodes passages of several lengths with each encoder."""
@@ -105,6 +106,9 @@ async def open_feed(
         admission=shared.admission,
         metrics=shared.metrics,
         prepare_thread=shared.prepare_thread,
+        token_vectors=lambda: (
+            cluster.builder.cluster.token_vectors if cluster.builder.cluster else ""
+        ),
     )
     by_filter = FilterDeletion(index.passages, core)
     return FedIndex(core, by_filter, tenancy=index.tenancy, storage=storage)

@@ -70,11 +70,14 @@ class FeedCore:
         admission: FeedAdmission,
         metrics: FeedMetrics,
         prepare_thread: FairThreads,
+        token_vectors: Callable[[], str] = lambda: "",
     ) -> None:
         """`prepare_thread` converts, validates and tokenises requests in their order.
 
         In the event loop, a megabyte of metadata would block questions for too long.
+        `token_vectors` returns the fingerprint of the token vectors that the shards use.
         """
+        self._token_vectors = token_vectors
         self._encoder, self._unchanged, self._router = encoder, unchanged, router
         self._admission, self._metrics, self._thread = admission, metrics, prepare_thread
 
@@ -180,7 +183,7 @@ class FeedCore:
             digests = [each.digest for each in puts]
             unchanged = await self._unchanged.find(digests, deadline, earlier_ids)
             new = [put for put, result in zip(puts, unchanged, strict=True) if result is None]
-            writes = await self._encoder.encode(new, client)
+            writes = await self._encoder.encode(new, client, self._token_vectors())
         await await_turn()
         stored = iter(await self._store(writes, deadline))
         results = [result or next(stored) for result in unchanged]

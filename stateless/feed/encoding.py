@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from winnow.bundle import Bundle
 from winnow.domain.write import FedPassage, Write
@@ -45,7 +46,13 @@ class PreparedPut:
 
 
 class FeedEncoder:
-    """Encodes passages to exactly the vectors that `winnow index build` computes."""
+    """Encodes passages to exactly the vectors that `winnow index build` computes.
+
+    One run of the encoder gives the vector of a passage and its token vectors.
+    """
+
+    _token_vectors = ""
+    """Fingerprint of the token vectors that the encoder returns; empty if it returns none."""
 
     def __init__(self, bundle: Bundle, runtime: Runtime, threads: int, nice: int) -> None:
         """Opens the models, which takes seconds.
@@ -63,7 +70,9 @@ class FeedEncoder:
         entry = bundle.manifest.encoder
         self._tokenizer = Tokenizer(bundle.tokenizer)
         options = InferenceOptions(runtime=runtime, runs=threads)
-        model = open_passage_encoder(bundle, self._tokenizer.special, options)
+        special = self._tokenizer.special
+        model = open_passage_encoder(bundle, special, options, token_vectors=True)
+        self._token_vectors = bundle.manifest.token_vectors_fingerprint
         self._encoder = PassageEncoder(model, entry)
         self._max_tokens = entry.max_passage_tokens - SPECIAL
         self._pool = FairThreads(threads, "feed", partial(lower_priority, nice))
@@ -81,13 +90,21 @@ class FeedEncoder:
         check_tokens([len(each.text) for each in tokenised])
         return [self._prepare(each) for each in tokenised]
 
-    async def encode(self, puts: Sequence[PreparedPut], client: str = "") -> list[Write]:
+    async def encode(
+        self, puts: Sequence[PreparedPut], client: str = "", token_vectors: str = ""
+    ) -> list[Write]:
         """Encodes each passage separately, in threads with a lower priority than questions.
 
-        `client` is the key of the caller, for fair sharing of the threads.
+        `client` is the key of the caller, for fair sharing of the threads. `token_vectors` is the
+        fingerprint of the token vectors that the shards use: the writes have those of this
+        fingerprint.
         """
+        with_tokens = token_vectors != "" and token_vectors == self._token_vectors
         return await asyncio.gather(
-            *(self._pool.run(client, partial(self._encode, each.write)) for each in puts)
+            *(
+                self._pool.run(client, partial(self._encode, each.write, with_tokens))
+                for each in puts
+            )
         )
 
     async def warm_up(self) -> None:
@@ -109,11 +126,25 @@ class FeedEncoder:
         passage_digest = PassageDigest(passage.id, version, digest(passage))
         return PreparedPut(tokenised.write(), passage_digest, truncated)
 
-    def _encode(self, write: Write) -> Write:
+    def _encode(self, write: Write, with_tokens: bool) -> Write:
         put = write.put
         assert put is not None
         title, text = (
             np.frombuffer(ids, "<u4").tolist() for ids in (put.title_tokens, put.text_tokens)
         )
-        vector = np.ascontiguousarray(self._encoder.encode(title, text), "<f4")
-        return replace(write, put=replace(put, vector=vector.tobytes()))
+        if not with_tokens:
+            return replace(
+                write, put=replace(put, vector=_packed(self._encoder.encode(title, text)))
+            )
+        vector, levels = self._encoder.encode_with_tokens(title, text)
+        encoded = replace(
+            put,
+            vector=_packed(vector),
+            token_levels=b"" if levels is None else levels.tobytes(),
+            token_vectors_fingerprint=self._token_vectors,
+        )
+        return replace(write, put=encoded)
+
+
+def _packed(vector: NDArray[np.float32]) -> bytes:
+    return np.ascontiguousarray(vector, "<f4").tobytes()

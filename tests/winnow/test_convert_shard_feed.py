@@ -1,6 +1,7 @@
 """Writes survive the way to a shard and back; nonsense is a field violation."""
 
 import contextlib
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,11 @@ def travelled(write: Write) -> Write:
         put("a", "né 🎻 cafe\u0301"),
         put("a", version=0),
         Write("b", 2**63 - 1, encoded("b", "one", '{"year": 2010}')),
+        Write(
+            "d",
+            None,
+            replace(encoded("d"), token_levels=b"\x80\x7f", token_vectors_fingerprint="t"),
+        ),
         delete("c"),
         delete("c", 7),
     ],

@@ -194,6 +194,8 @@ def _put_to_message(put: EncodedPassage) -> shard_feed_pb2.EncodedPassage:
         text_tokens=put.text_tokens,
         text_offsets=put.text_offsets,
         vector=put.vector,
+        token_levels=put.token_levels,
+        token_vectors_fingerprint=put.token_vectors_fingerprint,
     )
 
 
@@ -234,6 +236,8 @@ def _put_of_message(
         text_tokens=message.text_tokens,
         text_offsets=message.text_offsets,
         vector=message.vector,
+        token_levels=message.token_levels,
+        token_vectors_fingerprint=message.token_vectors_fingerprint,
     )
 
 

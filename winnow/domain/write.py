@@ -36,6 +36,12 @@ class EncodedPassage:
     """For each token of the text, its start and end in code points; the end is exclusive."""
     vector: bytes
     """Little-endian float32 values, with norm 1."""
+    token_levels: bytes = b""
+    """Levels of the token vectors, int8 [encoded tokens, values]; empty if not computed. They are
+    in messages and journals, but not in logs and shards.
+    """
+    token_vectors_fingerprint: str = ""
+    """Fingerprint of the encoder and the projection that made `token_levels`."""
 
     @property
     def words(self) -> bytes:

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from winnow.v1 import feed_pb2 as winnow_dot_v1_dot_feed__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1awinnow/v1/shard_feed.proto\x12\twinnow.v1\x1a\x14winnow/v1/feed.proto\"\xa7\x02\n\x0cWriteRequest\x12\x10\n\x08index_id\x18\x01 \x01(\t\x12\r\n\x05shard\x18\x02 \x01(\r\x12\x1c\n\x14\x65ncoding_fingerprint\x18\x03 \x01(\t\x12\'\n\x06writes\x18\x04 \x03(\x0b\x32\x17.winnow.v1.EncodedWrite\x12\x18\n\x0bsplit_shard\x18\x05 \x01(\rH\x00\x88\x01\x01\x12\x1a\n\rexpires_at_ms\x18\x06 \x01(\x04H\x01\x88\x01\x01\x12\x0c\n\x04\x63\x61ll\x18\x07 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x08 \x01(\x04\x12\x10\n\x08\x63opy_run\x18\t \x01(\x04\x12&\n\x05quota\x18\n \x01(\x0b\x32\x17.winnow.v1.StorageQuotaB\x0e\n\x0c_split_shardB\x10\n\x0e_expires_at_ms\"P\n\x0cStorageQuota\x12\x15\n\x08passages\x18\x01 \x01(\x04H\x00\x88\x01\x01\x12\x12\n\x05\x62ytes\x18\x02 \x01(\x04H\x01\x88\x01\x01\x42\x0b\n\t_passagesB\x08\n\x06_bytes\".\n\x0bTenantUsage\x12\x10\n\x08passages\x18\x01 \x01(\x04\x12\r\n\x05\x62ytes\x18\x02 \x01(\x04\"\x80\x01\n\x0c\x45ncodedWrite\x12\n\n\x02id\x18\x01 \x01(\t\x12\x14\n\x07version\x18\x02 \x01(\x04H\x01\x88\x01\x01\x12(\n\x03put\x18\x03 \x01(\x0b\x32\x19.winnow.v1.EncodedPassageH\x00\x12\x10\n\x06\x64\x65lete\x18\x04 \x01(\x08H\x00\x42\x06\n\x04kindB\n\n\x08_version\"\x90\x01\n\x0e\x45ncodedPassage\x12\r\n\x05title\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x10\n\x08metadata\x18\x03 \x01(\t\x12\x14\n\x0ctitle_tokens\x18\x04 \x01(\x0c\x12\x13\n\x0btext_tokens\x18\x05 \x01(\x0c\x12\x14\n\x0ctext_offsets\x18\x06 \x01(\x0c\x12\x0e\n\x06vector\x18\x07 \x01(\x0c\"k\n\rWriteResponse\x12#\n\x07written\x18\x01 \x03(\x0b\x32\x12.winnow.v1.Written\x12\x0e\n\x06log_id\x18\x02 \x01(\t\x12%\n\x05usage\x18\x03 \x01(\x0b\x32\x16.winnow.v1.TenantUsage\"E\n\x07Written\x12(\n\x07outcome\x18\x01 \x01(\x0e\x32\x17.winnow.v1.WriteOutcome\x12\x10\n\x08sequence\x18\x02 \x01(\x04\"\x93\x01\n\x14\x46indUnchangedRequest\x12\x10\n\x08index_id\x18\x01 \x01(\t\x12\r\n\x05shard\x18\x02 \x01(\r\x12\x1c\n\x14\x65ncoding_fingerprint\x18\x03 \x01(\t\x12*\n\x08passages\x18\x04 \x03(\x0b\x32\x18.winnow.v1.PassageDigest\x12\x10\n\x08\x63opy_run\x18\x05 \x01(\x04\"M\n\rPassageDigest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x14\n\x07version\x18\x02 \x01(\x04H\x00\x88\x01\x01\x12\x0e\n\x06\x64igest\x18\x03 \x01(\x0c\x42\n\n\x08_version\"L\n\x15\x46indUnchangedResponse\x12#\n\x07results\x18\x01 \x03(\x0b\x32\x12.winnow.v1.Written\x12\x0e\n\x06log_id\x18\x02 \x01(\t\"J\n\x14GetWordCountsRequest\x12\x14\n\x0c\x63hanges_only\x18\x01 \x01(\x08\x12\x12\n\x05shard\x18\x02 \x01(\rH\x00\x88\x01\x01\x42\x08\n\x06_shard\"\xbf\x01\n\x15GetWordCountsResponse\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12\r\n\x05\x62uilt\x18\x02 \x01(\x0c\x12\x16\n\x0e\x62uilt_passages\x18\x03 \x01(\x04\x12\x14\n\x0c\x62uilt_tokens\x18\x04 \x01(\x04\x12\x16\n\x0e\x63hanged_tokens\x18\x05 \x01(\x0c\x12\x0f\n\x07\x63hanges\x18\x06 \x01(\x0c\x12\x17\n\x0fpassages_change\x18\x07 \x01(\x12\x12\x15\n\rtokens_change\x18\x08 \x01(\x12\x32\xf6\x01\n\x10ShardFeedService\x12:\n\x05Write\x12\x17.winnow.v1.WriteRequest\x1a\x18.winnow.v1.WriteResponse\x12R\n\rFindUnchanged\x12\x1f.winnow.v1.FindUnchangedRequest\x1a .winnow.v1.FindUnchangedResponse\x12R\n\rGetWordCounts\x12\x1f.winnow.v1.GetWordCountsRequest\x1a .winnow.v1.GetWordCountsResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1awinnow/v1/shard_feed.proto\x12\twinnow.v1\x1a\x14winnow/v1/feed.proto\"\xa7\x02\n\x0cWriteRequest\x12\x10\n\x08index_id\x18\x01 \x01(\t\x12\r\n\x05shard\x18\x02 \x01(\r\x12\x1c\n\x14\x65ncoding_fingerprint\x18\x03 \x01(\t\x12\'\n\x06writes\x18\x04 \x03(\x0b\x32\x17.winnow.v1.EncodedWrite\x12\x18\n\x0bsplit_shard\x18\x05 \x01(\rH\x00\x88\x01\x01\x12\x1a\n\rexpires_at_ms\x18\x06 \x01(\x04H\x01\x88\x01\x01\x12\x0c\n\x04\x63\x61ll\x18\x07 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x08 \x01(\x04\x12\x10\n\x08\x63opy_run\x18\t \x01(\x04\x12&\n\x05quota\x18\n \x01(\x0b\x32\x17.winnow.v1.StorageQuotaB\x0e\n\x0c_split_shardB\x10\n\x0e_expires_at_ms\"P\n\x0cStorageQuota\x12\x15\n\x08passages\x18\x01 \x01(\x04H\x00\x88\x01\x01\x12\x12\n\x05\x62ytes\x18\x02 \x01(\x04H\x01\x88\x01\x01\x42\x0b\n\t_passagesB\x08\n\x06_bytes\".\n\x0bTenantUsage\x12\x10\n\x08passages\x18\x01 \x01(\x04\x12\r\n\x05\x62ytes\x18\x02 \x01(\x04\"\x80\x01\n\x0c\x45ncodedWrite\x12\n\n\x02id\x18\x01 \x01(\t\x12\x14\n\x07version\x18\x02 \x01(\x04H\x01\x88\x01\x01\x12(\n\x03put\x18\x03 \x01(\x0b\x32\x19.winnow.v1.EncodedPassageH\x00\x12\x10\n\x06\x64\x65lete\x18\x04 \x01(\x08H\x00\x42\x06\n\x04kindB\n\n\x08_version\"\xc9\x01\n\x0e\x45ncodedPassage\x12\r\n\x05title\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x10\n\x08metadata\x18\x03 \x01(\t\x12\x14\n\x0ctitle_tokens\x18\x04 \x01(\x0c\x12\x13\n\x0btext_tokens\x18\x05 \x01(\x0c\x12\x14\n\x0ctext_offsets\x18\x06 \x01(\x0c\x12\x0e\n\x06vector\x18\x07 \x01(\x0c\x12\x14\n\x0ctoken_levels\x18\x08 \x01(\x0c\x12!\n\x19token_vectors_fingerprint\x18\t \x01(\t\"k\n\rWriteResponse\x12#\n\x07written\x18\x01 \x03(\x0b\x32\x12.winnow.v1.Written\x12\x0e\n\x06log_id\x18\x02 \x01(\t\x12%\n\x05usage\x18\x03 \x01(\x0b\x32\x16.winnow.v1.TenantUsage\"E\n\x07Written\x12(\n\x07outcome\x18\x01 \x01(\x0e\x32\x17.winnow.v1.WriteOutcome\x12\x10\n\x08sequence\x18\x02 \x01(\x04\"\x93\x01\n\x14\x46indUnchangedRequest\x12\x10\n\x08index_id\x18\x01 \x01(\t\x12\r\n\x05shard\x18\x02 \x01(\r\x12\x1c\n\x14\x65ncoding_fingerprint\x18\x03 \x01(\t\x12*\n\x08passages\x18\x04 \x03(\x0b\x32\x18.winnow.v1.PassageDigest\x12\x10\n\x08\x63opy_run\x18\x05 \x01(\x04\"M\n\rPassageDigest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x14\n\x07version\x18\x02 \x01(\x04H\x00\x88\x01\x01\x12\x0e\n\x06\x64igest\x18\x03 \x01(\x0c\x42\n\n\x08_version\"L\n\x15\x46indUnchangedResponse\x12#\n\x07results\x18\x01 \x03(\x0b\x32\x12.winnow.v1.Written\x12\x0e\n\x06log_id\x18\x02 \x01(\t\"J\n\x14GetWordCountsRequest\x12\x14\n\x0c\x63hanges_only\x18\x01 \x01(\x08\x12\x12\n\x05shard\x18\x02 \x01(\rH\x00\x88\x01\x01\x42\x08\n\x06_shard\"\xbf\x01\n\x15GetWordCountsResponse\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12\r\n\x05\x62uilt\x18\x02 \x01(\x0c\x12\x16\n\x0e\x62uilt_passages\x18\x03 \x01(\x04\x12\x14\n\x0c\x62uilt_tokens\x18\x04 \x01(\x04\x12\x16\n\x0e\x63hanged_tokens\x18\x05 \x01(\x0c\x12\x0f\n\x07\x63hanges\x18\x06 \x01(\x0c\x12\x17\n\x0fpassages_change\x18\x07 \x01(\x12\x12\x15\n\rtokens_change\x18\x08 \x01(\x12\x32\xf6\x01\n\x10ShardFeedService\x12:\n\x05Write\x12\x17.winnow.v1.WriteRequest\x1a\x18.winnow.v1.WriteResponse\x12R\n\rFindUnchanged\x12\x1f.winnow.v1.FindUnchangedRequest\x1a .winnow.v1.FindUnchangedResponse\x12R\n\rGetWordCounts\x12\x1f.winnow.v1.GetWordCountsRequest\x1a .winnow.v1.GetWordCountsResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -41,21 +41,21 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ENCODEDWRITE']._serialized_start=492
   _globals['_ENCODEDWRITE']._serialized_end=620
   _globals['_ENCODEDPASSAGE']._serialized_start=623
-  _globals['_ENCODEDPASSAGE']._serialized_end=767
-  _globals['_WRITERESPONSE']._serialized_start=769
-  _globals['_WRITERESPONSE']._serialized_end=876
-  _globals['_WRITTEN']._serialized_start=878
-  _globals['_WRITTEN']._serialized_end=947
-  _globals['_FINDUNCHANGEDREQUEST']._serialized_start=950
-  _globals['_FINDUNCHANGEDREQUEST']._serialized_end=1097
-  _globals['_PASSAGEDIGEST']._serialized_start=1099
-  _globals['_PASSAGEDIGEST']._serialized_end=1176
-  _globals['_FINDUNCHANGEDRESPONSE']._serialized_start=1178
-  _globals['_FINDUNCHANGEDRESPONSE']._serialized_end=1254
-  _globals['_GETWORDCOUNTSREQUEST']._serialized_start=1256
-  _globals['_GETWORDCOUNTSREQUEST']._serialized_end=1330
-  _globals['_GETWORDCOUNTSRESPONSE']._serialized_start=1333
-  _globals['_GETWORDCOUNTSRESPONSE']._serialized_end=1524
-  _globals['_SHARDFEEDSERVICE']._serialized_start=1527
-  _globals['_SHARDFEEDSERVICE']._serialized_end=1773
+  _globals['_ENCODEDPASSAGE']._serialized_end=824
+  _globals['_WRITERESPONSE']._serialized_start=826
+  _globals['_WRITERESPONSE']._serialized_end=933
+  _globals['_WRITTEN']._serialized_start=935
+  _globals['_WRITTEN']._serialized_end=1004
+  _globals['_FINDUNCHANGEDREQUEST']._serialized_start=1007
+  _globals['_FINDUNCHANGEDREQUEST']._serialized_end=1154
+  _globals['_PASSAGEDIGEST']._serialized_start=1156
+  _globals['_PASSAGEDIGEST']._serialized_end=1233
+  _globals['_FINDUNCHANGEDRESPONSE']._serialized_start=1235
+  _globals['_FINDUNCHANGEDRESPONSE']._serialized_end=1311
+  _globals['_GETWORDCOUNTSREQUEST']._serialized_start=1313
+  _globals['_GETWORDCOUNTSREQUEST']._serialized_end=1387
+  _globals['_GETWORDCOUNTSRESPONSE']._serialized_start=1390
+  _globals['_GETWORDCOUNTSRESPONSE']._serialized_end=1581
+  _globals['_SHARDFEEDSERVICE']._serialized_start=1584
+  _globals['_SHARDFEEDSERVICE']._serialized_end=1830
 # @@protoc_insertion_point(module_scope)

@@ -191,6 +191,8 @@ class EncodedPassage(google.protobuf.message.Message):
     TEXT_TOKENS_FIELD_NUMBER: builtins.int
     TEXT_OFFSETS_FIELD_NUMBER: builtins.int
     VECTOR_FIELD_NUMBER: builtins.int
+    TOKEN_LEVELS_FIELD_NUMBER: builtins.int
+    TOKEN_VECTORS_FINGERPRINT_FIELD_NUMBER: builtins.int
     title: builtins.str
     """Title of the passage."""
     text: builtins.str
@@ -205,6 +207,12 @@ class EncodedPassage(google.protobuf.message.Message):
     """Little-endian uint32 pairs: the first character of each text token, and one past its last."""
     vector: builtins.bytes
     """Little-endian float32."""
+    token_levels: builtins.bytes
+    """Levels of the token vectors: int8, one row for each encoded token. Empty if the front node has none, or the shard
+    does not use them. A node computes missing ones.
+    """
+    token_vectors_fingerprint: builtins.str
+    """Fingerprint of the encoder and the projection that made token_levels. A node ignores levels of others."""
     def __init__(
         self,
         *,
@@ -215,8 +223,10 @@ class EncodedPassage(google.protobuf.message.Message):
         text_tokens: builtins.bytes = ...,
         text_offsets: builtins.bytes = ...,
         vector: builtins.bytes = ...,
+        token_levels: builtins.bytes = ...,
+        token_vectors_fingerprint: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["metadata", b"metadata", "text", b"text", "text_offsets", b"text_offsets", "text_tokens", b"text_tokens", "title", b"title", "title_tokens", b"title_tokens", "vector", b"vector"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["metadata", b"metadata", "text", b"text", "text_offsets", b"text_offsets", "text_tokens", b"text_tokens", "title", b"title", "title_tokens", b"title_tokens", "token_levels", b"token_levels", "token_vectors_fingerprint", b"token_vectors_fingerprint", "vector", b"vector"]) -> None: ...
 
 Global___EncodedPassage: typing_extensions.TypeAlias = EncodedPassage
 

@@ -127,6 +127,22 @@ async def test_writes_are_served_in_their_order(shard: LiveShard) -> None:
     assert served[-1].load(3).passage.text == "one"  # rows stay what they were
 
 
+async def test_token_vectors_of_writes_are_kept_before_questions_see_the_passages(
+    shard: LiveShard,
+) -> None:
+    """The log has none, and computing them takes time."""
+    events: list[object] = []
+    shard.on_stored(
+        lambda writes: events.extend(
+            (each.sequence, each.put.token_levels) for each in writes if each.put is not None
+        )
+    )
+    shard.on_new_view(lambda view: events.append(view.sequence))
+    sent = Write("d", None, replace(encoded("d"), token_levels=b"levels"))
+    await write(shard, sent, sent)
+    assert events == [(1, b"levels"), 1]
+
+
 async def test_a_write_that_changes_nothing_is_not_logged(shard: LiveShard) -> None:
     served: list[ShardView] = []
     shard.on_new_view(served.append)

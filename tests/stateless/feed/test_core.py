@@ -31,10 +31,13 @@ from winnow.errors import (
     UnavailableError,
     WinnowError,
 )
+from winnow.inference.encoder import open_passage_encoder
 from winnow.inference.fair_threads import FairThreads
 from winnow.inference.options import Runtime
+from winnow.passages.encoding import PassageEncoder
 from winnow.stateless.cluster.membership import ClusterView
 from winnow.stateless.feed.encoding import FeedEncoder
+from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import feed_pb2
 
 ZERO, ONE = ids_of(0, 5), ids_of(1, 5)
@@ -64,6 +67,23 @@ async def test_each_passage_is_stored_in_the_shard_that_its_id_belongs_to(front:
     assert results[9].position == Position(1, 5)
     assert front.sample("winnow_front_feed_writes_total", outcome="stored") == 10
     assert front.admission.in_flight == 0
+
+
+async def test_writes_have_the_token_vectors_that_the_shards_use(
+    front: FedFront, bundle: Bundle
+) -> None:
+    """One run of the encoder gives them and the vector, so that nodes need not encode again."""
+    await put(front, fed("a"))
+    front.token_vectors = bundle.manifest.token_vectors_fingerprint
+    await put(front, fed("b"))
+    without, found = front.passages["a"], front.passages["b"]
+    special = Tokenizer(bundle.tokenizer).special
+    model = open_passage_encoder(bundle, special, token_vectors=True)
+    encoder = PassageEncoder(model, bundle.manifest.encoder)
+    levels = encoder.token_vectors(title_ids(found), tokens(found).ids)
+    assert found.token_levels == levels.tobytes()
+    assert found.token_vectors_fingerprint == front.token_vectors
+    assert (without.token_levels, without.vector) == (b"", found.vector)
 
 
 def test_prepared_passages_take_little_memory(bundle: Bundle) -> None:
