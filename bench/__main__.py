@@ -19,6 +19,7 @@ BENCHMARKS = {
     "fairness": ("bench.fairness", "measure a polite client while greedy clients send load"),
     "faults": ("bench.faults.scenarios", "kill, stop and overload the nodes of a cluster"),
     "feeding": ("bench.feeding", "measure the rate of feeding, and its effect on questions"),
+    "feeding-cost": ("bench.feeding_cost", "measure the processor time of feeding"),
     "heads": ("bench.heads.run", "measure heads on a shared encoder"),
     "hostile": ("bench.hostile.scenarios", "run attacks of hostile clients on a cluster"),
     "indexes": ("bench.indexes", "compare the memory of many indexes with that of one"),

@@ -11,7 +11,7 @@ from winnow.errors import WinnowError
 class SimulatedMerge:
     """Takes the place of `winnow.content_node.merging.child_process.MergeChild`."""
 
-    def __init__(self, *, base: Path, shard: Path, upto: int, bundle: Path | None = None) -> None:
+    def __init__(self, *, base: Path, shard: Path, upto: int, **_: object) -> None:
         self._base, self._shard, self._upto = base, shard, upto
 
     def run(self) -> Merged:

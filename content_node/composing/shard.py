@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
+from typing import IO
 
 import structlog
 from prometheus_client import CollectorRegistry
@@ -25,6 +26,7 @@ from winnow.content_node.live.limits import WriteLimits
 from winnow.content_node.live.loading import open_live
 from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.merging.child_process import MergeChild
+from winnow.content_node.merging.handed_tokens import write_tokens
 from winnow.content_node.merging.merger import Merger
 from winnow.content_node.merging.newest import open_newest
 from winnow.content_node.merging.policy import MergePolicy
@@ -399,6 +401,18 @@ class RunningShard:
         scorer = LateScorer(model, model.computed)
         return LateRanking(words=entry.words, tokens=entry.tokens, scorer=scorer)
 
+    def _token_writer(self, view: ShardView) -> Callable[[IO[bytes]], None] | None:
+        """Returns what writes the token vectors of unmerged passages for a merge; None if the shard
+        uses none.
+        """
+        if self._late is None or not view.has_token_vectors:
+            return None
+        scorer, fingerprint = (
+            self._late.scorer,
+            self._parts.bundle.manifest.token_vectors_fingerprint,
+        )
+        return lambda file: write_tokens(file, fingerprint, scorer.computed_tokens(view))
+
     def _open_base(self, trimmed: int) -> StoredSegment:
         feeding = self._parts.settings.feed
         return open_newest(self.directory, trimmed, self._open_segment, feeding=feeding)
@@ -423,7 +437,11 @@ class RunningShard:
             shard=live,
             policy=MergePolicy(settings.merge_after, settings.max_unmerged),
             new_merge=lambda base, upto: MergeChild(
-                base=base, shard=self.directory, upto=upto, bundle=bundle
+                base=base,
+                shard=self.directory,
+                upto=upto,
+                bundle=bundle,
+                write_tokens=self._token_writer(live.view),
             ),
             open_base=self._open_segment,
             remove_obsolete=partial(remove_obsolete, self.directory),

@@ -6,7 +6,7 @@ scores. A question computes only a few: if more are missing, its passages are ra
 interaction.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -19,7 +19,7 @@ from winnow.content_node.late_interaction.similarity import PassageVectors, late
 from winnow.content_node.shard.row_filter import check_stop
 from winnow.content_node.shard.rows import RowMask, RowNumbers
 from winnow.content_node.shard.segment import Segment
-from winnow.content_node.shard.view import ShardView
+from winnow.content_node.shard.view import PlacedSegment, ShardView
 from winnow.content_node.states.file import StateFile
 from winnow.domain.question import QuestionTokens
 from winnow.inference.stop_signal import StopSignal
@@ -80,6 +80,19 @@ class LateScorer:
         """Caches token vectors, [tokens, values], of the passage that the write `sequence` put."""
         self._computed.put((self, passage_id, sequence), levels)
 
+    def computed_tokens(self, view: ShardView) -> Iterator[tuple[str, int, NDArray[np.int8]]]:
+        """Yields the cached token vectors of passages in a view that have no stored ones.
+
+        Each comes with its passage id and the sequence number of its write.
+        """
+        for placed in view.segments:
+            rows = _present_rows(placed, 0)
+            rows = rows[~_has_stored_tokens(placed.segment, rows)].tolist()
+            for key in self._tokens_keys(placed.segment, rows):
+                levels = self._computed.get(key)
+                if levels is not None:
+                    yield key[1], key[2], levels
+
     def compute_missing(
         self, view: ShardView, first_row: int, may_continue: Callable[[], bool]
     ) -> bool:
@@ -93,9 +106,7 @@ class LateScorer:
 
         """
         for placed in view.segments:
-            rows = np.arange(max(first_row - placed.first_row, 0), placed.segment.rows)
-            for mask in (placed.live_rows, placed.segment.occupied_rows):
-                rows = rows if mask is None else rows[mask[rows]]
+            rows = _present_rows(placed, first_row)
             rows = rows[~_has_stored_tokens(placed.segment, rows)]
             for row in self._without_cached(placed.segment, rows):
                 if not may_continue():
@@ -189,6 +200,16 @@ def _split_rows(view: ShardView, rows: RowNumbers) -> list[_SegmentRows]:
             stored = _has_stored_tokens(placed.segment, own)
             parts.append(_SegmentRows(placed.segment, places, own, stored))
     return parts
+
+
+def _present_rows(placed: PlacedSegment, first_row: int) -> RowNumbers:
+    """Returns the rows of a segment whose passages are in the view, from `first_row` of the view
+    on.
+    """
+    rows = np.arange(max(first_row - placed.first_row, 0), placed.segment.rows)
+    for mask in (placed.live_rows, placed.segment.occupied_rows):
+        rows = rows if mask is None else rows[mask[rows]]
+    return rows
 
 
 def _has_stored_tokens(segment: Segment, rows: RowNumbers) -> RowMask:

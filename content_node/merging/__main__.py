@@ -1,11 +1,15 @@
-"""One merge of a shard, as a process: `python -m content_node.merging BASE SHARD UPTO [BUNDLE]`.
+"""One merge of a shard, as a process.
 
-A node starts it (`child`) and reads its result (`protocol`).
+    python -m content_node.merging BASE SHARD UPTO [BUNDLE [FILE]]
+
+A node starts it (`child_process`) and reads its result (`protocol`). FILE is the descriptor of an
+open file with token vectors of unmerged passages (`handed_tokens`).
 """
 
 from functools import partial
 from pathlib import Path
 
+from winnow.content_node.merging.handed_tokens import HandedTokens
 from winnow.content_node.merging.merge import merge
 from winnow.content_node.merging.process import run_for_parent
 from winnow.content_node.merging.protocol import Merged
@@ -14,9 +18,13 @@ from winnow.content_node.merging.states import carry_states
 
 def run(arguments: list[str]) -> Merged:
     """Merges the base and the log of a shard. Raises as `merge`."""
-    base, shard, upto, *bundle = arguments
-    carry = [partial(carry_states, Path(each), Path(shard)) for each in bundle]
-    return merge(Path(base), Path(shard), int(upto), *carry)
+    base, shard, upto, *more = arguments
+    if not more:
+        return merge(Path(base), Path(shard), int(upto))
+    bundle, *descriptor = more
+    handed = HandedTokens(int(descriptor[0])) if descriptor else None
+    carry = partial(carry_states, Path(bundle), Path(shard), handed=handed)
+    return merge(Path(base), Path(shard), int(upto), carry)
 
 
 if __name__ == "__main__":

@@ -4,18 +4,25 @@ The process is started, not forked, since a node has threads and gRPC. On Linux 
 process when the thread that started it ends. Therefore this thread waits for the process.
 """
 
+import contextlib
 import os
 import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO
 
+import structlog
+
+from winnow.content_node.merging.names import LIVE
 from winnow.content_node.merging.protocol import Merged, MergeFailed, parse_result
 from winnow.errors import UnavailableError, WinnowError
 from winnow.parent import PARENT_VARIABLE
 
+_log = structlog.get_logger("content_node")
 _LAST_LINES = 20
 """Number of last lines of output that the error quotes if a process ends without a result."""
 
@@ -26,6 +33,8 @@ class WritingChild:
     def __init__(self, package: str, *arguments: str) -> None:
         """Prepares to run a Python package, which prints its result in the format of `protocol`."""
         self._arguments: Sequence[str] = (sys.executable, "-m", package, *arguments)
+        self._descriptors: Sequence[int] = ()
+        """Open files that the process inherits."""
         self._stopped = threading.Event()
         self._process: subprocess.Popen[str] | None = None
 
@@ -61,6 +70,7 @@ class WritingChild:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
+            pass_fds=self._descriptors,
             # Ctrl-C then reaches only the node, which ends the process
             process_group=0,
         ) as process:
@@ -74,10 +84,35 @@ class WritingChild:
 class MergeChild(WritingChild):
     """The child process of one merge."""
 
-    def __init__(self, *, base: Path, shard: Path, upto: int, bundle: Path | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        base: Path,
+        shard: Path,
+        upto: int,
+        bundle: Path | None = None,
+        write_tokens: Callable[[IO[bytes]], None] | None = None,
+    ) -> None:
         """Prepares to merge `base` and the log of `shard` up to the write `upto`.
 
-        With a bundle, precomputed states of its reader are carried from the base to the result.
+        With a bundle, precomputed data of its models is carried from the base to the result.
+        `write_tokens` writes token vectors of unmerged passages to a file, as `handed_tokens` does.
         """
         states = [str(bundle)] if bundle else []
         super().__init__(__package__ or "", str(base), str(shard), str(upto), *states)
+        self._directory, self._write_tokens = shard, write_tokens if bundle else None
+
+    def run(self) -> Merged:
+        """Runs the process and returns its result. Raises WinnowError if it failed."""
+        if self._write_tokens is None:
+            return super().run()
+        with contextlib.ExitStack() as stack:
+            try:
+                file = stack.enter_context(TemporaryFile(dir=self._directory / LIVE))
+                self._write_tokens(file)
+            except OSError as error:  # the merge computes the token vectors then
+                _log.warning("token vectors were not handed to a merge", reason=str(error))
+            else:
+                self._descriptors = (file.fileno(),)
+                self._arguments = [*self._arguments, str(file.fileno())]
+            return super().run()

@@ -7,12 +7,13 @@ from pathlib import Path
 from winnow.bundle import load_bundle
 from winnow.bundle.manifest import BundleEncoder
 from winnow.content_node.merging.copied_tokens import CopiedTokens
+from winnow.content_node.merging.handed_tokens import HandedTokens
 from winnow.content_node.merging.merge import carry_or_explain
 from winnow.content_node.shard.manifest import read_shard_manifest
 from winnow.content_node.states.index import fingerprint_of, open_states_model
 from winnow.content_node.states.manifest import read_states_manifest
-from winnow.content_node.states.model import StatesModel
-from winnow.content_node.states.reusable_states import GenerationStates, open_reusable_states
+from winnow.content_node.states.model import ReusableStates, StatesModel
+from winnow.content_node.states.reusable_states import open_reusable_states
 from winnow.content_node.states.writing import StatesWriter
 from winnow.errors import ArtefactError
 from winnow.quoting import many
@@ -24,14 +25,17 @@ MAX_COMPUTED = 2_000
 """Passages whose states one merge may compute: a minute of one busy core."""
 
 
-def carry_states(bundle: Path, shard: Path, base: Path, generation: Path) -> str:
+def carry_states(
+    bundle: Path, shard: Path, base: Path, generation: Path, handed: HandedTokens | None = None
+) -> str:
     """Writes each kind of data for `generation` that `base` or the built `shard` has.
 
+    `handed` has token vectors of passages that are not in `base`, which need not be computed.
     Returns why passages are left without data, or "" if no passage is. The data of one kind that
     cannot be written is left out, and the others are kept.
     """
     reasons = {
-        kind: carry_or_explain(partial(_carry_kind, kind, bundle, shard), base, generation)
+        kind: carry_or_explain(partial(_carry_kind, kind, bundle, shard, handed), base, generation)
         for kind in KINDS
     }
     return "; ".join(
@@ -41,7 +45,14 @@ def carry_states(bundle: Path, shard: Path, base: Path, generation: Path) -> str
     )
 
 
-def _carry_kind(kind: StatesKind, bundle: Path, shard: Path, base: Path, generation: Path) -> str:
+def _carry_kind(
+    kind: StatesKind,
+    bundle: Path,
+    shard: Path,
+    handed: HandedTokens | None,
+    base: Path,
+    generation: Path,
+) -> str:
     """Carries one kind of data.
 
     Token vectors of another encoder are copied, but none are computed.
@@ -61,8 +72,11 @@ def _carry_kind(kind: StatesKind, bundle: Path, shard: Path, base: Path, generat
         missing = _copy_tokens(loaded.manifest.encoder, sources, generation)
         return f"{other}, so {many(missing, 'passage')} got none" if missing else ""
     model = open_states_model(kind, loaded)
+    reusable: list[ReusableStates] = [*known]
+    if handed and (kind, model.fingerprint) == (TOKEN_VECTORS, handed.fingerprint):
+        reusable.append(handed)
     merged = read_shard_manifest(generation).sequence - read_shard_manifest(base).sequence
-    return write_carried_states(generation, model, known, max(MAX_COMPUTED, 2 * merged))
+    return write_carried_states(generation, model, reusable, max(MAX_COMPUTED, 2 * merged))
 
 
 def _copy_tokens(entry: BundleEncoder, sources: Sequence[Path], generation: Path) -> int:
@@ -78,7 +92,7 @@ def _copy_tokens(entry: BundleEncoder, sources: Sequence[Path], generation: Path
 
 
 def write_carried_states(
-    generation: Path, model: StatesModel, known: Sequence[GenerationStates], max_computed: int
+    generation: Path, model: StatesModel, known: Sequence[ReusableStates], max_computed: int
 ) -> str:
     """Copies known data, and computes that of at most `max_computed` other passages.
 

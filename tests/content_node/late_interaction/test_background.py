@@ -89,6 +89,24 @@ def test_new_passages_are_computed_once_and_deleted_ones_never(
     assert model.computed == [each for each in computed if each != computed[3]]
 
 
+def test_a_merge_gets_the_computed_token_vectors_of_present_passages(
+    view: ShardView, background: BackgroundTokens
+) -> None:
+    scorer = ranking().scorer
+    background.update(scorer, view)
+    assert background.wait_until_idle(LONG)
+    alive = np.ones(10, np.bool_)
+    alive[3] = False
+    base, new = view.segments
+    view = replace(view, segments=(base, replace(new, live_rows=alive)))
+    found = list(scorer.computed_tokens(view))
+    names = [(identifier, sequence) for identifier, sequence, _ in found]
+    assert names == view.ids_and_sequences([20, 21, 22, *range(24, 30)])
+    stored = [new.segment.load(row) for row in (0, 1, 2, *range(4, 10))]
+    for (_, _, levels), each in zip(found, stored, strict=True):
+        assert levels.tolist() == FakePassageTokens().levels(each).tolist()
+
+
 def test_rows_whose_passages_a_merge_removed_do_not_stop_the_computation(
     tmp_path: Path, background: BackgroundTokens
 ) -> None:

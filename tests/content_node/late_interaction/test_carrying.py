@@ -3,16 +3,21 @@
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import pytest
+from damaged_files import flip_bit
 from fake_split_reader import lower
 from fake_token_vectors import FINGERPRINT, FakePassageTokens, write_token_vectors
 from live_shards import Fed, built
 from numpy.typing import NDArray
 from small_disks import limited_files
 
+from winnow.bundle import load_bundle
 from winnow.content_node.indexing.current_shard import read_current_shard
+from winnow.content_node.merging.child_process import MergeChild
+from winnow.content_node.merging.handed_tokens import HandedTokens, write_tokens
 from winnow.content_node.merging.merge import merge
 from winnow.content_node.merging.protocol import Merged
 from winnow.content_node.merging.states import carry_states, write_carried_states
@@ -26,7 +31,7 @@ from winnow.content_node.states.manifest import read_states_manifest
 from winnow.content_node.states.reusable_states import open_reusable_states
 from winnow.content_node.states.writing import StatesWriter
 from winnow.packaged import default_bundle
-from winnow.reading.states_kind import READER_STATES, TOKEN_VECTORS
+from winnow.reading.states_kind import READER_STATES, TOKEN_VECTORS, with_checksum
 from winnow.reading.stored_passage import StoredPassage
 
 TEXTS = {f"built {n}": f"text number {n} " * 9 for n in range(30)}
@@ -84,6 +89,56 @@ def test_a_merge_copies_token_vectors_and_computes_those_of_new_passages(fed: Fe
     for row in range(5, 30):
         assert after.token_vectors.packed(row) == before.token_vectors.packed(row)
     assert states_fault(Path(done.directory), TOKEN_VECTORS) == ""
+
+
+class DefaultTokens(FakePassageTokens):
+    """Token vectors of the default bundle, which are wrong but distinct."""
+
+    width = 32
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fingerprint = load_bundle(default_bundle()).manifest.token_vectors_fingerprint
+
+    def count_tokens(self, stored: StoredPassage) -> int:
+        return super().count_tokens(stored) + 2
+
+    def levels(self, stored: StoredPassage) -> NDArray[np.int8]:
+        return np.full((self.count_tokens(stored), self.width), 3, np.int8)
+
+
+@pytest.mark.bundle
+def test_the_process_of_a_merge_stores_the_token_vectors_that_the_node_has(fed: Fed) -> None:
+    """It need not run the encoder for them."""
+    model = DefaultTokens()
+    StatesWriter(fed.shard, model).write(1, lambda *_: None, lambda _: None)
+    fed.apply([("new", "one more text")])
+    levels = np.full((2 + 3 + 3, 32), 7, np.int8)
+
+    def hand_over(file: IO[bytes]) -> None:
+        write_tokens(file, model.fingerprint, [("new", 1, levels), ("old", 1, levels)])
+
+    bundle, last = default_bundle(), fed.log.last
+    child = MergeChild(
+        base=fed.shard, shard=fed.shard, upto=last, bundle=bundle, write_tokens=hand_over
+    )
+    generation = Path(child.run().directory)
+    manifest = read_states_manifest(generation, TOKEN_VECTORS)
+    file = StateFile.open_beside(generation, manifest, TOKEN_VECTORS)
+    assert file.packed(30) == with_checksum(levels.tobytes())
+    assert states_fault(generation, TOKEN_VECTORS) == ""
+
+
+def test_damaged_token_vectors_that_were_handed_over_count_as_missing(tmp_path: Path) -> None:
+    path, levels = tmp_path / "handed", np.full((4, 8), 7, np.int8)
+    with path.open("wb") as file:
+        write_tokens(file, FINGERPRINT, [("a", 1, levels), ("b", 2, levels)])
+    flip_bit(path, 70)
+    with path.open("rb") as file:
+        handed = HandedTokens(file.fileno())
+        assert handed.packed("a", 1) == with_checksum(levels.tobytes())
+        assert handed.packed("b", 2) == b""
+        assert (handed.packed("a", 2), handed.size("a", 2)) == (b"", 0)
 
 
 def test_incomplete_token_vectors_are_not_used_until_a_merge_completes_them(fed: Fed) -> None:
