@@ -1,7 +1,7 @@
 """Measures the processor time of feeding passages: puts, work in the background, and a merge.
 
 Opens a copy of INDEX in this process, for reading and writing. The time of the merge includes that
-of its own process.
+of the process that merges.
 """
 
 import argparse

@@ -4,6 +4,7 @@ import os
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import AsyncMock
 
@@ -31,6 +32,7 @@ class FakeShard:
     directory: Path = Path("built")
     merged: int = 0
     sequence: int = 1
+    view: Any = field(default_factory=lambda: SimpleNamespace(has_token_vectors=False))
     served: list[object] = field(default_factory=list)
 
     async def swap(self, base: object) -> None:
