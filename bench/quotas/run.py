@@ -1,12 +1,12 @@
 """Measures how a tenant beyond its quota of questions slows down other tenants.
 
-    python -m bench quotas [--rounds 5] [--seconds 15] [--json]
+    python -m bench quotas [--rounds 40] [--seconds 5] [--json]
 
 Builds a small index with tenants, and serves it with keys and quotas in one process. Other tenants
 ask at a fixed rate, each with its own key. A greedy tenant asks nothing, then at its quota, then at
 four times its quota, in another process. The phases of a round have another order in each round.
-The figures are medians over rounds. Exits with 1 if the p95 of the others beside four times the
-quota is more than 1.3 times that beside the quota.
+Ratios are medians over five blocks of rounds. Exits with 1 if the p95 of the others beside four
+times the quota is more than 1.3 times that beside the quota.
 """
 
 import argparse
@@ -23,10 +23,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import median
 
-from bench.figures import Figure, at_most, print_figures
-from bench.quantiles import nearest_rank
+from bench.figures import Figure, at_most, print_figures, quantile_figures, ratio_figure
 from winnow.cli.keys.changing import add_key
 from winnow.cli.local.ports import free_ports
 from winnow.cli.local.processes import Processes
@@ -45,7 +43,7 @@ _LEVEL = 0.95
 _GREEDY = "greedy"
 _TIMEOUT = 10.0
 _READY_SECONDS = 120.0
-_SETTLING = 2.0
+_SETTLING = 1.0
 """Seconds after a change of the greedy tenant's rate in which questions do not count."""
 _WORDS = [
     "the",
@@ -87,8 +85,8 @@ _WORDS = [
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the flags of `python -m bench quotas`."""
-    parser.add_argument("--rounds", type=int, default=5, help="rounds of three phases each")
-    parser.add_argument("--seconds", type=float, default=15.0, help="seconds of a phase")
+    parser.add_argument("--rounds", type=int, default=40, help="rounds of three phases each")
+    parser.add_argument("--seconds", type=float, default=5.0, help="seconds of a phase")
     parser.add_argument("--others", type=int, default=3, help="number of other tenants")
     parser.add_argument("--rate", type=float, default=1.0, help="questions a second of each other")
     parser.add_argument("--quota", type=float, default=2.0, help="quota of the greedy tenant")
@@ -111,10 +109,6 @@ class _Phase:
     failed: Counter[str] = field(default_factory=Counter)
     greedy: Counter[str] = field(default_factory=Counter)
     """Outcomes of the greedy tenant's questions."""
-
-    @property
-    def p95(self) -> float:
-        return nearest_rank(self.seconds, _LEVEL)
 
 
 async def _measure(options: argparse.Namespace) -> list[Figure]:
@@ -246,21 +240,19 @@ async def _ask(client: AsyncClient, phase: _Phase, read: int) -> None:
 
 
 def _figures(rounds: Sequence[dict[str, _Phase]]) -> list[Figure]:
+    """Returns the figures of all rounds; ratios are medians over blocks of consecutive rounds."""
+    seconds = {name: [each for one in rounds for each in one[name].seconds] for name in _FACTORS}
     figures = []
     for name in _FACTORS:
-        p95 = [each[name].p95 * 1e3 for each in rounds]
-        spread = (min(p95), max(p95))
-        figures.append(Figure("others", f"p95, greedy {name}", median(p95), "ms", spread=spread))
-        failed = sum(sum(each[name].failed.values()) for each in rounds)
+        failed = sum(sum(one[name].failed.values()) for one in rounds)
+        figures += quantile_figures("others", f"greedy {name}", seconds[name], 0.5, _LEVEL)
         figures.append(Figure("others", f"failed, greedy {name}", failed))
         if name != _ALONE:
-            asked: Counter[str] = sum((each[name].greedy for each in rounds), Counter())
+            asked: Counter[str] = sum((one[name].greedy for one in rounds), Counter())
             figures.append(Figure("greedy", f"answered {name}", asked["answered"]))
             figures.append(Figure("greedy", f"refused {name}", asked["OverloadedError"]))
     for baseline in (_ALONE, _WITHIN):
-        ratios = [each[_BEYOND].p95 / each[baseline].p95 for each in rounds]
-        spread = (min(ratios), max(ratios))
         title = f"p95 beside four times the quota / {baseline}"
-        figure = Figure("others", title, median(ratios), "times", spread=spread)
+        figure = ratio_figure("others", title, seconds[_BEYOND], seconds[baseline], _LEVEL)
         figures.append(at_most(figure, _MAX_RATIO) if baseline == _WITHIN else figure)
     return figures

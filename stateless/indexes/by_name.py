@@ -23,7 +23,7 @@ from winnow.domain.passage_request import (
     UsageRequest,
 )
 from winnow.domain.question import AnswerRequest
-from winnow.domain.quota import TenantUsage
+from winnow.domain.quota import StorageUse
 from winnow.errors import invalid_field
 from winnow.stateless.answer.validation import check_index_of_positions
 from winnow.stateless.indexes.front_index import ChooseIndex
@@ -138,13 +138,18 @@ class IndexedPassages:
 
     async def usage(
         self, request: UsageRequest, deadline: Deadline, client: str = ""
-    ) -> TenantUsage:
-        """Returns what a tenant stores. Raises InvalidRequestError if the index has no tenants."""
+    ) -> StorageUse:
+        """Returns what a tenant stores, and how much it may store.
+
+        Raises InvalidRequestError if the index has no tenants.
+        """
         core, scope, request = self._resolve(request)
         if not scope.tenant:
             raise invalid_field("index", "has no tenants")
         with scope.errors():
-            return await core.usage(request, deadline, client)
+            use = await core.usage(request, deadline, client)
+        quota = scope.limits.quota.storage
+        return use if quota is None else replace(use, quota=quota)
 
     def _resolve(
         self, request: _PassageRequest

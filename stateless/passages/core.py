@@ -51,7 +51,7 @@ from winnow.domain.passage_request import (
     UsageRequest,
 )
 from winnow.domain.question import AnswerRequest, ReadScope, WaitPolicy
-from winnow.domain.quota import TenantUsage
+from winnow.domain.quota import StorageUse, TenantUsage
 from winnow.domain.tenant import stored_id
 from winnow.domain.write import Position
 from winnow.errors import InvalidRequestError, OverloadedError, UnavailableError
@@ -140,7 +140,7 @@ class PassageCalls(Protocol):
 
     async def usage(
         self, request: UsageRequest, deadline: Deadline, client: str = ""
-    ) -> TenantUsage: ...
+    ) -> StorageUse: ...
 
 
 class PassageCore:
@@ -342,15 +342,15 @@ class PassageCore:
 
     async def usage(
         self, request: UsageRequest, deadline: Deadline, client: str = ""
-    ) -> TenantUsage:
-        """Returns what a tenant stores."""
+    ) -> StorageUse:
+        """Returns what a tenant stores, without its quota, which this core does not know."""
         cluster, after = await self._cluster(request.after, deadline)
         wanted = CountRequest(with_bytes=True, client=client, tenant=request.tenant)
         counts = (await self._fetch_all(cluster, wanted, after, deadline)).values()
         sizes = [each.content_bytes for each in counts if each.content_bytes is not None]
         if len(sizes) < len(counts):
             raise UnavailableError("a node is of an older version: update all nodes")
-        return TenantUsage(sum(each.passages for each in counts), sum(sizes))
+        return StorageUse(TenantUsage(sum(each.passages for each in counts), sum(sizes)))
 
     async def _fetch_all(
         self,

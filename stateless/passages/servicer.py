@@ -94,12 +94,14 @@ class PassageMessages:
         self, request: passage_pb2.GetTenantUsageRequest, deadline: Deadline, client: str
     ) -> passage_pb2.GetTenantUsageResponse:
         """Returns what a tenant stores."""
-        usage = await self._core.usage(
+        use = await self._core.usage(
             convert.request_of_message(UsageRequest, request), deadline, client
         )
         return passage_pb2.GetTenantUsageResponse(
-            passages=usage.passages,
-            bytes=usage.bytes,
+            passages=use.used.passages,
+            max_passages=use.quota.passages,
+            bytes=use.used.bytes,
+            max_bytes=use.quota.bytes,
             request_id=request_id.current(),
         )
 

@@ -65,6 +65,8 @@ async def test_a_tenant_beyond_its_quotas_is_refused_and_others_and_administrato
             with pytest.raises(QuotaExceededError, match="acme would exceed its quota of 2 pass"):
                 await run(who, put("three"), named)
         assert (await run("bolt", put("three"))).storage is None
+        use = await run("root", lambda: index.tenant_usage(timeout=LONG), "acme")
+        assert (use.used, use.quota) == (stored.storage.used, stored.storage.quota)
         await run("acme", lambda: index.delete("one", timeout=LONG))
         await run("acme", put("three"))
 

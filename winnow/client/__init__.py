@@ -39,6 +39,7 @@ from winnow.domain.listing import StoredDocument, StoredTenant
 from winnow.domain.passage_request import DocumentBatch
 from winnow.domain.prediction import Entity, LabelScore
 from winnow.domain.question import PartialResults, ReadScope, Retriever
+from winnow.domain.quota import StorageQuota, StorageUse, TenantUsage
 from winnow.domain.shard_call import CallKind, CallOutcome
 from winnow.domain.source import Source
 from winnow.domain.text_reading import HighlightedSentence
@@ -87,6 +88,8 @@ __all__ = [
     "ShardStatus",
     "ShardTimings",
     "Source",
+    "StorageQuota",
+    "StorageUse",
     "StoredDocument",
     "StoredTenant",
     "TenantUsage",

@@ -64,7 +64,7 @@ from winnow.client.reading import (
 from winnow.client.replies import Passage, Reply
 from winnow.deadline import Deadline
 from winnow.domain.listing import StoredDocument, StoredTenant
-from winnow.domain.quota import TenantUsage
+from winnow.domain.quota import StorageUse
 from winnow.domain.write import DeletedPassages, DeletedTenant, Position
 from winnow.errors import UnavailableError
 from winnow.rpc.replying import reply_of
@@ -512,13 +512,13 @@ class AsyncClientApi(ABC):
         after: Sequence[Position] | None = None,
         timeout: float = DEFAULT_TIMEOUT,
         request_id: str | None = None,
-    ) -> TenantUsage:
-        """Returns what a tenant stores: by default that of the client or of its key.
+    ) -> StorageUse:
+        """Returns what a tenant stores, and how much it may store.
 
         Errors are those of `count_passages`.
 
         Args:
-            tenant: name of the tenant; None for that of the client.
+            tenant: name of the tenant; None for that of the client, or of its key.
             after: positions of writes that the numbers must reflect.
             timeout: seconds until the call is given up.
             request_id: id of the request in logs; a random one if None.

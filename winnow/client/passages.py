@@ -8,11 +8,11 @@ from winnow.client.calls import Call
 from winnow.client.replies import Coverage, Passage
 from winnow.client.reply_messages import coverage_of_message, passage_of_message, source_value
 from winnow.client.requests import Request, build_request
-from winnow.convert.by_name import value_of_message
+from winnow.convert.by_name import optional, value_of_message
 from winnow.convert.shard_passage import documents_of_messages, tenants_of_messages
 from winnow.domain.passage_request import DocumentBatch, TenantResults
 from winnow.domain.question import PartialResults, Retriever
-from winnow.domain.quota import TenantUsage
+from winnow.domain.quota import StorageQuota, StorageUse, TenantUsage
 from winnow.domain.source import Source
 from winnow.domain.write import Position
 from winnow.errors import InvalidRequestError, Violation
@@ -181,7 +181,7 @@ def tenants_call(page_token: str) -> Call[TenantResults]:
     return _call("ListTenants", request, _tenants)
 
 
-def usage_call(tenant: str | None, after: Sequence[Position] | None) -> Call[TenantUsage]:
+def usage_call(tenant: str | None, after: Sequence[Position] | None) -> Call[StorageUse]:
     """The call that returns what a tenant stores. Raises as `search_call`."""
     request = _message(passage_pb2.GetTenantUsageRequest, tenant=tenant, after=after)
     return _call("GetTenantUsage", request, _usage)
@@ -248,5 +248,6 @@ def _tenants(message: passage_pb2.ListTenantsResponse) -> TenantResults:
     return TenantResults(tenants=tenants, next_page_token=message.next_page_token)
 
 
-def _usage(message: passage_pb2.GetTenantUsageResponse) -> TenantUsage:
-    return TenantUsage(message.passages, message.bytes)
+def _usage(message: passage_pb2.GetTenantUsageResponse) -> StorageUse:
+    quota = StorageQuota(optional(message, "max_passages"), optional(message, "max_bytes"))
+    return StorageUse(TenantUsage(message.passages, message.bytes), quota)

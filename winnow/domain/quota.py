@@ -65,7 +65,7 @@ class StorageUse:
     """What a tenant has stored in an index, and how much it may store."""
 
     used: TenantUsage
-    quota: StorageQuota
+    quota: StorageQuota = StorageQuota()
 
     def fill(self) -> Mapping[QuotaLimit, float]:
         """Returns the share of each limit that is used."""

@@ -704,23 +704,35 @@ class GetTenantUsageResponse(google.protobuf.message.Message):
     PASSAGES_FIELD_NUMBER: builtins.int
     BYTES_FIELD_NUMBER: builtins.int
     REQUEST_ID_FIELD_NUMBER: builtins.int
+    MAX_PASSAGES_FIELD_NUMBER: builtins.int
+    MAX_BYTES_FIELD_NUMBER: builtins.int
     passages: builtins.int
     """Number of passages. 0 for an unknown tenant."""
     bytes: builtins.int
     """Bytes of their titles, texts and metadata, as quotas count them."""
     request_id: builtins.str
     """Identifies this request in the logs of every process."""
+    max_passages: builtins.int
+    """Maximum number of passages. Unset without a limit."""
+    max_bytes: builtins.int
+    """Maximum of bytes. Unset without a limit."""
     def __init__(
         self,
         *,
         passages: builtins.int | None = ...,
         bytes: builtins.int | None = ...,
         request_id: builtins.str = ...,
+        max_passages: builtins.int | None = ...,
+        max_bytes: builtins.int | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_bytes", b"_bytes", "_passages", b"_passages", "bytes", b"bytes", "passages", b"passages"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_bytes", b"_bytes", "_passages", b"_passages", "bytes", b"bytes", "passages", b"passages", "request_id", b"request_id"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_bytes", b"_bytes", "_max_bytes", b"_max_bytes", "_max_passages", b"_max_passages", "_passages", b"_passages", "bytes", b"bytes", "max_bytes", b"max_bytes", "max_passages", b"max_passages", "passages", b"passages"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_bytes", b"_bytes", "_max_bytes", b"_max_bytes", "_max_passages", b"_max_passages", "_passages", b"_passages", "bytes", b"bytes", "max_bytes", b"max_bytes", "max_passages", b"max_passages", "passages", b"passages", "request_id", b"request_id"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_bytes", b"_bytes"]) -> typing.Literal["bytes"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_max_bytes", b"_max_bytes"]) -> typing.Literal["max_bytes"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_max_passages", b"_max_passages"]) -> typing.Literal["max_passages"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_passages", b"_passages"]) -> typing.Literal["passages"] | None: ...
 

@@ -21,7 +21,7 @@ from winnow.content_node.metrics import WriteMetrics
 from winnow.content_node.shard import open_shard
 from winnow.deadline import Deadline
 from winnow.domain.quota import StorageQuota, TenantUsage
-from winnow.domain.tenant import stored_id
+from winnow.domain.tenant import id_of_whole_tenant, stored_id
 from winnow.domain.write import Outcome, Write, Written
 from winnow.errors import QuotaExceededError
 
@@ -130,6 +130,8 @@ async def test_counts_are_right_after_any_writes_merges_and_restarts(directory: 
     live = opened(directory)
     for step in range(120):
         tenant = chance.choice(["acme", "bolt"])
+        if step % 25 == 24:
+            await store(live, [Write(id_of_whole_tenant(tenant))])
         writes = []
         for _ in range(chance.randint(1, 4)):
             name = f"p{chance.randint(0, 5)}"

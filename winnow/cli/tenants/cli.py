@@ -57,24 +57,27 @@ def usage(
     timeout: _Timeout = 30.0,
     credentials: Credentials | None = None,
 ) -> None:
-    """Show how many passages a tenant has, and their bytes, as quotas count them.
+    """Show how many passages a tenant has, and their bytes, and its quota of both.
 
     Example: winnow tenants usage acme
 
-    An unknown tenant has no passages. With --json, an object is printed, with the keys passages and
-    bytes.
+    An unknown tenant has no passages. With --json, an object is printed, with the keys passages,
+    max_passages, bytes and max_bytes. A maximum is null without a limit.
     """
-    used = run_at(
+    use = run_at(
         address,
         None,
         credentials,
         lambda api: api.tenant_usage(tenant, timeout=timeout),
         on=on,
     )
+    used, quota = use.used, use.quota
     if as_json:
-        print_json(used)
+        limits = {"max_passages": quota.passages, "max_bytes": quota.bytes}
+        print_json({"passages": used.passages, "bytes": used.bytes, **limits})
         return
-    typer.echo(f"{many(used.passages, 'passage')}, {many(used.bytes, 'byte')}")
+    passages = f"{many(used.passages, 'passage')}{_of_limit(quota.passages)}"
+    typer.echo(f"{passages}, {many(used.bytes, 'byte')}{_of_limit(quota.bytes)}")
 
 
 @app.command("export")
@@ -153,3 +156,7 @@ def delete(
         print_json(done)
     else:
         typer.echo(f"{were(done.passages, 'passage')} deleted")
+
+
+def _of_limit(limit: int | None) -> str:
+    return "" if limit is None else f" of at most {limit:,}"
