@@ -11,7 +11,7 @@ from winnow import signals
 from winnow.address import DEFAULT_ADDRESS
 from winnow.cli import options
 from winnow.cli.access import with_credentials
-from winnow.cli.asking import QuestionOutcome, ask_all
+from winnow.cli.asking import QuestionOutcome, ask_all, count_failures
 from winnow.cli.output import AsJson, console, print_json, table
 from winnow.cli.questions import LabelledQuestion, read_questions
 from winnow.client import Credentials
@@ -97,7 +97,11 @@ def compare(
                     )
                 return outcomes
 
-    result = compared(asked, *signals.run(run()))
+    outcomes = signals.run(run())
+    for name, each in zip((first, second), outcomes, strict=True):
+        for line in failures(name, each):
+            typer.echo(line, err=True)
+    result = compared(asked, *outcomes)
     if as_json:
         print_json(result)
     else:
@@ -138,6 +142,12 @@ def compared(
         else None,
         different=different,
     )
+
+
+def failures(name: str, outcomes: Sequence[QuestionOutcome]) -> list[str]:
+    """Returns a line for each gRPC status with which questions failed at an index."""
+    counted = count_failures(each.error for each in outcomes if each.error)
+    return [f"{name}: {line}" for line in counted.lines()]
 
 
 def _answer(reply: answer_pb2.AnswerResponse) -> str:

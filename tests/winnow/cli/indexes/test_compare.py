@@ -1,7 +1,7 @@
 """`winnow indexes compare` counts equal answers and exact matches of two indexes."""
 
 from winnow.cli.asking import QuestionOutcome
-from winnow.cli.indexes.compare import AnswerComparison, DifferentAnswer, compared
+from winnow.cli.indexes.compare import AnswerComparison, DifferentAnswer, compared, failures
 from winnow.cli.questions import LabelledQuestion
 from winnow.v1 import answer_pb2
 
@@ -41,3 +41,10 @@ def test_answers_are_compared_question_by_question() -> None:
         ),
     )
     assert compared(ASKED[2:3], first[2:3], second[2:3]).exact_match is None
+
+
+def test_the_reason_of_failed_questions_is_shown() -> None:
+    failed = QuestionOutcome(ASKED[0], None, 0.1, "NOT_FOUND: there is no index 'new'")
+    assert failures("new", [failed, *outcomes("Ann", "Rome", "", "so"), failed]) == [
+        "new: 2 failed: NOT_FOUND: there is no index 'new'"
+    ]
