@@ -23,6 +23,7 @@ from winnow.content_node.copying.new_copy import (
     next_name,
 )
 from winnow.content_node.copying.replacing import IndexCopier
+from winnow.deadline import Deadline
 from winnow.domain.catalog import Catalog
 from winnow.domain.copying import without_hold
 from winnow.domain.shard import MAX_SHARDS
@@ -33,6 +34,8 @@ from winnow.settings.common import cores
 from winnow.settings.values import parse_directory_or_url
 from winnow.telemetry.progress import StageProgress
 
+_NODE_SECONDS = 30.0
+"""Seconds in which the nodes of an index open it. It may have just been created."""
 Result = TypeVar("Result")
 _Threads = Annotated[
     int | None,
@@ -97,7 +100,7 @@ def rebuild(
             loaded,
             snapshot=snapshot,
             shards=shards or own.shards,
-            tenants=signals.run(nodes.has_tenants()),
+            tenants=signals.run(nodes.has_tenants(Deadline.after(_NODE_SECONDS))),
         )
         reach("copy.created")
     else:

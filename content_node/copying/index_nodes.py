@@ -76,9 +76,18 @@ class IndexNodes:
         reports = await self._reports({node for nodes in held.values() for node in nodes})
         return {shard: self._owned_shard(shard, nodes, reports) for shard, nodes in held.items()}
 
-    async def has_tenants(self) -> bool:
-        """Whether the index has tenants. Raises as `shards`."""
-        return any(each.info.tenants for each in (await self.shards()).values())
+    async def has_tenants(self, deadline: Deadline) -> bool:
+        """Whether the index has tenants. Waits for its nodes until the deadline.
+
+        Raises as `shards`.
+        """
+        while True:
+            try:
+                return any(each.info.tenants for each in (await self.shards()).values())
+            except UnavailableError:
+                if deadline.expired():
+                    raise
+            await self._sleep(_POLL_SECONDS)
 
     async def wait_until_closed(self, since: int, deadline: Deadline) -> dict[int, OwnedShard]:
         """Waits until no shard takes writes of fronts since this version of the catalog.

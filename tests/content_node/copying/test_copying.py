@@ -12,7 +12,7 @@ import pytest
 from live_shards import built
 from live_writes import logged
 from moving_shards import INDEX, holding, moves, shard_info
-from tenacious import happens
+from tenacious import happens, turn
 
 from winnow.catalog import CatalogFile
 from winnow.content_node.copying import replacing
@@ -238,6 +238,28 @@ def _write_late(copying: Copying, point: str) -> None:
     if point == "copy.held":
         copying.old.writes += 1
         copying.old.may_read.clear()
+
+
+async def test_a_rebuild_waits_for_the_nodes_of_an_index_that_was_just_created(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    replies: list[UnavailableError | dict[int, OwnedShard]] = [
+        UnavailableError("node a does not serve shard 0 yet"),
+        await FakeNodes("old", OLD).shards(),
+    ]
+
+    async def shards(_nodes: IndexNodes) -> dict[int, OwnedShard]:
+        reply = replies.pop(0)
+        if isinstance(reply, UnavailableError):
+            raise reply
+        return reply
+
+    monkeypatch.setattr(IndexNodes, "shards", shards)
+    nodes = IndexNodes("old", OLD, {}, copy="new", sleep=lambda _: turn())
+    assert not await nodes.has_tenants(Deadline.after(60))
+    replies += [UnavailableError("node a is gone")]
+    with pytest.raises(UnavailableError, match="node a is gone"):
+        await nodes.has_tenants(Deadline.after(0))
 
 
 class BlockedProgress(NoProgress):
