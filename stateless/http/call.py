@@ -82,5 +82,9 @@ class HttpOperation:
     """Whether a request may have fields that its message lacks."""
     before_ready: bool = False
     """Whether the operation is served before the front is ready."""
+    of_all_tenants: bool = False
+    """Whether the reply tells something of all tenants. Requests whose header names one are then
+    refused: a proxy may set the header to limit its callers.
+    """
     calls_of_request: Callable[[Any], int] = lambda _request: 1
     """Returns how many calls a request counts as in the rate limits of keys."""

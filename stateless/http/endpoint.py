@@ -18,7 +18,13 @@ from google.protobuf.message import Message
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from winnow.errors import DeadlineExceededError, UnavailableError, WinnowError, invalid_field
+from winnow.errors import (
+    DeadlineExceededError,
+    PermissionDeniedError,
+    UnavailableError,
+    WinnowError,
+    invalid_field,
+)
 from winnow.quoting import quoted
 from winnow.rpc import request_id
 from winnow.rpc.bounded_receive import BoundedReceive
@@ -146,6 +152,10 @@ class Endpoint(RecordedEndpoint):
         client = context.gate(call.scope, headers)
         new_deadline = new_deadline_of(headers, call.limits.default_deadline)
         tenant = tenant_of(headers)
+        if tenant and call.of_all_tenants:
+            raise PermissionDeniedError(
+                f"the reply is of all tenants: leave out the header {TENANT_HEADER}"
+            )
         if error := call.limits.refusal(client):
             raise error
         data = await self._data(scope, headers, receive)

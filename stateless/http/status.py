@@ -27,5 +27,6 @@ def cluster_operations(core: StatusCore, limits: OperationLimits) -> list[HttpOp
             scope="admin",
             limits=limits,
             before_ready=True,
+            of_all_tenants=True,
         )
     ]

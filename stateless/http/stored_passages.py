@@ -69,6 +69,7 @@ def passage_operations(messages: PassageMessages, limits: OperationLimits) -> li
             "/v1/tenants",
             "Returns a page of the tenants of an index. A key needs the scope admin.",
             verb="GET",
+            of_all_tenants=True,
         ),
         operation(
             "GetTenantUsage",

@@ -28,7 +28,7 @@ def choose_tenant(requested: str, rights: TenantRights, *, has_tenants: bool) ->
 
     """
     if rights.own and requested not in ("", rights.own):
-        raise PermissionDeniedError("the key is of another tenant: name no tenant")
+        raise PermissionDeniedError("the key is of another tenant: name that one, or none")
     if not has_tenants:
         if rights.own:
             raise PermissionDeniedError(

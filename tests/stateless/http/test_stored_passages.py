@@ -55,6 +55,16 @@ async def test_passages_are_looked_up_and_counted(client: httpx.AsyncClient) -> 
     assert documents == [{"name": "d", "passages": "20", "hash": ""}]
 
 
+async def test_a_header_with_a_tenant_never_leads_to_the_list_of_all(
+    client: httpx.AsyncClient,
+) -> None:
+    """A proxy in front of a front without keys may set it."""
+    listed = await client.get("/v1/tenants")
+    refused = await client.get("/v1/tenants", headers={"x-winnow-tenant": "acme"})
+    assert (listed.status_code, refused.status_code) == (200, 403)
+    assert "the reply is of all tenants" in refused.json()["detail"]
+
+
 async def test_an_export_is_json_lines_that_a_build_reads(
     passages: PassageFront, client: httpx.AsyncClient
 ) -> None:
