@@ -313,7 +313,7 @@ class _ShardCandidates:
         return Retrieved(
             hits,
             ranked.distances,
-            ShardTimings(retrieve=seconds),
+            ShardTimings(retrieve=seconds, without_tokens=ranked.without_tokens),
             candidate_words=ranked.words,
             sequence=view.sequence,
             retrieved=Interval(self.finding.start, seconds),

@@ -52,6 +52,14 @@ class FrontMetrics:
             "Share of the index's passages that was searched for a question",
             buckets=SHARES,
         )
+        self.without_late_interaction = make.counter(
+            "winnow_front_without_late_interaction",
+            "Questions that were ranked without late interaction although the bundle has it, by "
+            "reason: index (a replica has no token vectors), encoder (the encoder server returned "
+            "none) or candidates (new passages have none yet)",
+            "reason",
+            values=("index", "encoder", "candidates"),
+        )
         self.in_flight = make.gauge("winnow_front_questions_in_flight", "Questions being answered")
 
 

@@ -39,6 +39,16 @@ class OpensPassageTokens(Protocol):
         """
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class LateScores:
+    """Scores of rows by late interaction, or the reason why there are none."""
+
+    values: NDArray[np.float64] | None
+    """The score of each row, [rows]; None if too many rows lack token vectors."""
+    lacking: int = 0
+    """Number of rows without token vectors, if there are no scores."""
+
+
 class LateScorer:
     """Scores passages of one shard by late interaction. Safe to use from several threads."""
 
@@ -52,10 +62,10 @@ class LateScorer:
         question: QuestionTokens,
         rows: Sequence[int],
         stop: StopSignal | None = None,
-    ) -> NDArray[np.float64] | None:
-        """Returns the score of each row, [rows]; None if too many token vectors are missing.
+    ) -> "LateScores":
+        """Scores rows. There are no scores if too many token vectors are missing.
 
-        They are also None if some are missing and the model that computes them is not open. A
+        There are none either if some are missing and the model that computes them is not open. A
         question does not wait until it is.
 
         Raises:
@@ -70,11 +80,11 @@ class LateScorer:
             for row in self._without_cached(part.segment, part.rows[~part.stored])
         ]
         if missing and not self._compute_all(missing, stop):
-            return None
+            return LateScores(None, len(missing))
         scores = np.empty(len(rows))
         for part in parts:
             scores[part.places] = self._segment_scores(part, question, stop)
-        return scores
+        return LateScores(scores)
 
     def keep(self, passage_id: str, sequence: int, levels: NDArray[np.int8]) -> None:
         """Caches token vectors, [tokens, values], of the passage that the write `sequence` put."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from winnow.candidates.limits import CandidateLimits
 from winnow.candidates.top_k_bound import CandidateRule, possible_top_k
-from winnow.content_node.late_interaction.scoring import LateRanking
+from winnow.content_node.late_interaction.scoring import LateRanking, LateScores
 from winnow.content_node.shard.bm25 import Terms
 from winnow.content_node.shard.nearest import by_distance
 from winnow.content_node.shard.rows import RowMask, ScoredRows
@@ -35,6 +35,8 @@ class Candidates:
     """BM25 scores of the best passages by words, best first."""
     late_interaction: bool = False
     """Whether the passages were ranked by late interaction."""
+    without_tokens: int = 0
+    """Candidates without token vectors, if they are why late interaction was not used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -161,13 +163,14 @@ def rank_candidates(
     kept = np.flatnonzero((found.distances <= max_distance) | (words >= min_words))
     rows, distances = found.rows[kept].tolist(), found.distances[kept]
     bm25, words = found.bm25[kept], words[kept]
-    tokens, late_scores = found.question.tokens, None
+    tokens, late_scores = found.question.tokens, LateScores(None)
     if late and tokens is not None and depth.candidates and view.has_token_vectors:
         late_scores = late.scorer.scores(view, tokens, rows, stop)
-    if late is None or late_scores is None:
+    if late is None or late_scores.values is None:
         hybrid = _hybrid_distances(distances, bm25, depth, word_weight).tolist()
     else:
-        hybrid = _late_distances(distances, bm25, late_scores, late).tolist()
+        hybrid = _late_distances(distances, bm25, late_scores.values, late).tolist()
+    is_late = late_scores.values is not None
     rules = [
         CandidateRule(distances.tolist(), max_distance),
         CandidateRule((-words).tolist(), -min_words),
@@ -188,12 +191,16 @@ def rank_candidates(
             generation=view.generation,
             words=float(words[first[number]]),
             sequence=names[number][1],
-            late_interaction=late_scores is not None,
+            late_interaction=is_late,
         )
         for number in possible_top_k(keys, first_rules, depth.passages)
     ]
     return Candidates(
-        tuple(hits), found.candidate_distances, found.candidate_words, late_scores is not None
+        tuple(hits),
+        found.candidate_distances,
+        found.candidate_words,
+        is_late,
+        late_scores.lacking,
     )
 
 

@@ -128,6 +128,7 @@ class Answerer:
         try:
             result = await search(calls, partial(self._rule_for, question.max_loss), timings)
             timings.merge_start = recorder.elapsed()
+            self._count_late_interaction(calls, encoded, result.lost_late_interaction)
             for shard, sequence in result.sequences.items():
                 self._cluster.record_answer(shard, sequence, result.log_ids.get(shard, ""))
             infos = self._cluster.shard_infos
@@ -172,6 +173,22 @@ class Answerer:
         if not self._has_late_interaction or encoded.tokens is not None:
             return False
         return bool(self._cluster.token_vectors)
+
+    def _count_late_interaction(
+        self, calls: ShardCalls, encoded: EncodedQuestion, lost: bool
+    ) -> None:
+        """Counts a question that was ranked without late interaction, by the reason."""
+        if not self._has_late_interaction or not calls.depth.candidates:
+            return
+        if self._lacks_tokens(encoded):
+            reason = "encoder"
+        elif calls.encoded.tokens is None:
+            reason = "index"
+        elif lost:
+            reason = "candidates"
+        else:
+            return
+        self._metrics.without_late_interaction.labels(reason).inc()
 
     def _accepts(self, best: Answer) -> bool:
         threshold = self._calibration_of(best.reading).threshold

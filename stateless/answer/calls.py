@@ -112,7 +112,8 @@ class ShardCalls:
         ranked = {own.late_interaction for own in gathered.results.values()}
         if self.encoded.tokens is not None and ranked == {True, False}:
             # the merge of a shard has just left out its token vectors
-            return await replace(self, encoded=self._encoded_without_tokens).retrieve_all()
+            again = await replace(self, encoded=self._encoded_without_tokens).retrieve_all()
+            return replace(again, results=_with_earlier_timings(gathered.results, again.results))
         return gathered
 
     async def _send_retrievals(self) -> ScatterResult[Retrieved]:
@@ -244,3 +245,15 @@ def _has_no_hits(retrieved: Retrieved) -> bool:
 
 def _has_no_readings(read: Read) -> bool:
     return not read.readings
+
+
+def _with_earlier_timings(
+    earlier: Mapping[int, Retrieved], results: Mapping[int, Retrieved]
+) -> dict[int, Retrieved]:
+    """Adds the timings of an earlier retrieval, which also tell why there was a second one."""
+    return {
+        shard: replace(own, timings=earlier[shard].timings + own.timings)
+        if shard in earlier
+        else own
+        for shard, own in results.items()
+    }

@@ -93,8 +93,10 @@ class LateSearcher(FakeSearcher):
         self.asked.append(question)
         found = await super().retrieve(question, depth, deadline)
         used = self.has_token_vectors and question.tokens is not None
+        lacking = 0 if used or question.tokens is None else 3
         self.has_token_vectors &= not self.loses_token_vectors
-        return replace(found, late_interaction=used)
+        timings = replace(found.timings, without_tokens=lacking)
+        return replace(found, late_interaction=used, timings=timings)
 
 
 def calls_of(shards: list[LateSearcher]) -> ShardCalls:
@@ -145,6 +147,7 @@ def test_a_shard_that_lost_its_token_vectors_makes_all_shards_rank_without() -> 
     ]
     gathered = retrieve_all(shards)
     assert [each.late_interaction for each in gathered.results.values()] == [False, False]
+    assert [each.timings.without_tokens for each in gathered.results.values()] == [0, 3]
     for shard in shards:
         assert [each.tokens is None for each in shard.asked] == [False, True]
 

@@ -68,7 +68,7 @@ def test_what_a_node_says_of_its_time_survives_the_journey() -> None:
         hybrid_distance=0,
         span=Interval(0.25, 0.5),
     )
-    spent = ShardTimings(retrieve=0.125)
+    spent = ShardTimings(retrieve=0.125, without_tokens=3)
     read = Read((reading,), spent, retrieved=Interval(0.0625, 0.125), passages=0)
     back = shard.read_of_search_response(shard.read_to_search_response(read))
     assert (back.retrieved, back.readings[0].span) == (read.retrieved, reading.span)

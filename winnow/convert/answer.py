@@ -262,6 +262,7 @@ def _timings_to_message(timings: Timings) -> answer_pb2.Timings:
                 queue_ms=spent.queue * 1e3,
                 retrieve_ms=spent.retrieve * 1e3,
                 read_ms=spent.read * 1e3,
+                candidates_without_tokens=spent.without_tokens,
             )
             for shard, spent in sorted(timings.shards.items())
         ],

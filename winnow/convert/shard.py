@@ -132,6 +132,7 @@ def retrieved_to_message(retrieved: Retrieved) -> shard_pb2.RetrieveResponse:
         passages=retrieved.passages,
         log_id=retrieved.log_id,
         late_interaction=retrieved.late_interaction,
+        candidates_without_tokens=retrieved.timings.without_tokens,
     )
 
 
@@ -141,7 +142,11 @@ def retrieved_of_message(message: shard_pb2.RetrieveResponse) -> Retrieved:
     return Retrieved(
         hits_of_messages(message.hits, message.generation) if message.hits else (),
         tuple(message.candidate_distances),
-        ShardTimings(message.queue_ms / 1e3, retrieve_seconds),
+        ShardTimings(
+            message.queue_ms / 1e3,
+            retrieve_seconds,
+            without_tokens=message.candidates_without_tokens,
+        ),
         idle_readers=message.idle_readers,
         candidate_words=tuple(message.candidate_words),
         sequence=message.sequence,
@@ -190,11 +195,17 @@ def read_to_search_response(read: Read) -> shard_pb2.SearchResponse:
         retrieve_start_ms=read.retrieved.start * 1e3,
         passages=read.passages,
         log_id=read.log_id,
+        candidates_without_tokens=read.timings.without_tokens,
     )
 
 
 def read_of_search_response(message: shard_pb2.SearchResponse) -> Read:
-    timings = ShardTimings(message.queue_ms / 1e3, message.retrieve_ms / 1e3, message.read_ms / 1e3)
+    timings = ShardTimings(
+        message.queue_ms / 1e3,
+        message.retrieve_ms / 1e3,
+        message.read_ms / 1e3,
+        message.candidates_without_tokens,
+    )
     return Read(
         tuple(map(_reading_of_message, message.readings)),
         timings,

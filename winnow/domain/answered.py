@@ -32,10 +32,15 @@ class ShardTimings:
     queue: float = 0.0
     retrieve: float = 0.0
     read: float = 0.0
+    without_tokens: int = 0
+    """Candidates without token vectors, if they are why the shard did not use late interaction."""
 
     def __add__(self, other: "ShardTimings") -> "ShardTimings":
         return ShardTimings(
-            self.queue + other.queue, self.retrieve + other.retrieve, self.read + other.read
+            self.queue + other.queue,
+            self.retrieve + other.retrieve,
+            self.read + other.read,
+            self.without_tokens + other.without_tokens,
         )
 
 

@@ -827,6 +827,7 @@ class ShardTimings(google.protobuf.message.Message):
     QUEUE_MS_FIELD_NUMBER: builtins.int
     RETRIEVE_MS_FIELD_NUMBER: builtins.int
     READ_MS_FIELD_NUMBER: builtins.int
+    CANDIDATES_WITHOUT_TOKENS_FIELD_NUMBER: builtins.int
     shard: builtins.int
     """The shard's number."""
     queue_ms: builtins.float
@@ -835,6 +836,8 @@ class ShardTimings(google.protobuf.message.Message):
     """Retrieving passages."""
     read_ms: builtins.float
     """Reading passages."""
+    candidates_without_tokens: builtins.int
+    """Number of candidates without token vectors, if the shard did not use late interaction because of them."""
     def __init__(
         self,
         *,
@@ -842,9 +845,10 @@ class ShardTimings(google.protobuf.message.Message):
         queue_ms: builtins.float = ...,
         retrieve_ms: builtins.float = ...,
         read_ms: builtins.float = ...,
+        candidates_without_tokens: builtins.int = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_shard", b"_shard", "shard", b"shard"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_shard", b"_shard", "queue_ms", b"queue_ms", "read_ms", b"read_ms", "retrieve_ms", b"retrieve_ms", "shard", b"shard"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_shard", b"_shard", "candidates_without_tokens", b"candidates_without_tokens", "queue_ms", b"queue_ms", "read_ms", b"read_ms", "retrieve_ms", b"retrieve_ms", "shard", b"shard"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_shard", b"_shard"]) -> typing.Literal["shard"] | None: ...
 
 Global___ShardTimings: typing_extensions.TypeAlias = ShardTimings

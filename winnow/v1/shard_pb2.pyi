@@ -359,6 +359,7 @@ class RetrieveResponse(google.protobuf.message.Message):
     PASSAGES_FIELD_NUMBER: builtins.int
     LOG_ID_FIELD_NUMBER: builtins.int
     LATE_INTERACTION_FIELD_NUMBER: builtins.int
+    CANDIDATES_WITHOUT_TOKENS_FIELD_NUMBER: builtins.int
     queue_ms: builtins.float
     """Milliseconds of waiting for a thread."""
     retrieve_ms: builtins.float
@@ -379,6 +380,8 @@ class RetrieveResponse(google.protobuf.message.Message):
     """
     late_interaction: builtins.bool
     """Whether the hits were ranked by late interaction."""
+    candidates_without_tokens: builtins.int
+    """Number of candidates without token vectors, if the shard did not use late interaction because of them."""
     @property
     def hits(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Hit]:
         """The hits that could be in the cluster's top k, best first."""
@@ -410,9 +413,10 @@ class RetrieveResponse(google.protobuf.message.Message):
         passages: builtins.int | None = ...,
         log_id: builtins.str = ...,
         late_interaction: builtins.bool = ...,
+        candidates_without_tokens: builtins.int = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_passages", b"_passages", "passages", b"passages"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_passages", b"_passages", "candidate_distances", b"candidate_distances", "candidate_words", b"candidate_words", "generation", b"generation", "hits", b"hits", "idle_readers", b"idle_readers", "late_interaction", b"late_interaction", "log_id", b"log_id", "passages", b"passages", "queue_ms", b"queue_ms", "retrieve_ms", b"retrieve_ms", "retrieve_start_ms", b"retrieve_start_ms", "sequence", b"sequence"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_passages", b"_passages", "candidate_distances", b"candidate_distances", "candidate_words", b"candidate_words", "candidates_without_tokens", b"candidates_without_tokens", "generation", b"generation", "hits", b"hits", "idle_readers", b"idle_readers", "late_interaction", b"late_interaction", "log_id", b"log_id", "passages", b"passages", "queue_ms", b"queue_ms", "retrieve_ms", b"retrieve_ms", "retrieve_start_ms", b"retrieve_start_ms", "sequence", b"sequence"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_passages", b"_passages"]) -> typing.Literal["passages"] | None: ...
 
 Global___RetrieveResponse: typing_extensions.TypeAlias = RetrieveResponse
@@ -683,6 +687,7 @@ class SearchResponse(google.protobuf.message.Message):
     RETRIEVE_START_MS_FIELD_NUMBER: builtins.int
     PASSAGES_FIELD_NUMBER: builtins.int
     LOG_ID_FIELD_NUMBER: builtins.int
+    CANDIDATES_WITHOUT_TOKENS_FIELD_NUMBER: builtins.int
     queue_ms: builtins.float
     """Milliseconds of waiting for a thread."""
     retrieve_ms: builtins.float
@@ -699,6 +704,8 @@ class SearchResponse(google.protobuf.message.Message):
     """Number of passages in the shard after the write `sequence`. Older versions leave it unset."""
     log_id: builtins.str
     """Identifies the log that sequence counts in. Empty if the shard takes no writes, or from an older node."""
+    candidates_without_tokens: builtins.int
+    """Number of candidates without token vectors, if the shard did not use late interaction because of them."""
     @property
     def readings(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Reading]:
         """One reading for each passage that was read."""
@@ -715,9 +722,10 @@ class SearchResponse(google.protobuf.message.Message):
         retrieve_start_ms: builtins.float = ...,
         passages: builtins.int | None = ...,
         log_id: builtins.str = ...,
+        candidates_without_tokens: builtins.int = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_passages", b"_passages", "passages", b"passages"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_passages", b"_passages", "log_id", b"log_id", "passages", b"passages", "queue_ms", b"queue_ms", "read_ms", b"read_ms", "readings", b"readings", "retrieve_ms", b"retrieve_ms", "retrieve_start_ms", b"retrieve_start_ms", "sequence", b"sequence", "unread", b"unread"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_passages", b"_passages", "candidates_without_tokens", b"candidates_without_tokens", "log_id", b"log_id", "passages", b"passages", "queue_ms", b"queue_ms", "read_ms", b"read_ms", "readings", b"readings", "retrieve_ms", b"retrieve_ms", "retrieve_start_ms", b"retrieve_start_ms", "sequence", b"sequence", "unread", b"unread"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_passages", b"_passages"]) -> typing.Literal["passages"] | None: ...
 
 Global___SearchResponse: typing_extensions.TypeAlias = SearchResponse

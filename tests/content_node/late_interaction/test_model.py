@@ -2,7 +2,6 @@
 
 import shutil
 from pathlib import Path
-from unittest.mock import AsyncMock
 
 import pytest
 from damaged_files import flip_bit
@@ -60,8 +59,11 @@ async def test_nothing_is_computed_for_a_closed_shard(
     def no_shard(_: int) -> LiveShard:
         raise AssertionError
 
+    async def set_serving(_: bool) -> None:
+        raise AssertionError
+
     running = RunningShard(
-        tmp_path, parts, registry, AsyncMock(), check=SameIndexCheck().check, live_shard=no_shard
+        tmp_path, parts, registry, set_serving, check=SameIndexCheck().check, live_shard=no_shard
     )
     monkeypatch.setattr(parts.passage_tokens.background, "remove", removed.append)
     await running.close()

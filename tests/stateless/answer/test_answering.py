@@ -85,7 +85,9 @@ def answerer(
         cluster,
         calibration_for=lambda _: AnswerCalibration(threshold=threshold, confidence=confidence),
         rule_for=lambda *_: rule,
-        limits=SearchLimits(merge_reserve=0.02, retrieve_share=0.4, read_ahead=read_ahead),
+        limits=SearchLimits(
+            merge_reserve=0.02, retrieve_share=0.4, read_ahead=read_ahead, candidates=10
+        ),
         metrics=FrontMetrics(registry),
         has_late_interaction=True,
     )
@@ -152,15 +154,24 @@ async def test_every_answer_says_how_likely_it_is_if_the_bundle_can_tell(
     assert said == [None if fitted is None else fitted.of(a.reading) for a in got.answers]
 
 
-@pytest.mark.parametrize("token_vectors", ["", "t" * 16])
+@pytest.mark.parametrize(("token_vectors", "reason"), [("", "index"), ("t" * 16, "encoder")])
 async def test_an_answer_without_late_interaction_that_all_shards_have_is_a_passing_one(
-    encoder: QuestionEncoder, registry: CollectorRegistry, token_vectors: str
+    encoder: QuestionEncoder, registry: CollectorRegistry, token_vectors: str, reason: str
 ) -> None:
     """An encoder server of an older version sends no token vectors of the question."""
     shard = FakeSearcher([reading("a", 1.0)])
     asked = answerer(encoder, registry, shard, token_vectors=token_vectors)
-    got = await asked.answer(ASKED, TOKENS, Deadline.after(LONG))
-    assert got.lost_late_interaction == bool(token_vectors)
+    for retriever in (Retriever.DENSE, Retriever.HYBRID):  # the first never uses it
+        admitted = replace(ASKED, question=replace(ASKED.question, retriever=retriever))
+        got = await asked.answer(admitted, TOKENS, Deadline.after(LONG))
+        assert got.lost_late_interaction == bool(token_vectors)
+    counted = {
+        each: registry.get_sample_value(
+            "winnow_front_without_late_interaction_total", {"reason": each}
+        )
+        for each in ("index", "encoder", "candidates")
+    }
+    assert counted == {each: float(each == reason) for each in counted}
 
 
 async def test_a_dead_shard_shows_in_coverage_and_metrics(
