@@ -6,7 +6,7 @@ first finds the candidates of all. Then it ranks those that are candidates of al
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,7 @@ class Candidates:
     """BM25 scores of the best passages by words, best first."""
     late_interaction: bool = False
     """Whether the passages were ranked by late interaction."""
+    _: KW_ONLY
     without_tokens: int = 0
     """Candidates without token vectors, if they are why late interaction was not used."""
 
@@ -200,7 +201,7 @@ def rank_candidates(
         found.candidate_distances,
         found.candidate_words,
         is_late,
-        late_scores.lacking,
+        without_tokens=late_scores.lacking,
     )
 
 
