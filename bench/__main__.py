@@ -29,6 +29,7 @@ BENCHMARKS = {
     "reading": ("bench.reading.run", "compare reading and reranking with other libraries"),
     "rebuilds": ("bench.rebuilds", "rebuild an index under questions and writes, with kills"),
     "soak": ("bench.soak", "check that the memory of content nodes does not grow under load"),
+    "tenants": ("bench.tenants.run", "measure questions and deletion of tenants in one shard"),
     "words": ("bench.words", "measure the time and the recall of searches by words"),
 }
 """Module and help text of each benchmark. A module has the functions `add_arguments` and `run`."""
