@@ -201,6 +201,8 @@ def test_a_tenant_is_exported_deleted_everywhere_and_fed_again(
         assert "gamma" not in [each.name for each in client.list_tenants()]
     until(lambda: holding(shared.index, "Gammaheim") == [], 120)
     assert holding(shared.index, "Alphaheim")
+    verified = winnow("index", "verify", str(shared.index))
+    assert verified.returncode == 0, verified.stdout + verified.stderr
     again = run(winnow, shared, "root", "feed", str(exported), "--tenant", "gamma")
     assert again.returncode == 0, again.stderr
     used = run(winnow, shared, "root", "tenants", "usage", "gamma", "--json")

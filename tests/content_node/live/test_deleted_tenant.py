@@ -1,5 +1,6 @@
 """The deletion of a whole tenant: at once for all calls, and from the disk with the next merge."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,9 @@ from winnow.content_node.metrics import WriteMetrics
 from winnow.content_node.shard import open_shard
 from winnow.content_node.shard.manifest import read_shard_manifest
 from winnow.content_node.snapshots.contents import open_shard_files
+from winnow.content_node.splitting.write_half import write_half
 from winnow.deadline import Deadline
+from winnow.domain.partition import halves_of
 from winnow.domain.tenant import id_of_whole_tenant, prefix_of, stored_id
 from winnow.domain.write import Outcome, Write
 from winnow.errors import InvalidRequestError
@@ -45,13 +48,13 @@ def directory(tmp_path: Path) -> Path:
     return built(tmp_path, texts, tenants=True)
 
 
-def opened(directory: Path) -> LiveShard:
+def opened(directory: Path, limits: WriteLimits = LIMITS) -> LiveShard:
     return open_live(
         directory,
         lambda trimmed: open_newest(
             directory, trimmed, lambda each: open_shard(each, ef=64), feeding=True
         ),
-        lambda _: LIMITS,
+        lambda _: limits,
         WriteMetrics(CollectorRegistry()),
         feeding=True,
     )
@@ -161,6 +164,28 @@ async def test_a_shard_without_its_built_passages_is_copied(directory: Path) -> 
         paths = {each.path for each in contents.files}
     assert f"live/{shard.directory.name}/{store}" in paths
     assert store not in paths
+    await shard.close()
+
+
+async def test_both_halves_of_a_split_shard_delete_a_tenant(
+    directory: Path, tmp_path: Path
+) -> None:
+    """Also of a shard without its built passages. Each half takes the same write."""
+    shard = await fed(directory)
+    await merged(shard, directory)
+    found = []
+    for half in halves_of(0, 1):
+        target = tmp_path / f"half-{half}"
+        target.mkdir()
+        write_half(shard.directory, directory, half, target, following=False)
+        own = opened(target, replace(LIMITS, shard=half))
+        found.append(passages_of(own, "acme"))
+        assert found[-1]
+        assert await write(own, WHOLE) == [S]
+        assert passages_of(own, "acme") == []
+        assert passages_of(own, "b")
+        await own.close()
+    assert sorted(found[0] + found[1]) == passages_of(shard, "acme")
     await shard.close()
 
 
