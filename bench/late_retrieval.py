@@ -42,6 +42,9 @@ class _NoModel:
     def open(self) -> PassageTokens:
         raise ArtefactError("the index has passages without token vectors")
 
+    def close(self) -> None:
+        """Does nothing."""
+
 
 def measure_retrieval(
     index: Path, questions: Sequence[str], bundle: Bundle, repetitions: int

@@ -1,7 +1,8 @@
 """Token vectors as plain arithmetic: each token has a vector that depends on its id alone."""
 
+import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -66,10 +67,15 @@ class OpenModel:
     """A model that is open."""
 
     opened: Any
+    closed: threading.Event = field(default_factory=threading.Event)
+    """Set once the model was closed."""
 
     def open(self) -> PassageTokens:
         opened: PassageTokens = self.opened
         return opened
+
+    def close(self) -> None:
+        self.closed.set()
 
 
 def ranking(

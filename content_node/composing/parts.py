@@ -120,17 +120,22 @@ class SharedPassageTokens:
 
         """
         with self._lock:
-            if self._model is not None:
-                return self._model
+            model = self._model
+            if model is not None:
+                return model
             if self._failure is not None and self._clock() < self._failure[0] + _RETRY_SECONDS:
                 raise ArtefactError(self._failure[1])
             try:
-                self._model = self._open_verified()
+                self._model = model = self._open_verified()
             except ArtefactError as error:
                 self._failure = self._clock(), str(error)
                 _log.error("token vectors cannot be computed", reason=str(error))
                 raise
-            return self._model
+            return model
+
+    def close(self) -> None:
+        """Releases the model once no thread uses it. The next `open` opens it again."""
+        self._model = None  # without the lock, which is held for seconds while a model is opened
 
     def _open_verified(self) -> PassageTokens:
         # the bundle was verified at the start, which may be long ago

@@ -1,7 +1,7 @@
 """Computes the token vectors of new passages in the background, after they were written.
 
 Until they are computed, questions that have many new passages among their candidates are ranked
-without late interaction.
+without late interaction. When nothing is left to compute for a while, the models are closed.
 """
 
 import threading
@@ -16,6 +16,8 @@ from winnow.errors import WinnowError
 
 _log = structlog.get_logger("content_node")
 _RETRY_SECONDS = 60.0
+_IDLE_SECONDS = 300.0
+"""Seconds without work after which models are closed, since each takes some 70 MB."""
 _TURN_PASSAGES = 64
 """Passages that are computed for a shard while another one waits, in some 0.6 s."""
 
@@ -31,12 +33,20 @@ class BackgroundTokens:
         prepare_thread: Callable[[], None] = lambda: None,
         retry_seconds: float = _RETRY_SECONDS,
         turn_passages: int = _TURN_PASSAGES,
+        *,
+        idle_seconds: float = _IDLE_SECONDS,
     ) -> None:
         """`prepare_thread` is called in the thread first, for example to lower its priority.
 
         After a failure, a shard is tried again with its next view, or after `retry_seconds`. If
-        another shard waits, a turn ends after `turn_passages`.
+        another shard waits, a turn ends after `turn_passages`. Models are closed after
+        `idle_seconds` without work.
         """
+        self._idle_seconds = idle_seconds
+        self._used: set[LateScorer] = set()
+        """Scorers whose models may be open."""
+        self._idle_at = 0.0
+        """Time at which these models are closed."""
         self._prepare_thread, self._retry_seconds = prepare_thread, retry_seconds
         self._turn_passages = turn_passages
         self._changed = threading.Condition()
@@ -114,18 +124,30 @@ class BackgroundTokens:
         """Waits for a view to handle; returns None once this is closed."""
         with self._changed:
             self._is_busy = False
+            self._idle_at = time.monotonic() + self._idle_seconds
             self._changed.notify_all()
             while not self._views and not self._closed:
-                left = self._retry_at - time.monotonic() if self._failed else None
-                if left is not None and left <= 0:
-                    self._views, self._failed = self._failed, {}
-                else:
-                    self._changed.wait(left)
+                self._wait_for_view()
             if self._closed:
                 return None
             self._is_busy = True
             scorer = next(iter(self._views))
+            self._used.add(scorer)
             return scorer, self._views.pop(scorer)
+
+    def _wait_for_view(self) -> None:
+        """Waits for a change, the next retry, or the time at which models are closed."""
+        now = time.monotonic()
+        if self._failed and self._retry_at <= now:
+            self._views, self._failed = self._failed, {}
+        elif self._used and self._idle_at <= now:
+            for scorer in self._used:
+                scorer.close_model()
+            self._used.clear()
+        else:
+            times = [self._retry_at] if self._failed else []
+            times += [self._idle_at] if self._used else []
+            self._changed.wait(min(times) - now if times else None)
 
     def _compute_missing_tokens(self, scorer: LateScorer, view: ShardView) -> None:
         generation, rows = self._handled.get(scorer, ("", 0))

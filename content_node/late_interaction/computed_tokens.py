@@ -12,6 +12,8 @@ from winnow.policy.byte_bounded_lru import MIB, ByteBoundedLru
 
 _CACHE_BYTES = 256 * MIB
 """Limit of computed token vectors: those of some 58,000 passages of 134 tokens."""
+_FULL_SHARE = 0.9
+"""Share of the budget above which entries may have been evicted."""
 _OVERHEAD = 300
 """Memory of a cached entry besides its vectors, in bytes."""
 TokensKey = tuple[Hashable, str, int]
@@ -33,6 +35,7 @@ class ComputedTokens:
     ) -> None:
         """`budget`: maximum bytes of entries. `max_computed`: passages a second for questions."""
         self._levels = ByteBoundedLru[TokensKey, NDArray[np.int8]](budget)
+        self._full_at = _FULL_SHARE * budget
         self._lock = threading.Lock()
         self._max_computed, self._clock = max_computed, clock
         self._allowance, self._updated_at = float(max_computed), clock()
@@ -46,6 +49,12 @@ class ComputedTokens:
         """Caches the levels of a passage."""
         with self._lock:
             self._levels.put(key, levels, levels.nbytes + _OVERHEAD)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nearly all of the budget is used, so that token vectors may have been evicted."""
+        with self._lock:
+            return self._levels.bytes > self._full_at
 
     def admit(self, passages: int) -> bool:
         """Returns whether a question may compute the token vectors of this many passages now."""

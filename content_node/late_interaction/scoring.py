@@ -38,6 +38,9 @@ class OpensPassageTokens(Protocol):
         Raises ArtefactError, which is logged, if the model cannot be opened.
         """
 
+    def close(self) -> None:
+        """Releases the model once no thread uses it. The next `open` opens it again."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LateScores:
@@ -85,6 +88,14 @@ class LateScorer:
         for part in parts:
             scores[part.places] = self._segment_scores(part, question, stop)
         return LateScores(scores)
+
+    def close_model(self) -> None:
+        """Closes the model, since nothing is left to compute.
+
+        It stays open if token vectors were probably evicted, because questions compute those.
+        """
+        if not self._computed.is_full:
+            self._model.close()
 
     def keep(self, passage_id: str, sequence: int, levels: NDArray[np.int8]) -> None:
         """Caches token vectors, [tokens, values], of the passage that the write `sequence` put."""

@@ -189,6 +189,26 @@ def test_a_shard_is_tried_again_after_a_failure(view: ShardView) -> None:
     assert model.computed == NEW
 
 
+def test_the_model_is_closed_when_nothing_is_left_to_compute(view: ShardView) -> None:
+    model, background = OpenModel(FakePassageTokens()), BackgroundTokens(idle_seconds=0.0)
+    background.update(LateScorer(model, ComputedTokens()), view)
+    assert model.closed.wait(LONG)
+    assert model.opened.computed == NEW
+    background.close()
+
+
+def test_the_model_stays_open_if_questions_may_need_it(view: ShardView) -> None:
+    """Token vectors that were evicted are computed for questions."""
+    model, other = OpenModel(FakePassageTokens()), OpenModel(FakePassageTokens())
+    background = BackgroundTokens(idle_seconds=0.0)
+    background.update(LateScorer(model, ComputedTokens(budget=2_000)), view)
+    assert background.wait_until_idle(LONG)
+    background.update(LateScorer(other, ComputedTokens()), view)
+    assert other.closed.wait(LONG)  # so it was decided for both
+    assert not model.closed.is_set()
+    background.close()
+
+
 def test_the_next_write_starts_a_thread_that_could_not_be_started(
     view: ShardView, background: BackgroundTokens, monkeypatch: pytest.MonkeyPatch
 ) -> None:

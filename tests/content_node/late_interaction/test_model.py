@@ -36,7 +36,11 @@ def test_a_bundle_that_was_damaged_since_the_start_is_tried_again_a_minute_later
     with pytest.raises(ArtefactError, match=r"encoder\.onnx is damaged"):
         shared.open()
     clock.advance(1)
-    assert shared.open() is shared.open()
+    opened = shared.open()
+    assert shared.open() is shared.opened is opened
+    shared.close()
+    assert shared.opened is None
+    assert shared.open() is not opened
 
 
 def test_bundles_share_the_cache_and_the_thread_of_a_process(

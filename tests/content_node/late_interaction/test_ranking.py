@@ -250,6 +250,9 @@ def test_a_question_does_not_wait_until_the_model_is_open(base: ShardView) -> No
         def open(self) -> PassageTokens:
             raise AssertionError
 
+        def close(self) -> None:
+            raise AssertionError
+
     late = replace(ranking(), scorer=LateScorer(ClosedModel(), ComputedTokens()))
     view = replace(base, segments=(*base.segments, PlacedSegment(in_memory(ALL[20:25]), 20)))
     depth = RetrievalDepth(passages=4, candidates=60, by_words=60)
