@@ -19,25 +19,27 @@ class CopyLogs:
 
     def with_source(self, found: Mapping[int, str], source: str, copy: str) -> "CopyLogs":
         """Adds the present logs of the source. Raises ArtefactError if one was another before."""
-        return replace(self, source=_with_found(self.source, found, source, copy))
+        advice = (
+            f"so {copy} cannot follow it: if {copy} has writes that {source} lost, go back to it "
+            "(docs/indexes.md); otherwise drop it, and begin again"
+        )
+        return replace(self, source=_with_found(self.source, found, source, advice))
 
     def with_own(self, found: Mapping[int, str], copy: str) -> "CopyLogs":
         """Adds the present logs of the copy. Raises ArtefactError if one was another before."""
-        return replace(self, own=_with_found(self.own, found, copy, copy))
+        advice = f"and may lack writes: drop {copy}, and begin again"
+        return replace(self, own=_with_found(self.own, found, copy, advice))
 
 
 NO_LOGS = CopyLogs()
 
 
 def _with_found(
-    known: Mapping[int, str], found: Mapping[int, str], index: str, copy: str
+    known: Mapping[int, str], found: Mapping[int, str], index: str, advice: str
 ) -> Mapping[int, str]:
     for shard, log_id in found.items():
         if known.get(shard, log_id) not in ("", log_id):  # the first write creates the log
-            raise ArtefactError(
-                f"shard {shard} of {index} was restored from a snapshot, and may lack writes: drop "
-                f"{copy}, and begin again"
-            )
+            raise ArtefactError(f"shard {shard} of {index} was restored from a snapshot, {advice}")
     return {**known, **found}
 
 
