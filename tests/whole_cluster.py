@@ -5,13 +5,14 @@ import contextlib
 import functools
 import random
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 from fakes import OneShardNode
 from prometheus_client import CollectorRegistry
-from tenacious import Change
+from tenacious import LONG, Change
 
 from winnow.bundle import Bundle, load_bundle
 from winnow.client.messages import AnswerClient
@@ -58,6 +59,7 @@ from winnow.stateless.cluster.node import ReplicaAt
 from winnow.stateless.cluster.polling import DiscoverySettings
 from winnow.stateless.cluster.snapshot import ClusterSnapshot as ClusterKnown
 from winnow.stateless.encoding import QuestionEncoder
+from winnow.stateless.heads import questions
 from winnow.stateless.heads.core import PredictCore
 from winnow.stateless.heads.encoder_groups import EncoderGroup, EncoderGroups
 from winnow.stateless.heads.metrics import HeadMetrics
@@ -74,7 +76,7 @@ from winnow.text.encoder import TextEncoder
 from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import head_pb2_grpc, shard_pb2_grpc
 
-OFTEN = DiscoverySettings(poll_every=0.05)
+OFTEN = DiscoverySettings(poll_every=0.05, poll_timeout=LONG)
 
 
 @dataclass
@@ -192,6 +194,7 @@ async def _front(
     text_encoder = CachedTextEncoder(LocalTextEncoder(model, 2), MIB, encodings)
     encoder = QuestionEncoder(bundle, tokenizer, text_encoder)
     stack.callback(encoder.close)
+    stack.enter_context(_patient_heads())
     groups = [warm_group(bundle, tokenizer, text_encoder, store, stack)] if store else []
     head_metrics = HeadMetrics(registry)
     predictor = Predictor(EncoderGroups(groups), head_metrics)
@@ -276,6 +279,14 @@ async def _front(
     await server.set_serving(True)
     stack.push_async_callback(server.drain, 0)
     return f"127.0.0.1:{port}"
+
+
+@contextlib.contextmanager
+def _patient_heads() -> Iterator[None]:
+    """Gives heads of questions more than the second that they get of a real front."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(questions, "_MAX_SECONDS", LONG)
+        yield
 
 
 def warm_group(

@@ -226,9 +226,9 @@ def test_an_error_is_reported_without_a_traceback(
     ],
 )
 def test_a_node_that_cannot_start_reports_the_error_without_a_traceback(
-    arguments: Sequence[str], code: int, said: str
+    here: InProcess, arguments: Sequence[str], code: int, said: str
 ) -> None:
-    result = winnow("node", *arguments)
+    result = here("node", *arguments)
     assert result.returncode == code, result.stderr
     assert said in result.stderr
     assert "Traceback" not in result.stderr

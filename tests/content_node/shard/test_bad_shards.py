@@ -119,7 +119,7 @@ def bundle_of(manifest: ShardManifest) -> Bundle:
     return Bundle(Path(), Fitting.model_validate({**own.model_dump(), "encoder": encoder}))
 
 
-many = settings(max_examples=150, suppress_health_check=list(HealthCheck))
+many = settings(max_examples=60, suppress_health_check=list(HealthCheck))
 
 
 @many

@@ -100,7 +100,7 @@ def near(seed: int, at: int) -> EncodedQuestion:
 asked = st.builds(near, st.integers(0, 10**6), st.integers(0, 150))
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(asked, st.sampled_from(DEPTHS))
 def test_with_ties_the_same_is_chosen_however_the_index_is_cut(
     plain: ShardView,
@@ -123,7 +123,7 @@ def live(base: StoredSegment, alive: np.ndarray, many: int) -> ShardView:
     return replace(view_of(base), segments=placed, passages=passages, sequence=50, log_id="log")
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(asked, st.sampled_from(DEPTHS), st.sets(st.integers(0, 99), max_size=90))
 def test_dead_equal_passages_take_no_place(
     halves: tuple[StoredSegment, StoredSegment],

@@ -151,7 +151,7 @@ def fields(request: pytest.FixtureRequest) -> Iterator[FieldIndex]:
         yield made
 
 
-@settings(max_examples=200, print_blob=True)
+@settings(max_examples=80, print_blob=True)
 @given(values=st.lists(metadata, max_size=12), wanted=filters, block=st.integers(1, 4))
 def test_a_filter_accepts_what_it_means_at_the_same_cost_on_disk_and_in_memory(
     values: list[dict[str, Any]], wanted: Filter, block: int

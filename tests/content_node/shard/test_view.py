@@ -99,7 +99,7 @@ def by_hand(
     return sorted(hits, key=lambda hit: (hit.hybrid_distance, hit.passage_id))[: depth.passages]
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     st.lists(st.integers(1, 39), max_size=5),
     st.sets(st.integers(0, 59), max_size=58),
@@ -144,7 +144,7 @@ def _as_told(found: Candidates) -> Retrieved:
     )
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(st.integers(0, 10**6), st.sampled_from(DEPTHS), st.booleans())
 def test_what_is_chosen_does_not_depend_on_how_the_index_is_cut(
     shards: dict[int, list[ShardView]], seed: int, depth: RetrievalDepth, weighed: bool

@@ -105,7 +105,7 @@ JSON = st.recursive(
 
 
 @given(st.binary() | st.dictionaries(NAMES, JSON, max_size=4).map(lambda v: json.dumps(v).encode()))
-@settings(max_examples=200)
+@settings(max_examples=80)
 def test_whatever_is_sent_is_a_message_or_named_as_wrong(data: bytes) -> None:
     for kind in (answer_pb2.AnswerRequest, http_pb2.AnswersRequest, feed_pb2.PutRequest):
         try:

@@ -183,7 +183,7 @@ async def test_heads_in_memory_do_not_wait_for_heads_that_load(group: LoadedHead
     group.store.add("topic")
     await group.one()
     group.store.go_on.clear()
-    intent, topic = await group.apply("intent", "topic", seconds=2.0)
+    intent, topic = await group.apply("intent", "topic", seconds=4.0)
     assert said(intent) == label_of(1)
     assert isinstance(failure(topic), DeadlineExceededError)
     group.store.go_on.set()

@@ -9,6 +9,7 @@ import pytest
 from manual_clock import ManualClock
 from structlog.testing import capture_logs
 from tenacious import LONG, Change
+from virtual_loop import in_virtual_time
 
 from winnow.deadline import Deadline
 from winnow.domain.prediction import Applied, LabelScore, SequencePrediction
@@ -109,9 +110,9 @@ class Scene:
         self.servers[address] = FakeServer(address, change=self.change)
         return self.servers[address]
 
-    async def apply(self, heads: Sequence[str] = HEADS, seconds: float = LONG) -> dict[str, str]:
+    async def apply(self, heads: Sequence[str] = HEADS) -> dict[str, str]:
         """Who applied each head, or what failed."""
-        applied = await self.heads.apply(STATES, heads, Deadline.after(seconds), "me")
+        applied = await self.heads.apply(STATES, heads, Deadline.after(LONG), "me")
         assert [each.head for each in applied] == list(heads)
         return {each.head: said(each) for each in applied}
 
@@ -189,22 +190,24 @@ async def test_a_wrong_request_is_not_sent_twice(scene: Scene) -> None:
     assert sorted(asked) == sorted(HEADS)
 
 
-async def test_a_server_that_hangs_gets_a_rival_and_is_given_up_once_that_has_answered(
-    scene: Scene,
-) -> None:
+@in_virtual_time
+async def test_a_server_that_hangs_gets_a_rival_and_is_given_up_once_that_has_answered() -> None:
+    scene = Scene(*SERVERS)
     scene.servers["a:1"].go_on.clear()
-    assert await scene.apply(seconds=1.0) == without("a:1")
+    assert await scene.apply() == without("a:1")
     await scene.change.when(lambda: scene.servers["a:1"].given_up == 1)
 
 
-async def test_a_late_answer_of_the_first_choice_still_counts(scene: Scene) -> None:
+@in_virtual_time
+async def test_a_late_answer_of_the_first_choice_still_counts() -> None:
     """The rival fails; what the first server brings at last is not thrown away."""
+    scene = Scene(*SERVERS)
     hung = scene.servers["a:1"]
     hung.go_on.clear()
     for address in ("b:1", "c:1"):
         scene.servers[address].fails = UnavailableError("x")
     mine = [head for head in HEADS if choice(0)[head] == "a:1"]
-    applying = asyncio.create_task(scene.apply(mine, seconds=2.0))
+    applying = asyncio.create_task(scene.apply(mine))
     others = [scene.servers["b:1"], scene.servers["c:1"]]
     await scene.change.when(lambda: bool(others[0].asked or others[1].asked))
     hung.go_on.set()
