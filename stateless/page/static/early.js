@@ -18,6 +18,9 @@ globalThis.winnow = {
   /** The index in the address, as in ?index=docs; empty for the default index. */
   index: new URLSearchParams(location.search).get("index") ?? "",
 
+  /** The tenant in the address, as in ?tenant=acme; empty if the key decides it. */
+  tenant: new URLSearchParams(location.search).get("tenant") ?? "",
+
   /** Returns the path of a call for the index in the address. Converting a document needs no index. */
   pathOf(path) {
     if (!this.index || !path.startsWith("v1/") || path.startsWith("v1/documents:convert")) return path;
@@ -29,6 +32,8 @@ globalThis.winnow = {
     const headers = {};
     if (options.body) headers["content-type"] = "application/json";
     if (this.key()) headers.authorization = `Bearer ${this.key()}`;
+    // the state of the cluster is that of all tenants
+    if (this.tenant && path !== "v1/cluster") headers["x-winnow-tenant"] = encodeURI(this.tenant);
     return fetch(this.pathOf(path), { ...options, headers, credentials: "omit", cache: "no-store" });
   },
 

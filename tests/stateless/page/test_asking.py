@@ -45,6 +45,12 @@ def test_the_index_in_the_address_is_asked(page: Any, front: PageFront) -> None:
     assert front.requests == [{"question": "Who opened it?", "index": "docs"}]
 
 
+def test_the_tenant_in_the_address_is_named(page: Any, front: PageFront) -> None:
+    page.goto(f"{front.address}/?tenant=acme")
+    ask(page)
+    assert front.headers["x-winnow-tenant"] == "acme"
+
+
 def test_the_words_that_are_marked_are_counted_in_code_points(page: Any) -> None:
     """An emoji is two units of JavaScript, a combining mark is a separate code point."""
     ask(page)
