@@ -173,7 +173,9 @@ def test_a_tenant_takes_at_most_200_bytes_and_others_none(shard: LiveShard) -> N
     tracemalloc.start()
     try:
         for number in range(5_000):
-            usages.of(f"customer-{number:05}", shard.view)
+            name, own = f"customer-{number:05}", TenantUsage(9, 5_000 + number)
+            usages.of(name, shard.view)
+            usages.apply({name: own}, own.passages)
         taken = tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()
