@@ -175,6 +175,7 @@ async def _greedy_process(
         *(sys.executable, "-m", "bench.quotas.greedy", address, token, str(read)),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
+        start_new_session=True,  # else Linux takes its time from that of the server
         env={**os.environ, PARENT_VARIABLE: str(os.getpid())},
     )
     try:
