@@ -19,12 +19,15 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
+from typing import Any
 
 from bench.figures import Figure, at_most, print_figures, quantile_figures, ratio_figure
+from bench.processes import processor_seconds
 from winnow.cli.keys.changing import add_key
 from winnow.cli.local.ports import free_ports
 from winnow.cli.local.processes import Processes
@@ -45,6 +48,9 @@ _TIMEOUT = 10.0
 _READY_SECONDS = 120.0
 _SETTLING = 1.0
 """Seconds after a change of the greedy tenant's rate in which questions do not count."""
+_IDLE_SECONDS = 3.0
+_BLOCKS = 7
+"""Number of blocks of answers and of refusals whose processor time is measured."""
 _WORDS = [
     "the",
     "report",
@@ -85,7 +91,7 @@ _WORDS = [
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the flags of `python -m bench quotas`."""
-    parser.add_argument("--rounds", type=int, default=40, help="rounds of three phases each")
+    parser.add_argument("--rounds", type=int, default=40, help="rounds of phases; 0 for none")
     parser.add_argument("--seconds", type=float, default=5.0, help="seconds of a phase")
     parser.add_argument("--others", type=int, default=3, help="number of other tenants")
     parser.add_argument("--rate", type=float, default=1.0, help="questions a second of each other")
@@ -132,6 +138,9 @@ async def _measure(options: argparse.Namespace) -> list[Figure]:
         ]
         try:
             await _wait_ready(clients[0])
+            own = AsyncClient(address, credentials=Credentials(token=tokens[_GREEDY]))
+            async with own:
+                costs = await _costs(children.pid("server"), clients[0], own, options.read)
             async with _greedy_process(address, tokens[_GREEDY], options.read) as greedy:
                 rounds = [
                     await _run_round(number, clients, greedy, options)
@@ -140,7 +149,44 @@ async def _measure(options: argparse.Namespace) -> list[Figure]:
         finally:
             for client in clients:
                 await client.close()
-    return _figures(rounds)
+    return [*costs, *(_figures(rounds) if rounds else ())]
+
+
+async def _costs(server: int, other: AsyncClient, greedy: AsyncClient, read: int) -> list[Figure]:
+    """Measures the processor time that an answer and a refusal by the quota take at the server.
+
+    Unlike latencies, it hardly depends on other work of the machine. Blocks of both are
+    interleaved. The processor time of an idle server is subtracted.
+    """
+    idle = await _used(server, asyncio.sleep(_IDLE_SECONDS)) / _IDLE_SECONDS
+    answers, refusals = [], []
+    for _ in range(_BLOCKS):
+        for client, calls, costs in ((other, 20, answers), (greedy, 60, refusals)):
+            phase = _Phase()
+            await _ask_in_turn(client, phase, calls // 10, read)  # uses up the quota
+            phase, started = _Phase(), time.perf_counter()
+            used = await _used(server, _ask_in_turn(client, phase, calls, read))
+            counted = phase.failed["OverloadedError"] if client is greedy else calls
+            if counted == calls:  # else there was a question of the other kind
+                costs.append((used - idle * (time.perf_counter() - started)) / calls * 1e3)
+    answer, refusal = (
+        Figure("processor", name, median(costs), "ms", spread=(min(costs), max(costs)))
+        for name, costs in (("an answer", answers), ("a refusal", refusals))
+    )
+    share = Figure("processor", "a refusal / an answer", refusal.value / answer.value, "times")
+    return [answer, refusal, share]
+
+
+async def _ask_in_turn(client: AsyncClient, phase: _Phase, calls: int, read: int) -> None:
+    for _ in range(calls):
+        await _ask(client, phase, read)
+
+
+async def _used(server: int, work: Coroutine[Any, Any, None]) -> float:
+    """Returns the processor time that the server uses during some work, in seconds."""
+    before = processor_seconds(server)
+    await work
+    return processor_seconds(server) - before
 
 
 def _build(directory: Path, tenants: Sequence[str], options: argparse.Namespace) -> None:
