@@ -159,7 +159,8 @@ async def _costs(server: int, other: AsyncClient, greedy: AsyncClient, read: int
     interleaved. The processor time of an idle server is subtracted.
     """
     idle = await _used(server, asyncio.sleep(_IDLE_SECONDS)) / _IDLE_SECONDS
-    answers, refusals = [], []
+    answers: list[float] = []
+    refusals: list[float] = []
     for _ in range(_BLOCKS):
         for client, calls, costs in ((other, 20, answers), (greedy, 60, refusals)):
             phase = _Phase()
