@@ -160,16 +160,19 @@ async def _costs(server: int, other: AsyncClient, greedy: AsyncClient, read: int
     """
     idle = await _used(server, asyncio.sleep(_IDLE_SECONDS)) / _IDLE_SECONDS
     answers: list[float] = []
-    refusals: list[float] = []
+    blocks: list[tuple[float, int]] = []
     for _ in range(_BLOCKS):
-        for client, calls, costs in ((other, 20, answers), (greedy, 60, refusals)):
-            phase = _Phase()
-            await _ask_in_turn(client, phase, calls // 10, read)  # uses up the quota
+        for client, calls in ((other, 20), (greedy, 60)):
+            await _ask_in_turn(client, _Phase(), calls // 10, read)  # uses up the quota
             phase, started = _Phase(), time.perf_counter()
             used = await _used(server, _ask_in_turn(client, phase, calls, read))
-            counted = phase.failed["OverloadedError"] if client is greedy else calls
-            if counted == calls:  # else there was a question of the other kind
-                costs.append((used - idle * (time.perf_counter() - started)) / calls * 1e3)
+            used -= idle * (time.perf_counter() - started)
+            if client is other:
+                answers.append(used / calls * 1e3)
+            elif refused := phase.failed["OverloadedError"]:
+                # the quota has allowed the other calls
+                blocks.append((used * 1e3 - (calls - refused) * median(answers), refused))
+    refusals = [used / refused for used, refused in blocks]
     answer, refusal = (
         Figure("processor", name, median(costs), "ms", spread=(min(costs), max(costs)))
         for name, costs in (("an answer", answers), ("a refusal", refusals))
