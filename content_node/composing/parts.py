@@ -18,6 +18,7 @@ from winnow.content_node.late_interaction.passage_tokens import (
     PassageTokens,
     open_passage_tokens,
 )
+from winnow.content_node.loading_threads import LoadingThreads
 from winnow.content_node.metrics import NodeMetrics
 from winnow.content_node.settings import NodeSettings
 from winnow.content_node.transfer.remote import PeerNodes
@@ -172,6 +173,8 @@ class NodeParts:
     """Returns freed memory to the system after a generation was dropped."""
     merge_lock: asyncio.Lock
     """Held while a shard is merged, so that only one shard is merged at a time."""
+    loading: LoadingThreads
+    """Runs the loading of shards."""
     runtimes: RuntimeMetrics
     """Metrics of the runtimes of models."""
     peer_nodes: PeerNodes | None = None
@@ -218,6 +221,7 @@ def open_node_parts(
         joint=JointRetrieval(pool, load, metrics),
         trimmer=HeapTrimmer(trim_function()),
         merge_lock=asyncio.Lock(),
+        loading=LoadingThreads(cores()),
         runtimes=runtimes,
         peer_nodes=peer_nodes,
     )

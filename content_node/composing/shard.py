@@ -309,12 +309,17 @@ class RunningShard:
         self._tasks.append(asyncio.create_task(keep_running(name, run)))
 
     def _load(self) -> tuple[LiveShard, AdmittedSearcher]:
-        """Loads the shard; runs in the thread of `loading`."""
+        """Restores a missing shard, and loads it; runs in the thread of `loading`."""
+        if self._pull:
+            lower_priority(self._parts.settings.reader_nice)
+            pull_shard(self._pull, self.directory)
+        return self._parts.loading.run(self._open)
+
+    def _open(self) -> tuple[LiveShard, AdmittedSearcher]:
+        """Opens the shard; runs in a thread that loads shards."""
         parts, settings = self._parts, self._parts.settings
         # other nodes of this machine may be serving while this one starts
         lower_priority(settings.reader_nice)
-        if self._pull:
-            pull_shard(self._pull, self.directory)
         if settings.feed and parts.peer_nodes is not None:
             resume_following(self.directory)
         live = open_live(

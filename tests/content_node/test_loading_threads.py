@@ -1,0 +1,34 @@
+"""Shards are loaded in few threads."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from winnow.content_node.loading_threads import LoadingThreads
+
+
+def test_not_more_than_the_limit_run_at_once_and_errors_are_raised() -> None:
+    loading, lock, both = LoadingThreads(2), threading.Lock(), threading.Barrier(2)
+    running, most = 0, 0
+
+    def load(number: int) -> int:
+        nonlocal running, most
+        with lock:
+            running, most = running + 1, max(most, running + 1)
+        if number < 2:
+            both.wait(60)  # the first two run at the same time
+        with lock:
+            running -= 1
+        return number
+
+    def fail() -> None:
+        raise OSError("no file")
+
+    with ThreadPoolExecutor(12) as callers:
+        results = callers.map(lambda number: loading.run(lambda: load(number)), range(12))
+        assert list(results) == list(range(12))
+    assert most == 2
+    with pytest.raises(OSError, match="no file"):
+        loading.run(fail)
+    assert loading.run(lambda: load(7)) == 7
