@@ -171,4 +171,5 @@ async def _with_own_errors(
     with scope.errors():
         async for page in pages:
             yield page
-            await scope.limits.wait_for_question()
+            if page.next_page_token:
+                await scope.limits.wait_for_question()

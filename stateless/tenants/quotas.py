@@ -30,6 +30,8 @@ _MIN_BURST = 10.0
 """Smallest burst of which a tenant can be near the end without a refusal."""
 _ROUNDING = 1e-6
 """Tolerance for rounding of what is left of a rate."""
+_LONGEST_WAIT = 1.0
+"""Seconds after which a waiting call looks at its quota again, which may have been raised."""
 _MIN_BUCKETS = 1_000
 """Number of buckets from which full ones are forgotten."""
 _UNITS = {
@@ -152,7 +154,7 @@ class TenantLimits:
         while (rate := self._rate(limit)) is not None and (
             wait := self._quotas.take(self._tenant, limit, rate, amount)
         ):
-            await self._quotas.sleep(wait)
+            await self._quotas.sleep(min(wait, _LONGEST_WAIT))
 
     def _rate(self, limit: QuotaLimit) -> Rate | None:
         if not self._counts_rates:

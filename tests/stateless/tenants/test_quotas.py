@@ -1,6 +1,6 @@
 """How often a tenant may call a front."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 
@@ -12,9 +12,12 @@ from structlog.testing import capture_logs
 
 from winnow import caller, reply_headers
 from winnow.caller import Caller, Lease
+from winnow.deadline import Deadline
+from winnow.domain.passage_request import PageRequest, PassageResults
 from winnow.domain.quota import QuotaLimit, Quotas, TenantQuota
 from winnow.errors import TENANT_QUOTA, OverloadedError
 from winnow.keys.key import Scope
+from winnow.stateless.indexes.by_name import IndexedPassages
 from winnow.stateless.tenants.metrics import QuotaMetrics
 from winnow.stateless.tenants.quotas import TenantQuotas
 from winnow.stateless.tenants.tenancy import Tenancy
@@ -32,6 +35,33 @@ class FakeCluster:
 
     has_tenants: bool = True
     index_id: str = "index"
+
+
+@dataclass
+class FakePages:
+    """A core whose exports have this number of pages."""
+
+    pages: int
+
+    async def export(self, *_: object) -> AsyncIterator[PassageResults]:
+        for left in reversed(range(self.pages)):
+            yield PassageResults(passages=(), next_page_token="more" if left else "")
+
+
+@dataclass
+class FakeParts:
+    """The parts of a front for one index."""
+
+    tenancy: Tenancy
+    passages: FakePages
+
+
+@dataclass
+class FakeIndex:
+    """The only index of a front."""
+
+    parts: FakeParts
+    name: None = None
 
 
 @dataclass
@@ -109,6 +139,32 @@ async def test_a_stream_waits_instead_of_failing() -> None:
     for _ in range(5):
         await limits.wait_for_writes(10)
     assert front.clock() - began == pytest.approx(4.0)
+
+
+async def test_a_waiting_stream_goes_on_soon_after_its_quota_was_raised() -> None:
+    front = Front(Quotas(default=TenantQuota(writes_per_second=0.001)))
+    limits = front.tenancy.scope_of("acme").limits
+    await limits.wait_for_writes(1)
+    began = front.clock()
+
+    async def raise_quota(seconds: float) -> None:
+        front.clock.advance(seconds)
+        front.quotas = FIVE
+
+    front.limits.sleep = raise_quota
+    await limits.wait_for_writes(1)
+    assert front.clock() - began < 5.0
+
+
+@pytest.mark.parametrize("pages", [1, 3])
+async def test_an_export_counts_as_many_questions_as_it_has_pages(pages: int) -> None:
+    """It ends with its last page, without a wait for another question."""
+    front = Front(Quotas(default=TenantQuota(questions_per_second=0.1)))
+    passages = IndexedPassages(lambda _: FakeIndex(FakeParts(front.tenancy, FakePages(pages))))  # type: ignore[arg-type, return-value]
+    began = front.clock()
+    exported = passages.export(PageRequest(tenant="acme"), lambda: Deadline.after(60))
+    assert len([page async for page in exported]) == pages
+    assert front.clock() - began == pytest.approx(10.0 * (pages - 1))
 
 
 def test_metrics_count_tenants_without_naming_them_and_the_log_names_them_once() -> None:
