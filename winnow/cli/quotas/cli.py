@@ -8,6 +8,7 @@ import typer
 
 from winnow.cli.output import AsJson, console, print_json, table
 from winnow.domain.quota import NO_QUOTA, QuotaLimit, Quotas, TenantQuota
+from winnow.domain.tenant import tenant_problem
 from winnow.errors import WinnowError
 from winnow.files.lock import locked_directory
 from winnow.quotas.file import read_quotas, write_quotas
@@ -30,9 +31,9 @@ def quotas() -> None:
 @app.command("set")
 def set_(
     tenant: Annotated[
-        str,
+        str | None,
         typer.Argument(help="Name of the tenant.", show_default="all tenants without a quota"),
-    ] = "",
+    ] = None,
     passages: Annotated[
         int | None,
         typer.Option(min=0, help="Maximum number of stored passages.", show_default="no limit"),
@@ -81,10 +82,10 @@ def set_(
         )
         with locked_directory(file):
             before = read_quotas(file) if file.exists() else Quotas()
-            if tenant:
-                after = replace(before, by_tenant={**before.by_tenant, tenant: quota})
-            else:
+            if tenant is None:
                 after = replace(before, default=quota)
+            else:
+                after = replace(before, by_tenant={**before.by_tenant, tenant: quota})
             write_quotas(file, after)
     except ValueError as error:
         raise WinnowError(str(error)) from error
@@ -112,17 +113,19 @@ def list_(file: QuotaFile = DEFAULT_FILE, as_json: AsJson = False) -> None:
 @app.command()
 def remove(
     tenant: Annotated[
-        str,
+        str | None,
         typer.Argument(help="Name of the tenant.", show_default="the quota of all other tenants"),
-    ] = "",
+    ] = None,
     file: QuotaFile = DEFAULT_FILE,
 ) -> None:
     """Remove the quota of a tenant. Afterwards it has the quota of tenants without their own."""
     with locked_directory(file):
         stored = read_quotas(file)
-        if not tenant:
+        if tenant is None:
             write_quotas(file, replace(stored, default=NO_QUOTA))
             return
+        if problem := tenant_problem(tenant):
+            raise WinnowError(f"tenant {problem}")
         if tenant not in stored.by_tenant:
             raise WinnowError(
                 f"there is no quota of {quoted(tenant)} in {file}: see `winnow quotas list`"

@@ -43,6 +43,18 @@ def test_quotas_are_set_listed_and_removed(capsys: pytest.CaptureFixture[str], f
     assert run(capsys, file, "set", "no tenant", "--bytes", "9")[0] == 1
 
 
+@pytest.mark.parametrize("command", [["set", "", "--passages", "1"], ["remove", ""]])
+def test_an_empty_name_does_not_stand_for_all_tenants(
+    capsys: pytest.CaptureFixture[str], file: Path, command: list[str]
+) -> None:
+    """As of a variable that a script forgot to set."""
+    run(capsys, file, "set", "--passages", "100")
+    code, _, error = run(capsys, file, *command)
+    assert code == 1
+    assert "'' is not 1 to 64 letters" in error
+    assert read_quotas(file) == Quotas(default=TenantQuota(passages=100))
+
+
 @pytest.mark.parametrize(
     "content",
     [
