@@ -40,6 +40,7 @@ def _plan(shape: Shape, *steps: Step) -> Plan:
 
 _SINGLE = Shape(shards=1, replicas=1, fronts=2, clients=2)
 _REPLICATED = Shape(shards=1, replicas=2, fronts=2, clients=2)
+_ASSIGNED = Shape(shards=1, replicas=1, fronts=1, clients=2, is_assigned=True)
 
 FOUND = {
     "a write arrives after its call has failed": _plan(
@@ -71,6 +72,13 @@ FOUND = {
         _break(3.0, "node-0a", "journal", seconds=1.5, after=0.3),
         _put(3.01, 0, "w3 old"),
         _put(4.3, 1, "w4 new"),
+    ),
+    "a shard moves with a write that has failed": _plan(
+        _ASSIGNED,
+        _fault(3.0, StepKind.FULL_DISK, "node-0", seconds=0.6),
+        _put(3.1, 0, "w3 failed", timeout=0.3),
+        Step(at=4.0, kind=StepKind.MOVE, other="node-x"),
+        _put(4.118, 0, "w4 new"),
     ),
     "a replica that lags is asked whether a put changes anything": _plan(
         _REPLICATED,

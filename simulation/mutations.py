@@ -10,10 +10,12 @@ from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
+from winnow.content_node.assigned import steps
 from winnow.content_node.journal import following, journaled
 from winnow.content_node.live import (
     acknowledged,
     buffer,
+    custody,
     database,
     group_commit,
     log,
@@ -23,6 +25,8 @@ from winnow.content_node.live import (
 )
 from winnow.content_node.merging import merge, passages, tidying, writing
 from winnow.content_node.shard import generations, retrieving
+from winnow.content_node.splitting import write_half
+from winnow.content_node.transfer import servicer
 from winnow.domain import coverage, partition
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.write import Outcome, Position, WriteAttempt, Written
@@ -339,6 +343,53 @@ async def _(original: Any, self: Any, shard: int, puts: Any, indices: Any, *rest
 @_mutation("a front needs no writes of other logs", cluster.Cluster, "required_writes")
 def _(original: Any, self: Any, after: Any) -> dict[int, int]:
     return {}
+
+
+@contextlib.contextmanager
+def _copied_failures() -> Iterator[None]:
+    """Only one of both is needed here: the other one is for writes that fail meanwhile."""
+
+    async def settle_log(_: Any) -> None:
+        return None
+
+    async def check_copied_log(*_: Any) -> None:
+        return None
+
+    with (
+        patch.object(shard.LiveShard, "settle_log", settle_log),
+        patch.object(servicer, "check_copied_log", check_copied_log),
+    ):
+        yield
+
+
+MUTATIONS["a shard moves with writes that have failed"] = _copied_failures
+
+
+@_mutation("a shard takes writes after it was handed over", shard.LiveShard, "_check_owner")
+def _(original: Any, self: Any) -> None:
+    return None
+
+
+@_mutation("the new owner of a shard is not recorded durably", custody, "write_durably")
+def _(original: Any, path: Any, data: bytes) -> None:
+    path.write_bytes(data)
+
+
+@_mutation("a half has the passages of both halves", write_half, "holds")
+def _(original: Any, shard: int, built: int, passage_id: str) -> bool:
+    return True
+
+
+@_mutation("a half leaves out the writes of its parent", shard.LiveShard, "store_followed")
+async def _(original: Any, self: Any, writes: Any, log_id: str) -> None:
+    if self.custody.parent is not None:
+        writes = [each.as_no_op() for each in writes]
+    await original(self, writes, log_id)
+
+
+@_mutation("a shard is closed before its new node serves it", steps._StepPlanner, "_may_close")
+def _(original: Any, self: Any, number: int, own: Any) -> bool:
+    return number not in own
 
 
 def applied(description: str) -> contextlib.AbstractContextManager[Any]:

@@ -19,6 +19,7 @@ from simulation import (
     clock,
     fault_points,
     fixtures,
+    growth,
     logs,
     randomness,
     resources,
@@ -50,6 +51,8 @@ _ASSIGNED_SETTLE_SECONDS = 60.0
 """The same if shards move: fronts are polled for seven seconds before a shard is closed."""
 _POOLS_OF_PARTS = 16
 """Pools of replicas of a front, at most, if shards are split."""
+_MANY_CALLS, _MAX_ITEMS = 150, 64
+"""Calls from which on tables are checked, and their maximum length. More calls do not matter."""
 _NOT_OPENED = "shard could not be opened"
 _LAST_TIMEOUT = 20.0
 _LAST_SECONDS = 5.0
@@ -367,6 +370,7 @@ class Simulation:
             if node.running is not None:
                 tasks = self.loop.tasks_of(node.process)
                 self.report_all(resources.check_idle(node.name, node.running.registry, tasks))
+        self._check_growth()
         shape = self.plan.shape
         pools = _POOLS_OF_PARTS if shape.is_assigned else shape.shards
         for front in self.cluster.fronts.values():
@@ -375,6 +379,15 @@ class Simulation:
                 self.report_all(resources.check_idle(front.name, registry, tasks))
                 sent = self.cluster.addresses.sent[front.name]
                 self.report_all(resources.check_budgets(front.name, registry, sent, pools))
+
+    def _check_growth(self) -> None:
+        """Checks after many calls that no process has a table that grows with each call."""
+        if len(self.history.writes) + len(self.history.questions) < _MANY_CALLS:
+            return
+        running = {name: node.running for name, node in self.cluster.nodes.items()}
+        fronts = {name: front.running for name, front in self.cluster.fronts.items()}
+        for name, process in (*running.items(), *fronts.items()):
+            self.report_all(growth.large_tables(process, name, _MAX_ITEMS))
 
     async def _restart_all(self) -> None:
         """Checks that a kill of all nodes at the end loses nothing."""

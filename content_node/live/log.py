@@ -22,7 +22,7 @@ from winnow.content_node.live.database import checkpoint, connect, create_log, t
 from winnow.content_node.live.failures import damaged_log, write_failure
 from winnow.content_node.live.locks import LOCK_FILE, AlternatingLock, DirectoryLock
 from winnow.content_node.live.log_entry import LoggedWrite, next_link
-from winnow.content_node.live.reading import read_writes
+from winnow.content_node.live.reading import read_link, read_writes
 from winnow.content_node.live.schema import (
     INSERT,
     State,
@@ -158,6 +158,33 @@ class WriteLog:
         Raises ArtefactError if any is missing.
         """
         return read_writes(self.path, sequence, up_to) if self._state else iter(())
+
+    @property
+    def is_uncertain(self) -> bool:
+        """Whether a failed commit may have reached the disk."""
+        return bool(self._uncertain_states)
+
+    def settle(self) -> None:
+        """Removes writes from the disk whose commit has failed, if `is_uncertain`.
+
+        The next write removes them, too. Until then, other readers of the file may find them.
+        """
+        with self._thread_lock, self._transaction() as (connection, _):
+            connection.execute("COMMIT")
+            self._uncertain_states.clear()
+
+    def has_link(self, sequence: int, link: bytes) -> bool:
+        """Whether the log has a write with this number and this link, and its commit succeeded.
+
+        Also true if this object has no log. Raises ArtefactError if the write was trimmed.
+        """
+        with self._thread_lock:
+            state = self._state
+        if state is None:
+            return True
+        if sequence > state.last:
+            return False
+        return link == (state.link if sequence == state.last else read_link(self.path, sequence))
 
     def trim(self, up_to: int) -> None:
         """Removes the writes up to `up_to`, which a base holds, except those kept by `hold`.

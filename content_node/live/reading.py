@@ -76,6 +76,15 @@ def read_writes(log: Path, after: int, up_to: int | None = None) -> Iterator[Log
             sequence = chunk[-1][0].sequence
 
 
+def read_link(log: Path, sequence: int) -> bytes:
+    """Reads the link of a write, the checksum of it and of all writes before it.
+
+    Raises ArtefactError if the log does not hold the write.
+    """
+    with _connect_read_only(log) as connection:
+        return link_at(connection, sequence)
+
+
 def read_word_tally(log: Path, up_to: int) -> WordTally:
     """Sums up how the writes up to `up_to` change word counts; without a log, nothing changes.
 

@@ -342,6 +342,22 @@ class LiveShard:
         """
         return list(islice(self._log.read_after(sequence, self.sequence), limit))
 
+    async def settle_log(self) -> None:
+        """Removes writes whose commit has failed from the file of the log.
+
+        Raises OverloadedError or NotWritableError if that fails.
+        """
+        if self._log.is_uncertain:
+            await self._group.run_alone(self._log.settle)
+
+    def has_link(self, sequence: int, link: bytes) -> bool:
+        """Whether a write has this link, and its commit succeeded; runs in any thread.
+
+        The link is the checksum of the write and of all writes before it. Raises ArtefactError if
+        the log cannot be read.
+        """
+        return self._log.has_link(sequence, link)
+
     def hold_log(self, node: str, after: int) -> None:
         """Keeps writes later than `after` in the log for a while, because `node` copies them."""
         self._log.hold(node, after)

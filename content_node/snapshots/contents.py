@@ -123,7 +123,7 @@ def warn_states_omitted(directory: Path, reason: str) -> None:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogCopy:
     """A private copy of a log."""
 
@@ -133,6 +133,8 @@ class LogCopy:
     """The sequence number of the last write."""
     last_trimmed: int
     """Sequence number of the last write that was trimmed from the log; a base must hold it."""
+    link: bytes
+    """The checksum of the last write and of all writes before it."""
 
 
 def copy_log(shard: Path, directory: Path) -> LogCopy | None:
@@ -156,7 +158,13 @@ def copy_log(shard: Path, directory: Path) -> LogCopy | None:
     (directory / LOCK_FILE).touch()  # a node that feeds the restored shard locks it
     names = (copy.name, ACKNOWLEDGED_FILE, LOCK_FILE)
     files = tuple(hashed_file(OpenFile(directory / name)) for name in names)
-    return LogCopy(files, state.log_id, state.last, trimmed.last)
+    return LogCopy(
+        files=files,
+        log_id=state.log_id,
+        last_write=state.last,
+        last_trimmed=trimmed.last,
+        link=state.link,
+    )
 
 
 _MAX_ATTEMPTS = 5
@@ -172,6 +180,8 @@ class ShardFiles:
     files: tuple[SnapshotFile, ...]
     sequence: int
     """The number of the last write that the files hold."""
+    link: bytes = b""
+    """The checksum of that write and of all writes before it; empty without a log."""
     passages: int
     """Number of passages in the newest generation."""
     states: tuple[SnapshotFile, ...] = ()
@@ -197,7 +207,12 @@ def open_shard_files(directory: Path) -> Iterator[ShardFiles]:
                 files = (*base, *_files_below_live(newest, log))
                 states = _open_states(directory, built, newest)
                 yield ShardFiles(
-                    manifest=built, files=files, sequence=sequence, passages=passages, states=states
+                    manifest=built,
+                    files=files,
+                    sequence=sequence,
+                    link=log.link if log else b"",
+                    passages=passages,
+                    states=states,
                 )
                 return
     raise UnavailableError(

@@ -7,10 +7,12 @@ from winnow.content_node.live.log_entry import LoggedWrite
 from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.transfer.following import LogBatch
 from winnow.deadline import Deadline
-from winnow.errors import DeadlineExceededError
+from winnow.errors import DeadlineExceededError, UnavailableError
 
 _BATCH_WRITES = 32
 """Maximum number of writes of a batch, which have some 8 MB at most."""
+_COMMIT_SECONDS = 1.0
+"""Seconds in which a write on the disk is served, unless its commit has failed."""
 
 
 async def next_batch(shard: LiveShard, after: int) -> LogBatch:
@@ -26,6 +28,26 @@ async def next_batch(shard: LiveShard, after: int) -> LogBatch:
         is_trimmed=is_trimmed,
         takes_writes=shard.custody.takes_writes,
     )
+
+
+async def check_copied_log(shard: LiveShard, sequence: int, link: bytes) -> None:
+    """Raises UnavailableError if a copy of the log has a write whose commit has failed.
+
+    The shard gives the number of such a write to the next write, so the copy would differ.
+
+    Args:
+        shard: the shard that was copied.
+        sequence: number of the last write of the copy.
+        link: the link of this write; empty if the copy has no log.
+
+    """
+    if not link:
+        return
+    await wait_for_write(shard, sequence, _COMMIT_SECONDS)  # it may not be served yet
+    if not await asyncio.to_thread(shard.has_link, sequence, link):
+        raise UnavailableError(
+            f"the shard's log was copied with write {sequence}, which then failed: try again"
+        )
 
 
 async def wait_for_write(shard: LiveShard, sequence: int, seconds: float) -> None:

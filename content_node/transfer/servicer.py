@@ -5,7 +5,7 @@ from typing import Any
 
 from winnow.content_node.served_shards import ServedShards
 from winnow.content_node.snapshots.contents import SnapshotFile
-from winnow.content_node.transfer.batches import next_batch, wait_for_write
+from winnow.content_node.transfer.batches import check_copied_log, next_batch, wait_for_write
 from winnow.content_node.transfer.copies import OpenCopies, OpenCopy
 from winnow.content_node.transfer.messages import batch_to_message
 from winnow.content_node.transfer.source import TransferSource
@@ -37,12 +37,14 @@ class ShardTransferServicer(shard_transfer_pb2_grpc.ShardTransferServiceServicer
     ) -> shard_transfer_pb2.OpenCopyResponse:
         source, node = self._source(request.transfer), request.transfer.node
         source.shard.hold_log(node, 0)
+        await source.shard.settle_log()
 
         def hold(copy: OpenCopy) -> None:
             source.shard.hold_log(node, copy.contents.sequence)
 
         copy = await self._copies.open(source.directory, node, hold)
         sequence = copy.contents.sequence
+        await check_copied_log(source.shard, sequence, copy.contents.link)
         hold(copy)
         return shard_transfer_pb2.OpenCopyResponse(
             copy=copy.id,

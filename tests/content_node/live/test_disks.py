@@ -11,9 +11,9 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
+from doubtful_commits import doubt
 from live_writes import logged
 from small_disks import limited_files, mounted
 
@@ -217,27 +217,6 @@ def test_writes_that_cannot_be_acknowledged_are_stored_nevertheless(tmp_path: Pa
     os.close(broken)
     os.close(kept)
     check_that_it_goes_on(tmp_path, log)
-
-
-class Doubtful(sqlite3.Connection):
-    """Says that its first commit failed, which is on the disk all the same: so may be what could
-    not be synced.
-    """
-
-    def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
-        done = super().execute(sql, *values)
-        if sql == "COMMIT":
-            raise sqlite3.OperationalError("disk I/O error")
-        return done
-
-
-def doubt(log: WriteLog) -> None:
-    """The next commit fails, and reaches the disk."""
-    assert log._connection is not None
-    log._connection.close()
-    log._connection = sqlite3.connect(
-        log.path, isolation_level=None, check_same_thread=False, factory=Doubtful
-    )
 
 
 def test_unacknowledged_writes_are_rolled_back_by_the_next_ones(tmp_path: Path) -> None:

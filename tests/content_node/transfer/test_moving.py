@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 from damaged_files import flip_bit
+from doubtful_commits import doubt
 from live_shards import built
 from live_writes import delete, put
 from moving_shards import INDEX, Holder, holding, merged, moves, opened, store
 
 from winnow.content_node.live.custody import CUSTODY_FILE, OWNED, Custody, Role, read_custody
 from winnow.content_node.live.shard import LiveShard
+from winnow.content_node.transfer.batches import check_copied_log
 from winnow.content_node.transfer.following import LogFollower
 from winnow.content_node.transfer.receiving import receive_shard
 from winnow.content_node.transfer.remote import PeerCopy, PeerShard
@@ -22,6 +24,7 @@ from winnow.errors import (
     ArtefactError,
     IdentityError,
     NotWritableError,
+    OverloadedError,
     UnavailableError,
     WinnowError,
 )
@@ -81,6 +84,27 @@ async def test_a_moved_shard_has_every_write_and_takes_the_next_ones(
     again = opened(directory)
     assert (again.sequence, again.view.passages) == (4, 5)
     await again.close()
+
+
+async def test_a_copy_lacks_a_write_whose_commit_has_failed(owner: Holder, tmp_path: Path) -> None:
+    await store(owner.shard, put("d", "first"))
+    doubt(owner.shard._log)
+    with pytest.raises(OverloadedError):
+        await owner.shard.write([put("d", "failed")], Deadline.after(60))
+    copy = opened(await copied(owner, tmp_path / "copy"))
+    assert copy.sequence == 1
+    await store(owner.shard, put("d", "later"))
+    await follower(copy, owner).run()
+    (last,) = copy.logged_after(1, 10)
+    assert last.put is not None
+    assert last.put.passage.text == "later"
+    await copy.close()
+
+
+async def test_a_copy_with_a_write_that_failed_meanwhile_is_refused(owner: Holder) -> None:
+    await store(owner.shard, put("d"))
+    with pytest.raises(UnavailableError, match="copied with write 1, which then failed"):
+        await check_copied_log(owner.shard, 1, b"the link of another write")
 
 
 async def test_a_copy_takes_no_writes_before_the_owner_has_handed_over(
