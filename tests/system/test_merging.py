@@ -178,7 +178,7 @@ async def test_no_question_fails_during_puts_deletions_and_merges(node: Node) ->
             await node.ask(place)
             place += 1
 
-    async with asyncio.timeout(100):
+    async with asyncio.timeout(5 * LONG):
         await asyncio.gather(feeding, ask(0))
         await node.ask(0)
         assert node.answered >= MERGES
@@ -192,7 +192,7 @@ async def test_no_question_fails_during_puts_deletions_and_merges(node: Node) ->
 
 async def test_a_killed_node_keeps_merged_and_unmerged_writes(node: Node) -> None:
     """Merged and unmerged deletions persist."""
-    async with asyncio.timeout(100):
+    async with asyncio.timeout(5 * LONG):
         for number in range(2 * FEW):
             await node.put(f"fed {number}", f"Drawer number {number} holds {number + 7} forks.")
             if number % 4 == 2:
