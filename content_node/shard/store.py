@@ -88,6 +88,14 @@ class PassageStore:
         )
         self._has_fields = ("attributes",) in tables
 
+    def free_caches(self) -> None:
+        """Frees the pages that SQLite keeps of each connection, up to 2 MB.
+
+        To be called after the shard was loaded, which reads all passages once. Questions read few.
+        """
+        for connection in self._connections:
+            connection.execute("PRAGMA shrink_memory").close()
+
     def load(self, rows: Sequence[int]) -> list[StoredPassage]:
         """Returns the passages of `rows`, in this order, without precomputed states.
 

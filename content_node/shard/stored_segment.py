@@ -178,6 +178,7 @@ def _open_segment(directory: Path, ef: int | None, exact_up_to: int) -> StoredSe
     )
     if change := segment.file_change():
         raise ArtefactError(change.reason)
+    store.free_caches()
     return segment
 
 
