@@ -120,7 +120,8 @@ class LateScorer:
         """Computes the missing token vectors of the rows from `first_row` on.
 
         Ends early, and returns False, once `may_continue` returns False. It is called before each
-        passage that is computed.
+        passage that is computed. The model is then open if token vectors were probably evicted,
+        even if front nodes sent all of them: questions open no model.
 
         Raises:
             ArtefactError: the model cannot be opened, or a file was changed.
@@ -133,6 +134,8 @@ class LateScorer:
                 if not may_continue():
                     return False
                 self._compute_levels(self._model.open(), placed.segment, row)
+        if self._computed.is_full:  # those that were evicted are computed for questions
+            self._model.open()
         return True
 
     def _compute_all(self, missing: Sequence[tuple[Segment, int]], stop: StopSignal | None) -> bool:

@@ -209,6 +209,37 @@ def test_the_model_stays_open_if_questions_may_need_it(view: ShardView) -> None:
     background.close()
 
 
+def test_the_model_is_opened_if_token_vectors_that_were_sent_may_be_evicted(
+    view: ShardView, background: BackgroundTokens
+) -> None:
+    """Otherwise questions with such candidates would be ranked without late interaction."""
+
+    class ClosedModel(OpenModel):
+        is_open = False
+
+        def open(self) -> PassageTokens:
+            self.is_open = True
+            return super().open()
+
+    segment = view.segments[1].segment
+    sent = [
+        (*segment.ids_and_sequences([row])[0], FakePassageTokens().levels(segment.load(row)))
+        for row in range(segment.rows)
+    ]
+    for budget, is_opened in (
+        (1 << 20, False),
+        (sum(300 + each.nbytes for *_, each in sent), True),
+    ):
+        model = ClosedModel(FakePassageTokens())
+        scorer = LateScorer(model, ComputedTokens(budget=budget))
+        for each in sent:
+            scorer.keep(*each)
+        background.update(scorer, view)
+        assert background.wait_until_idle(LONG)
+        assert model.is_open == is_opened
+        assert not model.opened.computed
+
+
 def test_the_next_write_starts_a_thread_that_could_not_be_started(
     view: ShardView, background: BackgroundTokens, monkeypatch: pytest.MonkeyPatch
 ) -> None:
