@@ -103,6 +103,8 @@ class WriteRouter:
                             (each.outcome, Position(shard, each.sequence)) for each in written
                         ]
         finally:
+            if self._storage is not None:
+                self._storage.forget(tenant)
             await self._writers.close_unused()
         _raise_if_failed(results, len(stored) + len(results.failures))
         return stored

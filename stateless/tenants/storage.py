@@ -53,6 +53,10 @@ class TenantStorage:
                 quota = getattr(self._quotas.quota_of(tenant), limit.value)
                 self._quotas.note_near(tenant, limit, quota)
 
+    def forget(self, tenant: str) -> None:
+        """Forgets the reports of a tenant whose passages were deleted."""
+        self._reported.pop(tenant, None)
+
     def refusal(self, writes: Sequence[Write], error: QuotaExceededError) -> QuotaExceededError:
         """Counts the refusal of a shard; returns its error with the limits of the whole tenant."""
         tenant, limit = tenant_of(writes[0].id), QuotaLimit(error.metadata["limit"])

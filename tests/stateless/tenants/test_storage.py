@@ -1,13 +1,22 @@
 """What a front adds to the writes of a tenant, and what it tells."""
 
 import pytest
+from fakes import FakeShardWriter
+from fed_front import INDEX, node_info
+from prometheus_client import CollectorRegistry
 
+from winnow.deadline import Deadline
 from winnow.domain.partition import Partition
 from winnow.domain.quota import Quotas, StorageQuota, StorageUse, TenantQuota, TenantUsage
 from winnow.domain.shard import shard_of_tenant
 from winnow.domain.tenant import stored_id
 from winnow.domain.write import Outcome, Write, Written
 from winnow.errors import QuotaExceededError, quota_error
+from winnow.stateless.cluster.membership import ClusterView
+from winnow.stateless.cluster.node import ReplicaAt
+from winnow.stateless.feed.metrics import FeedMetrics
+from winnow.stateless.feed.storing import WriteRouter
+from winnow.stateless.feed.writers import OpenWriter, Writers
 from winnow.stateless.tenants.quotas import TenantQuotas
 from winnow.stateless.tenants.storage import TenantStorage
 
@@ -56,3 +65,21 @@ def test_a_shard_that_reports_nothing_leaves_the_use_unknown(usage: TenantUsage 
     known = storage(Partition(2, [0, 1]))
     known.record(SHARD, OWN, [Written(Outcome.STORED, 1, usage=usage)])
     assert (known.use_of("acme") is None) == (usage is None)
+
+
+async def test_a_deleted_tenant_does_not_count_as_it_was_reported_before() -> None:
+    """Otherwise parts of a split shard that get no writes count forever."""
+
+    async def close() -> None:
+        pass
+
+    writers = Writers(
+        lambda: ClusterView(INDEX, {0: ("node",), 1: ("node",)}),
+        lambda: {ReplicaAt("node", each): node_info(each, "log") for each in range(2)},
+        lambda *_: OpenWriter(FakeShardWriter(), lambda: False, close),
+    )
+    known = storage(Partition(2, [0, 1]))
+    router = WriteRouter(writers, FeedMetrics(CollectorRegistry()), storage=known)
+    known.record(SHARD, OWN, reported(101, 1_000))
+    await router.delete_tenant("acme", Deadline.after(60))
+    assert known.use_of("acme") is None
