@@ -455,16 +455,20 @@ class LiveShard:
         state = await asyncio.to_thread(self._prepare_state, base)
         await self._group.run_alone(partial(self._switch_to, state))
 
-    async def trim(self, upto: int) -> None:
+    async def trim(self, upto: int) -> bool:
         """Removes the writes up to `upto` from the log, except those that the base lacks or that
         another node still copies.
 
         A former owner removes no writes, because the new owner may lack some.
 
-        Raises as `WriteLog.trim`.
+        Returns False if writes were kept for another node, which may be removed later. Raises as
+        `WriteLog.trim`.
         """
-        if not self._limits.refusal and self.custody.role is not Role.FORMER_OWNER:
-            await asyncio.to_thread(self._log.trim, min(upto, self.merged))
+        if self._limits.refusal or self.custody.role is Role.FORMER_OWNER:
+            return True
+        upto = min(upto, self.merged)
+        await asyncio.to_thread(self._log.trim, upto)
+        return self.trimmed >= min(upto, self._log.last)
 
     def abandon(self) -> None:
         """Closes a shard that was never served."""

@@ -51,8 +51,11 @@ class Mergeable(Protocol[Base_contra]):
     async def swap(self, base: Base_contra) -> None:
         """Serves `base` in place of the present base, and applies all later writes to it."""
 
-    async def trim(self, upto: int) -> None:
-        """Removes the writes up to `upto`, which are in the base, from the log."""
+    async def trim(self, upto: int) -> bool | None:
+        """Removes the writes up to `upto`, which are in the base, from the log.
+
+        Returns False if the log keeps some of them for a while.
+        """
 
 
 class Merge(Protocol):

@@ -104,28 +104,37 @@ def _remove_files_of(shard: Path, names: list[str]) -> None:
         reach("clean.one")
 
 
+_HELD_SECONDS = 60.0
+"""Seconds after which writes that the log kept for another node are tried to be removed again."""
+
+
 class Cleanup:
-    """Trims the log of a shard and removes its older generations, and retries after a failure."""
+    """Trims the log of a shard and removes its older generations, and retries after a failure.
+
+    It is also repeated while the log keeps writes for another node. They may be of a deleted
+    tenant, and there may be no further merge.
+    """
 
     def __init__(
         self,
-        trim: Callable[[int], Awaitable[None]],
+        trim: Callable[[int], Awaitable[bool | None]],
         remove_obsolete: Callable[[int], None],
         clock: Clock = time.monotonic,
     ) -> None:
         """Takes two functions that get the number of the last write in the served base.
 
-        `trim` removes the writes up to this number from the log. `remove_obsolete` removes the
+        `trim` removes the writes up to this number from the log, and returns False if the log keeps
+        some of them for a while. `remove_obsolete` removes the
         generations that are older than the served base.
         """
         self._trim, self._remove_obsolete, self._clock = trim, remove_obsolete, clock
-        self._failures = 0
+        self._failures, self._is_held = 0, False
         self._retry_at = 0.0
 
     @property
     def due(self) -> bool:
-        """Whether the last run failed and has to be retried now."""
-        return self._failures > 0 and self._clock() >= self._retry_at
+        """Whether the last run failed or was incomplete, and has to be repeated now."""
+        return (self._failures > 0 or self._is_held) and self._clock() >= self._retry_at
 
     async def run(self, last_served_write: int) -> None:
         """Removes data that the served base made obsolete; a failure is logged.
@@ -140,6 +149,8 @@ class Cleanup:
         self._failures = 0 if all(succeeded) else self._failures + 1
         if self._failures:
             self._retry_at = self._clock() + retry_after(self._failures)
+        elif self._is_held:
+            self._retry_at = self._clock() + _HELD_SECONDS
 
     async def _try_step(self, step: Callable[[int], Awaitable[None]], served: int) -> bool:
         """Runs a step; returns whether it succeeded."""
@@ -152,7 +163,7 @@ class Cleanup:
 
     async def _trim_log(self, served: int) -> None:
         reach("trim.begun")
-        await self._trim(served)
+        self._is_held = await self._trim(served) is False
         reach("trim.done")
 
     async def _remove_files(self, served: int) -> None:

@@ -91,12 +91,12 @@ async def fed(directory: Path) -> LiveShard:
     return shard
 
 
-async def merged(shard: LiveShard, directory: Path) -> None:
-    """Merges all writes, serves the result, and removes what it replaced."""
+async def merged(shard: LiveShard, directory: Path) -> bool:
+    """Merges all writes, serves the result, and removes what it replaced, if no node needs it."""
     done = merge(shard.directory, directory, shard.sequence)
     await shard.swap(open_shard(Path(done.directory), ef=64))
-    await shard.trim(shard.merged)
     remove_obsolete(directory, shard.merged)
+    return await shard.trim(shard.merged)
 
 
 async def test_all_passages_of_a_tenant_are_gone_at_once_and_those_of_others_stay(
@@ -119,6 +119,20 @@ async def test_all_passages_of_a_tenant_are_gone_at_once_and_those_of_others_sta
     assert await write(again, WHOLE) == [S]
     assert await write(again, WHOLE, Write(id_of_whole_tenant("nobody"))) == [U, U]
     await again.close()
+
+
+async def test_a_log_that_another_node_copies_tells_that_it_must_be_trimmed_again(
+    directory: Path,
+) -> None:
+    shard = await fed(directory)
+    shard.hold_log("copy", 0)
+    await write(shard, WHOLE)
+    assert not await merged(shard, directory)
+    assert _holding(directory, b"secret of acme number")
+    shard.hold_log("copy", shard.sequence)
+    assert await shard.trim(shard.merged)
+    assert not _holding(directory, b"secret of acme number")
+    await shard.close()
 
 
 @pytest.mark.graph

@@ -27,6 +27,8 @@ class FakeShard:
     merged: int = 0
     done: list[str] = field(default_factory=list)
     fails: set[str] = field(default_factory=set)
+    is_held: bool = False
+    """Whether the log keeps writes for another node."""
 
     def write(self, count: int) -> None:
         self.sequence += count
@@ -40,8 +42,9 @@ class FakeShard:
         self._try(f"swap {base}")
         self.directory, self.merged = base, int(base.name)
 
-    async def trim(self, upto: int) -> None:
+    async def trim(self, upto: int) -> bool:
         self._try(f"trim {upto}")
+        return not self.is_held
 
     def remove_obsolete(self, served: int) -> None:
         self._try(f"tidy {served}")
@@ -220,6 +223,28 @@ async def test_what_could_not_be_forgotten_is_tried_again_without_a_merge(stage:
     stage.now += 1_000.0
     await stage.look()
     assert len(stage.shard.done) == count
+    task.cancel()
+
+
+async def test_writes_kept_for_another_node_are_removed_later_without_a_merge(
+    stage: Stage,
+) -> None:
+    """They may be of a deleted tenant."""
+    task = asyncio.create_task(stage.merger.run())
+    await stage.asleep()
+    stage.shard.write(10)
+    stage.shard.is_held = True
+    await stage.look()
+    count = len(stage.shard.done)
+    await stage.look()
+    assert len(stage.shard.done) == count  # not yet
+    stage.shard.is_held = False
+    stage.now += 60.0
+    await stage.look()
+    assert stage.shard.done[count:] == ["trim 10", "tidy 10"]
+    stage.now += 60.0
+    await stage.look()
+    assert len(stage.shard.done) == count + 2
     task.cancel()
 
 
