@@ -572,8 +572,11 @@ class LiveShard:
 
     def _check_quota(self, writes: Sequence[Write]) -> None:
         """Raises QuotaExceededError if writes exceed their quota; runs in the commit thread."""
-        conflict = self._state.write_conflict(each.id for each in writes)
-        decided = self._decide(writes, conflict)
+        try:
+            conflict = self._state.write_conflict(each.id for each in writes)
+            decided = self._decide(writes, conflict)
+        except ArtefactError as error:  # the base was written to
+            raise NotLoadedError(str(error)) from error
         if isinstance(decided, QuotaExceededError):
             raise decided
 

@@ -1,6 +1,7 @@
 """What tenants may store in a shard: counted exactly, over merges and restarts."""
 
 import asyncio
+import os
 import random
 import tracemalloc
 from collections.abc import AsyncIterator
@@ -19,11 +20,12 @@ from winnow.content_node.live.tenant_usage import TenantUsages, usage_in
 from winnow.content_node.merging.merge import merge
 from winnow.content_node.metrics import WriteMetrics
 from winnow.content_node.shard import open_shard
+from winnow.content_node.shard.saving import STORE
 from winnow.deadline import Deadline
 from winnow.domain.quota import StorageQuota, TenantUsage
 from winnow.domain.tenant import id_of_whole_tenant, stored_id
 from winnow.domain.write import Outcome, Write, Written
-from winnow.errors import QuotaExceededError
+from winnow.errors import NotLoadedError, QuotaExceededError
 
 LIMITS = WriteLimits(
     shard=0, shards=1, dimension=8, vocabulary=1_000, max_unmerged=10_000, has_tenants=True
@@ -166,6 +168,18 @@ async def test_writes_for_a_journal_are_checked_before_they_are_published(
     with pytest.raises(QuotaExceededError):
         await shard.check_writes(of("acme", put("one"), put("two"), passages=2))
     assert shard.sequence == 0
+
+
+async def test_a_shard_whose_base_was_written_to_refuses_both_ways_of_writing_alike(
+    shard: LiveShard, directory: Path
+) -> None:
+    """With a journal and without one; the number of the tenant's passages cannot be known."""
+    os.truncate(directory / STORE, 0)
+    writes = of("acme", put("one"), passages=2)
+    with pytest.raises(NotLoadedError):
+        await store(shard, writes)
+    with pytest.raises(NotLoadedError):
+        await shard.check_writes(writes)
 
 
 def test_a_tenant_takes_at_most_200_bytes_and_others_none(shard: LiveShard) -> None:
