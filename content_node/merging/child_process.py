@@ -112,6 +112,8 @@ class MergeChild(WritingChild):
                 self._write_tokens(file)
             except OSError as error:  # the merge computes the token vectors then
                 _log.warning("token vectors were not handed to a merge", reason=str(error))
+                with contextlib.suppress(OSError):  # closing tries to write the rest again
+                    stack.close()
             else:
                 self._descriptors = (file.fileno(),)
                 self._arguments = [*self._arguments, str(file.fileno())]

@@ -1,5 +1,6 @@
 """Token vectors are carried by merges and snapshots, beside the states of the reader."""
 
+import os
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -127,6 +128,24 @@ def test_the_process_of_a_merge_stores_the_token_vectors_that_the_node_has(fed: 
     file = StateFile.open_beside(generation, manifest, TOKEN_VECTORS)
     assert file.packed(30) == with_checksum(levels.tobytes())
     assert states_fault(generation, TOKEN_VECTORS) == ""
+
+
+@pytest.mark.bundle
+def test_a_full_disk_that_takes_no_handed_token_vectors_does_not_stop_a_merge(fed: Fed) -> None:
+    """What could not be written stays in a buffer, and is written again when the file is closed."""
+    fed.put("new", "one more text")
+
+    def fill_disk(file: IO[bytes]) -> None:
+        with Path("/dev/full").open("wb") as full:
+            os.dup2(full.fileno(), file.fileno())
+        file.write(b"token vectors")
+        file.flush()
+
+    last = fed.log.last
+    child = MergeChild(
+        base=fed.shard, shard=fed.shard, upto=last, bundle=default_bundle(), write_tokens=fill_disk
+    )
+    assert child.run().sequence == last
 
 
 def test_damaged_token_vectors_that_were_handed_over_count_as_missing(tmp_path: Path) -> None:
