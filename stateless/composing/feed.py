@@ -77,12 +77,16 @@ class FeedParts:
 
     async def _open_encoder(self, bundle: Bundle, stack: AsyncExitStack) -> FeedEncoder:
         settings = self._front.settings
-        opening = asyncio.to_thread(
-            FeedEncoder, bundle, settings.runtime, settings.feed_threads, settings.feed_nice
-        )
-        encoder = await run_uncancelled(opening)
-        stack.callback(encoder.close)
-        return encoder
+
+        async def open_and_keep() -> FeedEncoder:
+            encoder = await asyncio.to_thread(
+                FeedEncoder, bundle, settings.runtime, settings.feed_threads, settings.feed_nice
+            )
+            stack.callback(encoder.close)
+            return encoder
+
+        # a caller that is cancelled meanwhile gets no encoder, but its stack closes it
+        return await run_uncancelled(open_and_keep())
 
 
 async def open_feed(
