@@ -24,7 +24,8 @@ ALLOWED_VALUES = {
     "outcome": "stored|unchanged|outdated",
     "result": "hit|miss|granted|dimmed|refused|admitted|sent|won|ok|unknown|late|other_encoder|"
     "done|failed|loaded|replaced|broken|no_room|unreachable",
-    "reason": "slow|idle|crowded|unread",
+    "reason": "slow|idle|crowded|unread|index|encoder|candidates",
+    "limit": "passages|bytes|questions_per_second|writes_per_second",
     "ring": _SELF_DESCRIPTION,
     "shard": r"\d{1,5}",
     "replica": r"[\w.:\[\]-]+:\d{1,5}",
