@@ -19,8 +19,10 @@ from simulation.history import (
 )
 from simulation.linearisability import RegisterOperation, is_linearisable
 from simulation.models import vector_of
-from winnow.domain.coverage import ShardStatus
+from winnow.domain.coverage import ShardCoverage, ShardStatus
 from winnow.domain.partition import Partition, halves_of, holds, parent_of, shares_passages
+from winnow.domain.shard import shard_of_tenant
+from winnow.domain.tenant import names_no_passage, stored_id, tenant_of
 from winnow.domain.write import Outcome
 from winnow.text.tokenizer import Tokenizer
 
@@ -57,7 +59,8 @@ class Checker:
             log = self.log(shard, write.sequence)
             if write.sequence <= len(log.writes):
                 known = log.writes[write.sequence - 1]
-                if known != write:
+                is_own = holds(shard, self._shards, known.id)
+                if known != write and (is_own or write.text is not None):
                     yield (
                         f"replicas differ: {node} stores {_described(write)} in shard {shard}, "
                         f"but another replica has {_described(known)}"
@@ -122,6 +125,8 @@ class Checker:
             for each in self._history.writes
             if each.id == write.id and each.text == (write.text or "")
         ]
+        if names_no_passage(write.id):
+            return  # it changes nothing
         if not calls:
             yield f"nobody asked for {_described(write)} of shard {shard}"
         elif all(each.settled < now - _MOMENT for each in calls):
@@ -275,43 +280,56 @@ class Checker:
             return
         expected: dict[str, str] = {}
         for part in answered.coverage.shards:
-            if part.status is not ShardStatus.SEARCHED:
-                if not call.allows_partial:
-                    yield f"{call.text!r} lacks shard {part.shard}, but forbids partial results"
-                continue
-            if part.sequence is None:
-                continue
-            state = self.state(part.shard, part.sequence)
-            expected |= state
-            if part.sequence > len(self.log(part.shard, part.sequence).writes):
-                yield f"{call.text!r} names write {part.sequence}, which no replica has"
-            if part.passages != len(state):
-                yield (
-                    f"{call.text!r} counts {part.passages} passages of shard {part.shard} after "
-                    f"write {part.sequence}, not {len(state)}"
-                )
-            # a half continues the numbers of its parent
-            known = [*call.required.items(), *((each.shard, each.sequence) for each in call.after)]
-            needed = max(
-                (
-                    sequence
-                    for shard, sequence in known
-                    if shares_passages(part.shard, shard, self._shards)
-                ),
-                default=0,
-            )
-            if part.sequence < needed:
-                yield (
-                    f"{call.text!r} saw shard {part.shard} after write {part.sequence}, but it "
-                    f"needed write {needed}"
-                )
+            if part.status is ShardStatus.SEARCHED and part.sequence is not None:
+                expected |= self._state_of_tenant(part.shard, part.sequence, call.tenant)
+            yield from self._check_part(call, part)
         listed = [part.shard for part in answered.coverage.shards]
+        if call.tenant:  # its passages are in one shard, or in the parts of one
+            own = shard_of_tenant(call.tenant, self._shards)
+            listed += [shard for shard in range(self._shards) if shard != own]
         try:
             partition = Partition(self._shards, listed)
         except ValueError as error:
             yield f"the coverage of {call.text!r} does not list every shard: {error}"
             return
         yield from self._check_nearest(call, expected, partition)
+
+    def _state_of_tenant(self, shard: int, sequence: int, tenant: str) -> dict[str, str]:
+        state = self.state(shard, sequence)
+        return {each: text for each, text in state.items() if tenant_of(each) == tenant}
+
+    def _check_part(self, call: QuestionCall, part: ShardCoverage) -> Iterator[str]:
+        """Checks what an answer says of a shard."""
+        if part.status is not ShardStatus.SEARCHED:
+            if not call.allows_partial:
+                yield f"{call.text!r} lacks shard {part.shard}, but forbids partial results"
+            return
+        if part.sequence is None:
+            yield f"{call.text!r} searched shard {part.shard}, but names no write of it"
+            return
+        passages = len(self._state_of_tenant(part.shard, part.sequence, call.tenant))
+        if part.sequence > len(self.log(part.shard, part.sequence).writes):
+            yield f"{call.text!r} names write {part.sequence}, which no replica has"
+        if part.passages != passages:
+            yield (
+                f"{call.text!r} counts {part.passages} passages of shard {part.shard} after "
+                f"write {part.sequence}, not {passages}"
+            )
+        # a half continues the numbers of its parent
+        known = [*call.required.items(), *((each.shard, each.sequence) for each in call.after)]
+        needed = max(
+            (
+                sequence
+                for shard, sequence in known
+                if shares_passages(part.shard, shard, self._shards)
+            ),
+            default=0,
+        )
+        if part.sequence < needed:
+            yield (
+                f"{call.text!r} saw shard {part.shard} after write {part.sequence}, but it "
+                f"needed write {needed}"
+            )
 
     def _check_nearest(
         self, call: QuestionCall, expected: Mapping[str, str], partition: Partition
@@ -323,7 +341,8 @@ class Checker:
         }
         read = min(self._passages, answered.passages_granted)  # fewer under load
         nearest = sorted(distances.values())[:read]
-        shown = [answer.reading.passage for answer in answered.answers]
+        read_passages = [answer.reading.passage for answer in answered.answers]
+        shown = [replace(each, id=stored_id(call.tenant, each.id)) for each in read_passages]
         for passage in shown:
             part = next(
                 each

@@ -8,11 +8,17 @@ from pathlib import Path
 from simulation.index import build_index
 from simulation.models import make_bundle
 from winnow.bundle import Bundle
+from winnow.domain.tenant import stored_id
 
 
-def built_texts(count: int) -> dict[str, str]:
-    """Returns the texts of an index as it was built, by id."""
-    return {f"built-{number}": f"w{number} w{number + 7} b{number}" for number in range(count)}
+def built_texts(count: int, tenants: int = 0) -> dict[str, str]:
+    """Returns the texts of an index as it was built, by stored id."""
+    return {
+        stored_id(f"t{number % tenants}" if tenants else "", f"built-{number}"): (
+            f"w{number} w{number + 7} b{number}"
+        )
+        for number in range(count)
+    }
 
 
 @cache
@@ -30,11 +36,12 @@ def bundle() -> Bundle:
 
 
 @cache
-def index(shards: int, passages: int) -> Path:
+def index(shards: int, passages: int, tenants: int = 0) -> Path:
     """Returns an index as it was built."""
-    path = directory() / f"index-{shards}-{passages}"
+    path = directory() / f"index-{shards}-{passages}-{tenants}"
     path.mkdir()
-    build_index(bundle(), path, built_texts(passages), shards)
+    texts = built_texts(passages, tenants)
+    build_index(bundle(), path, texts, shards, tenants=tenants > 0)
     return path
 
 

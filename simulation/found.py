@@ -62,6 +62,14 @@ FOUND = {
         _fault(3.4, StepKind.KILL, "node-0a", seconds=5.0),
         _put(4.0, 1, "w4 new"),
     ),
+    "an entry of the journal arrives after its write has failed": _plan(
+        _REPLICATED,
+        _fault(2.9, StepKind.KILL, "node-0b", seconds=3.5),
+        _fault(3.0, StepKind.CUT, "node-0a", "journal", 6.0),
+        _put(3.2, 0, "w3 old", timeout=2.5),
+        _fault(6.6, StepKind.KILL, "node-0a", seconds=5.0),
+        _put(7.2, 1, "w4 new"),
+    ),
     "a power loss erases the first snapshot": _plan(
         _SINGLE,
         _fault(3.0, StepKind.SNAPSHOT, "node-0"),

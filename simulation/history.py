@@ -14,6 +14,7 @@ class WriteCall:
     client: int
     front: str
     id: str
+    """The stored id of the passage, which names its tenant."""
     text: str
     """The text that was put; empty for a deletion."""
     version: int | None
@@ -35,6 +36,7 @@ class QuestionCall:
 
     client: int
     front: str
+    tenant: str
     text: str
     after: tuple[Position, ...]
     allows_partial: bool

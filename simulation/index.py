@@ -17,8 +17,13 @@ from winnow.text.tokenizer import Tokenizer
 INDEX_ID = "simulated-index"
 
 
-def build_index(bundle: Bundle, directory: Path, texts: Mapping[str, str], shards: int) -> None:
-    """Writes the shards of an index of texts by id below `directory`."""
+def build_index(
+    bundle: Bundle, directory: Path, texts: Mapping[str, str], shards: int, *, tenants: bool = False
+) -> None:
+    """Writes the shards of an index of texts by stored id below `directory`.
+
+    `tenants`: whether the index has tenants.
+    """
     puts = [Put(Passage(identifier, "", text)) for identifier, text in texts.items()]
     with TemporaryDirectory() as aside:
         staging = Staging(Path(aside) / "staging.sqlite")
@@ -36,6 +41,7 @@ def build_index(bundle: Bundle, directory: Path, texts: Mapping[str, str], shard
             encoding_fingerprint=bundle.manifest.encoding_fingerprint,
             passages=len(texts),
             words=words,
+            tenants=tenants,
         )
         for shard in range(shards):
             write_shard(staging.path, directory, shard, identity, GraphPlan())

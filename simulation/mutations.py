@@ -24,7 +24,7 @@ from winnow.content_node.live import (
     write_conflict,
 )
 from winnow.content_node.merging import merge, passages, tidying, writing
-from winnow.content_node.shard import generations, retrieving
+from winnow.content_node.shard import generations, retrieving, tenant_view
 from winnow.content_node.splitting import write_half
 from winnow.content_node.transfer import servicer
 from winnow.domain import coverage, partition
@@ -390,6 +390,16 @@ async def _(original: Any, self: Any, writes: Any, log_id: str) -> None:
 @_mutation("a shard is closed before its new node serves it", steps._StepPlanner, "_may_close")
 def _(original: Any, self: Any, number: int, own: Any) -> bool:
     return number not in own
+
+
+@_mutation("tenants share cached answers", answer_cache.AnswerKey, "of")
+def _(original: Any, ids: Any, question: Any) -> Any:
+    return original(ids, replace(question, tenant=""))
+
+
+@_mutation("a shard shows a tenant the rows of all tenants", tenant_view, "_rows_of_tenant")
+def _(original: Any, placed: Any, tenant: str) -> Any:
+    return tenant_view._live(placed)
 
 
 def applied(description: str) -> contextlib.AbstractContextManager[Any]:

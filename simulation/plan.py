@@ -21,6 +21,8 @@ _POWER_CUT_SHARE = 1 / 8
 """Share of plans that only have power losses and kills at fault points."""
 _UNSYNCED_SHARE = 1 / 8
 """Share of plans with a journal that may lose acknowledged entries by a power loss."""
+_TENANTS_SHARE = 1 / 6
+"""Share of plans with an index that has tenants."""
 _MOVES_SHARE = 1 / 4
 """Share of plans whose shards move and split."""
 _MOVES = (1, 6)
@@ -87,6 +89,8 @@ class Step:
     """Seconds since the start."""
     kind: StepKind
     client: int = 0
+    tenant: str = ""
+    """Tenant of a call; empty for an index without tenants."""
     id: str = ""
     text: str = ""
     version: int | None = None
@@ -110,6 +114,7 @@ class Step:
 
     def __str__(self) -> str:
         fields = [
+            self.tenant,
             self.id,
             repr(self.text) if self.text else "",
             f"version {self.version}" if self.version is not None else "",
@@ -138,6 +143,8 @@ class Shape:
     clients: int = 4
     passages: int = 18
     """Passages of the index as it was built."""
+    tenants: int = 0
+    """Number of tenants of the index; 0 for an index without tenants."""
     is_assigned: bool = False
     """Whether the nodes follow an assignment, so that shards can move and split.
 
@@ -163,6 +170,13 @@ class Shape:
             for shard in range(self.shards)
             for replica in range(self.replicas)
         }
+
+    def tenant(self, client: int) -> str:
+        """Returns the tenant of a client; empty in an index without tenants.
+
+        Two clients of a tenant call different fronts.
+        """
+        return f"t{client // 2 % self.tenants}" if self.tenants else ""
 
     def front_names(self) -> list[str]:
         return [f"front-{number}" for number in range(self.fronts)]
@@ -199,6 +213,8 @@ def make_plan(
     rng, moving = Random(f"plan {seed}"), Random(f"moves {seed}")
     if shape is None:
         shape = replace(draw_shape(rng), is_assigned=moving.random() < _MOVES_SHARE)
+        if Random(f"tenants {seed}").random() < _TENANTS_SHARE:
+            shape = replace(shape, tenants=2, clients=4)
     # few kinds in a plan: with all of them, little would succeed
     power_cuts = power_cuts or rng.random() < _POWER_CUT_SHARE
     kinds = [
@@ -264,6 +280,7 @@ def _calls(rng: Random, shape: Shape, seconds: float) -> list[Step]:
                     at=at,
                     kind=kind,
                     client=client,
+                    tenant=shape.tenant(client),
                     text=rng.choice(questions),
                     timeout=rng.choice([0.5, 2.0, 4.0]),
                     waits_for_writes=rng.random() < 1 / 3,
@@ -279,6 +296,7 @@ def _calls(rng: Random, shape: Shape, seconds: float) -> list[Step]:
                     at=at,
                     kind=kind,
                     client=client,
+                    tenant=shape.tenant(client),
                     id=identifier,
                     text=text,
                     timeout=timeout,

@@ -40,6 +40,7 @@ from simulation.process import current_process
 from winnow.bundle import Bundle
 from winnow.deadline import Deadline
 from winnow.domain.question import AnswerRequest, PartialResults
+from winnow.domain.tenant import stored_id
 from winnow.domain.write import Deletion, FedPassage, Position, WriteResult
 from winnow.errors import GenerationGoneError, WinnowError
 
@@ -90,7 +91,7 @@ class Simulation:
         self.result = Result(plan)
         self._digest, self._directory = hashlib.blake2b(digest_size=16), str(directory)
         self.loop = SimulatedLoop(randomness.seeded(f"loop {plan.seed}"))  # type: ignore[abstract]
-        self.history = History(fixtures.built_texts(plan.shape.passages))
+        self.history = History(fixtures.built_texts(plan.shape.passages, plan.shape.tenants))
         tokenizer = tokenizer_of(bundle.tokenizer)
         self.checker = Checker(self.history, plan.shape.shards, tokenizer, PASSAGES_TO_READ)
         self.cluster = Cluster(
@@ -213,7 +214,7 @@ class Simulation:
         call = WriteCall(
             client=step.client,
             front=self._front_of(step.client),
-            id=step.id,
+            id=stored_id(step.tenant, step.id),
             text=step.text,
             version=step.version,
             begun=self.loop.time(),
@@ -224,8 +225,11 @@ class Simulation:
         async def work(front: RunningFront) -> list[WriteResult]:
             deadline = Deadline.after(step.timeout)
             if step.kind is StepKind.DELETE:
-                return await front.feed.delete([Deletion(step.id, step.version)], deadline)
-            fed = FedPassage(id=step.id, title="", text=step.text, version=step.version)
+                deletion = Deletion(step.id, step.version, step.tenant)
+                return await front.feed.delete([deletion], deadline)
+            fed = FedPassage(
+                id=step.id, title="", text=step.text, version=step.version, tenant=step.tenant
+            )
             return await front.feed.put([fed], deadline)
 
         try:
@@ -287,6 +291,7 @@ class Simulation:
         call = QuestionCall(
             client=step.client,
             front=front,
+            tenant=step.tenant,
             text=step.text,
             after=after,
             allows_partial=step.allows_partial,
@@ -297,6 +302,7 @@ class Simulation:
         self.record(f"client {step.client} begins: {step}")
         request = AnswerRequest(
             question=step.text,
+            tenant=step.tenant,
             after=after,
             partial_results=PartialResults.ALLOW if step.allows_partial else PartialResults.FORBID,
         )
@@ -324,7 +330,8 @@ class Simulation:
             written: set[int] = set()
             for attempt in range(200):
                 identifier = f"last-{number}-{attempt}"
-                shard = partition.shard_of(identifier)
+                tenant = self.plan.shape.tenant(2 * attempt)
+                shard = partition.shard_of(stored_id(tenant, identifier))
                 if shard in written:
                     continue
                 written.add(shard)
@@ -332,6 +339,7 @@ class Simulation:
                     at=0,
                     kind=StepKind.PUT,
                     client=number,
+                    tenant=tenant,
                     id=identifier,
                     text=f"w1 {identifier}",
                     timeout=_LAST_TIMEOUT,
@@ -346,6 +354,7 @@ class Simulation:
                     at=0,
                     kind=StepKind.ASK,
                     client=number,
+                    tenant=self.plan.shape.tenant(2 * number),
                     text=f"w1 w2 w{3 + number}",
                     timeout=_LAST_TIMEOUT,
                     waits_for_writes=True,
@@ -488,7 +497,7 @@ def _freeze_heap() -> None:
 
 def run_plan(plan: Plan) -> Result:
     """Runs a plan."""
-    index = fixtures.index(plan.shape.shards, plan.shape.passages)
+    index = fixtures.index(plan.shape.shards, plan.shape.passages, plan.shape.tenants)
     directory = Path(tempfile.mkdtemp(dir=fixtures.directory()))
     _freeze_heap()
     gc.disable()  # the collector would run code of killed processes
