@@ -164,16 +164,27 @@ class _StepPlanner:
                 copy.must_be_replaced or self._is_split_cancelled(parent)
             )
         if self._was_split(shard):
-            return all(
-                set(self._assignment.holders[part]) <= self._serving_nodes(part, copy.info)
-                for part in self._partition.parts_of(shard)
-            )
+            parts = self._partition.parts_of(shard)
+            return all(self._is_part_served(part, copy.info) for part in parts)
         if shard not in self._partition or (shard in own and not copy.must_be_replaced):
             return False
         serving = self._serving_nodes(shard, copy.info) - {self._name}
         return (
             set(self._assignment.holders[shard]) <= serving if shard not in own else bool(serving)
         )
+
+    def _is_part_served(self, part: int, info: ShardInfo | None) -> bool:
+        """Whether the nodes of a part serve it, so that its parent is not needed for it.
+
+        If a part has come back while it moved away, this node has a copy of it that must be
+        replaced. The copy is closed after the parent. So another node is enough then.
+        """
+        serving = self._serving_nodes(part, info)
+        needed = set(self._assignment.holders[part])
+        own = self._all_held.get(part)
+        if own is not None and own.must_be_replaced:
+            needed.discard(self._name)
+        return bool(serving) and needed <= serving
 
     def _is_split_cancelled(self, parent: int) -> bool:
         """Whether the assignment has the whole shard again before both halves were made.

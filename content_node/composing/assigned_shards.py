@@ -247,7 +247,7 @@ class AssignedShards:
             self._shards.served.show(self._held[shard].served)
             _log.info("half of a shard is served", shard=shard)
         for shard in steps.to_close:
-            if not self._is_half_changing(shard) and await self._try_prepare_close(shard):
+            if not self._is_family_changing(shard) and await self._try_prepare_close(shard):
                 self._start_change(shard, self._close_shard(shard))
         await self._open_next(assignment, steps, reports)
 
@@ -258,14 +258,17 @@ class AssignedShards:
         parent = parent_of(shard, assignment.shards)
         return parent in self._held and parent not in assignment.partition
 
-    def _is_half_changing(self, shard: int) -> bool:
-        """Whether the other half is being opened or closed. If so, this half is not closed."""
+    def _is_family_changing(self, shard: int) -> bool:
+        """Whether the other half, or the parent, is being opened or closed.
+
+        If so, this half is not closed.
+        """
         assert self._assignment is not None
         built = self._assignment.shards
         parent = parent_of(shard, built)
         if parent is None:
             return False
-        return any(each in self._changing for each in {*halves_of(parent, built)} - {shard})
+        return any(each in self._changing for each in {parent, *halves_of(parent, built)} - {shard})
 
     async def _open_next(
         self, assignment: Assignment, steps: NextSteps, reports: Mapping[str, NodeReport]
@@ -362,7 +365,7 @@ class AssignedShards:
         await self._read_assignment()
         assignment = self._assignment
         assert assignment is not None
-        if self._is_half_changing(shard):
+        if self._is_family_changing(shard):
             return False
         held = {**await self._held_shards(), shard: await self._describe_shard(self._held[shard])}
         reports = await self._fetch_reports(assignment)

@@ -68,6 +68,20 @@ def test_a_copy_that_is_out_of_date_for_good_is_replaced_while_another_node_serv
     assert next_steps(assignment(), "a", held, {"c": serving()}) == NextSteps(to_close=(0,))
 
 
+def test_a_parent_is_closed_although_a_half_has_come_back_and_must_be_replaced() -> None:
+    """The half was handed over to another node, and is assigned to this one again. It is closed
+    after its parent, and copied back.
+    """
+    split = replace(assignment(), holders=dict.fromkeys((1, 2, 3), ("a",)))
+    held = {shard: HeldShard(replace(INFO, shard=shard)) for shard in (0, 1, 3)}
+    held[2] = HeldShard(replace(INFO, shard=2), must_be_replaced=True)
+    assert next_steps(split, "a", held, {}) == NextSteps()
+    moved = {"b": serving(shard=2)}
+    assert next_steps(split, "a", held, moved) == NextSteps(to_close=(0,))
+    del held[0]
+    assert next_steps(split, "a", held, moved) == NextSteps(to_close=(2,))
+
+
 def test_a_copy_whose_index_is_unknown_is_kept_unless_it_is_out_of_date() -> None:
     reports = {"b": serving(sequence=0)}
     moved = assignment(s0="b")
