@@ -55,8 +55,8 @@ _POOLS_OF_PARTS = 16
 """Pools of replicas of a front, at most, if shards are split."""
 _MANY_CALLS, _MAX_ITEMS = 150, 64
 """Calls from which on tables are checked, and their maximum length. More calls do not matter."""
-_TRIED_AGAIN = "shard could not be opened", "were handed over to its halves"
-"""Parts of errors of moves that are tried again: a node is down, or the shard was split first."""
+_TRIED_AGAIN = "shard could not be opened", "writes of the shard were handed over to"
+"""Parts of errors of moves that are tried again: a node is down, or a move and a split have met."""
 _LAST_TIMEOUT = 20.0
 _LAST_SECONDS = 5.0
 """Seconds in which replicas apply the last writes."""
