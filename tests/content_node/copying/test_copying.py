@@ -288,7 +288,7 @@ async def test_a_cancelled_copy_ends_once_nothing_is_written_any_more(tmp_path: 
             await happens(progress.is_blocked.is_set)
             fetching.cancel()
             for _ in range(10):
-                await asyncio.sleep(0)
+                await turn()
             assert not fetching.done()
             progress.go_on()
             with pytest.raises(asyncio.CancelledError):
