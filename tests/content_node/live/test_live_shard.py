@@ -527,7 +527,7 @@ async def test_a_durable_write_that_cannot_be_served_ends_all_writing(
     def fail(*_: object) -> None:
         raise BrokenError
 
-    monkeypatch.setattr(live._state, "apply", fail)
+    monkeypatch.setattr(live._store._state, "apply", fail)
     for _ in range(2):
         with pytest.raises(
             NotWritableError, match=r"applying a durable write failed .* restart the node"

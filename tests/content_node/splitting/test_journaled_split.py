@@ -16,7 +16,7 @@ from tenacious import happens
 
 from winnow.content_node.journal import composing
 from winnow.content_node.journal.composing import ShardWritePath
-from winnow.content_node.live import shard as shard_module
+from winnow.content_node.live import write_store
 from winnow.content_node.live.custody import Custody, Role, write_custody
 from winnow.content_node.live.reading import log_path, read_writes
 from winnow.content_node.live.shard import LiveShard
@@ -242,7 +242,7 @@ async def test_a_disk_that_is_full_when_the_shard_ends_is_tried_again(
             raise failures.pop()
         write_custody(directory, custody)
 
-    monkeypatch.setattr(shard_module, "write_custody", write_or_fail)
+    monkeypatch.setattr(write_store, "write_custody", write_or_fail)
     await a.split()
     await happens(lambda: not b.shards[PARENT].takes_writes)
     assert not failures

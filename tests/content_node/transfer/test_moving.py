@@ -13,7 +13,14 @@ from live_shards import built
 from live_writes import delete, put
 from moving_shards import INDEX, Holder, holding, merged, moves, opened, store
 
-from winnow.content_node.live.custody import CUSTODY_FILE, OWNED, Custody, Role, read_custody
+from winnow.content_node.live.custody import (
+    CUSTODY_FILE,
+    OWNED,
+    Custody,
+    Role,
+    read_custody,
+    write_custody,
+)
 from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.transfer.batches import check_copied_log
 from winnow.content_node.transfer.following import LogFollower
@@ -151,8 +158,8 @@ async def test_a_copy_that_stayed_too_far_behind_must_be_copied_again(
 ) -> None:
     await store(owner.shard, put("d"))
     shutil.copytree(owner.directory, tmp_path / "copy")
+    write_custody(tmp_path / "copy", Custody(Role.FOLLOWER, "old"))
     copy = opened(tmp_path / "copy")
-    copy.custody = Custody(Role.FOLLOWER, "old")
     await store(owner.shard, put("e"))
     await merged(owner.shard, owner.directory)
     assert owner.shard.trimmed == 2
