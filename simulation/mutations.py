@@ -22,6 +22,7 @@ from winnow.content_node.live import (
     sequence_waiter,
     shard,
     write_conflict,
+    write_store,
 )
 from winnow.content_node.merging import merge, passages, tidying, writing
 from winnow.content_node.shard import generations, retrieving, tenant_view
@@ -365,7 +366,7 @@ def _copied_failures() -> Iterator[None]:
 MUTATIONS["a shard moves with writes that have failed"] = _copied_failures
 
 
-@_mutation("a shard takes writes after it was handed over", shard.LiveShard, "_check_owner")
+@_mutation("a shard takes writes after it was handed over", write_store.WriteStore, "check_owner")
 def _(original: Any, self: Any) -> None:
     return None
 
