@@ -57,6 +57,8 @@ _MANY_CALLS, _MAX_ITEMS = 150, 64
 """Calls from which on tables are checked, and their maximum length. More calls do not matter."""
 _TRIED_AGAIN = "shard could not be opened", "writes of the shard were handed over to"
 """Parts of errors of moves that are tried again: a node is down, or a move and a split have met."""
+_NEVER_LOGGED = ("inconsistent document frequencies",)
+"""Parts of log lines that are a violation at any level."""
 _LAST_TIMEOUT = 20.0
 _LAST_SECONDS = 5.0
 """Seconds in which replicas apply the last writes."""
@@ -129,7 +131,7 @@ class Simulation:
         is_expected = current_process().full_disk or bool(self.checker.lost)
         if self.plan.shape.is_assigned:  # it is tried again; the end is checked
             is_expected = is_expected or any(each in line for each in _TRIED_AGAIN)
-        if level == "error" and not is_expected:
+        if (level == "error" and not is_expected) or any(each in line for each in _NEVER_LOGGED):
             self.report(line)
         else:
             self.record(line)

@@ -120,6 +120,8 @@ class LiveReplica:
     """If set to an event, retrieval waits for it."""
     names_log: bool = True
     """Whether replies have the log's id; those of earlier versions do not."""
+    tenants: bool = False
+    """Whether the index has tenants."""
     passages: FakePassages = field(default_factory=FakePassages)
 
     def follow(self, sequence: int | None = None) -> None:
@@ -151,6 +153,7 @@ class LiveReplica:
             index_passages=self.index.total,
             sequence=self.sequence,
             log_id=self.log.log_id,
+            tenants=self.tenants,
         )
 
     async def info(self, deadline: Deadline) -> ShardInfo:

@@ -73,7 +73,12 @@ class WordStatistics:
 
         If a shard does not reply, its last counts are kept. The counts of a shard that was split
         are kept until all its parts are counted: their sum is the same.
+
+        Does nothing for an index with tenants. Its shards count the words of each tenant, and the
+        counts of all tenants are incomplete once a shard was split.
         """
+        if self._cluster.has_tenants:
+            return
         changed = [
             shard
             for shard, info in self._cluster.shard_infos.items()

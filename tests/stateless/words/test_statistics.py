@@ -139,6 +139,17 @@ async def test_changes_that_cannot_be_are_refused_and_said_once(house: House) ->
     assert len([each for each in logs if "inconsistent" in each.get("reason", "")]) == 1
 
 
+async def test_the_words_of_an_index_with_tenants_are_not_counted_over_all_tenants(
+    house: House,
+) -> None:
+    """Its shards count the words of each tenant, and halves of a shard do not count the others."""
+    house.x.tenants = house.y.tenants = house.z.tenants = True
+    house.put(0, "c", 1)
+    house.front.look()
+    assert await house.weights() == ()
+    assert house.x.counts == house.y.counts == house.z.counts == 0
+
+
 async def test_equal_counts_have_equal_names_and_others_others(house: House) -> None:
     names = [house.statistics.name]
     for name in "cd":
