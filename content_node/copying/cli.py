@@ -1,10 +1,9 @@
 """`winnow indexes rebuild` and `winnow indexes alias`: copy an index, and switch to the copy."""
 
-import time
-from collections.abc import Callable, Coroutine
-from contextlib import closing
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated
 
 import typer
 
@@ -13,30 +12,17 @@ from winnow.bundle import Bundle, load_bundle
 from winnow.catalog import CatalogFile
 from winnow.cli.options import CatalogUrl
 from winnow.cli.peers import with_peers
+from winnow.content_node.copying.commands import begin_copy, change_catalog, point_alias
 from winnow.content_node.copying.encoding import CopyEncoder
-from winnow.content_node.copying.index_nodes import IndexNodes
-from winnow.content_node.copying.new_copy import (
-    begun_copy,
-    check_may_begin,
-    check_same_copy,
-    create_copy,
-    next_name,
-)
 from winnow.content_node.copying.replacing import IndexCopier
-from winnow.deadline import Deadline
 from winnow.domain.catalog import Catalog
-from winnow.domain.copying import without_hold
 from winnow.domain.shard import MAX_SHARDS
-from winnow.faultpoints import reach
 from winnow.packaged import default_bundle
 from winnow.security.peers import PLAIN_TEXT, PeerChannels
 from winnow.settings.common import cores
 from winnow.settings.values import parse_directory_or_url
 from winnow.telemetry.progress import StageProgress
 
-_NODE_SECONDS = 30.0
-"""Seconds in which the nodes of an index open it. It may have just been created."""
-Result = TypeVar("Result")
 _Threads = Annotated[
     int | None,
     typer.Option(min=1, max=1024, help="Threads that encode passages.", show_default="all cores"),
@@ -86,29 +72,15 @@ def rebuild(
     command again to resume. `winnow indexes alias` then copies the newest writes and switches.
     """
     file, loaded = CatalogFile(catalog), load_bundle(bundle)
+    target = signals.run(
+        begin_copy(file, name, loaded, snapshot=snapshot, new=new, shards=shards, peers=peers)
+    )
+    with _open_copier(file, target, loaded, threads, peers) as copier:
+        signals.run(copier.catch_up())
     stored = file.read() or Catalog()
-    source = stored.resolve(name).name
-    target = new or begun_copy(stored, source) or next_name(stored, source)
-    if target not in stored.copies:
-        check_may_begin(stored.without_expired(time.time()), target, source, snapshot)
-        own = stored.indexes[source]
-        nodes = IndexNodes(source, own, stored.nodes, copy=target, peers=peers)
-        create_copy(
-            file,
-            target,
-            source,
-            loaded,
-            snapshot=snapshot,
-            shards=shards or own.shards,
-            tenants=signals.run(nodes.has_tenants(Deadline.after(_NODE_SECONDS))),
-        )
-        reach("copy.created")
-    else:
-        check_same_copy(stored, target, source, loaded, shards=shards)
-    _run(file, target, loaded, threads, lambda copier: copier.catch_up(), peers)
+    source = stored.copies[target].source if target in stored.copies else name
     typer.echo(f"{target} has the passages and writes of {source}")
-    aliases = (file.read() or stored).aliases_of(source)
-    _advise_switch(aliases[0] if aliases else "", target, source)
+    _advise_switch(next(iter(stored.aliases_of(source)), ""), target, source)
 
 
 @with_peers
@@ -143,29 +115,31 @@ def alias(
         problem = "give an index, or --remove"
         raise typer.BadParameter(problem, param_hint="INDEX")
     file = CatalogFile(catalog)
-    before = (file.read() or Catalog()).without_expired(time.time())
     if index is None:
-        changed = _change(file, lambda stored: stored.without_alias(name))
+        changed = change_catalog(file, lambda stored: stored.without_alias(name))
         typer.echo(f"catalog {changed.version}: alias {name} removed")
         return
-    present = before.aliases.get(name)
-    if present is not None and _replaces(before, index, present.index):
-        known = before.indexes[index].bundle
-        loaded = load_bundle(bundle or (Path(known) if known else default_bundle()))
-        held = _run(file, index, loaded, threads, lambda each: each.replace_source(), peers)
-        changed = file.read() or before
-        switched = ", ".join(before.aliases_of(present.index))
+    with contextlib.ExitStack() as stack:
+
+        def open_copier(present: Catalog) -> IndexCopier:
+            known = present.indexes[index].bundle
+            loaded = load_bundle(bundle or (Path(known) if known else default_bundle()))
+            return stack.enter_context(_open_copier(file, index, loaded, threads, peers))
+
+        pointed = signals.run(point_alias(file, name, index, open_copier))
+    changed = pointed.catalog
+    if pointed.held is not None:
+        switched = ", ".join(changed.aliases_of(index))
         typer.echo(f"catalog {changed.version}: alias {switched} -> {index}")
-        typer.echo(f"writes were held back for {held:.1f} s")
+        typer.echo(f"writes were held back for {pointed.held:.1f} s")
     else:
-        changed = _change(file, lambda stored: _pointed(stored, name, index))
         typer.echo(f"catalog {changed.version}: alias {name} -> {index}")
         if index in changed.copies:
             source = changed.copies[index].source
             typer.echo(f"{index} is a copy of {source}, and takes no writes of callers")
             _advise_switch(next(iter(changed.aliases_of(source)), ""), index, source)
-    if present is not None and present.index != index:
-        typer.echo(f"to switch back: winnow indexes alias {name} {present.index}")
+    if pointed.before not in ("", index):
+        typer.echo(f"to switch back: winnow indexes alias {name} {pointed.before}")
 
 
 def _advise_switch(alias: str, copy: str, source: str) -> None:
@@ -176,32 +150,13 @@ def _advise_switch(alias: str, copy: str, source: str) -> None:
     typer.echo(f"to switch: winnow indexes alias {alias} {copy}")
 
 
-def _replaces(catalog: Catalog, index: str, present: str) -> bool:
-    """Whether an index is a copy of the present one, so that its last writes must be copied."""
-    copy = catalog.copies.get(index)
-    return copy is not None and copy.source == present and not catalog.indexes[index].is_dropped
-
-
-def _pointed(catalog: Catalog, alias: str, index: str) -> Catalog:
-    """Points an alias to an index, which takes writes again if an interrupted switch held it."""
-    return without_hold(catalog.with_alias(alias, index), index)
-
-
-def _change(file: CatalogFile, change: Callable[[Catalog], Catalog]) -> Catalog:
-    """Changes the catalog; forgets the indexes whose grace time has ended."""
-    now = time.time()
-    return file.change(lambda stored: change((stored or Catalog()).without_expired(now)))
-
-
-def _run(
-    file: CatalogFile,
-    name: str,
-    bundle: Bundle,
-    threads: int | None,
-    work: Callable[[IndexCopier], Coroutine[Any, Any, Result]],
-    peers: PeerChannels,
-) -> Result:
-    """Runs work of a copier, and shows its progress."""
-    with closing(CopyEncoder(bundle, threads or cores())) as encoder, StageProgress() as progress:
-        copier = IndexCopier(file, name, encoder=encoder, listener=progress, peers=peers)
-        return signals.run(work(copier))
+@contextlib.contextmanager
+def _open_copier(
+    file: CatalogFile, name: str, bundle: Bundle, threads: int | None, peers: PeerChannels
+) -> Iterator[IndexCopier]:
+    """Opens what copies writes to the index `name`, and shows its progress."""
+    with (
+        contextlib.closing(CopyEncoder(bundle, threads or cores())) as encoder,
+        StageProgress() as progress,
+    ):
+        yield IndexCopier(file, name, encoder=encoder, listener=progress, peers=peers)
