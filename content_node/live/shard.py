@@ -213,12 +213,20 @@ class LiveShard:
     async def close_to_fronts(self, closing: Closing) -> None:
         """Refuses writes of front nodes as `closing` says, or takes them again.
 
-        Raises UnavailableError if the node is leaving.
+        Writes whose commit has failed are removed first. Otherwise a restart would find them,
+        although the copy of the index lacks them. If they cannot be removed, `closed_since` stays
+        0: call this again. Raises UnavailableError if the node is leaving.
         """
         if self._store.closing == closing and self.closed_since == closing.since:
             return
         self.closed_since = 0
         await self._group.run_alone(partial(self._store.set_closing, closing))
+        if closing.since:
+            try:
+                await self.settle_log()
+            except (OverloadedError, NotWritableError) as error:
+                _log.warning("not closed to writes yet", reason=str(error))
+                return
         self.closed_since = closing.since
 
     async def store_copied(

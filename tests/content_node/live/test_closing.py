@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from doubtful_commits import doubt
 from live_shards import built
 from live_writes import delete, digested, put
 from moving_shards import opened
@@ -12,7 +13,7 @@ from moving_shards import opened
 from winnow.content_node.live.closing import Closing
 from winnow.content_node.live.shard import LiveShard
 from winnow.deadline import Deadline
-from winnow.errors import IdentityError, IndexIsCopyError, UnavailableError
+from winnow.errors import IdentityError, IndexIsCopyError, OverloadedError, UnavailableError
 
 SOON = Deadline.after(86_400)  # counted from the import: beyond the last test
 
@@ -41,6 +42,44 @@ async def test_a_closed_shard_reports_all_writes_that_it_has_acknowledged(shard:
     assert shard.closed_since == 0
     await shard.write([put("b")], SOON)
     assert shard.sequence == len(stored) + 1
+
+
+async def test_a_shard_that_was_closed_and_restarts_has_no_write_whose_commit_had_failed(
+    tmp_path: Path,
+) -> None:
+    """The index that replaces it lacks such a write, so nothing may bring it back."""
+    directory = built(tmp_path, {"a": "one two"})
+    shard = opened(directory)
+    await shard.write([put("b", "stored")], SOON)
+    doubt(shard._log)
+    with pytest.raises(OverloadedError):
+        await shard.write([put("b", "failed")], SOON)
+    await shard.close_to_fronts(Closing(7))
+    assert (shard.closed_since, shard.sequence) == (7, 1)
+    await shard.close()
+    again = opened(directory)
+    assert again.sequence == 1
+    await again.close()
+
+
+async def test_a_shard_is_not_closed_before_a_write_that_failed_is_removed(
+    shard: LiveShard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise OverloadedError("the disk is full", 1.0)
+
+    await shard.write([put("b", "stored")], SOON)
+    doubt(shard._log)
+    with pytest.raises(OverloadedError):
+        await shard.write([put("b", "failed")], SOON)
+    with monkeypatch.context() as patch:
+        patch.setattr(shard._log, "settle", fail)
+        await shard.close_to_fronts(Closing(7))
+    assert shard.closed_since == 0
+    with pytest.raises(UnavailableError):
+        await shard.write([put("c")], SOON)
+    await shard.close_to_fronts(Closing(7))
+    assert shard.closed_since == 7
 
 
 async def test_a_copy_takes_the_writes_of_its_current_run_only(shard: LiveShard) -> None:
