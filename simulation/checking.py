@@ -3,7 +3,7 @@
 Every check returns sentences about violations; none if the cluster kept its promises.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from math import inf
 
@@ -18,13 +18,13 @@ from simulation.history import (
     state_after,
 )
 from simulation.linearisability import RegisterOperation, is_linearisable
-from simulation.models import vector_of
+from simulation.models import tokenizer_of, vector_of
+from winnow.bundle import Bundle
 from winnow.domain.coverage import ShardCoverage, ShardStatus
 from winnow.domain.partition import Partition, halves_of, holds, parent_of, shares_passages
 from winnow.domain.shard import shard_of_tenant
 from winnow.domain.tenant import names_no_passage, stored_id, tenant_of
 from winnow.domain.write import Outcome
-from winnow.text.tokenizer import Tokenizer
 
 _ROUNDING = 1e-5
 """Largest difference of two ways to compute a distance."""
@@ -34,10 +34,31 @@ _MOMENT = 1e-9
 class Checker:
     """Checks a history."""
 
-    def __init__(self, history: History, shards: int, tokenizer: Tokenizer, passages: int) -> None:
-        """`passages`: the number of passages that each question asks to be read."""
+    def __init__(
+        self,
+        history: History,
+        shards: int,
+        bundle: Bundle,
+        passages: int,
+        *,
+        index: str = "",
+        is_copied: Callable[[AppliedWrite], bool | None] = lambda _: None,
+    ) -> None:
+        """Checks nothing yet.
+
+        Args:
+            history: the history of the index. Its calls may be of several indexes.
+            shards: the number of shards with which the index was built.
+            bundle: the bundle of the index.
+            passages: the number of passages that each question asks to be read.
+            index: the name of the index; empty without a catalog.
+            is_copied: whether a write of a copy is one of its source; None while the index is no
+                copy, so that clients write to it.
+
+        """
         self._history, self._shards, self._passages = history, shards, passages
-        self._tokenizer = tokenizer
+        self.index, self._is_copied = index, is_copied
+        self._tokenizer, self._version = tokenizer_of(bundle.tokenizer), bundle.manifest.version
         self._distances: dict[tuple[str, str], float] = {}
         self._versions: dict[tuple[int, str], int | None] = {}
         """The version of the last write of each id of a shard."""
@@ -119,7 +140,15 @@ class Checker:
             self._versions[key] = write.version
 
     def _unexplained(self, shard: int, write: AppliedWrite, now: float) -> Iterator[str]:
-        """Yields a violation if no running call explains a write that is being appended."""
+        """Yields a violation if no running call explains a write that is being appended.
+
+        A copy stores only writes of its source.
+        """
+        is_copied = self._is_copied(write)
+        if is_copied is not None:
+            if not is_copied:
+                yield f"the copy {self.index} has {_described(write)}, but its source never had it"
+            return
         calls = [
             each
             for each in self._history.writes
@@ -179,35 +208,87 @@ class Checker:
                 other.id == call.id
                 and other.outcome is Outcome.STORED
                 and before is not None
+                and before.index == position.index
                 and other.ended < call.begun
                 and before.sequence >= position.sequence
             ):
                 yield f"{_call(call)} is stored before {_call(other)}, which had ended"
 
-    def check_histories(self, partition: Partition) -> Iterator[str]:
+    def check_histories(
+        self, partition: Partition, earlier: Collection["Checker"] = ()
+    ) -> Iterator[str]:
         """Checks at the end that the writes of each id have one order that explains all results.
 
-        `partition` has the shards at the end.
+        Args:
+            partition: the shards at the end.
+            earlier: the checkers of the indexes that took writes before this one replaced them,
+                with the first one first.
+
         """
         ids = {call.id for call in self._history.writes}
         versioned = {call.id for call in self._history.writes if call.version is not None}
+        first = [*earlier, self][0]
         for identifier in sorted(ids - versioned):
             shard = partition.shard_of(identifier)
             if shard in self.lost:
                 continue
-            log = self.log(shard).writes
-            stored = {write.text for write in log if write.id == identifier}
+            logs = {each.index: each.log(each.built_shard_of(identifier)) for each in earlier}
+            logs[self.index] = self.log(shard)
+            stored = {
+                write.text
+                for log in logs.values()
+                for write in log.writes
+                if write.id == identifier
+            }
             calls = [call for call in self._history.writes if call.id == identifier]
             operations = [
-                self._operation(call, self.log(shard))
+                _operation(call, logs[call.position.index if call.position else self.index])
                 for call in calls
                 if call.outcome or (call.text or None) in stored
             ]
-            last = self.state(shard, len(log)).get(identifier, "")
+            last = self.last_state(shard).get(identifier, "")
             end = max((call.settled for call in calls), default=0.0)
             operations.append(RegisterOperation(False, last, end + 1, end + 2))
-            if not is_linearisable(operations, self._history.built.get(identifier, "")):
+            if not is_linearisable(operations, first.built_text(identifier)):
                 yield f"no order of the writes of {identifier} explains their results"
+
+    def last_writes(self) -> dict[int, int]:
+        """Returns the number of the last write of each shard."""
+        return {shard: len(self.log(shard).writes) for shard in range(self._shards)}
+
+    def passages(self) -> dict[str, tuple[str, int | None]]:
+        """Returns the text and the version of each passage of an index whose shards never split.
+
+        A deleted passage is listed with an empty text, if its version outdates later writes.
+        """
+        found: dict[str, tuple[str, int | None]] = {
+            each: (text, None) for each, text in self._history.built.items()
+        }
+        for shard in range(self._shards):
+            for write in self.log(shard).writes:
+                version = self._versions.get((shard, write.id))
+                found.pop(write.id, None)
+                if write.text is not None or version is not None:
+                    found[write.id] = write.text or "", version
+        return found
+
+    def had(self, write: AppliedWrite) -> bool:
+        """Whether the index ever had a write, apart from its version, or was built with it."""
+        if write.text is not None and self._history.built.get(write.id) == write.text:
+            return True
+        return any(
+            (each.id, each.text) == (write.id, write.text)
+            for log in self._history.logs.values()
+            for each in log.writes
+        )
+
+    def built_shard_of(self, identifier: str) -> int:
+        """Returns the shard of an id in the index as it was built."""
+        return Partition(self._shards, range(self._shards)).shard_of(identifier)
+
+    def built_text(self, identifier: str) -> str:
+        """Returns the text of an id in the index as it was built; empty without one."""
+        return self._history.built.get(identifier, "")
 
     def check_parts(self) -> Iterator[str]:
         """Checks at the end that the halves of shards have the writes of their parents."""
@@ -227,7 +308,7 @@ class Checker:
     def _forgotten(self, call: WriteCall) -> Iterator[str]:
         """Yields a violation if a part of a shard lacks an acknowledged write."""
         position = call.position
-        if position is None or call.outcome is not Outcome.STORED:
+        if position is None or call.outcome is not Outcome.STORED or position.index != self.index:
             return
         for part in sorted(self._history.logs):
             log = self.log(part).writes
@@ -240,20 +321,9 @@ class Checker:
                 found = _described(log[position.sequence - 1])
                 yield f"shard {part} has {found} in place of the acknowledged {_call(call)}"
 
-    def _operation(self, call: WriteCall, log: ShardLog) -> RegisterOperation:
-        """Returns a write as an operation.
-
-        An unchanged write has only read what is there, unless an earlier attempt has stored it.
-        """
-        was_stored = any(
-            write.id == call.id
-            and (write.text or "") == call.text
-            and call.begun <= at <= call.settled
-            for write, at in zip(log.writes, log.appended_at, strict=True)
-        )
-        is_write = call.outcome is not Outcome.UNCHANGED or was_stored
-        certain = call.outcome is not None
-        return RegisterOperation(is_write, call.text, call.begun, call.settled, certain)
+    def own_writes(self, shard: int, node: str) -> int:
+        """Returns the number of writes in a replica's log, as far as they were observed."""
+        return len(self._history.own_logs.get((shard, node), []))
 
     def own_state(self, shard: int, node: str) -> dict[str, str]:
         """Returns the texts of a shard by id after all writes of a replica's log."""
@@ -266,6 +336,10 @@ class Checker:
             first, other = next(iter(logs.items()))
             if log != other:
                 yield f"{first} and {node} serve shard {shard} after different writes"
+
+    def last_state(self, shard: int) -> dict[str, str]:
+        """Returns the texts of a shard by id after all of its writes."""
+        return self.state(shard, len(self.log(shard).writes))
 
     def state(self, shard: int, sequence: int) -> dict[str, str]:
         """Returns the texts of a shard by id after a write."""
@@ -378,9 +452,25 @@ class Checker:
     def _distance(self, question: str, text: str) -> float:
         key = (question, text)
         if key not in self._distances:
-            one, other = (vector_of(self._tokenizer.tokenise(each).ids) for each in key)
+            one, other = (
+                vector_of(self._tokenizer.tokenise(each).ids, self._version) for each in key
+            )
             self._distances[key] = float(((one - other).astype(np.float64) ** 2).sum())
         return self._distances[key]
+
+
+def _operation(call: WriteCall, log: ShardLog) -> RegisterOperation:
+    """Returns a write as an operation.
+
+    An unchanged write has only read what is there, unless an earlier attempt has stored it.
+    """
+    was_stored = any(
+        write.id == call.id and (write.text or "") == call.text and call.begun <= at <= call.settled
+        for write, at in zip(log.writes, log.appended_at, strict=True)
+    )
+    is_write = call.outcome is not Outcome.UNCHANGED or was_stored
+    certain = call.outcome is not None
+    return RegisterOperation(is_write, call.text, call.begun, call.settled, certain)
 
 
 def _described(write: AppliedWrite) -> str:

@@ -15,14 +15,19 @@ from simulation.index import INDEX_ID
 from simulation.journal_client import JournalHost, SimulatedNats
 from simulation.journal_server import JetStreamModel
 from simulation.loop import SimulatedLoop
+from simulation.named_front import open_named_front
 from simulation.network import Network
-from simulation.node import RunningNode, open_assigned_node, open_node
-from simulation.plan import Plan
+from simulation.node import RunningNode, open_assigned_node, open_named_node, open_node
+from simulation.plan import ALIAS, FIRST_INDEX, Plan
 from simulation.process import OUTSIDE, Process
 from simulation.randomness import seeded
+from simulation.terminals import OnChange, Terminals
 from winnow.assignment import AssignmentFile
 from winnow.bundle import Bundle
+from winnow.catalog import CatalogFile
+from winnow.content_node.composing.node_indexes import index_directory
 from winnow.domain.assignment import Assignment
+from winnow.domain.catalog import Catalog, CatalogIndex
 from winnow.domain.partition import Partition
 from winnow.domain.shard import shard_name
 from winnow.errors import UnavailableError, WinnowError
@@ -84,11 +89,13 @@ class Cluster:
         report: Callable[[str], None],
         lose_tail: Callable[[int], None],
         on_load: Callable[["SimulatedNode"], None],
+        on_catalog: OnChange,
     ) -> None:
         """`record` adds a line to the timeline; `report` adds a violation.
 
-        `lose_tail` is called with each shard whose journal has lost acknowledged entries, and
-        `on_load` with each node that has loaded its shards.
+        `lose_tail` is called with each shard whose journal has lost acknowledged entries, `on_load`
+        with each node that has loaded its shards, and `on_catalog` with each version of the catalog
+        that a command has written.
         """
         self._plan, self._bundle, self._loop = plan, bundle, loop
         self._record, self._report, self._lose_tail = record, report, lose_tail
@@ -112,15 +119,29 @@ class Cluster:
         self._assignment = AssignmentFile(str(self._assignment_path))
         if shape.is_assigned:
             self._assignment.replace(self._first_assignment())
+        self.catalog_path = directory / "indexes.json"
+        self.catalog = self._first_catalog() if shape.is_named else None
+        """The first version of the catalog; None without named indexes."""
+        if self.catalog is not None:
+            CatalogFile(str(self.catalog_path)).replace(self.catalog)
+        self.terminals = Terminals(
+            shape.terminal_names(),
+            self.catalog_path,
+            loop=loop,
+            record=record,
+            report=report,
+            on_change=on_catalog,
+        )
 
     def _install_node(
         self, name: str, shards: tuple[int, ...], index: Path, directory: Path
     ) -> SimulatedNode:
         root = directory / name
-        root.mkdir()
+        parent = index_directory(root, INDEX_ID) if self._plan.shape.is_named else root
+        parent.mkdir(parents=True)
         for shard in shards:
             own = shard_name(shard, self._plan.shape.shards)
-            copy_tree(index / own, root / own)
+            copy_tree(index / own, parent / own)
         rng = seeded(f"disk {name} {self._plan.seed}")
         disk = Disk(root, rng, tracks_syncs=self._plan.has_power_loss)
         DISKS.all.append(disk)
@@ -136,6 +157,13 @@ class Cluster:
             nodes={node.name: node.address for node in self.nodes.values()},
             holders=self._first_holders(),
         )
+
+    def _first_catalog(self) -> Catalog:
+        index = CatalogIndex(
+            index_id=INDEX_ID, shards=self._plan.shape.shards, holders=self._first_holders()
+        )
+        nodes = {node.name: node.address for node in self.nodes.values()}
+        return Catalog().with_index(FIRST_INDEX, index, nodes).with_alias(ALIAS, FIRST_INDEX)
 
     def _first_holders(self) -> dict[int, tuple[str, ...]]:
         return {
@@ -203,6 +231,8 @@ class Cluster:
         """Returns the process that runs, or ran last, under a name."""
         if name == "journal":
             return self.journal.process
+        if name in self.terminals.all:
+            return self.terminals.all[name].process
         return self.nodes[name].process if name in self.nodes else self.fronts[name].process
 
     def kill(self, name: str, *, power_loss: bool = False) -> None:
@@ -226,7 +256,7 @@ class Cluster:
             for stream in self.journal.model.restart(power_loss=power_loss):
                 self._record(f"journal  lost the last entries of {stream}")
                 self._lose_tail(int(stream.rpartition("-")[2]))
-        else:
+        elif name in self.fronts:
             front = self.fronts[name]
             front.running, front.killed_at = None, self._loop.time()
             for call in list(front.calls):
@@ -283,6 +313,9 @@ class Cluster:
     def restart(self, name: str) -> None:
         """Starts a process that was killed."""
         if self.process(name).alive:
+            return
+        if name in self.terminals.all:
+            self.terminals.restart(name)
             return
         self._record(f"{name}  starts")
         self.network.dark.discard(name)
@@ -352,6 +385,15 @@ class Cluster:
 
     def _open_node(self, node: SimulatedNode) -> RunningNode:
         plan, shape, root = self._plan, self._plan.shape, node.disk.root
+        if shape.is_named:
+            return open_named_node(
+                self._bundle,
+                node.name,
+                root,
+                self.catalog_path,
+                journal=shape.has_journal,
+                merge_after=plan.merge_after,
+            )
         if shape.is_assigned:
             return open_assigned_node(
                 self._bundle,
@@ -371,7 +413,10 @@ class Cluster:
     def _start_front(self, front: SimulatedFront) -> None:
         async def run() -> None:
             addresses = [each.address for each in self.nodes.values()]
-            front.running = await open_front(self._bundle, addresses)
+            if self._plan.shape.is_named:
+                front.running = await open_named_front(self._bundle, addresses, self.catalog_path)
+            else:
+                front.running = await open_front(self._bundle, addresses)
             part = front.running.part
             for name, task in part.tasks.items():
                 self._run(front.process, task(), f"lost its task of {name}")
@@ -386,7 +431,8 @@ class Cluster:
             try:
                 await work
             except Exception as error:  # noqa: BLE001 (reported)
-                self._report(f"{process.name} {failure}: {error!r}")
+                if process.alive:  # a killed process runs no `finally` blocks
+                    self._report(f"{process.name} {failure}: {error!r}")
 
         self._loop.start(process, supervised())
 

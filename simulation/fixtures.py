@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from simulation.index import build_index
-from simulation.models import make_bundle
+from simulation.models import FIRST_VERSION, make_bundle
 from winnow.bundle import Bundle
 from winnow.domain.tenant import stored_id
 
@@ -29,10 +29,16 @@ def directory() -> Path:
     return Path(tempfile.mkdtemp(prefix="winnow-simulation-", dir=parent))
 
 
+def bundle(version: str = FIRST_VERSION) -> Bundle:
+    """Returns a version of the bundle of the stand-ins."""
+    return _made_bundle(version)
+
+
 @cache
-def bundle() -> Bundle:
-    """Returns the bundle of the stand-ins."""
-    return make_bundle(directory())
+def _made_bundle(version: str) -> Bundle:
+    path = directory() / f"bundle-{version}"
+    path.mkdir()
+    return make_bundle(path, version)
 
 
 @cache
@@ -48,5 +54,5 @@ def index(shards: int, passages: int, tenants: int = 0) -> Path:
 def remove() -> None:
     """Removes all of these files."""
     shutil.rmtree(directory(), ignore_errors=True)
-    for each in (directory, bundle, index):
+    for each in (directory, _made_bundle, index):
         each.cache_clear()

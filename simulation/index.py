@@ -28,7 +28,7 @@ def build_index(
     with TemporaryDirectory() as aside:
         staging = Staging(Path(aside) / "staging.sqlite")
         for each in tokenise(Tokenizer(bundle.tokenizer), puts):
-            staging.add(each.write(vector_of(each.text.ids)))
+            staging.add(each.write(vector_of(each.text.ids, bundle.manifest.version)))
         words = count_words(staging.passage_tokens())
         staging.partition(shards)
         staging.record(done=True)

@@ -1,26 +1,29 @@
 """A content node of the simulation, composed as `winnow.content_node` composes it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from prometheus_client import CollectorRegistry
 
 from simulation.channel import SimulatedServer
-from simulation.models import SimulatedReader
 from winnow.assignment import AssignmentFile
 from winnow.bundle import Bundle
 from winnow.content_node.composing.assigned import assigned_shards
 from winnow.content_node.composing.assigned_shards import AssignedShards
-from winnow.content_node.composing.parts import NodeParts, open_node_parts
+from winnow.content_node.composing.catalog import open_node_indexes
+from winnow.content_node.composing.node_indexes import NodeIndexes
+from winnow.content_node.composing.parts import open_node_parts
 from winnow.content_node.composing.shards import RunningShards
+from winnow.content_node.served_shards import ServedShards
 from winnow.content_node.settings import NodeSettings
 from winnow.content_node.snapshots.contents import open_shard_files
 from winnow.content_node.transfer.copies import OpenCopies
 from winnow.content_node.transfer.remote import PeerNodes
 from winnow.content_node.transfer.servicer import ShardTransferServicer
 from winnow.rpc.interceptor import CallInterceptor
+from winnow.security.peers import PLAIN_TEXT
 from winnow.shard_service.feed_servicer import ShardFeedServicer
 from winnow.shard_service.passage_servicer import ShardPassageServicer
 from winnow.shard_service.servicer import ShardServicer
@@ -32,6 +35,7 @@ from winnow.v1 import (
     shard_transfer_pb2_grpc,
 )
 
+Shards = RunningShards | AssignedShards | NodeIndexes
 JOURNAL_URL = "nats://journal:4222"
 _DEADLINE = 2.0
 
@@ -47,14 +51,30 @@ class _NoRuntimes:
 class RunningNode:
     """A content node that runs."""
 
-    shards: RunningShards | AssignedShards
+    shards: Shards
     server: SimulatedServer
     registry: CollectorRegistry
 
-    def numbers(self) -> list[int]:
-        """Returns the numbers of the shards that the node has, served or not."""
-        found = (each.served.number for each in self.shards.all)
-        return sorted(each for each in found if each is not None)
+    @property
+    def of_index(self) -> Callable[[str], ServedShards] | None:
+        """Returns the shards of an index by its id; None without a catalog."""
+        return self.shards.indexes.of_index if isinstance(self.shards, NodeIndexes) else None
+
+    def served(self, index_id: str = "") -> ServedShards:
+        """Returns the shards of an index; those of the only index for an empty id."""
+        if isinstance(self.shards, NodeIndexes):
+            return self.shards.indexes.of_index(index_id)
+        return self.shards.served
+
+    def numbers(self, index_id: str = "") -> list[int]:
+        """Returns the numbers of the shards of an index that the node has, served or not."""
+        if index_id:
+            own = f"index-{index_id}"
+            found = [each for each in self.shards.all if each.directory.parent.name == own]
+        else:
+            found = list(self.shards.all)
+        numbers = (each.served.number for each in found)
+        return sorted(each for each in numbers if each is not None)
 
 
 def open_node(
@@ -64,7 +84,6 @@ def open_node(
     registry = CollectorRegistry()
     settings = _settings(bundle, journal, merge_after, shard=list(directories))
     parts = open_node_parts(settings, bundle, registry, _runtimes(), len(directories))
-    parts = _with_reader(parts, bundle)
     shards = RunningShards(dict.fromkeys(directories, ""), parts, registry, _set_serving)
     return _serve(shards, registry)
 
@@ -88,17 +107,38 @@ def open_assigned_node(
     parts = open_node_parts(settings, bundle, registry, _runtimes(), 1, peers)
     shards = assigned_shards(
         settings,
-        _with_reader(parts, bundle),
+        parts,
         registry,
         AssignmentFile(settings.assignment),
         addresses=addresses,
         set_serving=_set_serving,
     )
-    running = _serve(shards, registry)
-    grpc: Any = running.server
-    transfer = ShardTransferServicer(shards.served, OpenCopies(open_shard_files))
-    shard_transfer_pb2_grpc.add_ShardTransferServiceServicer_to_server(transfer, grpc)
-    return running
+    return _with_transfer(_serve(shards, registry))
+
+
+def open_named_node(
+    bundle: Bundle, name: str, data: Path, catalog: Path, *, journal: bool, merge_after: int
+) -> RunningNode:
+    """Composes a node that follows a catalog. Its indexes are in the directory `data`."""
+    registry = CollectorRegistry()
+    settings = _settings(
+        bundle,
+        journal,
+        merge_after,
+        name=name,
+        address=f"{name}:9000",
+        data=data,
+        indexes=str(catalog),
+    )
+    shards, _ = open_node_indexes(
+        settings,
+        bundle,
+        registry,
+        runtimes=_runtimes(),
+        set_serving=_set_serving,
+        peers=PLAIN_TEXT,
+    )
+    return _with_transfer(_serve(shards, registry))
 
 
 def _settings(bundle: Bundle, journal: bool, merge_after: int, **own: Any) -> NodeSettings:
@@ -122,22 +162,32 @@ def _runtimes() -> Any:
     return _NoRuntimes()
 
 
-def _with_reader(parts: NodeParts, bundle: Bundle) -> NodeParts:
-    reader: Any = SimulatedReader(bundle)
-    return replace(parts, reader=reader)
-
-
 async def _set_serving(serving: bool) -> None:
     """Does nothing: fronts look at reports, not at the health service."""
 
 
-def _serve(shards: RunningShards | AssignedShards, registry: CollectorRegistry) -> RunningNode:
+def _serve(shards: Shards, registry: CollectorRegistry) -> RunningNode:
     """Adds the services of a node to a server."""
     server = SimulatedServer(CallInterceptor(RpcMetrics(registry), quiet=True))
-    grpc: Any = server
-    feed = ShardFeedServicer(shards.served, _DEADLINE)
-    passages = ShardPassageServicer(shards.served, _DEADLINE)
-    shard_pb2_grpc.add_ShardServiceServicer_to_server(ShardServicer(shards.served, _DEADLINE), grpc)
-    shard_feed_pb2_grpc.add_ShardFeedServiceServicer_to_server(feed, grpc)
-    shard_passage_pb2_grpc.add_ShardPassageServiceServicer_to_server(passages, grpc)
-    return RunningNode(shards, server, registry)
+    running, grpc = RunningNode(shards, server, registry), _grpc(server)
+    own = running.served(), _DEADLINE, running.of_index
+    shard_pb2_grpc.add_ShardServiceServicer_to_server(ShardServicer(*own), grpc)
+    shard_feed_pb2_grpc.add_ShardFeedServiceServicer_to_server(ShardFeedServicer(*own), grpc)
+    shard_passage_pb2_grpc.add_ShardPassageServiceServicer_to_server(
+        ShardPassageServicer(*own), grpc
+    )
+    return running
+
+
+def _with_transfer(running: RunningNode) -> RunningNode:
+    """Adds the service that sends shards to other nodes, and to commands."""
+    copies = OpenCopies(open_shard_files)
+    transfer = ShardTransferServicer(running.served(), copies, running.of_index)
+    shard_transfer_pb2_grpc.add_ShardTransferServiceServicer_to_server(
+        transfer, _grpc(running.server)
+    )
+    return running
+
+
+def _grpc(server: SimulatedServer) -> Any:
+    return server

@@ -9,8 +9,11 @@ from winnow.content_node.live.log import WriteLog
 from winnow.content_node.live.log_entry import LoggedWrite
 from winnow.domain.shard import shard_number_of
 
-OnAppend = Callable[[int, str, list[AppliedWrite]], None]
-"""Called with a shard, the name of the node, and the writes that its log now holds."""
+OnAppend = Callable[[str, int, str, list[AppliedWrite]], None]
+"""Called with the id of an index, a shard, the name of the node, and the writes that its log now
+holds. The id is empty without a catalog."""
+_INDEX = "index-"
+"""What the name of the directory of a named index begins with."""
 
 
 @contextlib.contextmanager
@@ -30,7 +33,9 @@ def observed_appends(on_append: OnAppend) -> Iterator[None]:
             if writes and log.last >= writes[-1].sequence:
                 shard = shard_number_of(log.path.parent.parent.name)
                 assert shard is not None
-                on_append(shard, current_process().name, list(map(applied, writes)))
+                index = log.path.parent.parent.parent.name
+                index_id = index.removeprefix(_INDEX) if index.startswith(_INDEX) else ""
+                on_append(index_id, shard, current_process().name, list(map(applied, writes)))
 
     WriteLog.append = append  # type: ignore[method-assign,assignment]
     try:

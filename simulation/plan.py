@@ -10,6 +10,8 @@ from random import Random
 from simulation.fault_points import SYNC_POINT
 from winnow.faultpoints import POINTS
 
+ALIAS, FIRST_INDEX = "docs", "docs-1"
+"""The alias of a named index, and the name of the index with which a simulation begins."""
 _IDS = (3, 12)
 """Numbers of ids that clients write to; few, so that writes meet."""
 _WORDS = 40
@@ -23,15 +25,21 @@ _UNSYNCED_SHARE = 1 / 8
 """Share of plans with a journal that may lose acknowledged entries by a power loss."""
 _TENANTS_SHARE = 1 / 6
 """Share of plans with an index that has tenants."""
+_NAMED_SHARE = 1 / 5
+"""Share of plans whose index has a name and an alias, and is rebuilt."""
+_NAMED_SECONDS = 30.0
+"""Seconds of these plans: commands take a while."""
 _MOVES_SHARE = 1 / 4
 """Share of plans whose shards move and split."""
 _MOVES = (1, 6)
 """Least and greatest number of moves and splits of a plan."""
 _POINTS = (
     SYNC_POINT,
-    *(point for point in POINTS if not point.startswith(("custody", "repair"))),
+    *(point for point in POINTS if not point.startswith(("custody", "repair", "copy"))),
 )
-"""Fault points that a cluster without moves and damage reaches."""
+"""Fault points that a cluster without moves, copies and damage reaches."""
+_COMMAND_POINTS = tuple(point for point in POINTS if point.startswith("copy"))
+"""Fault points of commands."""
 _MOVE_POINT = "custody.recorded"
 _MOVE_POINT_SHARE = 1 / 3
 """Share of kills at a fault point that happen during a move."""
@@ -70,6 +78,12 @@ class StepKind(Enum):
     """No fault: a shard is assigned to another node."""
     SPLIT = "split"
     """No fault: a shard is split in two."""
+    REBUILD = "rebuild"
+    """No fault: the command that copies the index into one with another bundle."""
+    SWITCH = "switch"
+    """No fault: the command that points the alias to the copy, which then has all writes."""
+    KEEP_ALIAS = "keep the alias"
+    """No fault: the command that points the alias to its present index, and ends other switches."""
 
 
 _POWER_LOSSES = frozenset([StepKind.POWER_LOSS, StepKind.POWER_LOSS_AT])
@@ -78,7 +92,16 @@ POWER_CUTS = _POWER_LOSSES | _AT_POINTS | {StepKind.SNAPSHOT}
 """The kinds of steps of plans that only test what disks keep."""
 _CALLS = frozenset([StepKind.PUT, StepKind.DELETE, StepKind.ASK])
 MOVES = frozenset([StepKind.MOVE, StepKind.SPLIT])
-FAULTS = tuple(kind for kind in StepKind if kind not in _CALLS | MOVES)
+COMMANDS = frozenset([StepKind.REBUILD, StepKind.SWITCH, StepKind.KEEP_ALIAS])
+FAULTS = tuple(kind for kind in StepKind if kind not in _CALLS | MOVES | COMMANDS)
+_COMMAND_FAULTS = (
+    *(2 * [StepKind.KILL]),
+    *(2 * [StepKind.KILL_AT]),
+    StepKind.PAUSE,
+    StepKind.CUT,
+    StepKind.BREAK,
+)
+"""Faults that happen to commands."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +173,13 @@ class Shape:
 
     Then there is one more node, which has no shards at first.
     """
+    is_named: bool = False
+    """Whether the index has a name and an alias in a catalog, which all nodes follow."""
+
+    @property
+    def alias(self) -> str:
+        """The alias that clients use; empty without a catalog."""
+        return ALIAS if self.is_named else ""
 
     @property
     def has_journal(self) -> bool:
@@ -177,6 +207,10 @@ class Shape:
         Two clients of a tenant call different fronts.
         """
         return f"t{client // 2 % self.tenants}" if self.tenants else ""
+
+    def terminal_names(self) -> list[str]:
+        """Returns the names of the terminals in which commands run."""
+        return ["terminal-0", "terminal-1"] if self.is_named else []
 
     def front_names(self) -> list[str]:
         return [f"front-{number}" for number in range(self.fronts)]
@@ -215,6 +249,9 @@ def make_plan(
         shape = replace(draw_shape(rng), is_assigned=moving.random() < _MOVES_SHARE)
         if Random(f"tenants {seed}").random() < _TENANTS_SHARE:
             shape = replace(shape, tenants=2, clients=4)
+        if Random(f"names {seed}").random() < _NAMED_SHARE:
+            shape = replace(shape, is_named=True, is_assigned=False, tenants=0)
+            seconds = max(seconds, _NAMED_SECONDS)
     # few kinds in a plan: with all of them, little would succeed
     power_cuts = power_cuts or rng.random() < _POWER_CUT_SHARE
     kinds = [
@@ -222,7 +259,7 @@ def make_plan(
     ]
     if not shape.has_journal:
         kinds = [kind for kind in kinds if kind is not StepKind.JOURNAL_FULL]
-    if shape.is_assigned:
+    if shape.is_assigned or shape.is_named:
         kinds = [kind for kind in kinds if kind is not StepKind.SNAPSHOT]
     faults = rng.randint(4, 16) if power_cuts else rng.randint(0, 12)
     steps = [
@@ -231,7 +268,9 @@ def make_plan(
     ]
     if shape.is_assigned:
         steps = [_during_move(moving, step) for step in steps] + _moves(moving, shape, seconds)
-    may_lose = shape.has_journal and not shape.is_assigned
+    if shape.is_named:
+        steps += _commands(Random(f"commands {seed}"), shape, seconds)
+    may_lose = shape.has_journal and not (shape.is_assigned or shape.is_named)
     syncs_journal = not may_lose or rng.random() >= _UNSYNCED_SHARE
     if not syncs_journal:
         steps.append(replace(_fault(rng, shape, StepKind.POWER_LOSS, seconds), target="journal"))
@@ -321,6 +360,33 @@ def _moves(rng: Random, shape: Shape, seconds: float) -> list[Step]:
         )
         for _ in range(rng.randint(*_MOVES))
     ]
+
+
+def _commands(rng: Random, shape: Shape, seconds: float) -> list[Step]:
+    """Returns the commands that rebuild the index and switch its alias, and their faults."""
+    terminals, nodes = shape.terminal_names(), list(shape.nodes())
+    begin = rng.uniform(0.5, seconds / 3)
+    switches = [StepKind.SWITCH] * rng.choice([0, 1, 1, 2, 3])
+    others = [kind for kind in (StepKind.REBUILD, StepKind.KEEP_ALIAS) if rng.random() < 1 / 3]
+    steps = [Step(at=begin, kind=StepKind.REBUILD, target=terminals[0])]
+    for kind in (*switches, *others):
+        at, target = rng.uniform(begin, seconds), rng.choice(terminals)
+        steps.append(Step(at=at, kind=kind, target=target))
+    for _ in range(rng.choice([0, 1, 2, 4])):
+        kind, target, other = rng.choice(_COMMAND_FAULTS), rng.choice(terminals), ""
+        if kind in (StepKind.CUT, StepKind.BREAK):
+            target, other = rng.sample([target, rng.choice(nodes)], 2)
+        fault = Step(
+            at=rng.uniform(begin, seconds),
+            kind=kind,
+            target=target,
+            other=other,
+            point=rng.choice(_COMMAND_POINTS) if kind in _AT_POINTS else "",
+            seconds=rng.choice([0.1, 1.0, 3.0, 12.0]) * rng.uniform(0.5, 1.5),
+            amount=rng.uniform(0, 1) if kind is StepKind.BREAK else 0.0,
+        )
+        steps.append(fault)
+    return steps
 
 
 def _during_move(rng: Random, step: Step) -> Step:

@@ -28,29 +28,39 @@ from simulation import (
 from simulation.checking import Checker
 from simulation.cluster import Cluster, SimulatedNode
 from simulation.disk import DISKS
-from simulation.faults import Faults
-from simulation.front import PASSAGES_TO_READ, RunningFront
+from simulation.faults import Faults, KilledError
+from simulation.front import RunningFront
 from simulation.history import AppliedWrite, History, QuestionCall, WriteCall
+from simulation.indexes import Indexes
 from simulation.journal_client import SimulatedNats
 from simulation.loop import SimulatedLoop, StoppedEarlyError
-from simulation.models import tokenizer_of
+from simulation.node import RunningNode
 from simulation.observing import applied, observed_appends
 from simulation.plan import Plan, Step, StepKind
 from simulation.process import current_process
 from winnow.bundle import Bundle
 from winnow.deadline import Deadline
+from winnow.domain.answered import Answered
+from winnow.domain.catalog import Catalog
+from winnow.domain.partition import Partition
 from winnow.domain.question import AnswerRequest, PartialResults
 from winnow.domain.tenant import stored_id
 from winnow.domain.write import Deletion, FedPassage, Position, WriteResult
-from winnow.errors import GenerationGoneError, WinnowError
+from winnow.errors import GenerationGoneError, InvalidRequestError, WinnowError
 
 _STARTED = 5.0
 """Seconds until the first step, in which the cluster starts."""
+_FORM_SECONDS = 4.0
+"""Further seconds in which fronts open the indexes of a catalog."""
 _SETTLE_SECONDS = 25.0
 """Seconds after all faults in which the cluster recovers."""
 _MOVE_WAITS = 8
 """How often nodes get the same time again to finish moves. Closing a shard takes 14 seconds, and
 parts of a shard are closed one after the other."""
+_COMMAND_SECONDS = 200
+"""Seconds in which commands end if no fault happens."""
+_SWITCHED_SECONDS = 12.0
+"""Seconds in which all fronts switch, if no fault happens."""
 _POOLS_OF_PARTS = 16
 """Pools of replicas of a front, at most, if shards are split."""
 _MANY_CALLS, _MAX_ITEMS = 150, 64
@@ -62,10 +72,16 @@ _NEVER_LOGGED = ("inconsistent document frequencies",)
 _LAST_TIMEOUT = 20.0
 _LAST_SECONDS = 5.0
 """Seconds in which replicas apply the last writes."""
+_PATIENT_SECONDS = 2.0
+"""Seconds in which each question is answered if no fault happens."""
 _SLACK = 0.05
 """Seconds after its deadline at which a call is cancelled. It should end by itself before."""
 _WAIT_FOR_REPLICA = 1.9
 """Seconds during which a front requires a write even if the replicas that have it fail."""
+
+
+_Shard = tuple[str, int]
+"""A shard, by the name of its index."""
 
 
 @dataclass(slots=True)
@@ -96,8 +112,6 @@ class Simulation:
         self._digest, self._directory = hashlib.blake2b(digest_size=16), str(directory)
         self.loop = SimulatedLoop(randomness.seeded(f"loop {plan.seed}"))  # type: ignore[abstract]
         self.history = History(fixtures.built_texts(plan.shape.passages, plan.shape.tenants))
-        tokenizer = tokenizer_of(bundle.tokenizer)
-        self.checker = Checker(self.history, plan.shape.shards, tokenizer, PASSAGES_TO_READ)
         self.cluster = Cluster(
             plan,
             bundle,
@@ -106,14 +120,21 @@ class Simulation:
             directory=directory,
             record=self.record,
             report=self.report,
-            lose_tail=self.checker.lost.add,
+            lose_tail=self.lose_tail,
             on_load=self.observe_loaded,
+            on_catalog=self.observe_catalog,
         )
+        self.indexes = Indexes(self.history, bundle, self.cluster.catalog, plan.shape.shards)
         self.faults = Faults(self.cluster, self.loop, self.record)
-        self._acknowledged: dict[str, dict[int, list[tuple[float, int]]]] = {}
+        self._acknowledged: dict[str, dict[_Shard, list[tuple[float, int]]]] = {}
         """When each write of a shard was acknowledged, by front."""
-        self._positions: dict[int, Position] = {}
+        self._positions: dict[_Shard, Position] = {}
         """The last acknowledged write in each shard."""
+
+    @property
+    def checker(self) -> Checker:
+        """The checker of the index to which clients write."""
+        return self.indexes.present
 
     def record(self, line: str) -> None:
         """Adds a line to the timeline."""
@@ -145,24 +166,36 @@ class Simulation:
         for violation in violations:
             self.report(violation)
 
-    def observe(self, shard: int, node: str, writes: list[AppliedWrite]) -> None:
+    def observe(self, index_id: str, shard: int, node: str, writes: list[AppliedWrite]) -> None:
         """Checks what the log of a node holds now."""
-        self.report_all(self.checker.append(shard, node, writes, self.loop.time()))
+        checker = self.indexes.of_id(index_id)
+        self.report_all(checker.append(shard, node, writes, self.loop.time()))
+
+    def lose_tail(self, shard: int) -> None:
+        """Notes that the journal of a shard has lost acknowledged entries."""
+        self.checker.lost.add(shard)
+
+    def observe_catalog(self, catalog: Catalog) -> None:
+        """Checks a version of the catalog that a command has written."""
+        self.report_all(self.indexes.observe(catalog, self.loop.time()))
 
     def observe_loaded(self, node: SimulatedNode) -> None:
         """Observes writes that a node finds in its log, although their commit has failed."""
         assert node.running is not None
-        is_assigned = self.plan.shape.is_assigned
-        for shard in node.running.numbers() if is_assigned else node.shards:
-            served = node.running.shards.served.searcher(shard)
-            if served.fault:
-                continue
-            live = served.transfer.shard
-            known = len(self.history.own_logs.get((shard, node.name), []))
-            if is_assigned:  # the shard may have come with its writes
-                known = len(self.checker.log(shard, live.sequence).writes)
-            if live.sequence > known:
-                self.observe(shard, node.name, list(map(applied, live.logged_after(known, 1_000))))
+        is_fixed = not (self.plan.shape.is_assigned or self.plan.shape.is_named)
+        for name, checker in self.indexes.all.items():
+            index_id = self.indexes.id_of(name)
+            for shard in node.shards if is_fixed else node.running.numbers(index_id):
+                served = node.running.served(index_id).searcher(shard)
+                if served.fault:
+                    continue
+                live = served.transfer.shard
+                known = checker.own_writes(shard, node.name)
+                if self.plan.shape.is_assigned:  # the shard may have come with its writes
+                    known = len(checker.log(shard, live.sequence).writes)
+                if live.sequence > known:
+                    found = list(map(applied, live.logged_after(known, 1_000)))
+                    self.observe(index_id, shard, node.name, found)
 
     def run(self) -> Result:
         """Runs the plan to its end."""
@@ -172,6 +205,8 @@ class Simulation:
         result = self.result
         for context in self.loop.errors:
             error = context.get("exception")
+            if isinstance(error, KilledError):
+                continue
             self.report(f"unhandled: {context.get('message')} {error!r}")
         result.digest = self._digest.hexdigest()
         result.simulated_seconds = self.loop.time()
@@ -185,9 +220,9 @@ class Simulation:
 
     async def _main(self) -> None:
         self.cluster.start()
-        running = []
+        running, started = [], _STARTED + (_FORM_SECONDS if self.plan.shape.is_named else 0.0)
         for step in self.plan.steps:
-            await asyncio.sleep(max(step.at + _STARTED - self.loop.time(), 0.0))
+            await asyncio.sleep(max(step.at + started - self.loop.time(), 0.0))
             running.append(asyncio.ensure_future(self._run_step(step)))
         if running:
             await asyncio.wait(running)
@@ -200,7 +235,32 @@ class Simulation:
             if not self.plan.shape.is_assigned or self._has_moved_all():
                 break
             await asyncio.sleep(_SETTLE_SECONDS)
+        if self.plan.shape.is_named:
+            await self._finish_copy()
         await self._check_end()
+
+    async def _finish_copy(self) -> None:
+        """Ends all commands; then rebuilds and switches once more, which must succeed."""
+        terminals = self.cluster.terminals
+        for name in terminals.all:
+            terminals.restart(name)
+        await self._wait_for_commands()
+        if len(self.indexes.all) > 1:
+            before = self.checker.index
+            (name, *_) = terminals.all
+            terminals.enter(name, StepKind.REBUILD)
+            terminals.enter(name, StepKind.SWITCH)
+            await self._wait_for_commands()
+            if self.checker.index == before:
+                self.report(f"the alias still stands for {before} at the end")
+        await asyncio.sleep(_SWITCHED_SECONDS)
+
+    async def _wait_for_commands(self) -> None:
+        for _ in range(_COMMAND_SECONDS):
+            if self.cluster.terminals.are_idle:
+                return
+            await asyncio.sleep(1.0)
+        self.report(f"commands have not ended after {_COMMAND_SECONDS} s without a fault")
 
     async def _run_step(self, step: Step) -> None:
         match step.kind:
@@ -208,6 +268,9 @@ class Simulation:
                 await self._write(step)
             case StepKind.ASK:
                 await self._ask(step)
+            case StepKind.REBUILD | StepKind.SWITCH | StepKind.KEEP_ALIAS:
+                self.faults.counts[step.kind.value] += 1
+                self.cluster.terminals.enter(step.target, step.kind)
             case _:
                 if step.kind is StepKind.KILL and step.target in self.cluster.fronts:
                     self._acknowledged.pop(step.target, None)  # a new front knows of no write
@@ -252,7 +315,7 @@ class Simulation:
             call.settled = call.begun + step.timeout
         ended = call.error or f"{call.outcome} at {call.position}"
         self.record(f"client {step.client} {step.kind.value} of {step.id} ends: {ended}")
-        self.report_all(self.checker.check_write(call))
+        self.report_all(self.indexes.check_write(call))
         return call
 
     def _check_deadline(self, step: Step, front: str, error: Exception) -> None:
@@ -263,38 +326,53 @@ class Simulation:
     def _acknowledge(self, call: WriteCall) -> None:
         position = call.position
         assert position is not None
-        writes = self._acknowledged.setdefault(call.front, {}).setdefault(position.shard, [])
+        shard = position.index, position.shard
+        writes = self._acknowledged.setdefault(call.front, {}).setdefault(shard, [])
         # the time of the first acknowledgement counts: later ones may name the same write
         if position.sequence > max((number for _, number in writes), default=0):
             writes.append((self.loop.time(), position.sequence))
-        before = self._positions.get(position.shard, position)
-        self._positions[position.shard] = max(position, before)
+        before = self._positions.get(shard, position)
+        self._positions[shard] = max(position, before)
 
-    def _required(self, front: str) -> dict[int, int]:
-        """Returns the last write of each shard that a question to a front must see.
+    def _required(self, front: str, index: str) -> dict[int, int]:
+        """Returns the last write of each shard of an index that a question to a front must see.
 
         If the replicas that have a write fail, a front answers without it from two seconds after
         its acknowledgement.
         """
-        now, required = self.loop.time(), {}
-        for shard, writes in self._acknowledged.get(front, {}).items():
-            nodes, moves = self.plan.shape.nodes(), self.plan.shape.is_assigned
-            names = [name for name, own in nodes.items() if moves or shard in own]
-            troubled = any(self.faults.is_troubled(name) for name in (*names, "journal", front))
+        now = self.loop.time()
+        required = self.indexes.required(index, self._is_calm(front), now)
+        for (own, shard), writes in self._acknowledged.get(front, {}).items():
+            if own != index:
+                continue
+            troubled = not self._is_calm(front, shard)
             required[shard] = max(
                 (number for at, number in writes if not troubled or now - at < _WAIT_FOR_REPLICA),
-                default=0,
+                default=required.get(shard, 0),
             )
         return required
+
+    def _is_calm(self, front: str, shard: int | None = None) -> bool:
+        """Whether no fault concerns a front, the journal and the nodes of a shard, or all nodes."""
+        nodes = self.plan.shape.nodes()
+        is_fixed = not (self.plan.shape.is_assigned or self.plan.shape.is_named)
+        names = [
+            name for name, own in nodes.items() if shard is None or not is_fixed or shard in own
+        ]
+        return not any(self.faults.is_troubled(name) for name in (*names, "journal", front))
 
     async def _ask(self, step: Step) -> QuestionCall:
         front = self._front_of(step.client)
         # also those of other fronts, which the front of this client may not know yet
         after = tuple(
             each
-            for each in self._positions.values()
-            if step.waits_for_writes and each.shard not in self.checker.lost
+            for (index, shard), each in self._positions.items()
+            if step.waits_for_writes
+            and index == self.checker.index
+            and shard not in self.checker.lost
         )
+        required = {name: self._required(front, name) for name in self.indexes.all}
+        is_calm = self._is_calm(front)
         call = QuestionCall(
             client=step.client,
             front=front,
@@ -302,7 +380,7 @@ class Simulation:
             text=step.text,
             after=after,
             allows_partial=step.allows_partial,
-            required=self._required(front),
+            required={},
             begun=self.loop.time(),
         )
         self.history.questions.append(call)
@@ -312,27 +390,42 @@ class Simulation:
             tenant=step.tenant,
             after=after,
             partial_results=PartialResults.ALLOW if step.allows_partial else PartialResults.FORBID,
+            index=self.plan.shape.alias,
         )
 
-        async def work(running: RunningFront) -> Any:
+        async def work(running: RunningFront) -> Answered:
             return await running.answers.answer(request, Deadline.after(step.timeout))
 
         try:
-            call.answered = await self.cluster.call(front, work, step.timeout + _SLACK)
+            answered = await self.cluster.call(front, work, step.timeout + _SLACK)
+            call.answered, call.required = answered, required.get(answered.index or "", {})
         except (WinnowError, TimeoutError) as error:
             call.error = repr(error)
             self._check_deadline(step, front, error)
+            self._check_failure(step, call, error, was_calm=is_calm)
         call.ended = self.loop.time()
         shown = (
             [answer.reading.passage.id for answer in call.answered.answers] if call.answered else []
         )
         self.record(f"client {step.client} ask ends: {call.error or shown}")
-        self.report_all(self.checker.check_question(call))
+        self.report_all(self.indexes.check_question(call, is_calm=is_calm and self._is_calm(front)))
         return call
+
+    def _check_failure(
+        self, step: Step, call: QuestionCall, error: Exception, *, was_calm: bool
+    ) -> None:
+        """Reports a question to a named index that failed, although no fault explains it.
+
+        Commands do not: neither a rebuild, nor a switch, nor a kill of one of them.
+        """
+        has_switched = isinstance(error, InvalidRequestError) and bool(call.after)
+        is_patient = step.timeout >= _PATIENT_SECONDS and not has_switched
+        if self.plan.shape.is_named and is_patient and was_calm and self._is_calm(call.front):
+            self.report(f"{call.front} failed without a fault: {step}: {error!r}")
 
     async def _check_end(self) -> None:
         """Checks that the cluster has recovered: it takes writes, answers, and replicas agree."""
-        partition = self.cluster.partition
+        partition = self._partition()
         for number, name in enumerate(self.cluster.fronts):
             written: set[int] = set()
             for attempt in range(200):
@@ -376,9 +469,16 @@ class Simulation:
         await asyncio.sleep(_LAST_SECONDS)
         self._check_nodes()
         self._check_resources()
-        self.report_all(self.checker.check_histories(partition))
+        self.report_all(self.indexes.check_histories(partition))
         self.report_all(self.checker.check_parts())
         await self._restart_all()
+
+    def _partition(self) -> Partition:
+        """Returns the shards of the index to which clients write."""
+        if not self.plan.shape.is_named:
+            return self.cluster.partition
+        holders = self.indexes.holders(self.checker.index)
+        return Partition(len(holders), holders.keys())
 
     def _check_resources(self) -> None:
         """Checks that no process has work left, and that fronts have kept their budgets."""
@@ -420,7 +520,7 @@ class Simulation:
             for node in self.cluster.nodes.values()
             if shard in node.shards
             and node.running is not None
-            and not _fault_of(node.running.shards.served.searcher(shard))
+            and not _fault_of(node.running.served().searcher(shard))
         ]
 
     def _has_moved_all(self) -> bool:
@@ -460,29 +560,39 @@ class Simulation:
         if node.running is None:
             self.report(f"{node.name} does not run at the end")
             return
-        shards = self.cluster.shards_of(node.name)
-        if self.plan.shape.is_assigned and (found := node.running.numbers()) != sorted(shards):
-            self.report(f"{node.name} has the shards {found} at the end, not {sorted(shards)}")
+        for name, checker in self.indexes.all.items():
+            self._check_index_of_node(node.name, node.running, name, checker)
+
+    def _check_index_of_node(
+        self, node: str, running: RunningNode, name: str, checker: Checker
+    ) -> None:
+        """Checks what a node has of an index at the end."""
+        index_id = self.indexes.id_of(name)
+        holders = self.indexes.holders(name) if name else self.cluster.holders()
+        shards = sorted(shard for shard, names in holders.items() if node in names)
+        follows = self.plan.shape.is_assigned or self.plan.shape.is_named
+        if follows and (found := running.numbers(index_id)) != shards:
+            self.report(f"{node} has the shards {found} of {name} at the end, not {shards}")
             return
         for shard in shards:
-            served = node.running.shards.served.searcher(shard)
-            lost = shard in self.checker.lost
+            served: Any = running.served(index_id).searcher(shard)
+            lost = shard in checker.lost
             if fault := _fault_of(served):
                 if not lost:
-                    self.report(f"{node.name} does not serve shard {shard} at the end: {fault}")
+                    self.report(f"{node} does not serve shard {shard} at the end: {fault}")
                 continue
             live = served.transfer.shard
-            last = len(self.checker.log(shard).writes)
+            last = len(checker.log(shard).writes)
             if live.sequence != last and not lost:
-                self.report(f"{node.name} has write {live.sequence} of shard {shard}, not {last}")
-            expected = self.checker.own_state(shard, node.name)
+                self.report(f"{node} has write {live.sequence} of shard {shard}, not {last}")
+            expected = checker.own_state(shard, node)
             if self.plan.shape.is_assigned:
-                expected = self.checker.state(shard, live.sequence)
-            found = _texts_of(live.view)
-            if found != expected:
+                expected = checker.state(shard, live.sequence)
+            texts = _texts_of(live.view)
+            if texts != expected:
                 self.report(
-                    f"{node.name} has other passages in shard {shard} than its log: "
-                    f"{sorted(found.items() ^ expected.items())}"
+                    f"{node} has other passages in shard {shard} than its log: "
+                    f"{sorted(texts.items() ^ expected.items())}"
                 )
 
 

@@ -15,7 +15,10 @@
 """
 
 import importlib
+from functools import partial
 from typing import Any
+
+from rich.console import Console
 
 
 def install() -> None:
@@ -42,11 +45,17 @@ def install() -> None:
     blocking.install()
     receiving = _module("winnow.content_node.transfer.receiving")
     receiving._pull_files = blocking.blocking(receiving._pull_files)  # noqa: SLF001
+    contents = _module("winnow.content_node.copying.shard_contents").ShardContents
+    contents._fetch = blocking.blocking(contents._fetch)  # noqa: SLF001
+    empty = _module("winnow.content_node.snapshots.empty")
+    empty.BuildProgress = partial(empty.BuildProgress, Console(quiet=True))
     _module("winnow.journal.jetstream").Client = _module("simulation.journal_client").SimulatedNats
     # threads do not overlap, so each shard needs one connection only
     _module("winnow.content_node.shard.stored_segment")._CONNECTIONS = 1  # noqa: SLF001
     feed = _module("winnow.stateless.composing.feed")
     feed.FeedEncoder = _module("simulation.models").SimulatedFeedEncoder
+    parts = _module("winnow.content_node.composing.parts")
+    parts.SharedReader = _module("simulation.models").SimulatedReader
     _module("simulation.logs").install()
 
 

@@ -2,8 +2,8 @@
 
 import json
 import tempfile
+import time
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 
 from winnow.bundle import Bundle
@@ -40,7 +40,11 @@ def empty_snapshot(url: str, bundle: Bundle, shards: int, *, tenants: bool = Fal
     with tempfile.TemporaryDirectory() as directory, BuildProgress() as progress:
         index = Path(directory) / "index"
         build_empty_index(index, bundle, shards, progress, tenants=tenants)
-        return take_snapshot(index, url, progress, partial(datetime.now, UTC))
+        return take_snapshot(index, url, progress, _now)
+
+
+def _now() -> datetime:
+    return datetime.fromtimestamp(time.time(), UTC)  # by the clock that simulations replace
 
 
 def _identity(storage: Storage, snapshot: Snapshot) -> tuple[int, str, bool]:
