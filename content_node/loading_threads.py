@@ -27,7 +27,8 @@ class LoadingThreads:
     def run(self, work: Callable[[], Result]) -> Result:
         """Runs `work` in the next free thread; returns its result, or raises its error.
 
-        Blocks: the caller is a thread with nothing else to do.
+        Blocks: the caller is a thread with nothing else to do. If the system has no thread left,
+        the caller runs what waits.
         """
         done: Future[Result] = Future()
         context = copy_context()  # for the context of log lines
@@ -36,7 +37,10 @@ class LoadingThreads:
             is_new = self._running < self._threads
             self._running += is_new
         if is_new:
-            threading.Thread(target=self._run_waiting, name="loading", daemon=True).start()
+            try:
+                threading.Thread(target=self._run_waiting, name="loading", daemon=True).start()
+            except RuntimeError:
+                self._run_waiting()
         return done.result()
 
     def _run_waiting(self) -> None:

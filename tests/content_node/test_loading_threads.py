@@ -32,3 +32,20 @@ def test_not_more_than_the_limit_run_at_once_and_errors_are_raised() -> None:
     with pytest.raises(OSError, match="no file"):
         loading.run(fail)
     assert loading.run(lambda: load(7)) == 7
+
+
+def test_a_thread_that_cannot_be_started_delays_no_later_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The caller then does the waiting work itself."""
+    loading = LoadingThreads(1)
+
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with ThreadPoolExecutor(2) as callers:
+        callers.submit(int).result(60)  # its thread runs already
+        with monkeypatch.context() as patched:
+            patched.setattr(threading.Thread, "start", refuse)
+            assert loading.run(threading.current_thread) is threading.current_thread()
+        assert callers.submit(loading.run, lambda: 7).result(60) == 7
