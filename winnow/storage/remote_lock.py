@@ -5,6 +5,7 @@ for some time, by its own clock. So the holder of a removed lock may still run: 
 before it writes, and a holder that is paused right after this check is not excluded.
 """
 
+import contextlib
 import time
 from collections.abc import Callable
 from typing import Any
@@ -41,7 +42,15 @@ class RemoteLock:
             raise UnavailableError("another writer took the lock: run this again")
 
     def acquire(self) -> None:
-        """Waits until the lock is free, and takes it."""
+        """Waits until the lock is free, and takes it. If it fails, it leaves no lock behind."""
+        try:
+            self._acquire()
+        except BaseException:
+            with contextlib.suppress(Exception):
+                self.release()
+            raise
+
+    def _acquire(self) -> None:
         seen, since = None, self._clock()
         while not self._create():
             if (found := self._read()) != seen:
@@ -55,14 +64,23 @@ class RemoteLock:
             self._sleep(_POLL_SECONDS)
 
     def _create(self) -> bool:
+        """Creates the object; returns whether it is of this writer."""
         try:
-            self._system.pipe_file(self._path, self._token, mode="create")
-        except FileExistsError:
-            return False
-        except FileNotFoundError:  # file systems with folders need the parent folder first
-            self._system.makedirs(self._path.rpartition("/")[0], exist_ok=True)
-            return False
+            try:
+                self._write_new()
+            except FileNotFoundError:  # file systems with folders need the parent folder first
+                self._system.makedirs(self._path.rpartition("/")[0], exist_ok=True)
+                self._write_new()
+        except OSError as error:
+            # not every store reports an object that exists as FileExistsError
+            found = self._read()
+            if found is None and not isinstance(error, FileExistsError):
+                raise
+            return found == self._token  # an earlier request, whose reply was lost, created it
         return True
+
+    def _write_new(self) -> None:
+        self._system.pipe_file(self._path, self._token, mode="create")
 
     def release(self) -> None:
         """Gives the lock up, unless another writer has taken it."""
