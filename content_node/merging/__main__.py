@@ -14,6 +14,7 @@ from winnow.content_node.merging.merge import merge
 from winnow.content_node.merging.process import run_for_parent
 from winnow.content_node.merging.protocol import Merged
 from winnow.content_node.merging.states import carry_states
+from winnow.errors import ArtefactError
 
 
 def run(arguments: list[str]) -> Merged:
@@ -22,9 +23,17 @@ def run(arguments: list[str]) -> Merged:
     if not more:
         return merge(Path(base), Path(shard), int(upto))
     bundle, *descriptor = more
-    handed = HandedTokens(int(descriptor[0])) if descriptor else None
+    handed = _open_handed(int(descriptor[0])) if descriptor else None
     carry = partial(carry_states, Path(bundle), Path(shard), handed=handed)
     return merge(Path(base), Path(shard), int(upto), carry)
+
+
+def _open_handed(descriptor: int) -> HandedTokens | None:
+    """Opens the token vectors that the node handed over; None if their file is damaged."""
+    try:
+        return HandedTokens(descriptor)
+    except ArtefactError:
+        return None  # the merge computes them
 
 
 if __name__ == "__main__":

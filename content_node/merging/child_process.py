@@ -110,7 +110,7 @@ class MergeChild(WritingChild):
             try:
                 file = stack.enter_context(TemporaryFile(dir=self._directory / LIVE))
                 self._write_tokens(file)
-            except OSError as error:  # the merge computes the token vectors then
+            except (OSError, WinnowError) as error:  # the merge computes the token vectors then
                 _log.warning("token vectors were not handed to a merge", reason=str(error))
                 with contextlib.suppress(OSError):  # closing tries to write the rest again
                     stack.close()

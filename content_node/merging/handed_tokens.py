@@ -9,6 +9,7 @@ import os
 import struct
 from collections.abc import Iterable
 from typing import IO
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,8 @@ from numpy.typing import NDArray
 from winnow.errors import ArtefactError
 from winnow.reading.states_kind import TOKEN_VECTORS, with_checksum
 
-_LENGTH = struct.Struct("<Q")
+_HEADER = struct.Struct("<QI")
+"""Start and checksum of the names of the passages, which come last."""
 ComputedPassage = tuple[str, int, NDArray[np.int8]]
 """A passage id, the sequence number of its write, and the levels of its tokens, [tokens, values].
 """
@@ -25,15 +27,16 @@ ComputedPassage = tuple[str, int, NDArray[np.int8]]
 def write_tokens(file: IO[bytes], fingerprint: str, passages: Iterable[ComputedPassage]) -> None:
     """Writes token vectors to an empty file. Raises OSError if there is no room."""
     names = []
-    file.seek(_LENGTH.size)
+    file.seek(_HEADER.size)
     for identifier, sequence, levels in passages:
         data = with_checksum(levels.tobytes())
         names.append((identifier, sequence, file.tell(), len(data), levels.shape[1]))
         file.write(data)
     start = file.tell()
-    file.write(json.dumps({"fingerprint": fingerprint, "passages": names}).encode())
+    content = json.dumps({"fingerprint": fingerprint, "passages": names}).encode()
+    file.write(content)
     file.seek(0)
-    file.write(_LENGTH.pack(start))
+    file.write(_HEADER.pack(start, crc32(content)))
     file.flush()
 
 
@@ -43,15 +46,17 @@ class HandedTokens:
     def __init__(self, descriptor: int) -> None:
         """Reads the names of the passages. The file must stay open.
 
-        Raises ArtefactError if the file is not complete.
+        Raises ArtefactError if the file is damaged, or cannot be read.
         """
         self._descriptor = descriptor
         try:
-            (start,) = _LENGTH.unpack(os.pread(descriptor, _LENGTH.size, 0))
-            size = os.fstat(descriptor).st_size
-            content = json.loads(os.pread(descriptor, size - start, start))
-        except (OSError, ValueError, struct.error) as error:
+            start, checksum = _HEADER.unpack(os.pread(descriptor, _HEADER.size, 0))
+            names = os.pread(descriptor, os.fstat(descriptor).st_size - start, start)
+        except (OSError, OverflowError, struct.error) as error:
             raise ArtefactError(f"the node handed over no token vectors: {error}") from error
+        if crc32(names) != checksum:
+            raise ArtefactError("the node handed over damaged token vectors")
+        content = json.loads(names)
         self.fingerprint: str = content["fingerprint"]
         """Fingerprint of the token vectors."""
         self._places = {
@@ -68,10 +73,10 @@ class HandedTokens:
         if place is None:
             return b""
         begin, size, width = place
-        data = os.pread(self._descriptor, size, begin)
         try:
+            data = os.pread(self._descriptor, size, begin)
             TOKEN_VECTORS.check(data, width)
-        except ArtefactError:
+        except (OSError, ArtefactError):
             return b""
         return data
 

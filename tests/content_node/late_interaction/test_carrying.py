@@ -1,6 +1,7 @@
 """Token vectors are carried by merges and snapshots, beside the states of the reader."""
 
 import os
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -31,6 +32,7 @@ from winnow.content_node.states.file import StateFile
 from winnow.content_node.states.manifest import read_states_manifest
 from winnow.content_node.states.reusable_states import open_reusable_states
 from winnow.content_node.states.writing import StatesWriter
+from winnow.errors import ArtefactError
 from winnow.packaged import default_bundle
 from winnow.reading.states_kind import READER_STATES, TOKEN_VECTORS, with_checksum
 from winnow.reading.stored_passage import StoredPassage
@@ -108,6 +110,20 @@ class DefaultTokens(FakePassageTokens):
         return np.full((self.count_tokens(stored), self.width), 3, np.int8)
 
 
+def flip_handed(offset: int, file: IO[bytes]) -> None:
+    """Hands over token vectors, and then flips a bit of the file."""
+    levels = np.full((2 + 3 + 3, 32), 7, np.int8)
+    write_tokens(file, DefaultTokens().fingerprint, [("new", 1, levels)])
+    place = offset % os.fstat(file.fileno()).st_size
+    (byte,) = os.pread(file.fileno(), 1, place)
+    os.pwrite(file.fileno(), bytes([byte ^ 1]), place)
+
+
+def refuse(_: IO[bytes]) -> None:
+    """Fails as the reading of a changed file of the base does."""
+    raise ArtefactError("passages.sqlite was changed")
+
+
 @pytest.mark.bundle
 def test_the_process_of_a_merge_stores_the_token_vectors_that_the_node_has(fed: Fed) -> None:
     """It need not run the encoder for them."""
@@ -128,6 +144,26 @@ def test_the_process_of_a_merge_stores_the_token_vectors_that_the_node_has(fed: 
     file = StateFile.open_beside(generation, manifest, TOKEN_VECTORS)
     assert file.packed(30) == with_checksum(levels.tobytes())
     assert states_fault(generation, TOKEN_VECTORS) == ""
+
+
+@pytest.mark.bundle
+@pytest.mark.parametrize(
+    "write", [partial(flip_handed, 0), partial(flip_handed, 20), partial(flip_handed, -2), refuse]
+)
+def test_handed_token_vectors_that_cannot_be_read_do_not_stop_a_merge(
+    fed: Fed, write: Callable[[IO[bytes]], None]
+) -> None:
+    """The merge computes them."""
+    StatesWriter(fed.shard, DefaultTokens()).write(1, lambda *_: None, lambda _: None)
+    fed.put("new", "one more text")
+    last = fed.log.last
+    child = MergeChild(
+        base=fed.shard, shard=fed.shard, upto=last, bundle=default_bundle(), write_tokens=write
+    )
+    merged = child.run()
+    assert merged.sequence == last
+    manifest = read_states_manifest(Path(merged.directory), TOKEN_VECTORS)
+    assert StateFile.open_beside(Path(merged.directory), manifest, TOKEN_VECTORS).passages == 31
 
 
 @pytest.mark.bundle
