@@ -365,7 +365,7 @@ class RunningShard:
             journaled=bool(parts.settings.journal),
             custody=lambda: live.custody,
             closed_since=lambda: self._write_path.closed_since if self._write_path else 0,
-            on_drop=parts.trimmer.schedule_trim,
+            on_drop=partial(self._forget_generation, live),
             admit=parts.load.admit_retrieval,
             late=self._late,
         )
@@ -396,6 +396,12 @@ class RunningShard:
         if late is not None:
             live.on_stored(SentTokens(self._parts.bundle.manifest, late.scorer).keep)
             background.update(late.scorer, live.view)
+
+    def _forget_generation(self, live: LiveShard) -> None:
+        """Frees memory after a generation was dropped."""
+        if self._late is not None:
+            self._parts.passage_tokens.background.forget_merged(self._late.scorer, live.view)
+        self._parts.trimmer.schedule_trim()
 
     def _late_ranking(self) -> LateRanking | None:
         """Returns the ranking by late interaction; None if the bundle has none."""

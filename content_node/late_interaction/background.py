@@ -59,6 +59,8 @@ class BackgroundTokens:
         self._retry_at = 0.0
         self._handled: dict[LateScorer, tuple[str, int]] = {}
         """Last generation of each shard, and the number of its first rows that were handled."""
+        self._merged: set[LateScorer] = set()
+        """Scorers whose next views have stored token vectors that are still cached."""
         self._is_busy = False
         self._closed = False
         self._thread: threading.Thread | None = None
@@ -70,17 +72,32 @@ class BackgroundTokens:
             # views before a merge keep its old files and its old graph in memory
             self._views.pop(scorer, None)
             self._failed.pop(scorer, None)
-            if view.has_token_vectors and len(view.segments) > 1 and not self._closed:
+            has_work = len(view.segments) > 1 or scorer in self._merged
+            if view.has_token_vectors and has_work and not self._closed:
                 self._views[scorer] = view
                 self._start_thread()
             self._changed.notify_all()
 
+    def forget_merged(self, scorer: LateScorer, view: ShardView) -> None:
+        """Removes what the base of the newest view has stored from the cache. Returns at once.
+
+        To be called once no question uses an older base.
+        """
+        with self._changed:
+            self._merged.add(scorer)
+        self.update(scorer, view)
+
     def remove(self, scorer: LateScorer) -> None:
-        """Computes nothing more for a shard, which is being closed. Returns at once."""
+        """Computes nothing more for a shard, which is being closed, and forgets what was computed.
+
+        Takes some milliseconds.
+        """
         with self._changed:
             for by_shard in (self._generations, self._views, self._failed, self._handled):
                 by_shard.pop(scorer, None)
+            self._merged.discard(scorer)
             self._changed.notify_all()
+        scorer.close()
 
     def wait_until_idle(self, timeout: float) -> bool:
         """Waits until nothing is left to compute; returns False after `timeout` seconds."""
@@ -150,6 +167,9 @@ class BackgroundTokens:
             self._changed.wait(min(times) - now if times else None)
 
     def _compute_missing_tokens(self, scorer: LateScorer, view: ShardView) -> None:
+        if scorer in self._merged:
+            self._merged.discard(scorer)
+            scorer.forget_stored(view)
         generation, rows = self._handled.get(scorer, ("", 0))
         first_row, left = rows if generation == view.generation else 0, self._turn_passages
 

@@ -50,6 +50,11 @@ class ComputedTokens:
         with self._lock:
             self._levels.put(key, levels, levels.nbytes + _OVERHEAD)
 
+    def discard(self, shard: Hashable, upto: int | None = None) -> None:
+        """Removes the token vectors of a shard's writes up to `upto`; None for all of them."""
+        with self._lock:
+            self._levels.discard(lambda key: key[0] is shard and (upto is None or key[2] <= upto))
+
     @property
     def is_full(self) -> bool:
         """Whether nearly all of the budget is used, so that token vectors may have been evicted."""

@@ -58,6 +58,7 @@ class LateScorer:
     def __init__(self, model: OpensPassageTokens, computed: ComputedTokens) -> None:
         """`model` computes missing token vectors, and `computed` caches them."""
         self._model, self._computed = model, computed
+        self._is_closed = False
 
     def scores(
         self,
@@ -99,7 +100,22 @@ class LateScorer:
 
     def keep(self, passage_id: str, sequence: int, levels: NDArray[np.int8]) -> None:
         """Caches token vectors, [tokens, values], of the passage that the write `sequence` put."""
-        self._computed.put((self, passage_id, sequence), levels)
+        if not self._is_closed:
+            self._computed.put((self, passage_id, sequence), levels)
+
+    def forget_stored(self, view: ShardView) -> None:
+        """Removes the token vectors of merged writes from the cache, if the base has all of them.
+
+        Takes time for each cached passage.
+        """
+        base = view.segments[0]
+        if bool(_has_stored_tokens(base.segment, _present_rows(base, 0)).all()):
+            self._computed.discard(self, upto=view.manifest.sequence)
+
+    def close(self) -> None:
+        """Removes all token vectors of the shard from the cache, and caches no more."""
+        self._is_closed = True
+        self._computed.discard(self)
 
     def computed_tokens(self, view: ShardView) -> Iterator[tuple[str, int, NDArray[np.int8]]]:
         """Yields the cached token vectors of passages in a view that have no stored ones.
@@ -185,7 +201,7 @@ class LateScorer:
 
     def _compute_levels(self, model: PassageTokens, segment: Segment, row: int) -> NDArray[np.int8]:
         levels = model.levels(segment.load(row))
-        self._computed.put(self._tokens_keys(segment, [row])[0], levels)
+        self.keep(*segment.ids_and_sequences([row])[0], levels)
         return levels
 
 

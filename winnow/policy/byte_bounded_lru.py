@@ -4,7 +4,7 @@ Knows keys, values, and the sizes that the caller states.
 """
 
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Generic, Protocol, TypeVar
 
 MIB = 1 << 20
@@ -67,6 +67,13 @@ class ByteBoundedLru(Generic[Key, Value]):
             self._values[key] = value, size
             self.bytes += size
         self._on_resize(self.bytes - before, evicted)
+
+    def discard(self, is_obsolete: Callable[[Key], bool]) -> None:
+        """Removes the values whose keys are obsolete. Takes time for each key."""
+        before = self.bytes
+        for key in [each for each in self._values if is_obsolete(each)]:
+            self._remove(key)
+        self._on_resize(self.bytes - before, 0)
 
     def clear(self) -> None:
         before = self.bytes

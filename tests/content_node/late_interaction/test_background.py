@@ -26,6 +26,7 @@ from winnow.content_node.late_interaction.passage_tokens import PassageTokens
 from winnow.content_node.late_interaction.scoring import LateScorer
 from winnow.content_node.shard import ShardView, open_shard, view_of
 from winnow.content_node.shard.view import PlacedSegment
+from winnow.content_node.states.file import StateFile
 from winnow.errors import ArtefactError
 from winnow.reading.stored_passage import StoredPassage
 
@@ -105,6 +106,50 @@ def test_a_merge_gets_the_computed_token_vectors_of_present_passages(
     stored = [new.segment.load(row) for row in (0, 1, 2, *range(4, 10))]
     for (_, _, levels), each in zip(found, stored, strict=True):
         assert levels.tolist() == FakePassageTokens().levels(each).tolist()
+
+
+def cached(scorer: LateScorer, view: ShardView) -> list[tuple[str, int]]:
+    """Passages of a view, and the numbers of their writes, whose token vectors are cached."""
+    return [(identifier, sequence) for identifier, sequence, _ in scorer.computed_tokens(view)]
+
+
+def test_token_vectors_that_a_merge_stored_are_forgotten_and_later_ones_are_not(
+    view: ShardView, background: BackgroundTokens
+) -> None:
+    """The cache has room for those that are needed, and a closed shard leaves nothing in it."""
+    scorer = ranking().scorer
+    background.update(scorer, view)
+    assert background.wait_until_idle(LONG)
+    (*_, (last, sequence)) = cached(scorer, view)
+    assert len(cached(scorer, view)) == 10
+    scorer.keep(last, sequence + 1, np.zeros((1, 8), np.int8))  # of a write after the merge
+    manifest = view.manifest.model_copy(update={"sequence": sequence})
+    after = merged(replace(view, manifest=manifest))
+    background.update(scorer, after)
+    background.forget_merged(scorer, after)
+    background.update(scorer, after)
+    assert background.wait_until_idle(LONG)
+    assert not cached(scorer, view)
+    assert len(scorer._computed._levels) == 1
+    background.remove(scorer)
+    scorer.keep(last, sequence + 2, np.zeros((1, 8), np.int8))
+    assert not scorer._computed._levels.bytes
+
+
+def test_token_vectors_that_a_merge_could_not_store_stay_in_memory(
+    view: ShardView, background: BackgroundTokens, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lacks_first(_: StateFile, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        has: NDArray[np.bool_] = rows != 0
+        return has
+
+    monkeypatch.setattr(StateFile, "has_rows", lacks_first)
+    scorer = ranking().scorer
+    background.update(scorer, view)
+    assert background.wait_until_idle(LONG)
+    background.forget_merged(scorer, merged(view))
+    assert background.wait_until_idle(LONG)
+    assert len(cached(scorer, view)) == 1 + 10
 
 
 def test_rows_whose_passages_a_merge_removed_do_not_stop_the_computation(
