@@ -13,6 +13,7 @@ from winnow import signals
 from winnow.cli.access import credential_flags, with_credentials
 from winnow.cli.feed.batches import FeedBatch
 from winnow.cli.feed.job import FeedJob, FeedPlan, FeedProgress
+from winnow.cli.feed.resuming import beside
 from winnow.cli.feed.source import STDIN
 from winnow.cli.options import FrontAddress, NamedIndex, NamedTenant
 from winnow.cli.output import print_json
@@ -77,7 +78,8 @@ def feed(
         Path | None,
         typer.Option(
             help="File for the progress of the feed, which --resume reads.",
-            show_default="FILE.feeding; FILE.NAME.feeding with --on or --tenant",
+            show_default="FILE.feeding; with --on FILE.INDEX.feeding; with --tenant "
+            "FILE.tenant=NAME.feeding",
         ),
     ] = None,
     patience: Annotated[
@@ -119,10 +121,10 @@ def feed(
         max_rows=batch * (10 if delete else 1),
         skip_bad_rows=skip_bad_rows,
         patience=patience,
+        index=on,
         tenant=tenant,
     )
-    own_name = ".".join(filter(None, (file.name, on, tenant, "feeding")))
-    state = resume_file or (None if file == STDIN else file.with_name(own_name))
+    state = resume_file or (None if file == STDIN else beside(file, on, tenant))
     if resume and state is None:
         raise typer.BadParameter(
             "standard input needs a --resume-file to resume from", param_hint="--resume"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from winnow.cli.feed.batches import batch_rows, document_deletions
 from winnow.cli.feed.in_flight import Ledger
-from winnow.cli.feed.resuming import FeedSource, ResumeFile
+from winnow.cli.feed.resuming import FeedOptions, FeedSource, ResumeFile
 from winnow.cli.feed.sending import MAX_DOCUMENTS, FeedTotals, FeedWriter, Sender
 from winnow.cli.feed.source import STDIN, read_rows
 from winnow.domain.quota import StorageUse
@@ -42,8 +42,15 @@ class FeedPlan:
     skip_bad_rows: bool
     patience: float
     """Seconds for which a failed request is retried."""
+    index: str = ""
+    """Name of the index; empty for the default index."""
     tenant: str = ""
     """Tenant of all rows; empty if the key decides it, or the index has no tenants."""
+
+    @property
+    def options(self) -> FeedOptions:
+        """The options that must be the same to resume the feed."""
+        return FeedOptions(self.cut, self.delete, self.index, self.tenant)
 
     @property
     def deletes_documents(self) -> bool:
@@ -78,7 +85,7 @@ class FeedJob:
     def __init__(self, plan: FeedPlan, resume_file: Path | None, progress: FeedProgress) -> None:
         """`resume_file`: stores the line up to which all rows are durable; None for no file."""
         self.plan, self._progress = plan, progress
-        self._file = ResumeFile(resume_file) if resume_file else None
+        self._file = ResumeFile(resume_file, plan.options) if resume_file else None
         self._source: FeedSource | None = None
         self._ledger = Ledger()
         self._saved_at = 0.0
@@ -105,9 +112,9 @@ class FeedJob:
         """
         plan = self.plan
         source = None if plan.file == STDIN else plan.file
-        self._source = FeedSource.of(source, plan.cut, plan.delete)
+        self._source = FeedSource.of(source)
         if resume and self._file is not None:
-            self._ledger = Ledger(self._file.read(source, plan.cut, plan.delete))
+            self._ledger = Ledger(self._file.read(source))
             if not self.line:
                 self._progress.say(f"{self._file.path} does not exist: the feed starts with line 1")
         self._total = None if source is None else self._check_rows()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from winnow.cli.feed.batches import BYTES_PER_CHARACTER, MAX_TEXT_BYTES, FeedBatch, batch_rows
 from winnow.cli.feed.in_flight import Ledger
 from winnow.cli.feed.job import FeedProgress
-from winnow.cli.feed.resuming import FeedSource, ResumeFile
+from winnow.cli.feed.resuming import FeedOptions, FeedSource, ResumeFile, beside
 from winnow.cli.feed.sending import backoff
 from winnow.cli.feed.source import read_rows
 from winnow.client.feeding import put_call
@@ -28,6 +28,12 @@ SCALARS = st.booleans() | st.integers(-9, 9) | st.floats(allow_nan=False) | st.t
 
 def row(line: int, name: str = "", text: str = "words") -> Row:
     return Row(line, Put(Passage(name or f"p{line}", "T", text, '{"year": 2015}'), 7))
+
+
+def resume_file(
+    directory: Path, *, cut: bool = False, delete: bool = False, index: str = "", tenant: str = ""
+) -> ResumeFile:
+    return ResumeFile(directory / "p.jsonl.feeding", FeedOptions(cut, delete, index, tenant))
 
 
 def through(made: list[FeedBatch]) -> list[tuple[int, int]]:
@@ -144,36 +150,53 @@ def test_pauses_grow_and_differ(
 
 
 def test_a_place_is_found_again_even_if_the_source_has_grown(tmp_path: Path) -> None:
-    source, place = tmp_path / "p.jsonl", ResumeFile(tmp_path / "p.jsonl.feeding")
-    assert place.read(source, cut=False, delete=False) == 0
+    source, place = tmp_path / "p.jsonl", resume_file(tmp_path)
+    assert place.read(source) == 0
     source.write_text("one\n")
-    place.write(1, FeedSource.of(source, cut=False, delete=False))
+    place.write(1, FeedSource.of(source))
     source.write_text("one\ntwo\n")
-    assert place.read(source, cut=False, delete=False) == 1
+    assert place.read(source) == 1
     place.remove()
     place.remove()
-    assert place.read(source, cut=False, delete=False) == 0
+    assert place.read(source) == 0
+
+
+def test_each_index_and_each_tenant_has_its_own_place(tmp_path: Path) -> None:
+    names = ["", "a", "b"]
+    source, tenants = tmp_path / "p.jsonl", [*names, "a.b", "b.feeding"]
+    places = {beside(source, index, tenant) for index in names for tenant in tenants}
+    assert len(places) == len(names) * len(tenants)
+    assert beside(source, "", "") == tmp_path / "p.jsonl.feeding"
 
 
 def test_a_place_in_another_source_or_with_other_options_is_refused(tmp_path: Path) -> None:
-    source, place = tmp_path / "p.jsonl", ResumeFile(tmp_path / "p.jsonl.feeding")
+    """Otherwise rows would be left out."""
+    source, place = tmp_path / "p.jsonl", resume_file(tmp_path, cut=True, index="docs")
     source.write_text("one\n")
-    place.write(1, FeedSource.of(source, cut=True, delete=False))
-    with pytest.raises(ArtefactError, match="another source or other options"):
-        place.read(source, cut=False, delete=False)
+    place.write(1, FeedSource.of(source))
+    others: list[dict[str, Any]] = [
+        {"index": "docs"},
+        {"cut": True},
+        {"cut": True, "tenant": "docs"},
+        {"cut": True, "index": "docs", "tenant": "acme"},
+        {"cut": True, "index": "docs", "delete": True},
+    ]
+    for options in others:
+        with pytest.raises(ArtefactError, match="another source or other options"):
+            resume_file(tmp_path, **options).read(source)
     source.write_text("two\n")
     with pytest.raises(ArtefactError, match="another source"):
-        place.read(source, cut=True, delete=False)
+        place.read(source)
 
 
 @pytest.mark.parametrize(
     "content", ["", "{}", "[]", '{"line": "x"}', '{"line": 1, "source": {"a": 1}}']
 )
 def test_a_damaged_place_is_named(tmp_path: Path, content: str) -> None:
-    place = ResumeFile(tmp_path / "noted")
+    place = resume_file(tmp_path)
     place.path.write_text(content)
     with pytest.raises(ArtefactError, match="remove it to start again"):
-        place.read(None, cut=False, delete=False)
+        place.read(None)
 
 
 def test_a_feed_says_once_that_most_of_a_quota_is_used(capsys: pytest.CaptureFixture[str]) -> None:
