@@ -81,6 +81,7 @@ def test_a_pipeline_survives_serialisation(monkeypatch: pytest.MonkeyPatch) -> N
         ca="ca.pem",
         timeout=3,
         index="docs",
+        tenant="acme",
     )
     pipeline = Pipeline()
     filters = {"field": "meta.lang", "operator": "==", "value": "en"}
@@ -95,7 +96,7 @@ def test_a_pipeline_survives_serialisation(monkeypatch: pytest.MonkeyPatch) -> N
     assert retriever.connection.token is not None
     assert retriever.connection.token.resolve_value() == "a-token"
     assert (retriever.top_k, retriever.connection.timeout) == (3, 3)
-    assert retriever.connection.index == "docs"
+    assert (retriever.connection.index, retriever.connection.tenant) == ("docs", "acme")
 
 
 def test_a_token_is_needed_only_by_a_run() -> None:

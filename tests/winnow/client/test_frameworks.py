@@ -97,11 +97,12 @@ def test_a_title_in_the_metadata_is_read() -> None:
 async def test_copies_open_connections_of_their_own() -> None:
     async with scripted_front() as front:
         front.reply = full_reply()
-        clients = LazyClients(front.address, index="docs")
+        clients = LazyClients(front.address, index="docs", tenant="acme")
         for each in (clients, copy.deepcopy(clients), pickle.loads(pickle.dumps(clients))):
             answered = await each.async_client.ask("Who?")
             assert answered == await asyncio.to_thread(each.client.ask, "Who?")
-            assert [request.index for request in front.requests[-2:]] == ["docs"] * 2
+            named = [(request.index, request.tenant) for request in front.requests[-2:]]
+            assert named == [("docs", "acme")] * 2
             assert each.async_client is each.async_client
             each.close()
             await each.close_async()
@@ -119,7 +120,7 @@ def test_a_connection_that_cannot_work_is_refused_when_it_is_made() -> None:
 
 
 def test_a_copy_of_a_connection_calls_its_own_server() -> None:
-    first = WinnowConnection(address="127.0.0.1:1", index="docs")
+    first = WinnowConnection(address="127.0.0.1:1", index="docs", tenant="acme")
     assert first.clients is first.clients
     copied = first.model_copy(update={"address": "127.0.0.1:2"})
     assert copied.clients is not first.clients

@@ -40,6 +40,8 @@ class WinnowConnection(BaseModel):
     """Seconds until a call is given up; None for 10, or for 60 if the call reads texts."""
     index: str = ""
     """Name of the index of all calls, or an alias of it; empty for the default index."""
+    tenant: str = ""
+    """Tenant of all calls; empty if the key decides it, or the index has no tenants."""
 
     @classmethod
     def of(cls, connection: "str | WinnowConnection") -> "WinnowConnection":
@@ -55,7 +57,9 @@ class WinnowConnection(BaseModel):
     @cached_property
     def clients(self) -> LazyClients:
         """The clients of the front nodes. Raises ValueError if fields contradict each other."""
-        fields = self.model_dump(exclude={"address", "token", "timeout", "index"})
+        fields = self.model_dump(exclude={"address", "token", "timeout", "index", "tenant"})
         with framework_errors():
             credentials = Credentials(**fields, token=self.token.get_secret_value())
-            return LazyClients(self.address, credentials, self.timeout, self.index)
+            return LazyClients(
+                self.address, credentials, self.timeout, index=self.index, tenant=self.tenant
+            )

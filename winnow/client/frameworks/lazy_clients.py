@@ -3,6 +3,7 @@
 import asyncio
 import os
 import threading
+from functools import partial
 from typing import Any
 
 from winnow.address import DEFAULT_ADDRESS
@@ -26,18 +27,21 @@ class LazyClients:
         address: str = DEFAULT_ADDRESS,
         credentials: Credentials | None = None,
         timeout: float | None = None,
+        *,
         index: str = "",
+        tenant: str = "",
     ) -> None:
         """Opens nothing, and reads no files.
 
         `timeout` is in seconds; None for the default of each call. `index` is the name of the
-        index of all calls; empty for the default index.
+        index of all calls; empty for the default index. `tenant` is the tenant of all calls; empty
+        if the key decides it, or the index has no tenants.
 
         Raises InvalidRequestError if the address is invalid, or a token would be sent to another
         machine in plain text.
         """
         check_address(address)
-        self._timeout, self._index = timeout, index
+        self._timeout, self._index, self._tenant = timeout, index, tenant
         self._address, self._credentials = address, credentials or Credentials()
         self._credentials.check_address(address)
         self._lock = threading.Lock()
@@ -52,7 +56,10 @@ class LazyClients:
             self._forget_parent()
             if self._client is None:
                 self._client = Client(
-                    self._address, credentials=self._credentials, index=self._index
+                    self._address,
+                    credentials=self._credentials,
+                    index=self._index,
+                    tenant=self._tenant,
                 )
             return self._client
 
@@ -66,7 +73,10 @@ class LazyClients:
                 del self._async_clients[ended]
             if loop not in self._async_clients:
                 self._async_clients[loop] = AsyncClient(
-                    self._address, credentials=self._credentials, index=self._index
+                    self._address,
+                    credentials=self._credentials,
+                    index=self._index,
+                    tenant=self._tenant,
                 )
             return self._async_clients[loop]
 
@@ -96,4 +106,5 @@ class LazyClients:
             self._async_clients = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return LazyClients, (self._address, self._credentials, self._timeout, self._index)
+        opened = partial(LazyClients, index=self._index, tenant=self._tenant)
+        return opened, (self._address, self._credentials, self._timeout)

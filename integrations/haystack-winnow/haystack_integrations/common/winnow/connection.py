@@ -26,6 +26,7 @@ class WinnowConnection:
         server_name: str = "",
         timeout: float | None = None,
         index: str = "",
+        tenant: str = "",
     ) -> None:
         """Opens nothing, and reads neither files nor secrets.
 
@@ -42,9 +43,11 @@ class WinnowConnection:
             texts.
         :param index: Name of the index of all calls, or an alias of it; empty for the default
             index.
+        :param tenant: Tenant of all calls; empty if the key decides it, or the index has no
+            tenants.
         """
         self.address, self.token = address, token
-        self.timeout, self.index = timeout, index
+        self.timeout, self.index, self.tenant = timeout, index, tenant
         self.tls: dict[str, Any] = {
             "tls": tls,
             "ca": ca,
@@ -67,7 +70,9 @@ class WinnowConnection:
         token = (self.token and self.token.resolve_value()) or ""
         with framework_errors():
             credentials = Credentials(**self.tls, token=token)
-            return LazyClients(self.address, credentials, self.timeout, self.index)
+            return LazyClients(
+                self.address, credentials, self.timeout, index=self.index, tenant=self.tenant
+            )
 
     def to_dict(self) -> dict[str, Any]:
         """Serialises the connection; a token only by the name of its variable."""
@@ -77,6 +82,7 @@ class WinnowConnection:
             token=self.token,
             timeout=self.timeout,
             index=self.index,
+            tenant=self.tenant,
             **self.tls,
         )
 
