@@ -51,6 +51,7 @@ LARGE: Manifest = {
     },
     "tls": {"secretName": "certificate", "clients": True},
     "keys": {"secretName": "keys"},
+    "quotas": {"configMapName": "quotas"},
     "monitoring": {
         "enabled": True,
         "labels": {"release": "prometheus"},

@@ -150,6 +150,22 @@ def test_readers_accept_the_host_names_of_their_service() -> None:
     assert ReaderSettings.load({}, None, given).http_hosts == [*named, "read.example"]
 
 
+@pytest.mark.parametrize(("values", "expected"), [(SMALL, None), (LARGE, "quotas.json")])
+def test_fronts_read_the_quotas_of_a_config_map(values: Manifest, expected: str | None) -> None:
+    """The ConfigMap can be changed without a restart, so it is mounted as a directory."""
+    manifests = rendered(values)
+    (front,) = (each for each in containers(manifests) if each["name"] == "front")
+    given = {each["name"]: each.get("value", "nats://host") for each in front["env"]}
+    quotas = FrontSettings.load({}, None, given).quotas
+    assert (quotas and quotas.name) == expected
+    if quotas is not None:
+        mounts = {each["mountPath"]: each["name"] for each in front["volumeMounts"]}
+        specs = [each["spec"] for each in pods(manifests)]
+        (pod,) = (each for each in specs if front in each["containers"])
+        (volume,) = (v for v in pod["volumes"] if v["name"] == mounts[str(quotas.parent)])
+        assert volume["configMap"] == {"name": "quotas"}
+
+
 def test_every_step_is_a_command_of_the_image(manifests: list[Manifest]) -> None:
     for container in containers(manifests):
         words = list(container["args"])
