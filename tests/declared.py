@@ -24,6 +24,7 @@ from winnow.stateless.metrics import (
     ReplicaMetrics,
 )
 from winnow.stateless.reading.metrics import TextPoolMetrics, TextReadingMetrics
+from winnow.stateless.tenants.metrics import QuotaMetrics
 from winnow.telemetry.endpoint import register_process_metrics
 from winnow.telemetry.metrics import (
     BundleMetrics,
@@ -45,7 +46,7 @@ def declared() -> frozenset[str]:
     for made in (
         AdmissionMetrics, BundleMetrics, CertificateMetrics, ClusterMetrics, EncoderMetrics, FeedMetrics, FrontMetrics,
         HeadMetrics, HeadNodeMetrics, HttpMetrics, JournalMetrics, KeyMetrics, MergeMetrics, NodeFeedMetrics, NodeMetrics,
-        ReadinessMetrics, ReplicaMetrics, RpcMetrics, RuntimeMetrics, HeadCacheMetrics, ShardMetrics, TextPoolMetrics, TextReadingMetrics,
+        QuotaMetrics, ReadinessMetrics, ReplicaMetrics, RpcMetrics, RuntimeMetrics, HeadCacheMetrics, ShardMetrics, TextPoolMetrics, TextReadingMetrics,
     ):  # fmt: skip
         made(registry)
     registry.register(dropped_lines(lambda: 0))

@@ -61,7 +61,9 @@ def open_access(settings: FrontSettings, registry: CollectorRegistry) -> FrontAc
     quotas = UNLIMITED
     if settings.quotas is not None:
         quota_file = open_quota_file(settings.quotas)
-        quotas = TenantQuotas(lambda: quota_file.content, QuotaMetrics(registry))
+        quota_metrics = QuotaMetrics(registry)
+        quota_metrics.watch_file(lambda: quota_file.current_at)
+        quotas = TenantQuotas(lambda: quota_file.content, quota_metrics)
         tasks["quotas"] = partial(watch_quota_file, quota_file)
     if settings.keys is None:
         return FrontAccess(security, peers, quotas=quotas, tasks=tasks)

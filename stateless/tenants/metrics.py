@@ -24,10 +24,18 @@ class QuotaMetrics:
             "Tenants that used more than 90 % of a quota at their last requests, by limit",
             "limit",
         )
+        self._current = make.gauge(
+            "winnow_front_quotas_current_timestamp_seconds",
+            "Last time at which the quotas in use were those of the file, in seconds since 1970",
+        )
 
     def count_refusal(self, limit: QuotaLimit) -> None:
         """Counts a refused request."""
         self._refusals.labels(limit.value).inc()
+
+    def watch_file(self, current_at: Callable[[], float]) -> None:
+        """Exports `current_at()`: last time when the file held these quotas, as Unix seconds."""
+        self._current.set_function(current_at)
 
     def watch(self, limit: QuotaLimit, near: Callable[[], float]) -> None:
         """Exports `near()`: number of tenants that are near a limit."""

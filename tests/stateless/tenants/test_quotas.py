@@ -184,6 +184,13 @@ def test_metrics_count_tenants_without_naming_them_and_the_log_names_them_once()
     assert near in generate_latest(front.registry).decode()
 
 
+def test_metrics_tell_when_the_quotas_were_last_those_of_the_file() -> None:
+    registry = CollectorRegistry()
+    QuotaMetrics(registry).watch_file(lambda: 1_700_000_000.0)
+    shown = generate_latest(registry).decode()
+    assert "winnow_front_quotas_current_timestamp_seconds 1.7e+09" in shown
+
+
 def test_tenants_that_have_stopped_calling_take_no_memory() -> None:
     """Without keys a caller may name any tenant."""
     front = Front(FIVE)
