@@ -51,6 +51,8 @@ class TokenBuckets:
         # after a change of the rate, the missing tokens are added at the new rate
         before, full_at = self._full_at.get(key, (rate, now))
         missing = max(full_at - now, 0.0) * before.per_second
+        if before != rate:  # a lower rate would take too long to add those of a larger bucket
+            missing = min(missing, rate.burst)
         allowed_missing = max(rate.burst - amount - prepaid, 0.0)
         if (missing - prepaid - allowed_missing) * seconds_per_unit > _ROUNDING:
             return (missing - allowed_missing) * seconds_per_unit  # the next try prepays again

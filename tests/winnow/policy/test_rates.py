@@ -82,6 +82,16 @@ def test_what_was_done_counts_at_another_rate_too(clock: ManualClock) -> None:
     assert rates.take("a", Rate(10, 3)) == pytest.approx(0.1)
 
 
+def test_after_a_rate_was_lowered_no_wait_is_longer_than_that_for_a_full_bucket(
+    clock: ManualClock,
+) -> None:
+    """Tokens of the larger bucket are not added at the lower rate, which could take years."""
+    rates = TokenBuckets(clock)
+    assert rates.take("a", Rate(1e6, 1e6), 1_000_000) == 0
+    assert rates.take("a", Rate(0.5, 1.0)) == pytest.approx(2.0)
+    assert rates.take("a", Rate(1e-6, 1.0)) == pytest.approx(1e6)
+
+
 def test_keys_that_are_gone_are_forgotten(clock: ManualClock) -> None:
     rates = TokenBuckets(clock)
     for _ in range(3):
