@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from bench.synthetic import SyntheticEncoder, build_shard
 from winnow.content_node.measuring.synthetic import RandomVectors
+from winnow.content_node.shard.manifest import SHARD_FILE
 from winnow.domain.question import EncodedQuestion
+from winnow.domain.shard import shard_name
 from winnow.domain.tenant import stored_id
 from winnow.domain.write import EncodedPassage
 
@@ -73,8 +75,14 @@ class Collection:
 
 
 def build(directory: Path, tenants: list[TenantPassages], ef_construction: int = 100) -> Path:
-    """Builds the only shard of an index with these tenants; returns its directory."""
-    directory.mkdir()
+    """Builds the only shard of an index with these tenants; returns its directory.
+
+    A shard that was built there before is left as it is.
+    """
+    shard = directory / shard_name(0, 1)
+    if (shard / SHARD_FILE).exists():
+        return shard
+    directory.mkdir(exist_ok=True)
     return build_shard(
         directory,
         [passage for tenant in tenants for passage in tenant.passages],

@@ -1,22 +1,25 @@
 """Measures questions, memory and deletion of tenants that share a shard.
 
-    python -m bench tenants [--small 750] [--large 1] [--questions 1000] [--json]
+    python -m bench tenants [--small 750] [--large 1] [--questions 1000] [--whole 200]
+        [--work DIRECTORY] [--without-deletion] [--json]
 
 Builds a shard with many small tenants and some large ones, from passages that were made up: nothing
 is encoded. An index of 10,000 tenants with 60 passages and 10 with 5,000 has 13 such shards, and a
 question calls only one of them. Questions are drawn by Zipf over the tenants. Each one is retrieved
-from the shared shard and, interleaved, from a shard that has only its tenant. Reading is the same
-in both, so it is not measured.
+from the shared shard and, interleaved, from a shard that has only its tenant. Some questions of
+each size are also encoded and read with the models of a bundle. Exact search is compared with
+search of the graph, for tenants of several sizes.
 
 Then every tenant asks once, to see what is kept for a tenant that has asked; questions are timed
-after the system has dropped the files from its cache; and a large tenant is deleted. Exits with 1
-if a target is missed.
+after the system has dropped the files from its cache; and a large tenant is deleted from a copy of
+the shard. Exits with 1 if a target is missed. With --work, shards are kept for the next run.
 """
 
 import argparse
 import asyncio
 import gc
 import os
+import shutil
 import tempfile
 import time
 import tracemalloc
@@ -34,14 +37,17 @@ from bench.figures import (
     quantile_figures,
     ratio_figure,
 )
+from bench.tenants.bound import search_figures
 from bench.tenants.collection import Collection, TenantPassages, build
 from bench.tenants.deletion import delete_tenant
+from bench.tenants.whole import WholeQuestions
 from winnow.content_node.shard import open_shard
 from winnow.content_node.shard.retrieving import retrieve
 from winnow.content_node.shard.tenant_view import view_of_tenant
 from winnow.content_node.shard.view import ShardView, view_of
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.tenant import own_id
+from winnow.packaged import default_bundle
 
 _SMALL, _LARGE = 60, 5_000
 """Passages of a tenant."""
@@ -53,6 +59,8 @@ _EF = 256
 _ZIPF = 1.0
 _WAKING = 20
 """Questions after which the files are dropped from the cache."""
+_SEARCHES = 50
+"""Questions of each size for the comparison of exact search with the graph."""
 _MEMORY_TENANTS = 200
 """Tenants that ask before the memory is measured, so that what all share exists."""
 
@@ -62,37 +70,66 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--small", type=int, default=750, help="tenants with 60 passages")
     parser.add_argument("--large", type=int, default=1, help="tenants with 5,000 passages")
     parser.add_argument("--questions", type=int, default=1_000, help="number of questions")
+    parser.add_argument(
+        "--whole", type=int, default=200, help="questions of each size that are encoded and read"
+    )
+    parser.add_argument(
+        "--bundle", type=Path, default=default_bundle(), help="bundle that encodes and reads"
+    )
+    parser.add_argument(
+        "--work", type=Path, help="directory that keeps the shards; built again if it is empty"
+    )
+    parser.add_argument(
+        "--without-deletion",
+        action="store_true",
+        help="skip the deletion of a tenant, whose merge builds a graph",
+    )
     parser.add_argument("--seed", type=int, default=1, help="seed of passages and questions")
 
 
 def run(options: argparse.Namespace) -> int:
     """Prints the figures; returns 1 if a target is missed."""
     with tempfile.TemporaryDirectory() as temporary:
-        figures = _measure(Path(temporary), options)
+        kept = options.work or Path(temporary)
+        kept.mkdir(parents=True, exist_ok=True)
+        figures = _measure(kept, Path(temporary), options)
     return print_figures(figures, as_json=options.json)
 
 
-def _measure(root: Path, options: argparse.Namespace) -> list[Figure]:
+def _measure(kept: Path, temporary: Path, options: argparse.Namespace) -> list[Figure]:
     collection = Collection(options.seed)
     sizes = [_LARGE] * options.large + [_SMALL] * options.small
     tenants = [collection.tenant(f"t{number}", size) for number, size in enumerate(sizes)]
-    directory = build(root / "shared", tenants)
+    name = f"{options.seed}-{options.large}-{options.small}"
+    directory = build(kept / f"shared-{name}", tenants)
     shared = view_of(open_shard(directory, _EF))
     drawn = list(islice(collection.draw_by_zipf(len(tenants), _ZIPF), options.questions))
     alone = {
-        number: view_of(open_shard(build(root / f"alone-{number}", [tenants[number]]), _EF))
+        number: view_of(open_shard(build(kept / f"alone-{name}-{number}", [tenants[number]]), _EF))
         for number in sorted(set(drawn))
     }
     asked = [(number, collection.question(tenants[number].name)) for number in drawn]
-    figures = [
-        *_questions("small", shared, alone, [each for each in asked if each[0] >= options.large]),
-        *_questions("large", shared, alone, [each for each in asked if each[0] < options.large]),
+    groups = {
+        "small": [each for each in asked if each[0] >= options.large],
+        "large": [each for each in asked if each[0] < options.large],
+    }
+    figures = []
+    for group, own in groups.items():
+        figures += _questions(group, shared, alone, own)
+    if options.whole:
+        whole = WholeQuestions(options.bundle, _DEPTH, _WORD_WEIGHT)
+        for group, own in groups.items():
+            figures += whole.figures(group, shared, alone, own[: options.whole])
+    figures += [
         _recall(shared, tenants, asked),
+        *search_figures(shared, [question for _, question in asked[:_SEARCHES]]),
         _memory(shared, tenants, collection),
         *_waking(shared, directory, tenants[::-1][:_WAKING], collection),
     ]
-    if options.large:
-        figures += asyncio.run(_deletion(directory, tenants[0]))
+    if options.large and not options.without_deletion:
+        copy = temporary / "deletion" / directory.name
+        shutil.copytree(directory, copy)
+        figures += asyncio.run(_deletion(copy, tenants[0]))
     return figures
 
 

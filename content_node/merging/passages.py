@@ -117,7 +117,11 @@ class MergedPassages:
         return dead + [row for row in range(self._rows, self._counts.rows) if row not in added]
 
     def renumber_rows(self) -> RowCounts:
-        """Renumbers the rows that hold a passage from 0, in their order; returns the new counts."""
+        """Renumbers the rows that hold a passage from 0, by tenant and in their order.
+
+        Returns the new counts.
+        """
+        self._connection.execute(queries.NUMBER)
         self._connection.execute(queries.NUMBER_KEPT)
         self._connection.execute(queries.NUMBER_ADDED)
         passages = self._count_passages()

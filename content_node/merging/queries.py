@@ -1,5 +1,7 @@
 """The SQL statements of a merge. Databases: `base`, `log`, and `main`, which is written. Pure."""
 
+from winnow.content_node.shard.schema import TENANT_OF_ID
+
 BASE = "CREATE TEMP VIEW old AS SELECT * FROM base.passages"
 BASE_AS_BUILT = """
 CREATE TEMP VIEW old AS SELECT *, 0 AS sequence, NULL AS version FROM base.passages
@@ -36,16 +38,20 @@ INSERT INTO added SELECT * FROM (
 """
 """Every put has one row, as in the memory of the node; overwritten puts leave holes."""
 PUTS = "SELECT count(*) FROM span WHERE put"
+NUMBER = f"""
+CREATE TEMP TABLE numbered AS
+    SELECT is_added, name, row_number() OVER (ORDER BY {TENANT_OF_ID}, is_added, name) - 1 AS row
+    FROM (
+        SELECT 0 AS is_added, kept.old AS name, id FROM kept CROSS JOIN old ON old.row = kept.old
+        UNION ALL SELECT 1, sequence, id FROM added JOIN span USING (sequence)
+    )
+"""  # noqa: S608
+"""New numbers of rows: of each tenant first the kept rows, then the added ones."""
 NUMBER_KEPT = """
-UPDATE kept SET row = numbered.row
-    FROM (SELECT old, row_number() OVER (ORDER BY old) - 1 AS row FROM kept) AS numbered
-    WHERE numbered.old = kept.old
+UPDATE kept SET row = numbered.row FROM numbered WHERE name = kept.old AND NOT is_added
 """
 NUMBER_ADDED = """
-UPDATE added SET row = numbered.row FROM (
-    SELECT sequence, (SELECT count(*) FROM kept) + row_number() OVER (ORDER BY sequence) - 1 AS row
-    FROM added
-) AS numbered WHERE numbered.sequence = added.sequence
+UPDATE added SET row = numbered.row FROM numbered WHERE name = added.sequence AND is_added
 """
 COPY_KEPT = """
 INSERT INTO main.passages (row, id, title, text, metadata, title_tokens, text_tokens, text_offsets,

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.content_node.shard.rows import RowMask, RowNumbers
+from winnow.content_node.shard.rows import RowList, RowMask, RowNumbers
 
 MAX_UNGROUPED = 32
 """Groups of at most this number of equal rows are not kept, because comparing each row is cheap."""
@@ -55,12 +55,20 @@ class EqualPassages:
 
         None stands for all rows. The argument is not changed.
         """
-        if all(len(group) <= limit for group in self._groups):
+        if self._are_within(limit):
             return allowed
         mask = np.ones(len(self._group_of_row), np.bool_) if allowed is None else allowed.copy()
         for group in self._groups:
             mask[group[mask[group]][limit:]] = False
         return mask
+
+    def limit_listed(self, listed: RowList, limit: int) -> RowList:
+        """Returns the rows of a list, with at most `limit` rows of each group, as above."""
+        if self._are_within(limit):
+            return listed
+        limited = self.limit_groups(listed.mask(len(self._group_of_row)), limit)
+        assert limited is not None  # a mask was given
+        return listed.matching(limited)
 
     def count_reachable(self, allowed: RowMask) -> int:
         """Counts the rows that are allowed or share their vector with an allowed row."""
@@ -88,6 +96,10 @@ class EqualPassages:
             np.concatenate([rows[~grouped].astype(np.int64), *members]),
             np.concatenate([distances[~grouped], shared]),
         )
+
+    def _are_within(self, limit: int) -> bool:
+        """Whether no group has more than `limit` rows."""
+        return all(len(group) <= limit for group in self._groups)
 
 
 def hash_vectors(vectors: NDArray[np.float32]) -> NDArray[np.uint64]:

@@ -52,7 +52,9 @@ class GraphVectors(StoredVectors):
         if (offsets < 0).any():
             raise ArtefactError(f"{file.path} has two vectors of one row: build the index again")
         groups = [labels.astype(np.int64)[group] for group in group_equal(hashes)]
-        super().__init__(file, dimension=dimension, offsets=offsets, equal_groups=groups)
+        super().__init__(
+            file, dimension=dimension, stride=stride, offsets=offsets, equal_groups=groups
+        )
 
 
 def _read_labels(

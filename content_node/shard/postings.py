@@ -1,41 +1,20 @@
-"""Retrieves the best passages by BM25 from the rows of each word.
-
-Candidates are found in single precision. Words are added from the rarest to the most frequent one.
-Once no further row can be among the best, the remaining words are scored only for rows that still
-can (MaxScore: Turtle and Flood 1995). The scores of the candidates are then computed bit for bit as
-by `words`.
-"""
+"""The rows of every token of a segment, read for the words of a question."""
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from itertools import accumulate
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.content_node.shard.bm25 import (
-    Floats,
-    Terms,
-    max_term_scores,
-    saturation_counts,
-    single_term_scores,
-    sum_terms,
-    term_scores,
-)
+from winnow.content_node.shard.bm25 import Floats, Terms, saturation_counts
 from winnow.content_node.shard.inverting import invert
-from winnow.content_node.shard.row_filter import check_stop
-from winnow.content_node.shard.rows import RowMask, RowNumbers, ScoredRows
+from winnow.content_node.shard.rows import RowList, RowNumbers, ScoredRows, SelectedRows
 from winnow.content_node.shard.term_rows import SingleFloats, TermList, TermRows, TermTable
+from winnow.content_node.shard.word_search import WordSearch
 from winnow.content_node.shard.words import IntegerArray
 from winnow.inference.stop_signal import StopSignal
 
-_ROUNDING = 1e-4
-"""Largest relative difference of two sums in single precision that are equal in double precision.
-
-Each of 800 terms has a rounding of 6e-8. Questions have fewer terms.
-"""
 _FREQUENT_SHARE = 8
 """A term is kept as a table if one of this number of rows contains it.
 
@@ -43,19 +22,6 @@ At this share, adding the scores of a list takes as long as adding those of a ta
 most this number of bytes for each distinct token of a passage, and 56 bytes for a passage of
 Wikipedia.
 """
-_GROUPS_PER_HIT = 8
-"""Number of groups of rows, for each row to retrieve, whose best scores bound the `k`th best one.
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class _ScoringStep:
-    """A term of a question in the order of scoring, rarest first."""
-
-    rows: TermRows
-    rarity: float
-    remaining_score: float
-    """Upper bound of the score of this term and all later ones, in any passage."""
 
 
 class Postings:
@@ -96,89 +62,65 @@ class Postings:
         frequencies[self._tokens] = np.diff(self._starts)
         return frequencies
 
-    def frequencies_among(self, ids: NDArray[np.int64], allowed: RowMask) -> NDArray[np.int64]:
-        """Returns how many allowed rows contain each of the ascending token ids, [ids].
+    def frequencies_among(self, ids: NDArray[np.int64], selected: RowList) -> NDArray[np.int64]:
+        """Returns how many of the selected rows contain each of the ascending token ids, [ids].
 
         Raises:
             ArtefactError: a file was changed.
 
         """
-        indices = np.searchsorted(self._tokens, ids).tolist()
-        rows = np.flatnonzero(allowed)
-        terms = map(self._read_term, ids.tolist(), indices)
-        counts = [int(np.count_nonzero(each.counts(rows))) for each in terms]
-        self._check()
-        return np.array(counts, np.int64)
+        terms = self._read_rows(ids)
+        return np.array([each.among(selected).frequency for each in terms], np.int64)
 
     def best(
         self,
         terms: Terms,
         k: int,
-        allowed: RowMask | None = None,
+        allowed: SelectedRows = None,
         stop: StopSignal | None = None,
         others: Sequence[int] = (),
     ) -> tuple[ScoredRows, Floats]:
         """Returns the best `k` allowed rows, best first, ties by row, and the scores of `others`.
 
-        The best rows also include all rows that equal the last one's score in single precision.
+        The best rows also include all rows that equal the last one's score in single precision. If
+        `allowed` is a list, `others` must be a part of it.
 
         Raises:
             StoppedError: `stop` was set.
             ArtefactError: a file was changed.
 
         """
-        term_rows = self._read_terms(terms)
-        candidates = self._find_candidates(terms, term_rows, k, allowed, stop)
-        rows = np.concatenate([np.array(others, np.int64), candidates])
-        scores = self._score(terms, term_rows, rows)
-        scores_of_others, scores = np.split(scores, [len(others)])
-        single = scores.astype(np.float32)
-        if k < len(candidates):
-            is_best = single >= np.partition(single, len(single) - k)[len(single) - k]
-            candidates, scores = candidates[is_best], scores[is_best]
-        order = np.lexsort((candidates, -scores))
-        best = list(zip(candidates[order].tolist(), scores[order].tolist(), strict=True))
-        return best, scores_of_others
+        term_rows = self._read_rows(terms.ids)
+        if isinstance(allowed, RowList):
+            return self._best_of_list(terms, term_rows, k, allowed, stop, others)
+        search = WordSearch(
+            terms=terms,
+            term_rows=term_rows,
+            lengths=self._lengths,
+            saturations=self._saturations(terms.mean_length),
+        )
+        return search.best(k, allowed, stop, others)
 
-    def _find_candidates(
+    def _best_of_list(
         self,
         terms: Terms,
-        term_rows: list[TermRows],
+        term_rows: Sequence[TermRows],
         k: int,
-        allowed: RowMask | None,
+        selected: RowList,
         stop: StopSignal | None,
-    ) -> RowNumbers:
-        """Returns ascending rows that include the best `k`.
-
-        Rare terms are scored for all their rows, until no other row can be among the best. The
-        other terms are scored only for the rows that can.
-        """
-        steps = _plan_steps(terms, term_rows)
-        saturations = self._saturations(terms.mean_length)
-        scores = np.zeros(len(self._lengths), np.float32)
-        if allowed is not None:
-            scores[~allowed] = -np.inf
-        done = 0
-        for step in steps:
-            check_stop(stop)
-            # the bound takes time, too: compute it only if it can save the time of a whole table
-            if (
-                step.rows.covers_all_rows
-                and step.remaining_score < steps[0].remaining_score / 2
-                and step.remaining_score < _kth_best_bound(scores, k)
-            ):
-                break
-            step.rows.add_scores(scores, saturations, step.rarity)
-            done += 1
-        gains = [step.remaining_score for step in steps[done:]] + [0.0]
-        rows = _possible_best(scores, k, gains[0])
-        scores = scores[rows]
-        for step, gain in zip(steps[done:], gains[1:], strict=True):
-            counts = step.rows.counts(rows)
-            scores += single_term_scores(counts, saturations[rows], step.rarity)
-            possible = _possible_best(scores, k, gain)
-            rows, scores = rows[possible], scores[possible]
-        return rows
+        others: Sequence[int],
+    ) -> tuple[ScoredRows, Floats]:
+        """Searches as in a segment that has only the selected rows."""
+        lengths = selected.values_of(self._lengths)
+        search = WordSearch(
+            terms=terms,
+            term_rows=[each.among(selected) for each in term_rows],
+            lengths=lengths,
+            saturations=saturation_counts(lengths, terms.mean_length).astype(np.float32),
+        )
+        best, scores = search.best(k, None, stop, np.searchsorted(selected.rows, others))
+        rows = selected.rows[[index for index, _ in best]].tolist()
+        return [(row, score) for row, (_, score) in zip(rows, best, strict=True)], scores
 
     def _saturations(self, mean_length: float) -> SingleFloats:
         """Returns `saturation_counts` of every row, cached for the last mean length."""
@@ -188,18 +130,10 @@ class Postings:
             self._cached_saturations = mean_length, saturations
         return saturations
 
-    def _score(self, terms: Terms, term_rows: list[TermRows], rows: RowNumbers) -> Floats:
-        """Returns the BM25 scores of rows, added in the order of the terms."""
-        saturations = saturation_counts(self._lengths[rows], terms.mean_length)
-        scores = (
-            term_scores(term.counts(rows), saturations, rarity)
-            for term, rarity in zip(term_rows, terms.rarities.tolist(), strict=True)
-        )
-        return sum_terms(scores, len(rows))
-
-    def _read_terms(self, terms: Terms) -> list[TermRows]:
-        indices = np.searchsorted(self._tokens, terms.ids).tolist()
-        term_rows = list(map(self._read_term, terms.ids.tolist(), indices))
+    def _read_rows(self, ids: NDArray[np.int64]) -> list[TermRows]:
+        """Returns the rows of each of the ascending tokens, [ids]."""
+        indices = np.searchsorted(self._tokens, ids).tolist()
+        term_rows = list(map(self._read_term, ids.tolist(), indices))
         self._check()
         return term_rows
 
@@ -217,31 +151,3 @@ class Postings:
         self._check()  # a table is kept: do not keep one of a changed file
         self._tables[token] = table
         return table
-
-
-def _plan_steps(terms: Terms, term_rows: Sequence[TermRows]) -> list[_ScoringStep]:
-    order = np.argsort(-terms.rarities, kind="stable").tolist()
-    rarities, max_scores = terms.rarities.tolist(), max_term_scores(terms.rarities).tolist()
-    remaining = list(accumulate(max_scores[term] for term in reversed(order)))
-    return [_ScoringStep(term_rows[term], rarities[term], remaining.pop()) for term in order]
-
-
-def _possible_best(scores: SingleFloats, k: int, max_gain: float) -> RowNumbers:
-    """Returns the indices of positive scores that can be among the best `k` if they gain
-    `max_gain`.
-    """
-    bound = np.float32(_kth_best_bound(scores, k) - max_gain)
-    return np.flatnonzero(scores >= bound if bound > 0 else scores > 0)
-
-
-def _kth_best_bound(scores: SingleFloats, k: int) -> float:
-    """Returns a lower bound of the `k`th best score; 0 if fewer than `k` scores are positive.
-
-    Several groups of scores have a best score above the bound, so as many scores are above it.
-    """
-    groups = k * _GROUPS_PER_HIT
-    if len(scores) > 2 * groups:
-        scores = scores[: len(scores) // groups * groups].reshape(-1, groups).max(axis=0)
-    kth = len(scores) - k
-    best = float(np.partition(scores, kth)[kth]) if kth >= 0 else 0.0
-    return max(best * (1 - _ROUNDING), 0.0)

@@ -16,7 +16,7 @@ from winnow.candidates.top_k_bound import CandidateRule, possible_top_k
 from winnow.content_node.late_interaction.scoring import LateRanking, LateScores
 from winnow.content_node.shard.bm25 import Terms
 from winnow.content_node.shard.nearest import by_distance
-from winnow.content_node.shard.rows import RowMask, ScoredRows
+from winnow.content_node.shard.rows import ScoredRows, SelectedRows
 from winnow.content_node.shard.view import ShardView
 from winnow.domain.passage import Hit
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
@@ -95,15 +95,12 @@ def find_candidates(
     k, by_words = depth.nearest_candidates, depth.word_candidates
     # of a group of equal passages, no more than this can be candidates or be read
     limit = max(depth.passages, k, by_words)
-    masks = [
-        placed.segment.equal_passages.limit_groups(placed.allowed_rows(depth.where, stop), limit)
-        for placed in view.segments
-    ]
+    searched = [placed.searched_rows(depth.where, limit, stop) for placed in view.segments]
     near = _nearest_with_ties(
         [
             (placed.first_row + row, distance)
-            for placed, mask in zip(view.segments, masks, strict=True)
-            for row, distance in placed.segment.nearest(vector, k, mask, stop)
+            for placed, rows in zip(view.segments, searched, strict=True)
+            for row, distance in placed.segment.nearest(vector, k, rows, stop)
         ],
         k,
     )
@@ -111,7 +108,7 @@ def find_candidates(
     near_rows = sorted(distance_by_row)
     best: ScoredRows = []
     if by_words:
-        best, bm25_by_row = _best_by_words(view, masks, terms, by_words, near_rows, stop)
+        best, bm25_by_row = _best_by_words(view, searched, terms, by_words, near_rows, stop)
     else:
         scores = view.map_rows(
             near_rows, lambda segment, own: segment.bm25_scores(terms, own).tolist()
@@ -260,7 +257,7 @@ def _to_single_precision(values: Sequence[float]) -> list[float]:
 
 def _best_by_words(
     view: ShardView,
-    masks: Sequence[RowMask | None],
+    searched: Sequence[SelectedRows],
     terms: Terms,
     k: int,
     near_rows: Sequence[int],
@@ -269,11 +266,11 @@ def _best_by_words(
     """Returns the best rows by words; and the BM25 scores of these and of `near_rows`, by row."""
     found: ScoredRows = []
     scores: dict[int, float] = {}
-    for placed, mask in zip(view.segments, masks, strict=True):
+    for placed, rows in zip(view.segments, searched, strict=True):
         first = placed.first_row
         own = [row for row in near_rows if first <= row < first + placed.segment.rows]
         best, own_scores = placed.segment.best_by_words(
-            terms, k, mask, stop, [row - first for row in own]
+            terms, k, rows, stop, [row - first for row in own]
         )
         found += [(first + row, score) for row, score in best]
         scores.update(zip(own, own_scores.tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""The tables of a shard's database."""
+"""The tables of a shard's database, and an expression for their ids."""
 
 SCHEMA = """
 CREATE TABLE passages (
@@ -18,4 +18,11 @@ CREATE TABLE tombstones (         -- deletions with a version: no older put may 
     id TEXT PRIMARY KEY,
     version INTEGER NOT NULL
 ) WITHOUT ROWID;
+"""
+
+TENANT_OF_ID = "substr(id, 1, instr(id, char(31)))"
+"""The beginning of an id that names the tenant, with the separator; empty without a tenant.
+
+New rows are numbered in this order, so that the vectors of a tenant are read at once. See
+`winnow.domain.tenant`.
 """

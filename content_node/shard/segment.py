@@ -16,7 +16,8 @@ from winnow.content_node.shard.equal_passages import EqualPassages
 from winnow.content_node.shard.nearest import NearestIndex, Vector, VectorSource, compute_distances
 from winnow.content_node.shard.postings import Postings
 from winnow.content_node.shard.row_filter import RowFilter, check_stop
-from winnow.content_node.shard.rows import RowMask, RowNumbers, ScoredRows
+from winnow.content_node.shard.row_scan import nearest_of_rows
+from winnow.content_node.shard.rows import RowList, RowMask, RowNumbers, ScoredRows, SelectedRows
 from winnow.content_node.shard.words import WordIndex
 from winnow.content_node.states.file import StateFile
 from winnow.domain.listing import SelectedFields
@@ -62,20 +63,27 @@ class Segment(ABC):
         return matching if self.occupied_rows is None else matching & self.occupied_rows
 
     def nearest(
-        self, vector: Vector, k: int, allowed: RowMask | None = None, stop: StopSignal | None = None
+        self,
+        vector: Vector,
+        k: int,
+        allowed: SelectedRows = None,
+        stop: StopSignal | None = None,
     ) -> ScoredRows:
         """Returns the nearest `k` allowed rows with squared distances, nearest first, ties by row.
 
-        The result also includes all further rows at the distance of the last one.
+        The result also includes all further rows at the distance of the last one. A list of rows is
+        searched exactly. It has no empty rows.
         """
         check_stop(stop)
+        if isinstance(allowed, RowList):
+            return nearest_of_rows(self.vectors, vector, k, allowed.rows, stop)
         return self.index.nearest(vector, k, self._live_rows(allowed), stop)
 
     def best_by_words(
         self,
         terms: Terms,
         k: int,
-        allowed: RowMask | None = None,
+        allowed: SelectedRows = None,
         stop: StopSignal | None = None,
         others: Sequence[int] = (),
     ) -> tuple[ScoredRows, NDArray[np.float64]]:
@@ -83,9 +91,11 @@ class Segment(ABC):
         of `others`.
 
         The best rows come first, ties by row. They also include all rows that equal the last one's
-        score in single precision.
+        score in single precision. If `allowed` is a list, `others` must be a part of it.
         """
         check_stop(stop)
+        if isinstance(allowed, RowList):
+            return self.postings.best(terms, k, allowed, stop, others)
         return self.postings.best(terms, k, self._live_rows(allowed), stop, others)
 
     def distances(self, vector: Vector, rows: Sequence[int]) -> NDArray[np.float32]:

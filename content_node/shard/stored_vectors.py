@@ -1,6 +1,7 @@
 """Reads vectors by row from a file, so that memory holds each vector at most once."""
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,8 @@ from winnow.files.opened import OpenFile
 FLOAT_BYTES = 4
 _CHUNK_ROWS = 4_096
 """Vectors in memory at a time: some megabytes."""
+_GAP_BYTES = 4_096
+"""Bytes between two vectors that are read, too: another read would take longer."""
 
 
 class StoredVectors:
@@ -20,14 +23,16 @@ class StoredVectors:
         file: OpenFile,
         *,
         dimension: int,
+        stride: int,
         offsets: NDArray[np.int64],
         equal_groups: Sequence[NDArray[np.int64]],
     ) -> None:
         """Takes the byte offset of each row's vector in the file.
 
-        `equal_groups` are the groups of rows with equal vectors, from `group_equal`.
+        Two offsets differ by a multiple of `stride`. `equal_groups` are the groups of rows with
+        equal vectors, from `group_equal`.
         """
-        self._file, self._offsets = file, offsets
+        self._file, self._offsets, self._stride = file, offsets, stride
         self._bytes = dimension * FLOAT_BYTES
         self._dimension = dimension
         self.equal_groups = equal_groups
@@ -35,13 +40,24 @@ class StoredVectors:
     def read(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Returns the vectors of rows: float32 [rows, dimension].
 
+        Vectors that are close to each other in the file are read at once.
+
         Raises:
             ArtefactError: the file was changed.
 
         """
-        data = self._file.read_each([self._bytes] * len(rows), self._offsets[rows].tolist())
+        offsets = self._offsets[rows]
+        steps = np.diff(offsets)
+        starts = np.flatnonzero((steps <= 0) | (steps > self._stride + _GAP_BYTES)) + 1
+        if 2 * len(starts) < len(rows):
+            runs = pairwise([0, *starts.tolist(), len(rows)])
+            vectors = [self._read_run(offsets[begin:end]) for begin, end in runs]
+            found = vectors[0] if len(vectors) == 1 else np.concatenate(vectors)
+        else:
+            data = self._file.read_each([self._bytes] * len(rows), offsets.tolist())
+            found = np.frombuffer(data, "<f4").reshape(-1, self._dimension)
         self._file.check()
-        return np.frombuffer(data, "<f4").reshape(-1, self._dimension)
+        return found
 
     def chunks(
         self, rows: NDArray[np.int64]
@@ -50,3 +66,12 @@ class StoredVectors:
         for start in range(0, len(rows), _CHUNK_ROWS):
             chunk = rows[start : start + _CHUNK_ROWS]
             yield chunk, self.read(chunk)
+
+    def _read_run(self, offsets: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Returns the vectors at ascending offsets, with one read of all that is between them."""
+        first, last = int(offsets[0]), int(offsets[-1])
+        data = self._file.read(last - first + self._bytes, first)
+        count = (last - first) // self._stride + 1
+        strides = (self._stride, FLOAT_BYTES)
+        vectors = np.ndarray((count, self._dimension), "<f4", data, strides=strides)
+        return vectors if count == len(offsets) else vectors[(offsets - first) // self._stride]

@@ -28,6 +28,7 @@ class TableVectors(StoredVectors):
         super().__init__(
             file,
             dimension=dimension,
+            stride=stride,
             offsets=start + np.arange(rows) * stride,
             equal_groups=group_equal(_hash_each(file, start, rows, dimension)),
         )

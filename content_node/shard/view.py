@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from winnow.content_node.shard.bm25 import Rarities
 from winnow.content_node.shard.manifest import ShardManifest
-from winnow.content_node.shard.rows import RowMask
+from winnow.content_node.shard.rows import RowList, RowMask, SelectedRows
 from winnow.content_node.shard.segment import Segment
 from winnow.content_node.shard.stored_segment import StoredSegment
 from winnow.domain.shard import MAX_FIELDS
@@ -33,6 +33,8 @@ class PlacedSegment:
     """The view's row that is the segment's row 0."""
     live_rows: RowMask | None = None
     """Rows that are neither deleted nor overwritten, [segment.rows]; None for all."""
+    listed_rows: RowList | None = None
+    """The same rows as a list if searches are to take time for these rows only."""
 
     def allowed_rows(self, where: str, stop: StopSignal | None = None) -> RowMask | None:
         """Returns the live rows that match the filter `where`, unless it is empty; None for all.
@@ -46,6 +48,20 @@ class PlacedSegment:
             return self.live_rows
         matching = self.segment.matching_rows(where, stop)
         return matching if self.live_rows is None else matching & self.live_rows
+
+    def searched_rows(self, where: str, limit: int, stop: StopSignal | None = None) -> SelectedRows:
+        """Returns the rows that a search may return: those of `allowed_rows`.
+
+        Of a group of equal passages, only the first `limit` by id are left. Raises the errors of
+        `allowed_rows`.
+        """
+        equal = self.segment.equal_passages
+        if self.listed_rows is None:
+            return equal.limit_groups(self.allowed_rows(where, stop), limit)
+        listed = self.listed_rows
+        if where:
+            listed = listed.matching(self.segment.matching_rows(where, stop))
+        return equal.limit_listed(listed, limit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

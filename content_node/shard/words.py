@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.content_node.shard.bm25 import Terms, saturation_counts, sum_terms, term_scores
+from winnow.content_node.shard.rows import RowNumbers
 from winnow.files.stored_array import StoredArray
 
 
@@ -46,6 +47,11 @@ class WordIndex:
         begin = int(self._ends[row - 1]) if row else 0
         return self._tokens[begin : int(self._ends[row])].tobytes()
 
+    def count_tokens(self, rows: RowNumbers) -> int:
+        """Returns the number of tokens of all `rows` together."""
+        begins, ends = self._spans(rows)
+        return int((ends - begins).sum())
+
     def bm25_scores(self, terms: Terms, rows: Sequence[int]) -> NDArray[np.float64]:
         """Returns the BM25 score of each of `rows`, [rows].
 
@@ -55,9 +61,7 @@ class WordIndex:
         """
         if not rows or not len(terms.ids):
             return np.zeros(len(rows))
-        row_array = np.array(rows)
-        ends = self._ends[row_array]
-        begins = np.where(row_array, self._ends[row_array - 1], 0)
+        begins, ends = self._spans(np.array(rows))
         tokens = _read_slices(self._tokens, begins, ends)
         self._check()
         lengths = ends - begins
@@ -68,6 +72,10 @@ class WordIndex:
             for number, rarity in enumerate(terms.rarities.tolist())
         )
         return sum_terms(scores, len(rows))
+
+    def _spans(self, rows: RowNumbers) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Returns where the tokens of each row begin and end."""
+        return np.where(rows, self._ends[rows - 1], 0), self._ends[rows]
 
 
 def _read_slices(

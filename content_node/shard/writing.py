@@ -24,7 +24,7 @@ from winnow.content_node.shard.saving import (
     save_vectors,
     save_words,
 )
-from winnow.content_node.shard.schema import SCHEMA
+from winnow.content_node.shard.schema import SCHEMA, TENANT_OF_ID
 from winnow.content_node.shard.store import PassageStore
 from winnow.domain.shard import shard_name
 from winnow.domain.word_counts import WordCounts
@@ -66,7 +66,7 @@ def write_shard(
     directory.mkdir(exist_ok=True)
     for name in (*FILES, VECTORS, SHARD_FILE):
         (directory / name).unlink(missing_ok=True)
-    _copy_passages(staging, directory / STORE, shard)
+    _copy_passages(staging, directory / STORE, shard, by_tenant=identity.tenants)
     store = PassageStore(OpenFile(directory / STORE))
     vectors = store.vectors(identity.dimension)
     tokens, ends = store.tokens(identity.words.vocabulary, len(vectors))
@@ -105,15 +105,16 @@ def _write_vectors(vectors: NDArray[np.float32], directory: Path, plan: GraphPla
     return VECTORS
 
 
-def _copy_passages(staging: Path, path: Path, shard: int) -> None:
+def _copy_passages(staging: Path, path: Path, shard: int, *, by_tenant: bool) -> None:
+    order = f"{TENANT_OF_ID}, seq" if by_tenant else "seq"
     connection = sqlite3.connect(path)
     try:
         connection.executescript(SCHEMA)
         connection.execute("ATTACH ? AS staging", (str(staging),))
         connection.execute(
-            "INSERT INTO main.passages (row, id, title, text, metadata, title_tokens, text_tokens,"
+            "INSERT INTO main.passages (row, id, title, text, metadata, title_tokens, text_tokens,"  # noqa: S608
             " text_offsets, vector, version)"
-            " SELECT row_number() OVER (ORDER BY seq) - 1, id, title, text,"
+            f" SELECT row_number() OVER (ORDER BY {order}) - 1, id, title, text,"
             " metadata, title_tokens, text_tokens, text_offsets, vector, version"
             " FROM staging.shards JOIN staging.passages USING (seq) WHERE shards.shard = ?",
             (shard,),

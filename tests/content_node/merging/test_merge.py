@@ -26,6 +26,7 @@ from winnow.content_node.merging.tidying import merge_lock
 from winnow.content_node.shard import StoredSegment, hnsw, open_shard
 from winnow.content_node.shard.nearest import GraphIndex
 from winnow.content_node.states.writing import StatesWriter
+from winnow.domain.tenant import stored_id, tenant_of
 from winnow.errors import ArtefactError, UnavailableError, WinnowError
 from winnow.faultpoints import VARIABLE
 from winnow.packaged import default_bundle
@@ -112,6 +113,27 @@ def test_rows_are_numbered_again_when_too_many_are_holes(fed: Fed) -> None:
     assert entry is not None
     assert entry.row == 21
     expect_same(segment, fed)
+
+
+def test_rows_of_a_tenant_are_next_to_each_other_once_rows_are_numbered_again(
+    tmp_path: Path,
+) -> None:
+    """So they are in a built shard, and a merge that renumbers its rows restores it."""
+    texts = {stored_id("abc"[n % 3], f"p{n}"): f"text {n}" for n in range(30)}
+    fed = Fed(built(tmp_path, texts, tenants=True), texts)
+
+    def tenants(segment: StoredSegment) -> str:
+        rows = segment.store.row_numbers().tolist()
+        return "".join(tenant_of(name) for name, _ in segment.ids_and_sequences(rows))
+
+    assert tenants(open_shard(fed.shard, ef=64)) == "a" * 10 + "b" * 10 + "c" * 10
+    fed.apply([(stored_id(each, "new"), f"one more of {each}") for each in "cba"])
+    first = opened(merged(fed))
+    assert tenants(first) == "a" * 10 + "b" * 10 + "c" * 10 + "cba"
+    fed.apply([(each, None) for each in list(texts)[:9]])
+    done = merged(fed, Path(first.files[0].path).parent)
+    assert tenants(opened(done)) == "a" * 8 + "b" * 8 + "c" * 8
+    expect_same(opened(done), fed)
 
 
 def test_everything_may_be_deleted(fed: Fed) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from winnow.content_node.shard.graph_vectors import GraphVectors
 from winnow.content_node.shard.nearest import build_graph
+from winnow.content_node.shard.rows import RowNumbers
 from winnow.content_node.shard.saving import save_graph
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
@@ -29,6 +30,26 @@ def test_vectors_are_bit_for_bit_those_that_the_graph_was_built_from(graph: Path
     assert vectors.read(rows[:0]).shape == (0, 6)
     ((own, found),) = vectors.chunks(np.arange(50))
     assert (own.tolist(), found.tolist()) == (list(range(50)), VECTORS.tolist())
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        np.arange(10, 40),
+        np.delete(np.arange(50), [5, 20, 21]),
+        np.arange(0, 4_000, 2),
+        np.concatenate([np.arange(100, 200), np.arange(3_000, 3_100), np.arange(50)]),
+        np.arange(0, 4_000, 997),
+        np.arange(40)[::-1],
+        np.zeros(5, np.int64),
+    ],
+    ids=["range", "gaps", "every second", "ranges", "far apart", "backwards", "one row"],
+)
+def test_rows_near_each_other_are_read_at_once(tmp_path: Path, rows: RowNumbers) -> None:
+    many = np.random.default_rng(4).standard_normal((4_000, 6)).astype(np.float32)
+    save_graph(build_graph(many, 4, 16, 1), tmp_path / "many")
+    found = GraphVectors(OpenFile(tmp_path / "many"), 6, 4_000).read(rows)
+    assert found.tolist() == many[rows].tolist()
 
 
 def test_rows_are_found_in_any_order_of_adding(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.content_node.shard import comparing, hnsw
+from winnow.content_node.shard import comparing, hnsw, row_scan
 from winnow.content_node.shard.memory_segment import MemoryVectors
 from winnow.content_node.shard.nearest import (
     READS_PER_NEIGHBOUR,
@@ -103,12 +103,42 @@ def test_comparing_ends_when_it_is_stopped() -> None:
 LIBRARIES = pytest.mark.parametrize("library", ["hnswlib", "NumPy"])
 
 
+def nearest_by_hand(vectors: Vectors, k: int, rows: RowNumbers) -> list[tuple[int, float]]:
+    distances = compute_distances(MemoryVectors(vectors), vectors[0], rows.tolist()).tolist()
+    found = sorted(zip(distances, rows.tolist(), strict=True))
+    return [(row, distance) for distance, row in found if distance <= found[:k][-1][0]]
+
+
 @contextlib.contextmanager
 def comparing_by(library: str) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         if library == "NumPy":
             patched.setattr(hnsw, "library", None)
         yield
+
+
+@LIBRARIES
+@pytest.mark.parametrize("spread", [1.0, 1e-3, 0.0], ids=["far", "near", "equal"])
+@pytest.mark.parametrize("step", [1, 2], ids=["range", "gaps"])
+def test_a_list_of_rows_is_searched_exactly(library: str, spread: float, step: int) -> None:
+    """Also if candidates are as near to each other as NumPy and hnswlib differ."""
+    noise = np.random.default_rng(5).standard_normal((900, 384)).astype(np.float32)
+    vectors = noise[:1] + np.float32(spread) * noise[::-1]
+    vectors[400:440] = vectors[7]
+    with comparing_by(library):
+        source, rows = MemoryVectors(vectors), np.arange(3, 880, step)
+        for k in (1, 10, 100, 600):
+            found = row_scan.nearest_of_rows(source, vectors[0], k, rows)
+            assert found == nearest_by_hand(vectors, k, rows)
+        assert row_scan.nearest_of_rows(source, vectors[0], 0, rows) == []
+        assert row_scan.nearest_of_rows(source, vectors[0], 3, rows[:0]) == []
+
+
+def test_a_search_of_a_list_ends_when_it_is_stopped() -> None:
+    stop = StopSignal()
+    stop.set()
+    with pytest.raises(StoppedError):
+        row_scan.nearest_of_rows(MemoryVectors(EQUAL), EQUAL[0], 5, np.arange(600), stop)
 
 
 @LIBRARIES

@@ -14,7 +14,7 @@ from winnow.content_node.shard.bm25 import BuiltRarities, Terms
 from winnow.content_node.shard.inverting import invert
 from winnow.content_node.shard.manifest import SHARD_FILE, read_shard_manifest, write_manifest
 from winnow.content_node.shard.postings import Postings
-from winnow.content_node.shard.rows import RowMask
+from winnow.content_node.shard.rows import RowList, RowMask
 from winnow.content_node.shard.saving import file_entry
 from winnow.content_node.shard.words import WordIndex
 from winnow.errors import ArtefactError, StoppedError
@@ -68,6 +68,12 @@ def test_the_best_rows_are_bit_for_bit_those_of_scoring_every_passage(
     best, scores_of_others = postings.best(terms, k, allowed, others=others)
     assert best == by_hand(passages, terms, k, allowed)
     assert scores_of_others.tolist() == scores
+    listed = RowList(np.flatnonzero(allowed))
+    best, scores_of_others = postings.best(terms, k, listed, others=others)
+    assert best == by_hand(passages, terms, k, allowed)
+    assert scores_of_others.tolist() == scores
+    counts = [sum(token in passages[row] for row in listed.rows) for token in terms.ids.tolist()]
+    assert postings.frequencies_among(terms.ids, listed).tolist() == counts
     assert postings.best(terms, k)[0] == by_hand(passages, terms, k, everything)
 
 
@@ -145,3 +151,4 @@ def test_many_rows_are_found_as_by_scoring_every_passage(filtered: bool) -> None
         terms = built.terms_of_tokens([1, 2, *(chance.zipf(1.3, 8) % 500).tolist()])
         found = postings.best(terms, 20, allowed if filtered else None)[0]
         assert found == by_hand(passages, terms, 20, allowed)
+        assert postings.best(terms, 20, RowList(np.flatnonzero(allowed)))[0] == found

@@ -9,6 +9,7 @@ from shards_made import in_memory, passages, question, stored
 
 from winnow.content_node.passages.documents import list_documents
 from winnow.content_node.passages.listing import count_passages, list_passages, look_up
+from winnow.content_node.shard import tenant_view
 from winnow.content_node.shard.retrieving import retrieve
 from winnow.content_node.shard.tenant_view import view_of_tenant
 from winnow.content_node.shard.view import PlacedSegment, ShardView, view_of
@@ -56,10 +57,18 @@ def view(tmp_path: Path) -> ShardView:
 
 @pytest.mark.parametrize("tenant", TENANTS)
 @pytest.mark.parametrize("where", ["", "even = 1"])
+@pytest.mark.parametrize("listed", [True, False], ids=["few", "many"])
 def test_hits_and_scores_are_those_of_a_shard_of_the_tenant_alone(
-    view: ShardView, tenant: str, where: str, tmp_path: Path
+    view: ShardView,
+    tenant: str,
+    where: str,
+    listed: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Bit for bit: no score depends on the passages or the words of others."""
+    """Bit for bit, as a list of few rows and as a mask of many."""
+    if not listed:
+        monkeypatch.setattr(tenant_view, "MAX_LISTED_ROWS", 0)
     half = 120
     own = [
         each
