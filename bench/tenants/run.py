@@ -113,7 +113,7 @@ def _measure(kept: Path, temporary: Path, options: argparse.Namespace) -> list[F
         "small": [each for each in asked if each[0] >= options.large],
         "large": [each for each in asked if each[0] < options.large],
     }
-    figures = []
+    figures: list[Figure] = []
     for group, own in groups.items():
         figures += _questions(group, shared, alone, own)
     if options.whole:

@@ -94,9 +94,8 @@ class Segment(ABC):
         score in single precision. If `allowed` is a list, `others` must be a part of it.
         """
         check_stop(stop)
-        if isinstance(allowed, RowList):
-            return self.postings.best(terms, k, allowed, stop, others)
-        return self.postings.best(terms, k, self._live_rows(allowed), stop, others)
+        selected = allowed if isinstance(allowed, RowList) else self._live_rows(allowed)
+        return self.postings.best(terms, k, selected, stop, others)
 
     def distances(self, vector: Vector, rows: Sequence[int]) -> NDArray[np.float32]:
         """Returns squared distances of rows, bit for bit as `nearest` returns them."""
