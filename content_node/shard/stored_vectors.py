@@ -11,8 +11,10 @@ from winnow.files.opened import OpenFile
 FLOAT_BYTES = 4
 _CHUNK_ROWS = 4_096
 """Vectors in memory at a time: some megabytes."""
-_GAP_BYTES = 4_096
-"""Bytes between two vectors that are read, too: another read would take longer."""
+_GAP_BYTES = 32_768
+"""Bytes between two vectors up to which one read may return both."""
+_CALL_BYTES = 14_000
+"""Bytes that are read in the time that the call for a small read takes: about 2 µs."""
 
 
 class StoredVectors:
@@ -40,17 +42,14 @@ class StoredVectors:
     def read(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Returns the vectors of rows: float32 [rows, dimension].
 
-        Vectors that are close to each other in the file are read at once.
+        Vectors that are close to each other in the file are read at once if that takes less time.
 
         Raises:
             ArtefactError: the file was changed.
 
         """
         offsets = self._offsets[rows]
-        steps = np.diff(offsets)
-        starts = np.flatnonzero((steps <= 0) | (steps > self._stride + _GAP_BYTES)) + 1
-        if 2 * len(starts) < len(rows):
-            runs = pairwise([0, *starts.tolist(), len(rows)])
+        if runs := self._plan_runs(offsets):
             vectors = [self._read_run(offsets[begin:end]) for begin, end in runs]
             found = vectors[0] if len(vectors) == 1 else np.concatenate(vectors)
         else:
@@ -66,6 +65,20 @@ class StoredVectors:
         for start in range(0, len(rows), _CHUNK_ROWS):
             chunk = rows[start : start + _CHUNK_ROWS]
             yield chunk, self.read(chunk)
+
+    def _plan_runs(self, offsets: NDArray[np.int64]) -> list[tuple[int, int]]:
+        """Returns the begin and end of each run of offsets to read at once.
+
+        Returns none if reading each vector takes less time. A run takes two calls: its vectors are
+        also copied.
+        """
+        steps = np.diff(offsets)
+        is_new = (steps <= 0) | (steps > self._stride + _GAP_BYTES)
+        runs = int(np.count_nonzero(is_new)) + 1
+        size = int(steps[~is_new].sum()) + runs * self._bytes
+        if size + 2 * runs * _CALL_BYTES >= len(offsets) * _CALL_BYTES:
+            return []
+        return list(pairwise([0, *(np.flatnonzero(is_new) + 1).tolist(), len(offsets)]))
 
     def _read_run(self, offsets: NDArray[np.int64]) -> NDArray[np.float32]:
         """Returns the vectors at ascending offsets, with one read of all that is between them."""
