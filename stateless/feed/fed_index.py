@@ -22,6 +22,7 @@ from winnow.errors import IndexIsCopyError, NotServedError, NotWritableError, in
 from winnow.stateless.answer.validation import check_index_of_positions
 from winnow.stateless.feed.core import Fed, FeedCore, NewDeadline
 from winnow.stateless.feed.filter_deletion import FilterDeletion
+from winnow.stateless.tenants.quotas import NO_LIMITS, TenantLimits
 from winnow.stateless.tenants.storage import TenantStorage
 from winnow.stateless.tenants.tenancy import NO_TENANT, Tenancy, TenantScope
 
@@ -44,10 +45,13 @@ class FedIndex:
     source: str = ""
     """Name of the index that takes the writes, if the request names a copy of it; else empty."""
 
-    def of_tenant(self, requested: str) -> "TenantFeed":
-        """Returns what the current caller may write to; see `Tenancy.scope_of`."""
+    def of_tenant(self, requested: str, *, is_repeated: bool = False) -> "TenantFeed":
+        """Returns what the current caller may write to; see `Tenancy.scope_of`.
+
+        A repeated write was counted for the rate of the tenant before.
+        """
         scope = NO_TENANT if self.tenancy is None else self.tenancy.scope_of(requested)
-        return TenantFeed(self, scope)
+        return TenantFeed(self, scope, NO_LIMITS if is_repeated else scope.limits)
 
 
 class TenantFeed:
@@ -57,8 +61,9 @@ class TenantFeed:
     tenant may see. The methods raise as those of `FeedCore`.
     """
 
-    def __init__(self, index: FedIndex, scope: TenantScope) -> None:
-        self._index, self._scope = index, scope
+    def __init__(self, index: FedIndex, scope: TenantScope, limits: TenantLimits) -> None:
+        """`limits` are those of how often the tenant writes."""
+        self._index, self._scope, self._limits = index, scope, limits
         self.name, self.tenant = index.name, scope.tenant
 
     @property
@@ -67,11 +72,15 @@ class TenantFeed:
         known = self._index.storage
         return known.use_of(self.tenant) if known is not None and self.tenant else None
 
+    def admit_writes(self, writes: int) -> None:
+        """Counts writes for the rate of the tenant; raises OverloadedError beyond it."""
+        self._limits.admit_writes(writes)
+
     async def put(
         self, passages: Sequence[FedPassage], deadline: Deadline, client: str
     ) -> list[WriteResult]:
         """Stores passages."""
-        self._scope.limits.admit_writes(len(passages))
+        self.admit_writes(len(passages))
         with self._scope.errors():
             return self._sealed(await self._index.core.put(passages, deadline, client))
 
@@ -79,7 +88,7 @@ class TenantFeed:
         self, deletions: Sequence[Deletion], deadline: Deadline, client: str
     ) -> list[WriteResult]:
         """Deletes passages by their ids."""
-        self._scope.limits.admit_writes(len(deletions))
+        self.admit_writes(len(deletions))
         with self._scope.errors():
             return self._sealed(await self._index.core.delete(deletions, deadline, client))
 
@@ -111,7 +120,7 @@ class TenantFeed:
         if self._index.by_filter is None:
             raise NotServedError("this front does not delete by filter")
         check_index_of_positions(request.after, self.name)
-        self._scope.limits.admit_writes(1)
+        self.admit_writes(1)
         request = replace(request, tenant=self.tenant, after=self._scope.open(request.after))
         with self._scope.errors():
             deleted = await self._index.by_filter.delete(request, deadline, client)
@@ -120,7 +129,7 @@ class TenantFeed:
     async def _paced(self, messages: AsyncIterator[Sequence[Fed]]) -> AsyncIterator[Sequence[Fed]]:
         """Yields the messages of a stream, no faster than the quota of the tenant allows."""
         async for each in messages:
-            await self._scope.limits.wait_for_writes(len(each))
+            await self._limits.wait_for_writes(len(each))
             yield each
 
     async def delete_tenant(self, deadline: Deadline, client: str) -> DeletedTenant:
@@ -192,7 +201,7 @@ async def write_to_current(
     pause, waited = _FIRST_PAUSE, 0.0
     while True:
         chosen = choose(request.index)
-        fed = chosen.of_tenant(request.tenant)
+        fed = chosen.of_tenant(request.tenant, is_repeated=waited > 0.0)
         try:
             return fed, await write(fed)
         except IndexIsCopyError as error:

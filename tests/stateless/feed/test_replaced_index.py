@@ -1,14 +1,20 @@
 """A write to an alias goes to the copy that replaced its index meanwhile."""
 
+from functools import partial
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
 from manual_clock import ManualClock
 
 from winnow.deadline import Deadline
-from winnow.errors import IndexIsCopyError, NotWritableError
+from winnow.domain.quota import Quotas, TenantQuota
+from winnow.errors import IndexIsCopyError, NotWritableError, OverloadedError
+from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.feed.core import FeedCore
 from winnow.stateless.feed.fed_index import FedIndex, TenantFeed, write_to_current
+from winnow.stateless.tenants.quotas import TenantQuotas
+from winnow.stateless.tenants.tenancy import Tenancy
 from winnow.v1 import feed_pb2
 
 CORE = cast("FeedCore", None)
@@ -23,9 +29,10 @@ class SwitchedAlias:
         self._switched_at = self.clock() + switched_after
         self.tried: list[str] = []
 
-    def choose(self, name: str) -> FedIndex:
+    def choose(self, name: str, tenancy: Tenancy | None = None) -> FedIndex:
         assert name == "docs"
-        return FedIndex(CORE, name="old" if self.clock() < self._switched_at else "new")
+        current = "old" if self.clock() < self._switched_at else "new"
+        return FedIndex(CORE, name=current, tenancy=tenancy)
 
     async def write(self, fed: TenantFeed) -> str:
         self.tried.append(fed.name)
@@ -42,6 +49,25 @@ async def test_a_write_is_repeated_until_the_front_knows_of_the_switch() -> None
     deadline = Deadline.after(30.0, alias.clock)
     fed, result = await write_to_current(alias.choose, REQUEST, deadline, alias.write, alias.sleep)
     assert (fed.name, result, alias.tried) == ("new", "stored", ["old", "old", "old", "new"])
+
+
+async def test_a_repeated_write_of_a_tenant_counts_once() -> None:
+    """Otherwise it would be refused because of the quota of the tenant."""
+    alias, request = SwitchedAlias(1.0), feed_pb2.DeleteRequest(index="docs", tenant="acme")
+    quotas = Quotas(default=TenantQuota(writes_per_second=0.01))
+    limits = TenantQuotas(lambda: quotas, clock=alias.clock)
+    cluster = SimpleNamespace(has_tenants=True, index_id="index")
+    choose = partial(alias.choose, tenancy=Tenancy(lambda: cast("Cluster", cluster), limits))
+
+    async def write(fed: TenantFeed) -> str:
+        fed.admit_writes(1)
+        return await alias.write(fed)
+
+    deadline = Deadline.after(30.0, alias.clock)
+    _, result = await write_to_current(choose, request, deadline, write, alias.sleep)
+    assert result == "stored"
+    with pytest.raises(OverloadedError, match=r"acme exceeds its quota of 0\.01 writes"):
+        choose("docs").of_tenant("acme").admit_writes(1)
 
 
 async def test_a_write_fails_before_the_deadline_if_the_front_does_not_learn_of_the_switch() -> (
