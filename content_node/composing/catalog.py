@@ -96,8 +96,8 @@ class NamedIndexOpener:
         self._bundles = {"": parts.bundle}
         self._uses: dict[str, str] = {}
         """The fingerprint of the bundle of each open index, by its id."""
-        self._registries: dict[str, tuple[str, CollectorRegistry]] = {}
-        """The name and the metrics of each open index, by its id."""
+        self._registries: dict[str, CollectorRegistry] = {}
+        """The metrics of each open index, by its id."""
 
     async def open(
         self, name: str, index: CatalogIndex, assignment: CatalogAssignment
@@ -118,7 +118,7 @@ class NamedIndexOpener:
         )
         self._labelled.drop(name)  # metrics of a dropped index with the same name
         registry = self._labelled.of(name)
-        self._registries[index.index_id] = name, registry
+        self._registries[index.index_id] = registry
         self._health.add_index(index.index_id)
         await self._health.update()
         addresses: dict[str, str] = {}
@@ -142,6 +142,10 @@ class NamedIndexOpener:
             sleep=self._sleep,
         )
 
+    def rename(self, index_id: str, name: str) -> None:
+        """Exports the metrics of an open index under another name."""
+        self._labelled.rename(self._registries[index_id], name)
+
     async def forget(self, index_id: str) -> None:
         """Removes the metrics and the health of a closed index, and models that no index uses."""
         self._uses.pop(index_id, None)
@@ -151,7 +155,7 @@ class NamedIndexOpener:
             path: each for path, each in self._bundles.items() if each.manifest.fingerprint in used
         }
         if index_id in self._registries:
-            self._labelled.drop(*self._registries.pop(index_id))
+            self._labelled.remove(self._registries.pop(index_id))
         self._health.remove_index(index_id)
         await self._health.update()
 

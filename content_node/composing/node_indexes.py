@@ -75,6 +75,9 @@ class OpensIndexes(Protocol):
     ) -> AssignedShards:
         """Opens an index without loading it. Raises a WinnowError or SettingsError if it fails."""
 
+    def rename(self, index_id: str, name: str) -> None:
+        """Exports the metrics of an open index under another name."""
+
     async def forget(self, index_id: str) -> None:
         """Removes the metrics and the health of a closed index."""
 
@@ -117,6 +120,8 @@ class NodeIndexes:
         self._catalog: Catalog | None = None
         self._open: dict[str, AssignedShards] = {}
         """The open indexes by id."""
+        self._names: dict[str, str] = {}
+        """The last known name of each open index, by id."""
         self._changing: dict[str, asyncio.Task[None]] = {}
         """The indexes that are being opened or closed, by id."""
         self._not_before: dict[str, float] = {}
@@ -191,6 +196,7 @@ class NodeIndexes:
         """Begins to open and close indexes as a version of the catalog says."""
         self._catalog = catalog
         await self._apply_copies()
+        self._rename(catalog)  # before another index with the old name is opened
         wanted = set()
         for name, index in catalog.indexes.items():
             if not index.is_dropped and await self._is_here(index):
@@ -202,6 +208,16 @@ class NodeIndexes:
                 self._close_at.pop(index_id, None)
             elif now >= self._close_at.setdefault(index_id, _closing_time(catalog, index_id, now)):
                 self._start_change(index_id, self._close_index(index_id))
+
+    def _rename(self, catalog: Catalog) -> None:
+        for index_id in self._open:
+            name = catalog.name_of(index_id)
+            if name and self._names.get(index_id) not in (None, name):
+                _log.info(
+                    "index renamed", index_id=index_id, before=self._names[index_id], name=name
+                )
+                self._opener.rename(index_id, name)
+                self._names[index_id] = name
 
     async def _apply_copies(self) -> None:
         """Makes all shards take or refuse writes as the catalog says.
@@ -281,7 +297,7 @@ class NodeIndexes:
             self._record_failure(name, index_id, error)
             await self._opener.forget(index_id)
             return
-        self._open[index_id] = shards
+        self._open[index_id], self._names[index_id] = shards, name
         self.indexes.add(index_id, shards.served)
         try:
             await shards.load()
@@ -301,6 +317,7 @@ class NodeIndexes:
 
     async def _close_index(self, index_id: str) -> None:
         shards = self._open.pop(index_id)
+        del self._names[index_id]
         self._close_at.pop(index_id, None)
         shards.start_leaving()
         self.indexes.remove(index_id)

@@ -23,6 +23,7 @@ from winnow.stateless.indexes.catalog_choice import CatalogChoice
 from winnow.stateless.indexes.following import CatalogFollower, OpenedIndex
 from winnow.stateless.metrics import FrontMetrics
 from winnow.stateless.status.work import FrontWork
+from winnow.telemetry.labelled import LabelledRegistries
 from winnow.text.language import LanguageCheck
 from winnow.uncancelled import run_uncancelled
 
@@ -146,15 +147,14 @@ class NamedIndexes:
                 cluster.builder.wait_until_serving, front.settings.form_timeout
             ),
             close=stack.aclose,
+            rename=partial(self._labelled.rename, front.registry),
         )
 
     def _front_of(self, name: str, bundle: Bundle, stack: contextlib.AsyncExitStack) -> Front:
         """Returns the front with the bundle and the metrics of an index, which `stack` closes."""
-        labelled = self._front.by_index
-        assert labelled is not None  # the settings name a catalog
-        labelled.drop(name)  # metrics of a dropped index with the same name
-        registry = labelled.of(name)
-        stack.callback(labelled.drop, name, registry)
+        self._labelled.drop(name)  # metrics of a dropped index with the same name
+        registry = self._labelled.of(name)
+        stack.callback(self._labelled.remove, registry)
         return replace(
             self._front,
             bundle=bundle,
@@ -163,6 +163,11 @@ class NamedIndexes:
             stack=stack,
             work=FrontWork(),
         )
+
+    @property
+    def _labelled(self) -> LabelledRegistries:
+        assert self._front.by_index is not None  # the settings name a catalog
+        return self._front.by_index
 
     def _heads(self, encoder: QuestionEncoder, bundle: Bundle) -> QuestionHeads | None:
         default = self._front.bundle.manifest.states_fingerprint

@@ -32,18 +32,26 @@ class OpenedIndex:
     wait_until_serving: Callable[[], Coroutine[Any, Any, None]]
     """Waits until shards of the index have been found."""
     close: Callable[[], Awaitable[None]]
+    rename: Callable[[str], None] = lambda _: None
+    """Exports the metrics of the index under another name."""
 
 
 class _RunningIndex:
     """An opened index with its running tasks."""
 
     def __init__(self, name: str, opened: OpenedIndex, group: asyncio.TaskGroup) -> None:
-        self._opened = opened
+        self._name, self._opened = name, opened
         self.forming = asyncio.create_task(opened.wait_until_serving())
         self._tasks = [
             group.create_task(_until_cancelled(name, task, run))
             for task, run in opened.tasks.items()
         ]
+
+    def rename(self, name: str) -> None:
+        if name != self._name:
+            _log.info("index renamed", before=self._name, name=name)
+            self._opened.rename(name)
+            self._name = name
 
     async def close(self) -> None:
         tasks = [self.forming, *self._tasks]
@@ -115,6 +123,8 @@ class CatalogFollower:
             for name, index in catalog.indexes.items()
             if not index.is_dropped
         }
+        for index_id in self._running.keys() & wanted.keys():
+            self._running[index_id].rename(wanted[index_id][0])
         for index_id, (name, index) in wanted.items():
             if index_id not in self._running and self._clock() >= self._not_before.get(index_id, 0):
                 await self._open(name, index, group)
@@ -150,6 +160,8 @@ class CatalogFollower:
             index_id = catalog.indexes[alias.index].index_id
             is_new = alias not in (shown.aliases.get(name), self._waiting.get(name))
             running = self._running.get(index_id)
+            if (own := shown.indexes.get(name)) is not None and own.index_id == index_id:
+                continue  # it was renamed
             if is_new and running is not None and not running.forming.done():
                 self._waiting[name] = alias
                 group.create_task(self._switch(name, alias, index_id))

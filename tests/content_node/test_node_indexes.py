@@ -66,6 +66,7 @@ class FakeNode:
         self.catalog, self.data, self.clock = catalog, data, ManualClock()
         self.closed: list[str] = []
         self.forgotten: list[str] = []
+        self.renamed: list[tuple[str, str]] = []
         self.opened: dict[str, FakeIndex] = {}
         self.failing: set[str] = set()
         """Indexes that cannot be closed."""
@@ -88,6 +89,9 @@ class FakeNode:
         index_directory(self.data, index.index_id).mkdir(exist_ok=True)
         self.opened[name] = FakeIndex(name, self.closed, self.failing, assignment)
         return cast("AssignedShards", self.opened[name])
+
+    def rename(self, index_id: str, name: str) -> None:
+        self.renamed.append((index_id, name))
 
     async def forget(self, index_id: str) -> None:
         self.forgotten.append(index_id)
@@ -121,6 +125,20 @@ async def test_a_dropped_index_answers_until_all_fronts_know_of_it(tmp_path: Pat
     await node.update()
     assert (node.serves("1"), node.serves("2"), node.closed) == (False, True, ["old"])
     assert index_directory(tmp_path, "1").exists()
+
+
+async def test_the_metrics_of_a_renamed_index_leave_its_old_name_to_another_index(
+    tmp_path: Path,
+) -> None:
+    node = FakeNode(tmp_path, BOTH)
+    await node.update()
+    renamed = BOTH.with_renamed("old", "old-1").without_alias("old")
+    another = CatalogIndex(index_id="3", shards=1, holders={0: ("a",)})
+    node.catalog = renamed.with_index("old", another, {"a": "a:9000"})
+    await node.update()
+    await node.update()
+    assert node.renamed == [("1", "old-1")]
+    assert (node.serves("1"), node.serves("3"), node.closed) == (True, True, [])
 
 
 async def test_an_index_without_grace_time_is_closed_and_deleted_at_once(tmp_path: Path) -> None:

@@ -33,6 +33,17 @@ class LabelledRegistries(Collector):
         if registry is None or self._parts.get(part) is registry:
             self._parts.pop(part, None)
 
+    def remove(self, registry: CollectorRegistry) -> None:
+        """Stops exporting a registry, also if its part was renamed."""
+        for part, own in list(self._parts.items()):
+            if own is registry:
+                del self._parts[part]
+
+    def rename(self, registry: CollectorRegistry, part: str) -> None:
+        """Exports a registry as that of another part. Replaces a registry that this part had."""
+        self.remove(registry)
+        self._parts[part] = registry
+
     def collect(self) -> Iterator[Metric]:
         """Yields one metric family for each name, with the samples of all parts."""
         families: dict[str, Metric] = {}

@@ -35,6 +35,8 @@ class FakeFront:
     """Indexes that cannot be opened."""
     opened: list[str] = field(default_factory=list)
     closed: list[str] = field(default_factory=list)
+    renamed: list[tuple[str, str]] = field(default_factory=list)
+    """The first and the present name of each renamed index."""
     clock: ManualClock = field(default_factory=ManualClock)
     form_timeout: float = 60.0
 
@@ -80,6 +82,7 @@ class FakeFront:
             tasks={"polling": forever},
             wait_until_serving=wait_until_serving,
             close=close,
+            rename=lambda new: self.renamed.append((name, new)),
         )
 
     async def _linger(self, _seconds: float) -> None:
@@ -117,6 +120,19 @@ async def test_an_alias_is_switched_once_the_shards_of_its_new_index_are_found()
         front.found["new"].set()
         await happens(lambda: front.name_of("docs") == "new" == front.name_of("first"))
         assert front.name_of("old") == "old"
+
+
+async def test_requests_by_the_old_name_of_an_index_go_on_at_once() -> None:
+    """Its metrics get the new name, so that another index can have the old one."""
+    front = FakeFront(BOTH, found("new"), form_timeout=0.0)
+    async with group() as tasks:
+        await front.follower.update(tasks)
+        front.follower._form_timeout = 60.0
+        front.catalog = BOTH.with_renamed("old", "old-1")
+        await front.follower.update(tasks)
+        assert front.name_of("old") == front.name_of("old-1") == "old-1"
+        await front.follower.update(tasks)
+        assert (front.opened, front.renamed) == (["old", "new"], [("old", "old-1")])
 
 
 async def test_an_alias_that_waits_delays_no_other_change() -> None:
