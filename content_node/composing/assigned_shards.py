@@ -486,18 +486,12 @@ class AssignedShards:
     async def _close_shard(self, shard: int) -> None:
         """Ends the service of a shard that other nodes serve, and deletes its directory."""
         running = self._held[shard]
-        await self._sleep(_POLLED_SECONDS)  # fronts find the other nodes first
-        if not await self._may_still_close(shard):
+        try:
+            is_unused = await self._end_use(shard, running)
+        except Exception:
             running.cancel_close()
-            return
-        was_hidden = shard in self._hidden
-        if not was_hidden:
-            await running.move_away()
-            self._shards.served.hide(running.served)
-        await self._sleep(_POLLED_SECONDS)  # fronts send no more calls here
-        if not await self._may_still_close(shard):
-            if not was_hidden:
-                self._shards.served.show(running.served)
+            raise
+        if not is_unused:
             running.cancel_close()
             return
         del self._held[shard]
@@ -508,3 +502,25 @@ class AssignedShards:
         collect_closed()
         await DaemonWork(partial(delete_shard, directory)).result()
         _log.info("shard closed; other nodes serve it", shard=shard)
+
+    async def _end_use(self, shard: int, running: RunningShard) -> bool:
+        """Waits until fronts call the other nodes of a shard; returns whether it may be closed.
+
+        Otherwise, and after an error, fronts may use the shard again.
+        """
+        await self._sleep(_POLLED_SECONDS)  # fronts find the other nodes first
+        if not await self._may_still_close(shard):
+            return False
+        if shard in self._hidden:
+            await self._sleep(_POLLED_SECONDS)
+            return await self._may_still_close(shard)
+        await running.move_away()
+        self._shards.served.hide(running.served)
+        may_close = False
+        try:
+            await self._sleep(_POLLED_SECONDS)  # fronts send no more calls here
+            may_close = await self._may_still_close(shard)
+        finally:
+            if not may_close:
+                self._shards.served.show(running.served)
+        return may_close

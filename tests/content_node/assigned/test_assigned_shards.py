@@ -100,6 +100,25 @@ async def test_a_shard_that_is_moved_back_at_once_keeps_an_owner(nodes: Nodes) -
         await b.serves()
 
 
+async def test_a_shard_whose_closing_failed_is_used_again(nodes: Nodes) -> None:
+    """For example because the system has no free thread. Otherwise the move back never ends."""
+    waits = 0
+
+    async def sleep(seconds: float) -> None:
+        nonlocal waits
+        waits += seconds > 1.0
+        if seconds > 1.0 and waits == 2:  # it is hidden
+            nodes.assign({})
+            raise RuntimeError("can't start new thread")
+        await briefly(seconds)
+
+    a, b = await nodes.start("a", sleep=sleep), await nodes.start("b")
+    nodes.assign({1: "b"})
+    await b.serves(1)
+    await b.serves()
+    await a.serves(0, 1, 2)
+
+
 async def test_a_node_that_is_started_again_goes_on_with_a_move(nodes: Nodes) -> None:
     a = await nodes.start("a", feed=True)
     async with AsyncExitStack() as first:
