@@ -79,6 +79,10 @@ class LocalStorage:
         except OSError as error:
             raise OSError(error.errno, error.strerror, error.filename or str(target)) from error
 
+    def remove(self, path: str) -> None:
+        with self._translated_errors():
+            (self._root / path).unlink(missing_ok=True)
+
     def publish(
         self, folder: str, source: Path, names: Sequence[str], check: Callable[[Path | None], None]
     ) -> None:

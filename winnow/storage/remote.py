@@ -80,6 +80,10 @@ class RemoteStorage:
                 failed = OSError(error.errno, error.strerror, str(target))
         raise failed
 
+    def remove(self, path: str) -> None:
+        with self._translated_errors(), contextlib.suppress(*_MISSING_ERRORS):
+            self._system.rm_file(self._full_path(path))
+
     def publish(
         self, folder: str, source: Path, names: Sequence[str], check: Callable[[Path | None], None]
     ) -> None:

@@ -51,6 +51,9 @@ class Storage(Protocol):
         the local file if that file cannot be written.
         """
 
+    def remove(self, path: str) -> None:
+        """Removes a file; does nothing if it does not exist."""
+
     def publish(
         self, folder: str, source: Path, names: Sequence[str], check: Callable[[Path | None], None]
     ) -> None:

@@ -65,6 +65,15 @@ def test_what_is_written_is_read_and_listed(storage: Storage) -> None:
     assert storage.folders("a") == []
 
 
+def test_a_removed_file_is_gone_and_may_be_removed_again(storage: Storage) -> None:
+    storage.write("a/one", b"1")
+    storage.write("a/two", b"22")
+    for _ in range(2):
+        storage.remove("a/one")
+        assert storage.sizes("a") == {"two": 2}
+    storage.remove("b/none")
+
+
 def test_hidden_files_are_not_listed(storage: Storage) -> None:
     storage.write(".hidden", b"")
     storage.write(".folder/file", b"")
