@@ -126,3 +126,30 @@ class MergeMetrics:
         self.holes = make.gauge(
             "winnow_node_holes", "Rows of the shard whose passages were deleted or replaced"
         )
+
+
+class ArchiveMetrics:
+    """Metrics of the archiving of a shard."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        make = MetricFactory(registry)
+        self.archived = make.gauge(
+            "winnow_node_archived", "1 while the shard is archived or being restored, else 0"
+        )
+        self.archives = make.counter(
+            "winnow_node_archives",
+            "Attempts to archive the shard by result: done, abandoned (it was used) or failed",
+            "result",
+            values=("done", "abandoned", "failed"),
+        )
+        self.restores = make.counter(
+            "winnow_node_restores",
+            "Restores of the archived shard by result: done or failed",
+            "result",
+            values=("done", "failed"),
+        )
+        self.restore_seconds = make.histogram(
+            "winnow_node_restore_seconds",
+            "Time from the first call for the archived shard until it is served",
+            buckets=LONG,
+        )

@@ -13,9 +13,14 @@ from winnow.journal.expiry import SKEW
 from winnow.journal.opening import journal_url
 from winnow.settings.common import ServiceSettings, cores
 from winnow.settings.securing import PeerSettings
-from winnow.settings.values import Count, ListenAddress, Threads
+from winnow.settings.values import Count, ListenAddress, Seconds, Threads
 
 _EVERY_INTERFACE = ("0.0.0.0", "[::]")  # noqa: S104 (recognised, not used)
+
+
+def _absolute(url: str) -> str:
+    """Returns a URL unchanged, and a path as an absolute one: stubs of archived shards name it."""
+    return url if "://" in url or not url else str(Path(url).absolute())
 
 
 class NodeSettings(PeerSettings, ServiceSettings):
@@ -119,6 +124,17 @@ class NodeSettings(PeerSettings, ServiceSettings):
         "seconds. Writes need longer deadlines than this. A write that reaches the journal after "
         "its deadline is skipped.",
     )
+    archive_url: Annotated[str, AfterValidator(_absolute)] = Field(
+        "",
+        description="Directory or URL of an archive, such as s3://bucket/archive. Shards with "
+        "tenants that get no calls are moved there, and restored by their first call. Needs "
+        "--feed.",
+    )
+    archive_after: Seconds = Field(
+        86_400.0,
+        description="Seconds without a question, a write or another call after which a shard is "
+        "archived.",
+    )
     merge_after: Count = Field(
         2_000,
         description="Minimum number of unmerged writes that start a merge into the files of a "
@@ -150,6 +166,21 @@ class NodeSettings(PeerSettings, ServiceSettings):
     def _validate_journal(self) -> Self:
         if self.journal and not self.feed:
             raise ValueError("--journal needs --feed, which accepts the writes of the journal")
+        return self
+
+    @model_validator(mode="after")
+    def _validate_archive(self) -> Self:
+        if not self.archive_url:
+            if "archive_after" in self.model_fields_set:
+                raise ValueError("--archive-after needs --archive-url, the place of the archive")
+            return self
+        if not self.feed:
+            raise ValueError("--archive-url needs --feed: only then no other node uses the shards")
+        for name in ("journal", "assignment", "indexes"):
+            if getattr(self, name):
+                raise ValueError(
+                    f"--archive-url does not work with --{name}: leave one of them out"
+                )
         return self
 
     @model_validator(mode="after")

@@ -12,6 +12,8 @@ NOT_LOADED = "SHARD_NOT_LOADED"
 """Fault reason of `NotLoadedError`."""
 LEAVING = "NODE_LEAVING"
 """Fault reason of `LeavingError`."""
+RESTORING = "RESTORING_SHARD"
+"""Fault reason of `RestoringError`."""
 WRITES_HELD = "WRITES_HELD"
 """Fault reason of `WritesHeldError`."""
 INDEX_IS_COPY = "INDEX_IS_COPY"
@@ -140,6 +142,13 @@ class LeavingError(UnavailableError):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, [Fault(LEAVING)])
+
+
+class RestoringError(UnavailableError):
+    """The shard is archived, and is being restored. A retry helps once that is done."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, [Fault(RESTORING)])
 
 
 class WritesHeldError(UnavailableError):

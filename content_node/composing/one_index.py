@@ -5,7 +5,8 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from winnow.content_node.shard.manifest import ShardManifest, read_shard_manifest
+from winnow.content_node.archiving.stub import built_manifest
+from winnow.content_node.shard.manifest import ShardManifest
 from winnow.domain.shard import shard_number_of
 from winnow.errors import ArtefactError
 
@@ -58,7 +59,7 @@ def most_common_index(directories: Sequence[Path]) -> str:
     ids = []
     for directory in directories:
         try:
-            ids.append(read_shard_manifest(directory).index_id)
+            ids.append(built_manifest(directory).index_id)
         except ArtefactError:
             continue  # it is reported when the shard is loaded
     return next((index_id for index_id, _ in Counter(ids).most_common(1)), "")

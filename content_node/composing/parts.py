@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from winnow.bundle import Bundle, load_bundle
 from winnow.content_node.admission import NodeLoad
+from winnow.content_node.archiving.archives import Archives
 from winnow.content_node.joint_retrieval import JointRetrieval
 from winnow.content_node.late_interaction.background import BackgroundTokens
 from winnow.content_node.late_interaction.computed_tokens import ComputedTokens
@@ -179,6 +180,8 @@ class NodeParts:
     """Metrics of the runtimes of models."""
     peer_nodes: PeerNodes | None = None
     """Calls the nodes that shards move to and from; None if shards do not move."""
+    archives: Archives | None = None
+    """Where shards that get no calls are archived; None if they are not."""
 
     def close(self) -> None:
         """Ends the threads."""
@@ -224,6 +227,7 @@ def open_node_parts(
         loading=LoadingThreads(cores()),
         runtimes=runtimes,
         peer_nodes=peer_nodes,
+        archives=Archives.of(settings),
     )
 
 

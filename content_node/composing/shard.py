@@ -10,6 +10,10 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 from winnow.content_node.admission import AdmittedSearcher
+from winnow.content_node.archiving.calls import ArchivableSearcher, ArchivableWriter
+from winnow.content_node.archiving.files import restore_shard
+from winnow.content_node.archiving.opened_shard import OpenedShard
+from winnow.content_node.archiving.shard import ArchivableShard
 from winnow.content_node.composing.parts import NodeParts
 from winnow.content_node.daemon_work import DaemonWork
 from winnow.content_node.file_changes import ShardHealth, watch_changes
@@ -31,8 +35,8 @@ from winnow.content_node.merging.merger import Merger
 from winnow.content_node.merging.newest import open_newest
 from winnow.content_node.merging.policy import MergePolicy
 from winnow.content_node.merging.tidying import remove_obsolete
-from winnow.content_node.metrics import MergeMetrics, ShardMetrics, WriteMetrics
-from winnow.content_node.pull_shard import pull_shard
+from winnow.content_node.metrics import ArchiveMetrics, MergeMetrics, ShardMetrics, WriteMetrics
+from winnow.content_node.pull_shard import LoggedProgress, pull_shard
 from winnow.content_node.searcher import LocalSearcher
 from winnow.content_node.served_shard import ServedShard
 from winnow.content_node.shard import StoredSegment, open_shard
@@ -55,7 +59,7 @@ from winnow.errors import (
     NotWritableError,
     UnavailableError,
 )
-from winnow.heap import trim_heap
+from winnow.heap import collect_closed, trim_heap
 from winnow.inference.niceness import lower_priority
 from winnow.shard_writer import WritableShard
 
@@ -105,6 +109,8 @@ class RunningShard:
         self._status = ShardHealth(self.served, set_serving, self._shard_metrics)
         self.loading = DaemonWork(self._load, _release)
         self._tasks: list[asyncio.Task[None]] = []
+        self._open_tasks: list[asyncio.Task[None]] = []
+        """The tasks that end when the shard is archived."""
         self._merger: Merger[StoredSegment] | None = None
         self._write_path: ShardWritePath | None = None
         self._late = self._late_ranking()
@@ -113,6 +119,7 @@ class RunningShard:
         self._cannot_follow = False
         """Whether this copy of a moving shard cannot follow its owner any more."""
         self._closing = Closing()
+        self._archive = self._archivable()
 
     async def load(self) -> None:
         """Loads and serves the shard. To be called once.
@@ -120,17 +127,67 @@ class RunningShard:
         Raises NotLoadedError if it cannot be loaded; `served` then refuses calls with the reason.
         """
         try:
-            live, searcher = await self.loading.result()
+            if self._archive is None:
+                self._serve(await self._open_shard())
+            else:
+                await self._serve_archivable(self._archive)
         except (ArtefactError, IdentityError) as error:
             self.served.fail(str(error))
             raise NotLoadedError(str(error)) from error
+        self._shard_metrics.ready.set(1)
+        DiskMetrics(self._registry, self.directory)
+        SnapshotMetrics(self._registry, self.directory)
+
+    def _serve(self, opened: OpenedShard) -> None:
+        """Answers all calls by an opened shard."""
+        self.served.serve(opened.searcher)
+        encoding = self._parts.bundle.manifest.encoding_fingerprint
+        assert self._write_path is not None  # set when the shard was opened
+        copied = partial(CopiedWriter, self._write_path.copied)
+        self.served.accept_writes(WritableShard(opened.writer, opened.info, encoding, copied))
+        takes_writes = self._parts.settings.feed and not self._parts.settings.journal
+        self.served.allow_transfer(
+            TransferSource(
+                shard=opened.live,
+                directory=self.directory,
+                index_id=opened.info.index_id,
+                takes_writes=takes_writes,
+            )
+        )
+
+    async def _serve_archivable(self, archive: ArchivableShard) -> None:
+        """Answers all calls by a shard that may be archived."""
+        parts = self._parts
+        stub = await archive.begin()
+        if stub is not None:
+            self._check(stub.manifest, self.directory)
+            info = stub.info(parts.bundle)
+            await DaemonWork(parts.reader.open_warm).result()  # not by the first question
+            _log.info("shard is archived", shard=info.shard, url=stub.url, sequence=info.sequence)
+        else:
+            assert archive.gate.opened is not None  # opened by `begin`
+            info = archive.gate.opened.info
+        self.served.number, self.served.index_id = info.shard, info.index_id
+        if not info.tenants:
+            _log.warning("shard is never archived: its index has no tenants", shard=info.shard)
+        self.served.serve(ArchivableSearcher(archive, parts.bundle, parts.load))
+        encoding = parts.bundle.manifest.encoding_fingerprint
+        self.served.accept_writes(WritableShard(ArchivableWriter(archive.gate), info, encoding))
+        self._start_task("archiving", archive.run)
+
+    async def _open_shard(self) -> OpenedShard:
+        """Loads the shard, and starts its tasks. An archived shard is restored first.
+
+        Raises ArtefactError or IdentityError if it cannot be loaded.
+        """
+        self.loading = DaemonWork(self._load, _release)
+        live, searcher = await self.loading.result()
         self._live = live
         live.begin_closed(self._closing)
         self.served.number = live.base.manifest.shard
         self.served.index_id = live.base.manifest.index_id
-        self.served.serve(searcher)
-        info = shard_info(live.view, self._parts.bundle)
         try:
+            info = shard_info(live.view, self._parts.bundle)
             self._write_path = ShardWritePath(
                 journal=self._parts.settings.journal,
                 shard=live,
@@ -144,31 +201,34 @@ class RunningShard:
             raise
         await self._write_path.close_to_fronts(self._closing)
         writer = self._write_path.start(self._status.stopped_following)
-        encoding = self._parts.bundle.manifest.encoding_fingerprint
-        self.served.accept_writes(
-            WritableShard(writer, info, encoding, partial(CopiedWriter, self._write_path.copied))
-        )
-        takes_writes = self._parts.settings.feed and not self._parts.settings.journal
-        self.served.allow_transfer(
-            TransferSource(
-                shard=live,
-                directory=self.directory,
-                index_id=info.index_id,
-                takes_writes=takes_writes,
-            )
-        )
         if live.custody.role is Role.FOLLOWER:
             self._follow_owner(live, info)
-        self._shard_metrics.ready.set(1)
-        DiskMetrics(self._registry, self.directory)
-        SnapshotMetrics(self._registry, self.directory)
         checks = partial(
             watch_changes, live.file_change, self._status.files_changed, _FILE_CHECK_INTERVAL
         )
-        self._start_task("checking the shard's files", checks)
+        self._start_task("checking the shard's files", checks, self._open_tasks)
         if self._parts.settings.feed:
             self._merger = self._open_merger(live)
-            self._start_task("merging", self._merger.run)
+            self._start_task("merging", self._merger.run, self._open_tasks)
+        return OpenedShard(live=live, searcher=searcher, writer=writer, info=info)
+
+    async def _close_shard(self) -> None:
+        """Stores waiting writes, and releases the directory of the opened shard and its memory."""
+        for task in self._open_tasks:
+            task.cancel()
+        await asyncio.gather(*self._open_tasks, return_exceptions=True)
+        self._open_tasks.clear()
+        try:
+            if self._write_path is not None:
+                await self._write_path.close()
+        finally:
+            if self._late is not None:
+                self._parts.passage_tokens.background.remove(self._late.scorer)
+                self._late = self._late_ranking()
+            self._live = self._write_path = self._merger = None
+            self._write_metrics.observe_waiting(lambda: 0, 0)
+            collect_closed()
+            self._parts.trimmer.schedule_trim()
 
     async def merge(self) -> None:
         """Merges the writes into the shard's files now, if there are any.
@@ -187,16 +247,18 @@ class RunningShard:
 
     def start_leaving(self) -> None:
         """Stops checking files and merging, and reports to callers that the node is leaving."""
-        for task in self._tasks:
+        for task in (*self._tasks, *self._open_tasks):
             task.cancel()
         self.served.start_leaving()
         self._shard_metrics.ready.set(0)
 
     async def close(self) -> None:
         """Stores waiting writes, and releases the directory."""
-        for task in self._tasks:
+        for task in (*self._tasks, *self._open_tasks):
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*self._tasks, *self._open_tasks, return_exceptions=True)
+        if self._archive is not None:
+            await self._archive.close()
         try:
             if self._write_path is not None:
                 await self._write_path.close()
@@ -305,11 +367,33 @@ class RunningShard:
             self._cannot_follow = True
             await self._status.stopped_following(FileChange(reason, readable=True))
 
-    def _start_task(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
-        self._tasks.append(asyncio.create_task(keep_running(name, run)))
+    def _start_task(
+        self,
+        name: str,
+        run: Callable[[], Awaitable[None]],
+        tasks: list[asyncio.Task[None]] | None = None,
+    ) -> None:
+        """Starts a task that ends with the process; with `tasks`, one of those."""
+        own = self._tasks if tasks is None else tasks
+        own.append(asyncio.create_task(keep_running(name, run)))
+
+    def _archivable(self) -> ArchivableShard | None:
+        """Returns what archives the shard; None if the node has no archive."""
+        parts = self._parts
+        if parts.archives is None:
+            return None
+        return ArchivableShard(
+            self.directory,
+            parts.archives,
+            open_shard=self._open_shard,
+            close_shard=self._close_shard,
+            merge_lock=parts.merge_lock,
+            metrics=ArchiveMetrics(self._registry),
+        )
 
     def _load(self) -> tuple[LiveShard, AdmittedSearcher]:
-        """Restores a missing shard, and loads it; runs in the thread of `loading`."""
+        """Restores an archived or missing shard, and loads it; runs in the thread of `loading`."""
+        restore_shard(self.directory, self._parts.settings.archive_url, LoggedProgress())
         if self._pull:
             lower_priority(self._parts.settings.reader_nice)
             pull_shard(self._pull, self.directory)

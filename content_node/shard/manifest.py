@@ -31,6 +31,8 @@ from winnow.files.opened import OpenFile
 FORMAT = 3
 GRAPHLESS_FORMAT = 4
 """Format of a shard without a graph."""
+ARCHIVED_FORMAT: Literal[5] = 5
+"""Format of the stub of an archived shard; see `content_node.archiving.stub`."""
 _FORMATS = (1, 2, 3, 4)
 _FIRST_CHECKSUM_FORMAT = 2
 _FIRST_POSTINGS_FORMAT = 3
@@ -318,6 +320,11 @@ def _read(file: OpenFile, kind: type[Model]) -> Model:
 
 def _check_format(path: Path, text: str, content: dict[str, Any]) -> None:
     version = content.get("format")
+    if version == ARCHIVED_FORMAT:
+        raise ArtefactError(
+            f"{path.parent} is archived at {content.get('url')}: start a node without "
+            "--archive-url on it, which restores the shard, and run the same command again"
+        )
     if not isinstance(version, int) or version not in _FORMATS:
         raise ArtefactError(
             f"{path} has format {version!r}, this version reads {_FORMATS[0]} to {_FORMATS[-1]}: "

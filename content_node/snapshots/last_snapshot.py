@@ -18,7 +18,8 @@ from winnow.content_node.snapshots.manifest import Snapshot
 from winnow.files.durable import write_durably
 
 _log = structlog.get_logger("content_node")
-_FILE = "snapshot.json"
+LAST_SNAPSHOT_FILE = "snapshot.json"
+"""Name of the file in the directory of the log."""
 
 
 class LastSnapshot(BaseModel):
@@ -53,7 +54,7 @@ def last_snapshot(shard: Path) -> LastSnapshot | None:
 
 
 def _last_snapshot_path(shard: Path) -> Path:
-    return shard / LIVE / _FILE
+    return shard / LIVE / LAST_SNAPSHOT_FILE
 
 
 class SnapshotMetrics(Collector):

@@ -55,7 +55,7 @@ def restore_snapshot(
     found = find_snapshot(url, name)
     try:
         with restored_directory(target) as directory:
-            pull_files(_pull_source(found), _pulled_files(found), directory, progress)
+            pull_files(pull_source(found), pulled_files(found), directory, progress)
             rename_logs(directory)
     except sqlite3.Error as error:
         raise ArtefactError(
@@ -65,7 +65,8 @@ def restore_snapshot(
     return found
 
 
-def _pull_source(snapshot: FoundSnapshot) -> PullSource:
+def pull_source(snapshot: FoundSnapshot) -> PullSource:
+    """Returns the storage of a snapshot, with texts for errors."""
     return PullSource(
         storage=snapshot.storage,
         source=f"snapshot {snapshot.snapshot.name} at {snapshot.storage.name}",
@@ -74,7 +75,8 @@ def _pull_source(snapshot: FoundSnapshot) -> PullSource:
     )
 
 
-def _pulled_files(snapshot: FoundSnapshot) -> dict[str, PulledFile]:
+def pulled_files(snapshot: FoundSnapshot) -> dict[str, PulledFile]:
+    """Returns the files to pull, by their paths in the restored directory."""
     return {
         path: PulledFile(f"{FILES}/{entry.sha256}", entry.sha256, entry.bytes)
         for path, entry in snapshot.files.items()

@@ -70,13 +70,18 @@ _DIGEST_DIGITS = 8
 
 
 def take_snapshot(
-    source: Path, url: str, progress: CopyProgress, clock: Callable[[], datetime]
+    source: Path,
+    url: str,
+    progress: CopyProgress,
+    clock: Callable[[], datetime],
+    *,
+    is_backup: bool = True,
 ) -> Snapshot:
     """Copies an index, or one shard, to `url`; a file that is there already is not copied again.
 
     Each shard is copied as it was after one of its writes; the snapshot has the number of this
     write. The manifest is written last. So an interrupted call leaves no snapshot, and the next
-    call reuses the copied files.
+    call reuses the copied files. If it `is_backup`, its time is recorded beside the shards.
 
     Raises ArtefactError if the source is damaged, or is neither an index nor a shard; or if `url`
     is the directory of an index or shard. Raises UnavailableError if the storage cannot be reached
@@ -94,7 +99,8 @@ def take_snapshot(
         builder.add_shard(source)
     snapshot = builder.build(clock())
     storage.write(f"{SNAPSHOTS}/{snapshot.name}.json", snapshot.encode())
-    builder.record(snapshot)
+    if is_backup:
+        builder.record(snapshot)
     return snapshot
 
 

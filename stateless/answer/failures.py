@@ -12,6 +12,7 @@ from winnow.errors import (
     NotLoadedError,
     NotServedError,
     OverloadedError,
+    RestoringError,
     UnavailableError,
     WinnowError,
 )
@@ -31,6 +32,7 @@ _REASON_OF = {
     ShardStatus.NOT_LOADED: "its nodes could not load it",
 }
 """The reason of a failed shard that callers get, by status."""
+_RESTORING = "it is being restored from its archive"
 _STATUSES = (
     (DeadlineExceededError, ShardStatus.TIMEOUT),
     (NotLoadedError, ShardStatus.NOT_LOADED),
@@ -68,6 +70,8 @@ class Failure:
         status = status_of(error)
         # the reason why a node does not serve a call says what to update
         reason = error.public if isinstance(error, NotServedError) else ""
+        if isinstance(error, RestoringError):
+            reason = _RESTORING
         return cls(status, reason or _REASON_OF[status], retry_after, str(error))
 
 

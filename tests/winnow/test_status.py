@@ -22,6 +22,7 @@ from winnow.errors import (
     NotFoundError,
     NotLoadedError,
     OverloadedError,
+    RestoringError,
     UnavailableError,
     Violation,
     WinnowError,
@@ -101,6 +102,12 @@ def test_a_node_that_leaves_is_told_from_one_that_cannot_be_reached() -> None:
     sent = rich_status(LeavingError("the node is leaving"))
     assert sent.code is StatusCode.UNAVAILABLE
     assert type(error_of(sent.code, "x", sent.trailing_metadata)) is LeavingError
+
+
+def test_a_node_that_restores_a_shard_is_told_from_one_that_cannot_be_reached() -> None:
+    sent = rich_status(RestoringError("the shard is being restored"))
+    assert sent.code is StatusCode.UNAVAILABLE
+    assert type(error_of(sent.code, "x", sent.trailing_metadata)) is RestoringError
 
 
 @pytest.mark.parametrize("trailing", [None, (), [("grpc-status-details-bin", b"\xff\xff")]])

@@ -20,6 +20,7 @@ from winnow.errors import (
     LEAVING,
     NOT_LOADED,
     NOT_WRITABLE,
+    RESTORING,
     TENANT_QUOTA,
     WRITES_HELD,
     DeadlineExceededError,
@@ -34,6 +35,7 @@ from winnow.errors import (
     OverloadedError,
     PermissionDeniedError,
     QuotaExceededError,
+    RestoringError,
     UnauthenticatedError,
     UnavailableError,
     WinnowError,
@@ -70,6 +72,7 @@ _PUBLIC_NODE_MESSAGES: tuple[tuple[type[WinnowError], str], ...] = (
     (LeavingError, "a node is shutting down: try again"),
     (WritesHeldError, "writes wait while an alias of the index is switched: try again"),
     (IndexIsCopyError, "the index is a copy of another one, which takes the writes"),
+    (RestoringError, "passages are being restored from an archive: try again"),
     (UnavailableError, "a node could not be reached, or is not ready: try again"),
     (OverloadedError, "a node is overloaded: try again"),
     (QuotaExceededError, "the tenant has stored as much as its quota allows"),
@@ -143,6 +146,8 @@ def _unavailable(reasons: Container[str]) -> type[UnavailableError]:
         return NotLoadedError
     if INDEX_IS_COPY in reasons:
         return IndexIsCopyError
+    if RESTORING in reasons:
+        return RestoringError
     if WRITES_HELD in reasons:
         return WritesHeldError
     return LeavingError if LEAVING in reasons else UnavailableError

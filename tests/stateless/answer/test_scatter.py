@@ -16,6 +16,7 @@ from winnow.errors import (
     IdentityError,
     NotLoadedError,
     OverloadedError,
+    RestoringError,
     UnavailableError,
     WinnowError,
 )
@@ -65,6 +66,14 @@ async def test_every_error_becomes_a_status(error: Exception, status: ShardStatu
     assert gathered.results == {0: 7}
     assert gathered.failures[1].status is status
     assert gathered.failures[1].reason
+
+
+async def test_a_shard_that_is_being_restored_is_told_with_a_fixed_reason() -> None:
+    """Its passages are not covered, and the reason names no machine and no archive."""
+    gathered = await scatter({0: gives(7), 1: fails(RestoringError("s3://secret"))}, waits(5))
+    failure = gathered.failures[1]
+    assert failure.status is ShardStatus.UNAVAILABLE
+    assert failure.reason == "it is being restored from its archive"
 
 
 async def test_a_bug_tells_no_details_to_users() -> None:

@@ -12,10 +12,17 @@ from winnow.errors import (
     InvalidRequestError,
     NotServedError,
     OverloadedError,
+    RestoringError,
     WinnowError,
 )
 
-_REFUSALS = (OverloadedError, InvalidRequestError, GenerationGoneError, NotServedError)
+_REFUSALS = (
+    OverloadedError,
+    InvalidRequestError,
+    GenerationGoneError,
+    NotServedError,
+    RestoringError,
+)
 
 
 class ReplicaOutcome(Enum):
@@ -27,7 +34,7 @@ class ReplicaOutcome(Enum):
     """The replica returned a result, but is far slower than the others: it is ejected."""
     REFUSED = "refused"
     """The replica refused the request: it is overloaded, found the request invalid, no longer holds
-    the generation, or is of a version that lacks the call. The replica is alive.
+    the generation, is of a version that lacks the call, or restores the shard. It is alive.
     """
     FAILED = "failed"
     """The replica is unreachable or broken, or it was silent for too long."""

@@ -10,6 +10,7 @@ from winnow.errors import (
     InvalidRequestError,
     NotServedError,
     OverloadedError,
+    RestoringError,
     UnavailableError,
     Violation,
     WinnowError,
@@ -28,6 +29,7 @@ from winnow.replicas.policy.outcomes import ReplicaOutcome, outcome_of
         (GenerationGoneError("rows of an older generation"), ReplicaOutcome.REFUSED),
         (InvalidRequestError(Violation("passages", "0 is too few")), ReplicaOutcome.REFUSED),
         (NotServedError("of an older version"), ReplicaOutcome.REFUSED),
+        (RestoringError("archived"), ReplicaOutcome.REFUSED),
     ],
 )
 @pytest.mark.parametrize("waited", [0.0, 9.0])

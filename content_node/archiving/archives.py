@@ -1,0 +1,26 @@
+"""The archive of a node: where its shards are archived, and when."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Self
+
+from winnow.content_node.archiving.policy import ArchivePolicy
+from winnow.content_node.settings import NodeSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Archives:
+    """What the archivable shards of a node share."""
+
+    url: str
+    """Directory or URL of the archive."""
+    policy: ArchivePolicy
+    one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while a shard is archived: copies share the disk and the network."""
+
+    @classmethod
+    def of(cls, settings: NodeSettings) -> Self | None:
+        """Returns the archive that the settings name; None if they name none."""
+        if not settings.archive_url:
+            return None
+        return cls(settings.archive_url, ArchivePolicy(settings.archive_after))

@@ -1,0 +1,122 @@
+"""Lets calls into a shard that may be archived. All calls that wait share one restore.
+
+Knows neither the files nor the calls of the shard. Used on the event loop.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any, Generic, TypeVar
+
+import structlog
+
+from winnow.content_node.archiving.policy import RESTORE_PAUSE
+from winnow.deadline import Clock, Deadline
+from winnow.errors import RestoringError, UnavailableError, WinnowError
+
+_log = structlog.get_logger("content_node")
+Opened = TypeVar("Opened")
+RESTORING = "the shard is being restored from its archive: try again"
+
+
+class ShardGate(Generic[Opened]):
+    """The gate of one shard. It counts the calls inside, and knows when the last one ended."""
+
+    def __init__(self, restore: Callable[[], Coroutine[Any, Any, Opened]], clock: Clock) -> None:
+        """Begins closed. `restore` returns the opened shard; it runs once at a time."""
+        self._restore, self._clock = restore, clock
+        self._opened: Opened | None = None
+        self._calls = 0
+        self._last_call = clock()
+        self._restoring: asyncio.Task[Opened] | None = None
+        self._failed: tuple[float, Exception] | None = None
+        """Time and error of the last restore, if it failed."""
+
+    @property
+    def opened(self) -> Opened | None:
+        """The shard, if the gate is open."""
+        return self._opened
+
+    @property
+    def last_call(self) -> float:
+        """When the last call ended, on the clock; now while calls are inside or waiting."""
+        return self._clock() if self._calls else self._last_call
+
+    def open(self, shard: Opened) -> None:
+        """Opens the gate."""
+        self._opened, self._failed = shard, None
+        self._last_call = self._clock()
+
+    def try_close(self, since: float) -> bool:
+        """Closes the gate, unless a call was inside after the time `since`; returns whether."""
+        if self._calls or self._last_call > since:
+            return False
+        self._opened = None
+        return True
+
+    @asynccontextmanager
+    async def enter(self, deadline: Deadline) -> AsyncIterator[Opened]:
+        """Yields the opened shard to a call. If the gate is closed, restores the shard first.
+
+        Raises RestoringError if that takes until the deadline. The restore goes on, and is not
+        ended by callers that leave. Raises UnavailableError if the restore failed.
+        """
+        self._calls += 1
+        try:
+            yield self._opened if self._opened is not None else await self._wait(deadline)
+        finally:
+            self._calls -= 1
+            self._last_call = self._clock()
+
+    def begin_restore(self) -> "asyncio.Task[Opened] | None":
+        """Begins to restore a closed shard, unless that is running; returns None if it is open.
+
+        Raises the error of a restore that has failed a moment ago.
+        """
+        if self._opened is not None:
+            return None
+        if self._restoring is None:
+            if self._failed is not None and self._clock() < self._failed[0] + RESTORE_PAUSE:
+                raise _unavailable(self._failed[1])
+            self._restoring = asyncio.create_task(self._restore())
+            self._restoring.add_done_callback(self._restored)
+        return self._restoring
+
+    async def close(self) -> None:
+        """Ends a running restore: calls that wait for it fail."""
+        if self._restoring is not None:
+            self._restoring.cancel()
+            await asyncio.gather(self._restoring, return_exceptions=True)
+
+    async def _wait(self, deadline: Deadline) -> Opened:
+        restoring = self.begin_restore()
+        assert restoring is not None  # only called while the gate is closed
+        # no cancellation of a caller reaches the task
+        seconds = max(deadline.before_reply().left(), 0.0)
+        await asyncio.wait([restoring], timeout=seconds)
+        if not restoring.done():
+            raise RestoringError(RESTORING).with_public(RESTORING)
+        if restoring.cancelled():
+            raise UnavailableError("the node is leaving")
+        if (error := restoring.exception()) is not None:
+            raise _unavailable(error)
+        return restoring.result()
+
+    def _restored(self, done: "asyncio.Task[Opened]") -> None:
+        self._restoring = None
+        if done.cancelled():
+            return
+        error = done.exception()
+        if error is None:
+            self.open(done.result())
+        elif isinstance(error, Exception):
+            self._failed = self._clock(), error
+            if not isinstance(error, WinnowError):
+                _log.error("restoring a shard failed unexpectedly", exc_info=error)
+
+
+def _unavailable(error: BaseException) -> UnavailableError:
+    """Returns the error of calls to a shard whose restore failed; callers may try again."""
+    known = isinstance(error, WinnowError)
+    failed = UnavailableError(f"the shard cannot be restored: {error if known else repr(error)}")
+    return failed.with_public("the shard cannot be restored from its archive now: try again")

@@ -1,0 +1,19 @@
+"""A shard that is open in this process."""
+
+from dataclasses import dataclass
+
+from winnow.content_node.live.shard import LiveShard
+from winnow.content_node.local_shard import LocalShard
+from winnow.domain.shard import ShardInfo
+from winnow.shard_writer import CountingShardWriter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedShard:
+    """The parts of an open shard that its callers use."""
+
+    live: LiveShard
+    searcher: LocalShard
+    writer: CountingShardWriter
+    info: ShardInfo
+    """The description of the shard when it was opened."""

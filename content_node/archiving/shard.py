@@ -1,0 +1,275 @@
+"""Archives a shard that nobody uses, and restores it for its first call."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import structlog
+
+from winnow.content_node.archiving.archives import Archives
+from winnow.content_node.archiving.files import (
+    commit_archive,
+    lock_shard,
+    remove_earlier,
+    remove_files,
+    upload_shard,
+)
+from winnow.content_node.archiving.gate import ShardGate
+from winnow.content_node.archiving.opened_shard import OpenedShard
+from winnow.content_node.archiving.policy import ShardUse
+from winnow.content_node.archiving.stub import ArchiveStub, read_stub
+from winnow.content_node.daemon_work import DaemonWork
+from winnow.content_node.live.locks import DirectoryLock
+from winnow.content_node.live.shard import LiveShard
+from winnow.content_node.live.tenant_usage import usages_in
+from winnow.content_node.metrics import ArchiveMetrics
+from winnow.content_node.shard.manifest import read_shard_manifest
+from winnow.deadline import Clock, Sleep
+from winnow.errors import ArtefactError, UnavailableError, WinnowError
+from winnow.quoting import shown
+
+_log = structlog.get_logger("content_node")
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class ArchivableShard:
+    """A shard that is open or archived. Its calls enter by `gate`."""
+
+    def __init__(
+        self,
+        directory: Path,
+        archives: Archives,
+        *,
+        open_shard: Callable[[], Awaitable[OpenedShard]],
+        close_shard: Callable[[], Awaitable[None]],
+        merge_lock: asyncio.Lock,
+        metrics: ArchiveMetrics,
+        clock: Clock = time.monotonic,
+        sleep: Sleep = asyncio.sleep,
+        now: Callable[[], datetime] = _utc_now,
+    ) -> None:
+        """Opens nothing yet.
+
+        Args:
+            directory: the shard.
+            archives: the archive of the node.
+            open_shard: opens the shard; an archived one is restored first.
+            close_shard: closes the shard and releases its directory.
+            merge_lock: held while a shard of the node is merged.
+            metrics: metrics of this shard.
+            clock: returns the time in seconds.
+            sleep: waits for a number of seconds.
+            now: returns the time that a snapshot records.
+
+        """
+        self._directory, self._archives, self._metrics = directory, archives, metrics
+        self._open_shard, self._close_shard = open_shard, close_shard
+        self._merge_lock, self._clock, self._sleep, self._now = merge_lock, clock, sleep, now
+        self.gate = ShardGate[OpenedShard](self._bring_back, clock)
+        self.stub: ArchiveStub | None = None
+        """The stub of the shard while it is not open. It describes the shard."""
+        self._is_archived = False
+        self._lock: DirectoryLock | None = None
+        """The lock of the directory while the shard is archived."""
+        self._changing = asyncio.Lock()
+        """Held while the shard is closed and archived, or restored and opened."""
+        self._committing: asyncio.Task[None] | None = None
+        self._failed_at: float | None = None
+
+    async def begin(self) -> ArchiveStub | None:
+        """Opens the gate to a shard on this disk; returns the stub of an archived one instead.
+
+        To be called once. Raises ArtefactError if the shard cannot be opened or locked, and the
+        errors of `open_shard`.
+        """
+        held = await DaemonWork(partial(_hold_archived, self._directory)).result()
+        if held is None:
+            self.gate.open(await self._open_shard())
+        else:
+            self.stub, self._lock = held
+            self._set_archived(True)
+        return self.stub
+
+    async def run(self) -> None:
+        """Archives the shard whenever the policy asks for it, until it is cancelled."""
+        while True:
+            await self._sleep(self._archives.policy.check_interval)
+            if self._is_due():
+                async with self._archives.one_at_a_time:
+                    await self.archive()
+
+    async def archive(self) -> bool:
+        """Archives the shard; returns False if a call came, or it failed, or it was not open.
+
+        The shard is served while it is copied. A failure is logged, and the shard stays open.
+        """
+        async with (
+            self._merge_lock
+        ):  # a merge that runs removes files of deleted tenants at its end
+            opened, since = self.gate.opened, self.gate.last_call
+        if opened is None:
+            return False
+        started = self._clock()
+        try:
+            stub = await self._upload(opened.live)
+            async with self._merge_lock:
+                if not self.gate.try_close(since):
+                    self._metrics.archives.labels("abandoned").inc()
+                    _log.info("archiving abandoned: the shard is used", **self._names)
+                    return False
+                self.stub = stub  # describes the shard from now on
+                del opened
+                self._committing = asyncio.create_task(self._commit(stub))
+                await asyncio.shield(self._committing)
+        except Exception as error:  # noqa: BLE001 (the shard stays, and archiving is tried again)
+            self._failed_at = self._clock()
+            self._metrics.archives.labels("failed").inc()
+            known = isinstance(error, WinnowError | OSError)
+            _log.error(
+                "archiving failed; the shard stays on this disk",
+                **self._names,
+                url=shown(self._archives.url),
+                reason=str(error) or repr(error),
+                exc_info=None if known else error,
+            )
+            return False
+        self._failed_at = None
+        self._metrics.archives.labels("done").inc()
+        _log.info(
+            "shard archived",
+            **self._names,
+            url=stub.url,
+            snapshot=stub.snapshot,
+            sequence=stub.sequence,
+            seconds=round(self._clock() - started, 3),
+        )
+        await self._remove_earlier(stub)
+        return True
+
+    async def close(self) -> None:
+        """Ends archiving and restoring, and releases the directory of an archived shard."""
+        if self._committing is not None:
+            await asyncio.gather(self._committing, return_exceptions=True)
+        await self.gate.close()
+        if self._lock is not None:
+            self._lock.release()
+
+    def _is_due(self) -> bool:
+        opened = self.gate.opened
+        if opened is None:
+            return False
+        now = self._clock()
+        use = ShardUse(
+            idle=now - self.gate.last_call,
+            has_tenants=opened.live.base.manifest.has_tenants,
+            deletes_tenant=opened.live.merge_backlog().since_tenant_deletion is not None,
+            since_failure=None if self._failed_at is None else now - self._failed_at,
+        )
+        return self._archives.policy.is_due(use)
+
+    async def _upload(self, live: LiveShard) -> ArchiveStub:
+        """Copies the shard to the archive; returns its stub.
+
+        Raises as `upload_shard`. Raises UnavailableError if the shard was written to meanwhile.
+        """
+        view = live.view
+        upload = partial(upload_shard, self._directory, self._archives.url, self._now)
+        uploaded = await DaemonWork(upload).result()
+        (part,) = uploaded.snapshot.parts
+        if part.sequence != view.sequence:
+            raise UnavailableError("the shard was written to while it was copied")
+        built = await DaemonWork(partial(read_shard_manifest, self._directory)).result()
+        usages = await DaemonWork(partial(usages_in, view)).result()
+        return ArchiveStub(
+            url=shown(self._archives.url),
+            folder=uploaded.folder,
+            snapshot=uploaded.snapshot.name,
+            manifest=built,
+            passages=view.passages,
+            generation=view.generation,
+            sequence=view.sequence,
+            log_id=view.log_id,
+            fields=view.field_names,
+            has_token_vectors=view.has_token_vectors,
+            tenants=tuple((name, used.passages, used.bytes) for name, used in usages.items()),
+        )
+
+    async def _remove_earlier(self, stub: ArchiveStub) -> None:
+        """Removes earlier versions of the shard from the archive; logs a failure."""
+        try:
+            await DaemonWork(partial(remove_earlier, self._archives.url, stub)).result()
+        except Exception as error:  # noqa: BLE001 (the next archiving removes them)
+            reason = str(error) or repr(error)
+            _log.warning("earlier version not removed from the archive", reason=reason)
+
+    async def _commit(self, stub: ArchiveStub) -> None:
+        """Closes the shard, and replaces its files by the stub. After a failure it is reopened."""
+        async with self._changing:
+            try:
+                await self._close_shard()
+                commit = partial(commit_archive, self._directory, stub)
+                self._lock = await DaemonWork(commit).result()
+            except BaseException:
+                self.gate.begin_restore()  # waits until this ends
+                raise
+            self._set_archived(True)
+
+    async def _bring_back(self) -> OpenedShard:
+        """Restores and opens the shard. Raises the errors of `open_shard`."""
+        async with self._changing:
+            started = self._clock()
+            if self._lock is not None:
+                self._lock.release()
+                self._lock = None
+            try:
+                opened = await self._open_shard()
+            except BaseException as error:
+                self._metrics.restores.labels("failed").inc()
+                reason = str(error) or repr(error)
+                _log.error("restoring a shard failed", **self._names, reason=reason)
+                raise
+            stub, self.stub = self.stub, None
+            if self._is_archived and stub is not None:
+                self._set_archived(False)
+                seconds = self._clock() - started
+                self._metrics.restores.labels("done").inc()
+                self._metrics.restore_seconds.observe(seconds)
+                _log.info(
+                    "archived shard restored",
+                    **self._names,
+                    snapshot=stub.snapshot,
+                    sequence=stub.sequence,
+                    seconds=round(seconds, 3),
+                )
+            return opened
+
+    def _set_archived(self, archived: bool) -> None:
+        self._is_archived = archived
+        self._metrics.archived.set(archived)
+
+    @property
+    def _names(self) -> dict[str, str]:
+        return {"directory": str(self._directory)}
+
+
+def _hold_archived(directory: Path) -> tuple[ArchiveStub, DirectoryLock] | None:
+    """Locks an archived shard, and removes files that an interrupted step has left.
+
+    Returns None if the shard is not archived. Raises ArtefactError if the stub is damaged, or the
+    directory is used by another node or cannot be written.
+    """
+    stub = read_stub(directory)
+    if stub is None:
+        return None
+    try:
+        lock = lock_shard(directory)
+        remove_files(directory)
+    except OSError as error:
+        raise ArtefactError(f"{directory} cannot be used: {error.strerror or error}") from error
+    return stub, lock

@@ -1,0 +1,389 @@
+"""Archiving and restoring the files of a shard, with a kill at every step."""
+
+import asyncio
+import errno
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from damaged_files import flip_bit
+from live_shards import built
+from live_writes import put
+from prometheus_client import CollectorRegistry
+
+from winnow.content_node.archiving import files
+from winnow.content_node.archiving.archives import Archives
+from winnow.content_node.archiving.files import (
+    commit_archive,
+    lock_shard,
+    restore_shard,
+    upload_shard,
+)
+from winnow.content_node.archiving.opened_shard import OpenedShard
+from winnow.content_node.archiving.policy import ArchivePolicy
+from winnow.content_node.archiving.shard import ArchivableShard
+from winnow.content_node.archiving.stub import read_stub
+from winnow.content_node.live.limits import WriteLimits
+from winnow.content_node.live.loading import open_live
+from winnow.content_node.live.shard import LiveShard
+from winnow.content_node.merging.merge import merge
+from winnow.content_node.merging.newest import open_newest
+from winnow.content_node.merging.tidying import remove_obsolete
+from winnow.content_node.metrics import ArchiveMetrics, WriteMetrics
+from winnow.content_node.shard import open_shard
+from winnow.content_node.shard.manifest import SHARD_FILE, read_shard_manifest
+from winnow.content_node.snapshots.taking import take_snapshot
+from winnow.deadline import Deadline
+from winnow.domain.tenant import id_of_whole_tenant, stored_id
+from winnow.domain.write import Write
+from winnow.errors import ArtefactError, UnavailableError, WinnowError
+from winnow.storage.pull import NoProgress
+
+LIMITS = WriteLimits(
+    shard=0, shards=1, dimension=8, vocabulary=1_000, max_unmerged=10_000, has_tenants=True
+)
+POINTS = (
+    "archive.uploaded",
+    "archive.verified",
+    "archive.stubbed",
+    *(f"archive.removing:{number}" for number in range(1, 8)),
+    "archive.removed",
+    "restore.pulled",
+    *(f"restore.moving:{number}" for number in range(1, 8)),
+    "restore.moved",
+    "restore.renamed",
+)
+
+
+class Killed(BaseException):
+    """The process is killed here: no handler of errors runs."""
+
+
+def opened(directory: Path) -> LiveShard:
+    return open_live(
+        directory,
+        lambda trimmed: open_newest(
+            directory, trimmed, lambda each: open_shard(each, ef=64), feeding=True
+        ),
+        lambda _: LIMITS,
+        WriteMetrics(CollectorRegistry()),
+        feeding=True,
+    )
+
+
+def now() -> datetime:
+    return datetime(2026, 1, 31, tzinfo=UTC)
+
+
+def contents(shard: LiveShard) -> dict[str, str]:
+    """The text of each passage that is served."""
+    found = {}
+    for placed in shard.view.segments:
+        for row in placed.segment.rows_after("").tolist():
+            if placed.live_rows is None or placed.live_rows[row]:
+                stored = shard.view.load(placed.first_row + row)
+                found[stored.passage.id] = stored.passage.text
+    return found
+
+
+@dataclass
+class Archiving:
+    """A shard of two tenants with a merged generation and later writes, and its archive."""
+
+    directory: Path
+    url: str
+    passages: dict[str, str]
+    log_id: str
+    sequence: int
+
+    def shard(self, opening: Callable[[], None] = lambda: None) -> ArchivableShard:
+        """The shard as a node has it; `opening` is called when it is opened."""
+
+        async def open_again() -> OpenedShard:
+            await asyncio.sleep(0)  # as a node, which opens shards in a thread
+            opening()
+            restore_shard(self.directory, self.url, NoProgress())
+            self._live = live = opened(self.directory)
+            parts: Any = live
+            return OpenedShard(live=live, searcher=parts, writer=live, info=parts)
+
+        async def close() -> None:
+            await self._live.close()
+
+        return ArchivableShard(
+            self.directory,
+            Archives(self.url, ArchivePolicy(60)),
+            open_shard=open_again,
+            close_shard=close,
+            merge_lock=asyncio.Lock(),
+            metrics=ArchiveMetrics(CollectorRegistry()),
+            now=now,
+        )
+
+    async def archive(self) -> ArchivableShard:
+        """Archives the shard; returns it."""
+        shard = self.shard()
+        await shard.begin()
+        assert await shard.archive()
+        return shard
+
+    async def check(self) -> None:
+        """Checks that the shard opens with all its writes, and takes more."""
+        restore_shard(self.directory, self.url, NoProgress())
+        live = opened(self.directory)
+        assert contents(live) == self.passages
+        assert (live.sequence, live.log_id) == (self.sequence, self.log_id)
+        (written,) = await live.write([put(stored_id("b", "new"))], Deadline.after(60))
+        assert written.sequence == self.sequence + 1
+        await live.close()
+
+
+@pytest.fixture
+async def archiving(tmp_path: Path) -> Archiving:
+    names = [stored_id(tenant, f"p{n}") for tenant in ("acme", "b") for n in range(5)]
+    directory = built(tmp_path, {name: f"text of {name}" for name in names}, tenants=True)
+    live = opened(directory)
+    await live.write([put(stored_id("acme", "p1"), "written first")], Deadline.after(60))
+    merged = merge(live.directory, directory, live.sequence)
+    await live.swap(open_shard(Path(merged.directory), ef=64))
+    await live.write([put(stored_id("acme", "p2"), "written later")], Deadline.after(60))
+    made = Archiving(
+        directory, str(tmp_path / "archive"), contents(live), live.log_id, live.sequence
+    )
+    await live.close()
+    return made
+
+
+def present(directory: Path) -> list[str]:
+    return sorted(each.relative_to(directory).as_posix() for each in directory.rglob("*"))
+
+
+@pytest.mark.parametrize("remote", [False, True])
+async def test_an_archived_shard_leaves_a_stub_and_comes_back_with_its_log_and_numbers(
+    archiving: Archiving, remote: bool
+) -> None:
+    """So positions of writes stay valid: it is the same shard, and no copy."""
+    if remote:
+        archiving.url = f"memory://{uuid4().hex}/archive"
+    shard = await archiving.archive()
+    assert present(archiving.directory) == ["live", "live/archive.json", "live/lock", SHARD_FILE]
+    stub = read_stub(archiving.directory)
+    assert stub is not None
+    assert (stub.log_id, stub.sequence, stub.passages) == (archiving.log_id, 2, 10)
+    assert [(name, count) for name, count, _ in stub.tenants] == [("acme", 5), ("b", 5)]
+    await shard.close()
+    await archiving.check()
+    assert "restored.partial" not in present(archiving.directory)
+
+
+@pytest.mark.parametrize("point", POINTS)
+async def test_a_kill_at_any_step_loses_no_write(
+    archiving: Archiving, point: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At each moment the directory has either the whole shard, or a stub of a whole archive."""
+    name, _, times = point.partition(":")
+    left = int(times or 1)
+
+    def reach(reached: str) -> None:
+        nonlocal left
+        left -= reached == name
+        if not left and reached == name:
+            raise Killed
+
+    monkeypatch.setattr(files, "reach", reach)
+    if name.startswith("restore"):
+        await (await archiving.archive()).close()
+        killed = _killed(lambda: restore_shard(archiving.directory, "", NoProgress()))
+    else:
+        shard = archiving.shard()
+        await shard.begin()
+        assert shard.gate.opened is not None
+        stub, killed = None, False
+        try:
+            stub = await shard._upload(shard.gate.opened.live)
+        except Killed:
+            killed = True
+        await shard._close_shard()
+        if stub is not None:
+            archived = stub
+            killed = _killed(lambda: commit_archive(archiving.directory, archived).release())
+    assert killed or times  # there are fewer files than tried
+    monkeypatch.undo()
+    if read_stub(archiving.directory) is None:
+        shutil.rmtree(archiving.url, ignore_errors=True)  # only the shard counts
+    await archiving.check()
+
+
+def _killed(work: Callable[[], object]) -> bool:
+    try:
+        work()
+    except Killed:
+        return True
+    return False
+
+
+async def test_a_write_during_archiving_keeps_the_shard_and_is_not_lost(
+    archiving: Archiving,
+) -> None:
+    """The directory is compared with the archive while no other process can have it open."""
+    shard = archiving.shard()
+    await shard.begin()
+    assert shard.gate.opened is not None
+    live = shard.gate.opened.live
+    stub = await shard._upload(live)
+    await live.write([put(stored_id("b", "late"), "a late text")], Deadline.after(60))
+    await live.close()
+    before = present(archiving.directory)
+    with pytest.raises(ArtefactError, match="has write 3, but its archive ends at write 2"):
+        commit_archive(archiving.directory, stub)
+    assert set(before) <= set(present(archiving.directory))  # reading a log adds files
+    lock = lock_shard(archiving.directory)
+    with pytest.raises(ArtefactError, match="held by another node"):
+        commit_archive(archiving.directory, stub)
+    lock.release()
+
+
+async def test_a_damaged_archive_deletes_no_local_file_and_is_told(archiving: Archiving) -> None:
+    """A file that the archive has already may have been damaged there since."""
+    upload_shard(archiving.directory, archiving.url, now)
+    stored = max(Path(archiving.url).glob("*/*/files/*"), key=lambda each: each.stat().st_size)
+    flip_bit(stored)
+    with pytest.raises(ArtefactError, match=f"damaged.*{stored.name}"):
+        upload_shard(archiving.directory, archiving.url, now)
+    shard = archiving.shard()
+    await shard.begin()
+    assert not await shard.archive()
+    await shard._close_shard()
+    assert read_stub(archiving.directory) is None
+    flip_bit(stored)
+    await (await archiving.archive()).close()
+    flip_bit(stored)
+    with pytest.raises(ArtefactError, match=f"damaged.*{stored.name}"):
+        restore_shard(archiving.directory, "", NoProgress())
+    assert read_stub(archiving.directory) is not None
+    flip_bit(stored)
+    await archiving.check()
+
+
+async def test_a_shard_stays_while_the_archive_is_unreachable_and_a_restore_is_tried_again(
+    archiving: Archiving, tmp_path: Path
+) -> None:
+    archive = Path(archiving.url)
+    archive.write_text("not a directory")
+    shard = archiving.shard()
+    await shard.begin()
+    assert not await shard.archive()
+    assert shard.gate.opened is not None
+    archive.unlink()
+    assert await shard.archive()
+    archive.rename(tmp_path / "moved")
+    with pytest.raises(WinnowError):
+        restore_shard(archiving.directory, "", NoProgress())
+    await shard.close()
+    archiving.url = str(tmp_path / "moved")  # the setting counts, not the stub
+    await archiving.check()
+
+
+async def test_a_full_disk_fails_a_restore_and_gets_its_space_back(
+    archiving: Archiving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await (await archiving.archive()).close()
+
+    def fill(_source: object, _files: object, directory: Path, _progress: object) -> None:
+        (directory / "passages.sqlite").write_bytes(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(files, "pull_files", fill)
+    with pytest.raises(UnavailableError, match="No space left on device: make room"):
+        restore_shard(archiving.directory, "", NoProgress())
+    assert present(archiving.directory) == ["live", "live/archive.json", "live/lock", SHARD_FILE]
+    monkeypatch.undo()
+    await archiving.check()
+
+
+async def test_tools_and_older_versions_refuse_an_archived_shard(archiving: Archiving) -> None:
+    """Older versions know formats up to 4, so the format of a stub is another one."""
+    await (await archiving.archive()).close()
+    assert json.loads((archiving.directory / SHARD_FILE).read_text())["format"] == 5
+    for use in (
+        lambda: read_shard_manifest(archiving.directory),
+        lambda: open_shard(archiving.directory, ef=64),
+        lambda: take_snapshot(archiving.directory, archiving.url + "2", NoProgress(), now),
+    ):
+        with pytest.raises(ArtefactError, match=r"is archived at .*archive: start a node"):
+            use()
+
+
+async def test_a_shard_that_was_never_written_to_can_be_archived(tmp_path: Path) -> None:
+    directory = built(tmp_path, {stored_id("a", "p"): "a text"}, tenants=True)
+    archiving = Archiving(
+        directory, str(tmp_path / "archive"), {stored_id("a", "p"): "a text"}, "", 0
+    )
+    await (await archiving.archive()).close()
+    await archiving.check()
+
+
+async def test_a_restarted_node_finishes_the_removal_and_holds_the_directory(
+    archiving: Archiving,
+) -> None:
+    await (await archiving.archive()).close()
+    (archiving.directory / "graph.hnsw").write_bytes(b"left by a kill")
+    shard = archiving.shard()
+    stub = await shard.begin()
+    assert stub is not None
+    assert stub == shard.stub
+    assert present(archiving.directory) == ["live", "live/archive.json", "live/lock", SHARD_FILE]
+    with pytest.raises(ArtefactError, match="held by another node"):
+        lock_shard(archiving.directory)
+    await shard.close()
+    await archiving.check()
+
+
+async def test_the_archive_has_only_the_last_version_of_a_shard(archiving: Archiving) -> None:
+    """So what was deleted leaves the archive, too. A copy of the directory has its own folder."""
+    shard = await archiving.archive()
+    async with shard.gate.enter(Deadline.after(60)) as inside:
+        await inside.live.write([Write(id_of_whole_tenant("acme"))], Deadline.after(60))
+        done = merge(inside.live.directory, archiving.directory, inside.live.sequence)
+        await inside.live.swap(open_shard(Path(done.directory), ef=64))
+        await inside.live.trim(inside.live.merged)
+        remove_obsolete(archiving.directory, inside.live.merged)
+    copied = archiving.directory.with_name("copy")
+    shutil.copytree(archiving.directory, copied)
+    before = upload_shard(copied, archiving.url, now)
+    assert await shard.archive()
+    stored = list(Path(archiving.url).glob("*/*/files/*"))
+    stub = read_stub(archiving.directory)
+    assert stub is not None
+    assert stub.folder != before.folder
+    own = [each for each in stored if each.parent.parent.name == stub.folder]
+    assert len(own) < len(stored)
+    assert not [each for each in own if b"text of acme" in each.read_bytes()]
+    assert len(list(Path(archiving.url).glob(f"*/{stub.folder}/snapshots/*"))) == 1
+    await shard.close()
+
+
+async def test_calls_that_wait_share_one_restore(archiving: Archiving) -> None:
+    await (await archiving.archive()).close()
+    restores = []
+    shard = archiving.shard(lambda: restores.append(1))
+    await shard.begin()
+
+    async def write(number: int) -> int:
+        async with shard.gate.enter(Deadline.after(60)) as inside:
+            written = await inside.live.write(
+                [put(stored_id("b", f"n{number}"))], Deadline.after(60)
+            )
+        return written[0].sequence
+
+    assert sorted(await asyncio.gather(*map(write, range(5)))) == [3, 4, 5, 6, 7]
+    assert restores == [1]
+    assert shard.stub is None
+    assert shard.gate.opened is not None
+    await shard._close_shard()

@@ -1,0 +1,160 @@
+"""A node that archives its shards, with real models."""
+
+import gc
+import json
+import weakref
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from winnow.bundle import Bundle
+from winnow.content_node.archiving.stub import read_stub
+from winnow.content_node.composing.parts import open_node_parts
+from winnow.content_node.composing.shards import RunningShards
+from winnow.content_node.indexing.builder import build_index
+from winnow.content_node.indexing.plan import BuildPlan
+from winnow.content_node.settings import NodeSettings
+from winnow.content_node.startup_checks import shards_to_serve
+from winnow.deadline import Deadline
+from winnow.domain.listing import CountRequest, TenantListing
+from winnow.domain.question import EncodedQuestion, RetrievalDepth
+from winnow.domain.shard import ShardInfo
+from winnow.domain.tenant import id_of_whole_tenant
+from winnow.domain.write import Write
+from winnow.errors import PermissionDeniedError, RestoringError
+from winnow.inference.encoder import open_question_encoder
+from winnow.searcher import Retrieved
+from winnow.telemetry.runtimes import RuntimeMetrics
+from winnow.text.tokenizer import Tokenizer
+
+pytestmark = pytest.mark.bundle
+DEPTH = RetrievalDepth(passages=3, candidates=10, by_words=10)
+SOON = Deadline.after(600)
+
+
+@pytest.fixture
+def index(bundle: Bundle, tmp_path: Path, recorder: Any) -> Path:
+    """An index of one shard with three passages of two tenants."""
+    rows = [
+        {"id": f"p{n}", "title": "Prizes", "text": f"{who} won prize {n}.", "tenant": who}
+        for who, count in (("acme", 2), ("beta", 1))
+        for n in range(count)
+    ]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    plan = BuildPlan(
+        source=tmp_path / "rows.jsonl",
+        target=tmp_path / "index",
+        shards=1,
+        threads=1,
+        tenants=True,
+    )
+    build_index(plan, bundle, recorder)
+    return tmp_path / "index"
+
+
+@asynccontextmanager
+async def node(
+    index: Path, bundle: Bundle, registry: CollectorRegistry | None = None, **flags: Any
+) -> AsyncIterator[RunningShards]:
+    registry = registry or CollectorRegistry()
+    settings = NodeSettings.load({"shards": index, "feed": True, **flags}, None, {})
+    parts = open_node_parts(settings, bundle, registry, RuntimeMetrics(registry), shards=1)
+
+    async def set_serving(serving: bool) -> None:
+        assert serving
+
+    running = RunningShards(shards_to_serve(settings), parts, registry, set_serving)
+    try:
+        await running.load()
+        yield running
+    finally:
+        await running.close()
+        parts.close()
+
+
+def question_of(tenant: str, bundle: Bundle) -> EncodedQuestion:
+    tokenizer = Tokenizer(bundle.tokenizer)
+    ids = tokenizer.tokenise("Who won prize 1?").ids
+    return EncodedQuestion(
+        text="Who won prize 1?",
+        token_ids=ids,
+        vector=open_question_encoder(bundle, tokenizer.special).question(ids),
+        bundle_fingerprint=bundle.manifest.fingerprint,
+        tenant=tenant,
+    )
+
+
+def found(retrieved: Retrieved) -> list[Any]:
+    return [(hit.passage_id, hit.row, hit.generation) for hit in retrieved.hits]
+
+
+async def described(running: RunningShards) -> ShardInfo:
+    report = await running.served.report(SOON)
+    assert not report.faults
+    return replace(report.infos[0], seconds_per_read=0.0, reads_in_hand=0)
+
+
+async def test_an_archived_shard_takes_no_memory_is_described_and_answers_the_next_question(
+    index: Path, bundle: Bundle, tmp_path: Path
+) -> None:
+    """Fronts poll it, and administrators list its tenants, without restoring it."""
+    registry, asked = CollectorRegistry(), question_of("acme", bundle)
+    url = str(tmp_path / "archive")
+    async with node(index, bundle, registry, archive_url=url) as running:
+        (shard,) = running.all
+        before, info = await shard.served.retrieve(asked, DEPTH, SOON), await described(running)
+        archive = shard._archive
+        assert archive is not None
+        assert archive.gate.opened is not None
+        live = weakref.ref(archive.gate.opened.live)
+        assert await archive.archive()
+        gc.collect()
+        assert live() is None
+        assert registry.get_sample_value("winnow_node_archived") == 1
+        assert await described(running) == info
+        page = await shard.served.passages.fetch(TenantListing(limit=1), SOON)
+        assert ([each.name for each in page.tenants], page.complete) == (["acme"], False)
+        count = await shard.served.passages.fetch(
+            CountRequest(tenant="acme", with_bytes=True), SOON
+        )
+        assert (count.passages, count.content_bytes) == (2, 2 * len("Prizesacme won prize 0."))
+        with pytest.raises(PermissionDeniedError):
+            await shard.served.passages.fetch(CountRequest(), SOON)
+        with pytest.raises(RestoringError):
+            await shard.served.writing.writer.changes(SOON)
+        assert read_stub(shard.directory) is not None
+        assert found(await shard.served.retrieve(asked, DEPTH, SOON)) == found(before)
+        assert await described(running) == info
+        assert read_stub(shard.directory) is None
+        assert registry.get_sample_value("winnow_node_archived") == 0
+        assert registry.get_sample_value("winnow_node_restores_total", {"result": "done"}) == 1
+
+
+async def test_a_write_restores_a_shard_and_is_stored_after_a_restart(
+    index: Path, bundle: Bundle, tmp_path: Path
+) -> None:
+    """A node without an archive restores its shards when it starts."""
+    url = str(tmp_path / "archive")
+    async with node(index, bundle, archive_url=url) as running:
+        archive = running.all[0]._archive
+        assert archive is not None
+        assert await archive.archive()
+    async with node(index, bundle, archive_url=url) as running:
+        (shard,) = running.all
+        assert (await described(running)).passages == 3
+        archive = shard._archive
+        assert archive is not None
+        assert archive.gate.opened is None
+        await shard.served.writing.writer.write([Write(id_of_whole_tenant("acme"))], SOON)
+        count = await shard.served.passages.fetch(CountRequest(tenant="acme"), SOON)
+        assert count.passages == 0
+        assert not archive._is_due()  # the merge that removes the tenant comes first
+        assert await archive.archive()
+    async with node(index, bundle) as running:
+        assert ((await described(running)).passages, running.all[0]._archive) == (1, None)
+        assert read_stub(running.all[0].directory) is None

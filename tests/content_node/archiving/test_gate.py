@@ -1,0 +1,129 @@
+"""Calls to a shard that may be archived, and when it is archived."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from manual_clock import ManualClock
+from pydantic import ValidationError
+from virtual_loop import in_virtual_time
+
+from winnow.content_node.archiving.gate import ShardGate
+from winnow.content_node.archiving.policy import ArchivePolicy, ShardUse
+from winnow.content_node.settings import NodeSettings
+from winnow.deadline import Deadline
+from winnow.errors import ArtefactError, RestoringError, UnavailableError
+
+
+class Restores:
+    """Restores that last three seconds, and fail while `error` is set."""
+
+    def __init__(self) -> None:
+        self.begun = 0
+        self.error: Exception | None = None
+
+    async def __call__(self) -> str:
+        self.begun += 1
+        await asyncio.sleep(3)
+        if self.error is not None:
+            raise self.error
+        return "shard"
+
+
+def gate_of(restores: Restores) -> ShardGate[str]:
+    return ShardGate(restores, asyncio.get_running_loop().time)
+
+
+async def call(gate: ShardGate[str], seconds: float) -> str:
+    deadline = Deadline.after(seconds, asyncio.get_running_loop().time)
+    async with gate.enter(deadline) as inside:
+        return inside
+
+
+@in_virtual_time
+async def test_a_call_whose_deadline_passes_is_told_that_the_shard_is_being_restored() -> None:
+    """The restore goes on, also if its first caller has left, and serves the later calls."""
+    restores = Restores()
+    gate = gate_of(restores)
+    left = asyncio.create_task(call(gate, 60))
+    await asyncio.sleep(0)
+    left.cancel()
+    with pytest.raises(RestoringError, match="being restored"):
+        await call(gate, 1)
+    assert set(await asyncio.gather(call(gate, 60), call(gate, 60))) == {"shard"}
+    assert restores.begun == 1
+    assert await call(gate, 0.1) == "shard"
+
+
+@in_virtual_time
+async def test_a_failed_restore_is_told_to_all_that_wait_and_tried_again_by_a_later_call() -> None:
+    restores = Restores()
+    gate = gate_of(restores)
+    restores.error = ArtefactError("the store is away")
+    for error in await asyncio.gather(call(gate, 60), call(gate, 60), return_exceptions=True):
+        assert isinstance(error, UnavailableError)
+        assert "the store is away" in str(error)
+        assert "away" not in error.public
+    restores.error = None
+    with pytest.raises(UnavailableError, match="the store is away"):
+        await call(gate, 60)  # at once, since a restore has just failed
+    assert restores.begun == 1
+    await asyncio.sleep(1)
+    assert await call(gate, 60) == "shard"
+
+
+def test_the_gate_closes_only_if_no_call_came_since() -> None:
+    """A call that is inside, or that has ended since, keeps the shard open."""
+    clock = ManualClock()
+    gate: ShardGate[str] = ShardGate(Restores(), clock)
+    gate.open("shard")
+    since = gate.last_call
+
+    async def use() -> None:
+        async with gate.enter(Deadline.after(60, clock)):
+            clock.advance(5)
+            assert gate.last_call == clock.now
+            assert not gate.try_close(clock.now)
+
+    asyncio.run(use())
+    assert not gate.try_close(since)
+    assert gate.try_close(gate.last_call)
+    assert gate.opened is None
+
+
+def test_a_shard_is_archived_after_a_time_without_calls() -> None:
+    """Not without tenants, nor before a deleted tenant has left its files."""
+    policy = ArchivePolicy(after=60)
+    unused = ShardUse(idle=60, has_tenants=True, deletes_tenant=False)
+    assert policy.is_due(unused)
+    assert not policy.is_due(replace(unused, idle=59))
+    assert not policy.is_due(replace(unused, has_tenants=False))
+    assert not policy.is_due(replace(unused, deletes_tenant=True))
+    assert not policy.is_due(replace(unused, since_failure=59))
+    assert policy.is_due(replace(unused, since_failure=60))
+
+
+@pytest.mark.parametrize(
+    ("flags", "problem"),
+    [
+        ({"archive_url": "s3://b/a"}, "--archive-url needs --feed"),
+        ({"archive_after": 60.0, "feed": True}, "--archive-after needs --archive-url"),
+        (
+            {"archive_url": "s3://b/a", "feed": True, "journal": "nats://h:4222"},
+            "does not work with --journal",
+        ),
+        (
+            {"archive_url": "s3://b/a", "feed": True, "assignment": "a.json", "data": Path("d")},
+            "does not work with --assignment",
+        ),
+        (
+            {"archive_url": "s3://b/a", "feed": True, "indexes": "i.json", "data": Path("d")},
+            "does not work with --indexes",
+        ),
+    ],
+)
+def test_settings_that_do_not_work_together_are_refused(flags: Any, problem: str) -> None:
+    with pytest.raises(ValidationError, match=problem):
+        NodeSettings(**flags)
