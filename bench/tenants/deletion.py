@@ -48,15 +48,20 @@ class Deleted:
     """Files with a text of the tenant after the merge."""
 
 
-async def delete_tenant(directory: Path, tenant: TenantPassages) -> Deleted:
-    """Deletes a tenant from the shard in `directory`, and merges the shard."""
-    shard = open_live(
+def open_writable(directory: Path) -> LiveShard:
+    """Opens a shard with tenants that was not merged yet."""
+    return open_live(
         directory,
         lambda _: open_shard(directory, _EF),
         lambda _: _LIMITS,
         WriteMetrics(CollectorRegistry()),
         feeding=True,
     )
+
+
+async def delete_tenant(directory: Path, tenant: TenantPassages) -> Deleted:
+    """Deletes a tenant from the shard in `directory`, and merges the shard."""
+    shard = open_writable(directory)
     # its texts are in the log, too
     await shard.write([Write(each.passage.id, 1, each) for each in tenant.passages[:100]], _soon())
     before, files_before = _count(shard, tenant), _files_with(directory, tenant.marker)

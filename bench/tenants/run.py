@@ -1,7 +1,7 @@
 """Measures questions, memory and deletion of tenants that share a shard.
 
     python -m bench tenants [--small 750] [--large 1] [--questions 1000] [--whole 200]
-        [--work DIRECTORY] [--without-deletion] [--json]
+        [--work DIRECTORY] [--without-deletion] [--archive N] [--json]
 
 Builds a shard with many small tenants and some large ones, from passages that were made up: nothing
 is encoded. An index of 10,000 tenants with 60 passages and 10 with 5,000 has 13 such shards, and a
@@ -13,12 +13,14 @@ search of the graph, for tenants of several sizes.
 Then every tenant asks once, to see what is kept for a tenant that has asked; questions are timed
 after the system has dropped the files from its cache; and a large tenant is deleted from a copy of
 the shard. Exits with 1 if a target is missed. With --work, shards are kept for the next run.
+
+With --archive, a copy of the shard is archived N times instead, and a question restores it each
+time.
 """
 
 import argparse
 import asyncio
 import gc
-import os
 import shutil
 import tempfile
 import time
@@ -37,6 +39,7 @@ from bench.figures import (
     quantile_figures,
     ratio_figure,
 )
+from bench.tenants.archive import archive_and_ask, drop_from_cache
 from bench.tenants.bound import search_figures
 from bench.tenants.collection import Collection, TenantPassages, build
 from bench.tenants.deletion import delete_tenant
@@ -84,6 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="skip the deletion of a tenant, whose merge builds a graph",
     )
+    parser.add_argument("--archive", type=int, default=0, help="only archive the shard N times")
     parser.add_argument("--seed", type=int, default=1, help="seed of passages and questions")
 
 
@@ -102,6 +106,10 @@ def _measure(kept: Path, temporary: Path, options: argparse.Namespace) -> list[F
     tenants = [collection.tenant(f"t{number}", size) for number, size in enumerate(sizes)]
     name = f"{options.seed}-{options.large}-{options.small}"
     directory = build(kept / f"shared-{name}", tenants)
+    if options.archive:
+        copy = shutil.copytree(directory, temporary / "archived" / directory.name)
+        chosen = tenants[::-1][: options.archive]
+        return asyncio.run(archive_and_ask(copy, temporary / "archive", chosen, collection))
     shared = view_of(open_shard(directory, _EF))
     drawn = list(islice(collection.draw_by_zipf(len(tenants), _ZIPF), options.questions))
     alone = {
@@ -215,7 +223,7 @@ def _waking(
     seconds = []
     for tenant in tenants:
         question = collection.question(tenant.name)
-        _drop_from_cache(directory)
+        drop_from_cache(directory)
         started = time.perf_counter()
         own = view_of_tenant(shared, tenant.name)
         for hit in retrieve(own, question, _DEPTH, _WORD_WEIGHT).hits[:10]:
@@ -224,14 +232,6 @@ def _waking(
     median, slow = quantile_figures("waking", "first question, files not cached", seconds, 0.5, 1.0)
     yield at_most(median, 300)
     yield at_most(slow, 300)
-
-
-def _drop_from_cache(directory: Path) -> None:
-    """Asks the system to drop the files of a shard from its cache."""
-    for path in directory.rglob("*"):
-        if path.is_file():
-            with path.open("rb") as file:
-                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 async def _deletion(directory: Path, tenant: TenantPassages) -> list[Figure]:
