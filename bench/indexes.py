@@ -7,17 +7,21 @@ passages each, evenly on `--nodes` content nodes, with a front that follows thei
 serves one index with all passages, in one shard for each node, in the same way. In both clusters,
 each node takes writes, and the front is asked `--questions` questions for each small index.
 
-Reads the memory of the processes without mapped files (Linux). Targets: the nodes with many indexes
-take at most 1.3 times the memory of those with one.
+Reads the memory of the processes without mapped files (Linux). Then counts the polls of each node,
+while no index gets requests and while all of them do. Targets: the nodes with many indexes take at
+most 1.3 times the memory of those with one.
 """
 
 import argparse
 import asyncio
+import itertools
 import random
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from bench import processes
@@ -35,6 +39,7 @@ from winnow.domain.write import EncodedPassage
 from winnow.errors import WinnowError
 from winnow.packaged import default_bundle
 from winnow.policy.byte_bounded_lru import MIB
+from winnow.stateless.cluster.polling import QUIET_SECONDS
 
 MAX_RATIO = 1.3
 _ENCODER = SyntheticEncoder(384, 30_522)
@@ -42,6 +47,8 @@ _WORDS = 60
 """Number of words of a passage."""
 _HOST = "127.0.0.1"
 _READY_SECONDS = 600.0
+_POLLS_SECONDS = 20.0
+"""Seconds in which polls are counted."""
 _REST_SECONDS = 10.0
 """Seconds after the questions until the memory is read."""
 
@@ -60,7 +67,10 @@ class SyntheticIndexes:
     def __init__(self, root: Path, nodes: int) -> None:
         """`root` is an empty directory."""
         self.root, self._manifest = root, load_bundle(default_bundle()).manifest
-        self.nodes = {f"node-{n}": f"{_HOST}:{port}" for n, port in enumerate(free_ports(nodes))}
+        ports = [f"{_HOST}:{port}" for port in free_ports(2 * nodes)]
+        self.nodes = {f"node-{n}": address for n, address in enumerate(ports[:nodes])}
+        self.metrics = dict(zip(self.nodes, ports[nodes:], strict=True))
+        """The address of the metrics of each node, by its name."""
         self.catalog = CatalogFile(str(root / "indexes.json"))
         self.names: list[str] = []
 
@@ -94,8 +104,22 @@ class SyntheticIndexes:
         self.names.append(name)
 
 
-async def _memory(indexes: SyntheticIndexes, questions: int) -> tuple[int, int]:
-    """Serves indexes and asks questions; returns the bytes of all nodes, and of the front."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """What a cluster took to serve its indexes."""
+
+    nodes: int
+    """Bytes of all nodes."""
+    front: int
+    """Bytes of the front."""
+    idle_polls: float
+    """Polls of each node per second, while no index gets requests."""
+    busy_polls: float
+    """Polls of each node per second, while all indexes get requests."""
+
+
+async def _serve(indexes: SyntheticIndexes, questions: int) -> Served:
+    """Serves indexes and asks questions; returns what that took."""
     listen = f"{_HOST}:{free_ports(1)[0]}"
     with Processes() as children:
         following = ["--indexes", indexes.catalog.url]
@@ -106,6 +130,7 @@ async def _memory(indexes: SyntheticIndexes, questions: int) -> tuple[int, int]:
             listen=listen,
             node_flags=following,
             front_flags=[*following, "--answer-cache-mb", "0"],
+            metrics=indexes.metrics,
         )
         started = time.monotonic()
         for number in range(questions):
@@ -116,7 +141,37 @@ async def _memory(indexes: SyntheticIndexes, questions: int) -> tuple[int, int]:
         await asyncio.sleep(_REST_SECONDS)
         front_pid = children.pid("front")
         others = [each for each in children.pids() if each != front_pid]
-        return processes.anonymous_bytes(others), processes.anonymous_bytes([front_pid])
+        nodes, front = processes.anonymous_bytes(others), processes.anonymous_bytes([front_pid])
+        idle_polls = await _polls_per_second(indexes)
+        requests = asyncio.create_task(_keep_busy(listen, indexes.names))
+        await asyncio.sleep(QUIET_SECONDS)  # until all indexes got a request
+        busy_polls = await _polls_per_second(indexes)
+        requests.cancel()
+        return Served(nodes=nodes, front=front, idle_polls=idle_polls, busy_polls=busy_polls)
+
+
+async def _keep_busy(listen: str, names: Sequence[str]) -> None:
+    """Counts the passages of each index again and again, until cancelled."""
+    pause = QUIET_SECONDS / 2 / len(names)
+    for name in itertools.cycle(names):
+        async with AsyncClient(listen, index=name) as client:
+            with suppress(WinnowError):
+                await client.count_passages(timeout=30.0)
+        await asyncio.sleep(pause)
+
+
+async def _polls_per_second(indexes: SyntheticIndexes) -> float:
+    before, started = await _polls(indexes), time.monotonic()
+    await asyncio.sleep(_POLLS_SECONDS)
+    after, ended = await _polls(indexes), time.monotonic()
+    return (after - before) / (ended - started) / len(indexes.nodes)
+
+
+async def _polls(indexes: SyntheticIndexes) -> float:
+    """Returns the number of polls of all nodes since their start."""
+    pages = await asyncio.gather(*map(processes.fetch_metrics, indexes.metrics.values()))
+    name = "winnow_request_seconds_count"
+    return sum(processes.metric_sum(page, name, method="ListShards") for page in pages)
 
 
 async def _ask(client: AsyncClient, question: str, until: float) -> None:
@@ -142,19 +197,18 @@ async def measure(options: argparse.Namespace, root: Path) -> list[Figure]:
         many.add(f"i{number}", number * size, size, {0: names[number % len(names)]})
     one.add("one", 0, count * size, dict(enumerate(names)))
     asked = count * options.questions
-    (many_nodes, many_front), (one_nodes, one_front) = [
-        await _memory(each, asked) for each in (many, one)
-    ]
-    ratio = Figure("nodes", "memory, many indexes to one", many_nodes / one_nodes, "times")
-    everything = (many_nodes + many_front) / (one_nodes + one_front)
-    return [
-        Figure("nodes", f"memory with {count} indexes", many_nodes / MIB, "MiB"),
-        Figure("nodes", "memory with one index", one_nodes / MIB, "MiB"),
-        at_most(ratio, MAX_RATIO),
-        Figure("front", f"memory with {count} indexes", many_front / MIB, "MiB"),
-        Figure("front", "memory with one index", one_front / MIB, "MiB"),
-        Figure("all", "memory, many indexes to one", everything, "times"),
-    ]
+    many_served, one_served = [await _serve(each, asked) for each in (many, one)]
+    ratio = many_served.nodes / one_served.nodes
+    everything = (many_served.nodes + many_served.front) / (one_served.nodes + one_served.front)
+    figures = [at_most(Figure("nodes", "memory, many indexes to one", ratio, "times"), MAX_RATIO)]
+    for served, name in ((many_served, f"{count} indexes"), (one_served, "one index")):
+        figures += [
+            Figure("nodes", f"memory with {name}", served.nodes / MIB, "MiB"),
+            Figure("front", f"memory with {name}", served.front / MIB, "MiB"),
+            Figure("polls", f"of each node with {name}, idle", served.idle_polls, "per s"),
+            Figure("polls", f"of each node with {name}, busy", served.busy_polls, "per s"),
+        ]
+    return [*figures, Figure("all", "memory, many indexes to one", everything, "times")]
 
 
 def _made(path: Path) -> Path:

@@ -16,7 +16,6 @@ import argparse
 import asyncio
 import random
 import shutil
-import signal
 import sys
 import tempfile
 import time
@@ -25,11 +24,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-import grpc
-
 from bench.figures import Figure, at_most, print_figures, quantile_figures, ratio_figure
 from bench.inputs import add_index_and_questions, read_question_texts
-from bench.outcomes import QuestionOutcomes
+from bench.outcomes import NODE_DOWN, QuestionOutcomes
+from bench.random_kills import kill_and_restart, wait_loaded
 from bench.started_cluster import start_cluster
 from winnow.assignment import AssignmentFile
 from winnow.cli.local.ports import free_ports
@@ -38,11 +36,8 @@ from winnow.cli.shards.placed import PlacedShards
 from winnow.cli.top.polling import ClusterPoller
 from winnow.client import AsyncClient, PassageFields
 from winnow.client.messages import AnswerClient
-from winnow.deadline import Deadline
 from winnow.domain.assignment import Assignment
 from winnow.errors import WinnowError
-from winnow.rpc.channel import open_channel
-from winnow.stateless.replicas.remote import RemoteNode
 from winnow.v1 import answer_pb2
 from winnow.v1.cluster_pb2 import GetClusterResponse, ShardState
 
@@ -134,14 +129,9 @@ class MovingCluster:
     async def kill_and_restart(self, name: str) -> None:
         """Kills a node and starts it again; returns when all shards are served."""
         self.down.add(name)
-        self._children.send(name, signal.SIGKILL)
-        await asyncio.to_thread(self._children.wait, name)
-        self._children.restart(name)
-        async with asyncio.timeout(_FIRST_SECONDS), open_channel(self._nodes[name]) as channel:
-            while True:
-                if await self._has_loaded(channel, name):
-                    break
-                await asyncio.sleep(_POLL_SECONDS)
+        await kill_and_restart(self._children, name)
+        async with asyncio.timeout(_FIRST_SECONDS):
+            await wait_loaded(self._nodes[name])
             await asyncio.sleep(_FRONT_SECONDS)
             while True:
                 with suppress(WinnowError):
@@ -149,14 +139,6 @@ class MovingCluster:
                         break
                 await asyncio.sleep(_POLL_SECONDS)
         self.down.discard(name)
-
-    async def _has_loaded(self, channel: grpc.aio.Channel, name: str) -> bool:
-        """Returns whether a node replies and has loaded all its shards."""
-        try:
-            report = await RemoteNode(channel, name).report(Deadline.after(1.0))
-        except WinnowError:
-            return False
-        return not report.faults
 
 
 def _is_served(shard: ShardState) -> bool:
@@ -231,7 +213,7 @@ async def ask_questions(
         except WinnowError as error:
             outcome = type(error).__name__
         if was_down or cluster.down:
-            series.outcomes[f"{outcome} while a node was down"] += 1
+            series.outcomes[f"{outcome}{NODE_DOWN}"] += 1
         else:
             series.outcomes[outcome] += 1
             series.latencies.append(time.perf_counter() - started)

@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 
 from bench.figures import Figure, quantile_figures
 
+NODE_DOWN, NO_REPLICA = " while a node was down", " while no replica was up"
+"""Ends of outcomes that are no fault of the cluster."""
+
 
 @dataclass(slots=True)
 class QuestionOutcomes:
@@ -22,12 +25,12 @@ class QuestionOutcomes:
     def outcome_figures(self, name: str) -> list[Figure]:
         """Returns the counts of outcomes.
 
-        The target is 0, except of `complete` and of outcomes `while a node was down`.
+        The target is 0, except of `complete` and of outcomes while replicas were missing.
         """
         figures = []
         for outcome, count in sorted(self.outcomes.items()):
             label = f"{name}: {outcome}"
-            if outcome == "complete" or outcome.endswith("while a node was down"):
+            if outcome == "complete" or outcome.endswith((NODE_DOWN, NO_REPLICA)):
                 figures.append(Figure("questions", label, count))
             else:
                 figures.append(Figure("questions", label, count, target="0", holds=not count))

@@ -34,8 +34,19 @@ class Processes:
         log: IO[bytes] | None = None,
     ) -> None:
         """Starts `python -m winnow ARGUMENTS` as `name`, with `log` as its output if not None."""
+        command = [sys.executable, "-m", "winnow", *arguments]
+        self.start_program(name, command, environment, log)
+
+    def start_program(
+        self,
+        name: str,
+        command: Sequence[str],
+        environment: Mapping[str, str] | None = None,
+        log: IO[bytes] | None = None,
+    ) -> None:
+        """Starts another program, which outlives its parent if the parent is killed."""
         self._restarts[name] = lambda: subprocess.Popen(
-            [sys.executable, "-m", "winnow", *arguments],
+            command,
             env={**os.environ, **(environment or {}), PARENT_VARIABLE: str(os.getpid())},
             stdin=subprocess.DEVNULL,
             stdout=log,
