@@ -21,6 +21,8 @@ from winnow.passage_source import PassageSource
 
 MAX_CALL_SHARDS = 64
 """Maximum number of shards per call to a content node. The reply has about 3 KB per shard."""
+MAX_POLLED_INDEXES = 1_000
+"""Maximum number of named indexes of one poll of a content node."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,12 @@ import contextlib
 import random
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import structlog
 
 from winnow.deadline import Clock, Deadline
-from winnow.domain.shard import ShardInfo
+from winnow.domain.shard import NodeReport, ShardInfo
 from winnow.errors import UnavailableError, WinnowError
 from winnow.resolving import Resolver
 from winnow.searcher import ContentNode, Searcher
@@ -124,13 +125,30 @@ class Discovery:
 
     async def _watch(self, node: Node) -> None:
         """Polls a node until it can be removed; then closes the node."""
+        if node.polls is not None:
+            node.polls.follow(partial(self._record, node), lambda: self._is_due_soon(node))
         try:
             while await self._poll(node):
-                jitter = 1 + _JITTER * (2 * self._rng.random() - 1)
-                await self._schedule.wait(self._poll_interval(node) * jitter)
+                await self._wait(node)
         finally:
             self.nodes.pop(node.address, None)
             await self._close(node)
+
+    async def _wait(self, node: Node) -> None:
+        """Waits until the node is to be polled. Polls for other indexes count, too."""
+        jitter = 1 + _JITTER * (2 * self._rng.random() - 1)
+        seconds = self._poll_interval(node) * jitter
+        while seconds > 0:
+            polled_at = node.polled_at
+            await self._schedule.wait(seconds)
+            if node.polled_at == polled_at:
+                return
+            seconds = node.polled_at + self._poll_interval(node) * jitter - self._clock()
+
+    def _is_due_soon(self, node: Node) -> bool:
+        """Whether the node is to be polled before the next poll of a busy index."""
+        due = node.polled_at + self._poll_interval(node)
+        return due - self._clock() <= self._settings.poll_every
 
     def _poll_interval(self, node: Node) -> float:
         """Seconds until the next poll, unless a request wakes the schedule earlier."""
@@ -145,33 +163,44 @@ class Discovery:
 
         A node that is not resolved, not present and has no running calls is removed.
         """
+        if node.polls is None:
+            started = self._clock()
+            self._record(node, await self._fetch_report(node), started)
+        else:
+            await node.polls.poll(Deadline.after(self._settings.poll_timeout))
+        if self._is_kept(node):
+            return True
+        del self.nodes[node.address]
+        self._report_change()
+        return False
+
+    def _record(self, node: Node, result: NodeReport | WinnowError, started: float) -> None:
+        """Records the result of a poll, and reports a change of the node's state."""
         before = self._state(node)
-        await self._fetch_report(node)
-        is_present = node.is_present(self._settings.max_misses)
-        is_kept = is_present or node.address in self._resolved_addresses() or node.busy()
-        if not is_kept:
-            del self.nodes[node.address]
-        if self._change_failed or not is_kept or self._state(node) != before:
+        node.record(result, started)
+        after = self._state(node)
+        if self._change_failed or after != before:
             self._report_change()
-        if before[0] and not is_present:
+        if before[0] and not after[0]:
             self._resolve_now()
-        return is_kept
+
+    def _is_kept(self, node: Node) -> bool:
+        is_present = node.is_present(self._settings.max_misses)
+        return is_present or node.address in self._resolved_addresses() or node.busy()
 
     def _resolve_now(self) -> None:
         """Resolves every target immediately, because a new node may have replaced a lost node."""
         self._node_lost.set()
         self._node_lost = asyncio.Event()
 
-    async def _fetch_report(self, node: Node) -> None:
-        started = self._clock()
+    async def _fetch_report(self, node: Node) -> NodeReport | WinnowError:
         try:
-            report = await node.content.report(Deadline.after(self._settings.poll_timeout))
-            node.record_reply(report, started)
+            return await node.content.report(Deadline.after(self._settings.poll_timeout))
         except WinnowError as error:
-            node.record_failure(error)
+            return error
         except Exception as error:  # noqa: BLE001 (polling must continue)
             _log.exception("poll failed unexpectedly", address=node.address)
-            node.record_failure(WinnowError(f"{node.address}: invalid reply to a poll: {error}"))
+            return WinnowError(f"{node.address}: invalid reply to a poll: {error}")
 
     def _report_change(self) -> None:
         """Calls `on_change`. If this fails, the next poll calls `on_change` again."""

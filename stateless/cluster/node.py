@@ -4,8 +4,9 @@ The module does no I/O.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
+from winnow.deadline import Deadline
 from winnow.domain.shard import NodeReport, ShardFault, ShardInfo
 from winnow.errors import DeadlineExceededError, UnavailableError, WinnowError
 from winnow.searcher import ContentNode
@@ -23,6 +24,27 @@ ReplicaInfos = dict[ReplicaAt, ShardInfo]
 """The last report of each replica."""
 
 
+ReceiveReport = Callable[[NodeReport | WinnowError, float], None]
+"""Receives the report of a node or the error of its poll, and when the poll started."""
+
+
+class NodePolls(Protocol):
+    """Polls a content node for one index together with other indexes of the front.
+
+    `stateless.replicas.shared_polls` implements it.
+    """
+
+    def follow(self, receive: ReceiveReport, is_due_soon: Callable[[], bool]) -> None:
+        """Lets polls for other indexes include this one.
+
+        `receive` gets the result of each poll that includes this index. `is_due_soon` tells whether
+        a poll for another index should include this one.
+        """
+
+    async def poll(self, deadline: Deadline) -> None:
+        """Polls the node, or waits for a running poll. The result has been received at the end."""
+
+
 class Node:
     """A content node of the front, with its last replies to polls."""
 
@@ -35,6 +57,7 @@ class Node:
         reads: Callable[[], int] = lambda: 0,
         busy: Callable[[], bool] = lambda: False,
         words: Callable[[int], WordSource | None] = lambda _: None,
+        polls: NodePolls | None = None,
     ) -> None:
         """Creates a node that has not replied yet.
 
@@ -45,9 +68,10 @@ class Node:
             reads: returns the number of passages that the node is reading for this front.
             busy: returns whether a call of this front to the node is running.
             words: returns the source of the word counts of a shard, or None.
+            polls: polls the node together with other indexes; None to poll `content`.
 
         """
-        self.address, self.content, self.close = address, content, close
+        self.address, self.content, self.close, self.polls = address, content, close, polls
         self._reads, self.busy, self.words = reads, busy, words
         self.report: NodeReport | None = None
         """The last successful reply, which is kept while polls fail."""
@@ -60,6 +84,8 @@ class Node:
         self._misses = 0
         self.replied_at = float("-inf")
         """When the last successful poll started, on the clock of `Discovery`."""
+        self.polled_at = float("-inf")
+        """When the last poll started, on the same clock."""
 
     @property
     def infos(self) -> tuple[ShardInfo, ...]:
@@ -82,6 +108,14 @@ class Node:
             yield from ((shard, self.error) for shard in known or [None])
         else:
             yield from ((fault.shard, fault.error) for fault in self.faults)
+
+    def record(self, result: NodeReport | WinnowError, started: float) -> None:
+        """Records the result of a poll that started at the time `started`."""
+        self.polled_at = started
+        if isinstance(result, NodeReport):
+            self.record_reply(result, started)
+        else:
+            self.record_failure(result)
 
     def record_reply(self, report: NodeReport, started: float = 0.0) -> None:
         """Records a successful poll that started at the time `started`."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from winnow.bundle import Bundle, load_bundle
 from winnow.catalog import CatalogFile
 from winnow.domain.catalog import CatalogIndex
+from winnow.rpc.channel import open_channel
 from winnow.stateless.composing.answers import ConversionThreads, open_index
 from winnow.stateless.composing.encoders import Encoders, OpenEncoder
 from winnow.stateless.composing.feed import FeedParts, open_feed
@@ -22,6 +23,7 @@ from winnow.stateless.heads.questions import QuestionHeads
 from winnow.stateless.indexes.catalog_choice import CatalogChoice
 from winnow.stateless.indexes.following import CatalogFollower, OpenedIndex
 from winnow.stateless.metrics import FrontMetrics
+from winnow.stateless.replicas.polls_remote import RemotePolls
 from winnow.stateless.status.work import FrontWork
 from winnow.telemetry.labelled import LabelledRegistries
 from winnow.text.language import LanguageCheck
@@ -112,6 +114,7 @@ class NamedIndexes:
         """
         self._front, self._encoders, self._heads_of = front, encoders, heads_of
         self._threads, self._feed = threads, feed
+        self._polls = RemotePolls(partial(open_channel, peers=front.access.peers))
         self.choice = CatalogChoice()
         follower = CatalogFollower(
             CatalogFile(front.settings.indexes),
@@ -131,7 +134,7 @@ class NamedIndexes:
             bundle = await self._encoders.bundle(index.bundle, stack)
             front = self._front_of(name, bundle, stack)
             encoder = await self._encoders.questions(bundle, stack)
-            source = RemoteNodes(front, index.index_id)
+            source = RemoteNodes(front, index.index_id, self._polls)
             opened = open_index(front, source, encoder, self._heads(encoder, bundle), self._threads)
             parts, cluster = opened.parts, opened.cluster
             if self._feed is not None:

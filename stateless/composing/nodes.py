@@ -14,6 +14,7 @@ from winnow.stateless.cluster.node import Node
 from winnow.stateless.cluster.node_clock import NodeClock
 from winnow.stateless.composing.front import Front
 from winnow.stateless.feed.writers import OpenWriter
+from winnow.stateless.replicas.polls_remote import RemotePolls
 from winnow.stateless.replicas.remote import RemoteNode
 from winnow.stateless.words.remote import RemoteWordCounts
 
@@ -42,8 +43,12 @@ class NodeSource(Protocol):
 class RemoteNodes:
     """The `NodeSource` of content nodes behind gRPC, at the targets of --shards and --fronts."""
 
-    def __init__(self, front: Front, index_id: str = "") -> None:
-        """`index_id` is the id of a named index; empty for the default index of the nodes."""
+    def __init__(self, front: Front, index_id: str = "", polls: RemotePolls | None = None) -> None:
+        """`index_id` is the id of a named index; empty for the default index of the nodes.
+
+        `polls` polls the nodes for all named indexes; None to poll them for this index alone.
+        """
+        self._polls = polls
         self._index_id = index_id
         self._targets = [*front.settings.shards, *front.settings.fronts]
         self._peers = front.access.peers
@@ -59,15 +64,24 @@ class RemoteNodes:
     def open_node(self, address: str) -> Node:
         """Opens a channel to a node, which is closed once the node was removed and is idle."""
         channel = open_channel(address, self._peers)
-        clock = self._clocks[address] = NodeClock()
+        polled = self._polls.node(address) if self._polls is not None else None
+        clock = self._clocks[address] = polled.clock if polled is not None else NodeClock()
         remote = RemoteNode(channel, address, self._index_id, clock.record)
+        member = polled.polls.join(remote) if polled is not None else None
+
+        async def close() -> None:
+            if self._polls is not None and member is not None:
+                await self._polls.leave(address, member)
+            await channel.close()
+
         return Node(
             address,
             remote,
-            channel.close,
+            close,
             reads=lambda: remote.reads,
             busy=lambda: remote.calls > 0,
             words=lambda shard: RemoteWordCounts(channel, address, shard, self._index_id),
+            polls=member,
         )
 
     def open_writer(self, address: str, index: IndexIdentity, shard: int) -> OpenWriter:

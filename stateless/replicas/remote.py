@@ -70,8 +70,12 @@ class RemoteNode:
             return self._of_index(NodeReport((await self.searcher(None).info(deadline),)))
         self._on_clock(reply.clock_ms)
         report = self._of_index(convert.report_of_message(reply, self.address))
-        self._served = {info.shard: info.sequence for info in report.infos}
+        self.record_report(report)
         return report
+
+    def record_report(self, report: NodeReport) -> None:
+        """Records which writes the shards have, from a reply that has just arrived."""
+        self._served = {info.shard: info.sequence for info in report.infos}
 
     def _of_index(self, report: NodeReport) -> NodeReport:
         """Leaves out the shards of other indexes, which an older node reports in any case."""

@@ -280,6 +280,26 @@ def report_of_message(message: shard_pb2.ListShardsResponse, address: str) -> No
     )
 
 
+def index_report_to_message(report: NodeReport | WinnowError) -> shard_pb2.IndexShards:
+    """Converts the report of one index, or its error."""
+    if isinstance(report, WinnowError):
+        return shard_pb2.IndexShards(error=error_to_bytes(report))
+    return shard_pb2.IndexShards(shards=report_to_message(report))
+
+
+def index_report_of_message(message: shard_pb2.IndexShards, address: str) -> NodeReport:
+    """Converts the report of one index of the node at an address.
+
+    Raises the error of the index, and as `report_of_message`.
+    """
+    if message.HasField("shards"):
+        return report_of_message(message.shards, address)
+    if not message.error:
+        unknown = UnavailableError(f"{address}: sent neither shards nor an error for an index")
+        raise unknown.with_public("a node sent an invalid reply")
+    raise error_of_bytes(message.error, address)
+
+
 def _reading_to_message(reading: Reading) -> shard_pb2.Reading:
     return shard_pb2.Reading(
         passage_id=reading.passage.id,

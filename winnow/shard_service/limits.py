@@ -9,7 +9,7 @@ from winnow.domain.passage import Hit
 from winnow.domain.question import RetrievalDepth
 from winnow.errors import invalid_field
 from winnow.filtering import MAX_CANONICAL, parse
-from winnow.searcher import MAX_CALL_SHARDS
+from winnow.searcher import MAX_CALL_SHARDS, MAX_POLLED_INDEXES
 
 MAX_PASSAGES = 1_000
 MAX_ANSWER_TOKENS = 256
@@ -28,6 +28,12 @@ def check_ids(count: int) -> None:
     """Refuses a number of passage ids that is out of range."""
     if not 1 <= count <= MAX_LOOKUP_IDS:
         raise invalid_field("ids", f"{count} is not between 1 and {MAX_LOOKUP_IDS}")
+
+
+def check_indexes(index_ids: Sequence[str]) -> None:
+    """Refuses too many indexes in one poll."""
+    if len(index_ids) > MAX_POLLED_INDEXES:
+        raise invalid_field("index_ids", f"{len(index_ids)} is more than {MAX_POLLED_INDEXES}")
 
 
 def check_shards(shards: Sequence[int]) -> None:

@@ -10,6 +10,7 @@ from winnow.convert import shard as convert
 from winnow.convert.by_name import optional
 from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion
+from winnow.domain.shard import NodeReport
 from winnow.errors import WinnowError
 from winnow.rpc import index_header
 from winnow.rpc.client_key import client_of
@@ -21,6 +22,7 @@ from winnow.shard_service.limits import (
     check_answer_tokens,
     check_depth,
     check_hits,
+    check_indexes,
     check_passages,
     check_shards,
 )
@@ -45,8 +47,17 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
     async def ListShards(  # noqa: N802
         self, request: shard_pb2.ListShardsRequest, context: Any
     ) -> shard_pb2.ListShardsResponse:
-        report = await self._node_of(context).report(self._deadline(context))
-        message = convert.report_to_message(report)
+        check_indexes(request.index_ids)
+        deadline = self._deadline(context)
+        if request.index_ids and self._of_index is not None:
+            reports = [
+                await _report_of(self._of_index(each), deadline) for each in request.index_ids
+            ]
+            message = shard_pb2.ListShardsResponse(
+                indexes=map(convert.index_report_to_message, reports)
+            )
+        else:
+            message = convert.report_to_message(await self._node_of(context).report(deadline))
         message.clock_ms = now_ms()
         return message
 
@@ -114,6 +125,17 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
 
     def _deadline(self, context: Any) -> Deadline:
         return unexpired_deadline_of(context, self._default_deadline)
+
+
+async def _report_of(node: ContentNode, deadline: Deadline) -> NodeReport | WinnowError:
+    """Returns the shards of one of several indexes, or the error that the caller gets for it."""
+    try:
+        return await node.report(deadline)
+    except WinnowError as error:
+        return error
+    except Exception:  # noqa: BLE001 (the other indexes are listed)
+        _log.exception("shards of an index could not be listed")
+        return WinnowError()
 
 
 def _result_of(shard: int, result: Retrieved | Exception) -> Retrieved | WinnowError:

@@ -22,9 +22,19 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 class ListShardsRequest(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
+    INDEX_IDS_FIELD_NUMBER: builtins.int
+    @property
+    def index_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Ids of named indexes, at most 1000. If there are any, the reply has their shards in `indexes`, and no other
+        shards. Older nodes ignore them, and leave `indexes` empty.
+        """
+
     def __init__(
         self,
+        *,
+        index_ids: collections.abc.Iterable[builtins.str] | None = ...,
     ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["index_ids", b"index_ids"]) -> None: ...
 
 Global___ListShardsRequest: typing_extensions.TypeAlias = ListShardsRequest
 
@@ -38,6 +48,7 @@ class ListShardsResponse(google.protobuf.message.Message):
     NODE_FIELD_NUMBER: builtins.int
     ADDRESS_FIELD_NUMBER: builtins.int
     CLOCK_MS_FIELD_NUMBER: builtins.int
+    INDEXES_FIELD_NUMBER: builtins.int
     node: builtins.str
     """Name of the node. Empty unless it follows an assignment."""
     address: builtins.str
@@ -56,6 +67,10 @@ class ListShardsResponse(google.protobuf.message.Message):
     def fields(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """Names of the metadata fields of the served shards, sorted. At most 1000."""
 
+    @property
+    def indexes(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___IndexShards]:
+        """The shards of each requested index, in the order of the request."""
+
     def __init__(
         self,
         *,
@@ -65,10 +80,37 @@ class ListShardsResponse(google.protobuf.message.Message):
         node: builtins.str = ...,
         address: builtins.str = ...,
         clock_ms: builtins.int = ...,
+        indexes: collections.abc.Iterable[Global___IndexShards] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["address", b"address", "clock_ms", b"clock_ms", "faults", b"faults", "fields", b"fields", "node", b"node", "shards", b"shards"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["address", b"address", "clock_ms", b"clock_ms", "faults", b"faults", "fields", b"fields", "indexes", b"indexes", "node", b"node", "shards", b"shards"]) -> None: ...
 
 Global___ListShardsResponse: typing_extensions.TypeAlias = ListShardsResponse
+
+@typing.final
+class IndexShards(google.protobuf.message.Message):
+    """The shards of one of the requested indexes."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SHARDS_FIELD_NUMBER: builtins.int
+    ERROR_FIELD_NUMBER: builtins.int
+    error: builtins.bytes
+    """Why the shards cannot be listed: a google.rpc.Status, as in the trailer grpc-status-details-bin."""
+    @property
+    def shards(self) -> Global___ListShardsResponse:
+        """The shards of the index, without `clock_ms` and `indexes`."""
+
+    def __init__(
+        self,
+        *,
+        shards: Global___ListShardsResponse | None = ...,
+        error: builtins.bytes = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["error", b"error", "result", b"result", "shards", b"shards"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["error", b"error", "result", b"result", "shards", b"shards"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["result", b"result"]) -> typing.Literal["shards", "error"] | None: ...
+
+Global___IndexShards: typing_extensions.TypeAlias = IndexShards
 
 @typing.final
 class ShardFault(google.protobuf.message.Message):
