@@ -14,13 +14,12 @@ most 1.3 times the memory of those with one.
 
 import argparse
 import asyncio
-import itertools
 import random
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -147,17 +146,24 @@ async def _serve(indexes: SyntheticIndexes, questions: int) -> Served:
         await asyncio.sleep(QUIET_SECONDS)  # until all indexes got a request
         busy_polls = await _polls_per_second(indexes)
         requests.cancel()
+        await asyncio.gather(requests, return_exceptions=True)
         return Served(nodes=nodes, front=front, idle_polls=idle_polls, busy_polls=busy_polls)
 
 
 async def _keep_busy(listen: str, names: Sequence[str]) -> None:
-    """Counts the passages of each index again and again, until cancelled."""
-    pause = QUIET_SECONDS / 2 / len(names)
-    for name in itertools.cycle(names):
-        async with AsyncClient(listen, index=name) as client:
-            with suppress(WinnowError):
-                await client.count_passages(timeout=30.0)
-        await asyncio.sleep(pause)
+    """Counts the passages of all indexes again and again, until cancelled."""
+
+    async def count(client: AsyncClient) -> None:
+        with suppress(WinnowError):
+            await client.count_passages(timeout=30.0)
+
+    async with AsyncExitStack() as stack:
+        clients = [AsyncClient(listen, index=name) for name in names]
+        for client in clients:
+            await stack.enter_async_context(client)
+        while True:
+            await asyncio.gather(*map(count, clients))
+            await asyncio.sleep(QUIET_SECONDS / 5)
 
 
 async def _polls_per_second(indexes: SyntheticIndexes) -> float:

@@ -54,6 +54,8 @@ _ALIAS, _OLD, _NEW = "docs", "docs-1", "docs-2"
 _HOST = "127.0.0.1"
 _READY_SECONDS = 120.0
 _POLL_SECONDS = 0.2
+_PASSAGES = 3
+"""Number of passages that are read for a question."""
 _HELD = re.compile(r"writes were held back for ([0-9.]+) s")
 
 
@@ -189,7 +191,7 @@ class Asker:
         started, kills = time.perf_counter(), self._node_kills
         had_replica, losses, problem = kills.has_replica, kills.losses, ""
         try:
-            reply = await self._client.ask(question, fresh=True)
+            reply = await self._client.ask(question, fresh=True, passages_to_read=_PASSAGES)
             outcome = _outcome(reply.coverage)
             if outcome != "complete":
                 problem = f"{outcome}: {reply.coverage}"
@@ -207,10 +209,13 @@ class Asker:
             outcome += NO_REPLICA
         series.outcomes[outcome] += 1
 
-    async def ask_until(self, done: "asyncio.Future[None]", series: QuestionOutcomes) -> None:
-        """Asks until `done`."""
+    async def ask_until(
+        self, done: "asyncio.Future[None]", series: QuestionOutcomes, pause: float
+    ) -> None:
+        """Asks until `done`, with a pause after each question."""
         while not done.done():
             await self.ask(series)
+            await asyncio.sleep(pause)
 
     @property
     def mixed(self) -> int:
@@ -288,7 +293,7 @@ async def measure_rebuilds(
         started = time.monotonic()
         async with node_kills.running():
             changed = asyncio.ensure_future(change())
-            await asyncio.gather(changed, asker.ask_until(changed, changing))
+            await asyncio.gather(changed, asker.ask_until(changed, changing, options.pause))
             seconds = time.monotonic() - started
         stop.set()
         await writing
@@ -341,7 +346,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="mean seconds between two kills of each content node and of the journal; 0: no kills",
     )
     parser.add_argument("--seed", type=int, default=0, help="seed of the writes and kills")
-    parser.add_argument("--pause", type=float, default=0.05, help="seconds between two writes")
+    parser.add_argument(
+        "--pause",
+        type=float,
+        default=0.05,
+        help="seconds between two writes, and between two questions",
+    )
     parser.add_argument("--between", type=float, default=5.0, help="seconds between two switches")
     parser.add_argument("--scratch", type=Path, help="directory for the shards of the node")
 

@@ -84,8 +84,9 @@ class BuiltRarities:
     def __init__(self, frequencies: NDArray[np.integer], passages: int, mean_length: float) -> None:
         """`frequencies` [vocabulary] count the index's `passages` that contain each token."""
         padded = np.append(frequencies, 0)  # the last one stands for tokens beyond the vocabulary
-        self._rarities = rarity_of(padded, passages)
-        self.mean_length = mean_length
+        # a node may have hundreds of shards, and rarities would take eight bytes for each token
+        self._frequencies = padded.astype(np.min_scalar_type(padded.max()))
+        self._passages, self.mean_length = passages, mean_length
 
     def terms(self, question: EncodedQuestion) -> Terms:
         """Returns the terms of a question, with the rarities of the question if it has some."""
@@ -98,5 +99,6 @@ class BuiltRarities:
         ids, first = np.unique(np.array(tokens, np.int64), return_index=True)
         if rarities:
             return Terms(ids, np.array(rarities, np.float64)[first], mean_length)
-        known_ids = np.minimum(ids, len(self._rarities) - 1)
-        return Terms(ids, self._rarities[known_ids], self.mean_length)
+        known_ids = np.minimum(ids, len(self._frequencies) - 1)
+        frequencies = self._frequencies[known_ids].astype(np.int64)
+        return Terms(ids, rarity_of(frequencies, self._passages), self.mean_length)

@@ -40,8 +40,11 @@ class Postings:
 
         `check` is called after reading; it raises if a file was changed.
         """
-        self._tokens = np.flatnonzero(np.diff(starts))  # other tokens have no rows
-        self._starts = np.append(starts[self._tokens], starts[-1])
+        tokens = np.flatnonzero(np.diff(starts))  # other tokens have no rows
+        begins = np.append(starts[tokens], starts[-1])
+        # a node may have hundreds of shards
+        self._tokens = tokens.astype(np.uint32)
+        self._starts = begins.astype(np.min_scalar_type(begins[-1]))
         self._rows, self._counts, self._lengths, self._check = rows, counts, lengths, check
         self._cached_saturations = math.nan, np.zeros(0, np.float32)
         self._tables: dict[int, TermTable] = {}
@@ -132,7 +135,8 @@ class Postings:
 
     def _read_rows(self, ids: NDArray[np.int64]) -> list[TermRows]:
         """Returns the rows of each of the ascending tokens, [ids]."""
-        indices = np.searchsorted(self._tokens, ids).tolist()
+        # numpy would convert all tokens if the types differed
+        indices = np.searchsorted(self._tokens, ids.astype(np.uint32)).tolist()
         term_rows = list(map(self._read_term, ids.tolist(), indices))
         self._check()
         return term_rows

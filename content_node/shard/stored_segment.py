@@ -36,6 +36,10 @@ _CONNECTIONS = 8
 
 A read takes well below a millisecond, unless it waits for the disk.
 """
+_SMALL_CONNECTIONS = 2
+"""Number of connections of a small shard: a node may have hundreds, and a connection takes 25 KiB
+besides the pages that it has read. The files of a small shard are mostly in memory.
+"""
 _MASK_BYTES = 8 * MIB
 """Limit of cached filter masks."""
 
@@ -145,7 +149,8 @@ def _open_segment(directory: Path, ef: int | None, exact_up_to: int) -> StoredSe
     for name, entry in manifest.files.items():
         files[name].verify(entry.sha256, entry.bytes)
     rows, dimension = manifest.rows, manifest.dimension
-    store = PassageStore(files[manifest.store], _CONNECTIONS)
+    small = rows <= EXACT_UP_TO
+    store = PassageStore(files[manifest.store], _SMALL_CONNECTIONS if small else _CONNECTIONS)
     store.check(manifest.passages, dimension, rows)
     vectors = open_vectors(files[manifest.vector_file], manifest)
     words, postings, built = open_words(files, manifest, store)

@@ -20,6 +20,7 @@ from winnow.errors import ArtefactError
 from winnow.files import stored_array
 from winnow.files.opened import OpenFile
 from winnow.files.stored_array import StoredArray
+from winnow.text.rarity import rarities
 
 PASSAGES = [[5, 5, 7], [7], [9, 2, 2, 2, 2, 2], []]
 texts = st.lists(st.lists(st.integers(0, 12), max_size=9), min_size=1, max_size=8)
@@ -171,3 +172,15 @@ def test_no_two_threads_parse_the_headers_of_arrays_at_once(
     assert stored_array.read_integers(file).tolist() == [0, 1, 2]
     assert StoredArray(file)[slice(0, 3)].tolist() == [0, 1, 2]
     assert alone == [True, True]
+
+
+def test_a_token_is_as_rare_bit_for_bit_in_any_question() -> None:
+    """Shards and fronts compute rarities of different tokens together."""
+    frequencies = np.array([0, 1, 2, 3, 255, 256, 70_000, 69_999, 12, 1], np.int64)
+    built = BuiltRarities(frequencies, 70_000, 9.0)
+    every = rarities(np.append(frequencies, 0), 70_000)
+    for size in range(1, len(every) + 1):
+        terms = built.terms_of_tokens(range(size))
+        assert terms.rarities.tolist() == every[:size].tolist()
+    beyond = built.terms_of_tokens([2, 2**32 - 1])
+    assert beyond.rarities.tolist() == [every[2], every[0]]
