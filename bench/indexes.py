@@ -104,7 +104,7 @@ class SyntheticIndexes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Served:
+class ClusterCost:
     """What a cluster took to serve its indexes."""
 
     nodes: int
@@ -117,7 +117,7 @@ class Served:
     """Polls of each node per second, while all indexes get requests."""
 
 
-async def _serve(indexes: SyntheticIndexes, questions: int) -> Served:
+async def _serve(indexes: SyntheticIndexes, questions: int) -> ClusterCost:
     """Serves indexes and asks questions; returns what that took."""
     listen = f"{_HOST}:{free_ports(1)[0]}"
     with Processes() as children:
@@ -147,7 +147,7 @@ async def _serve(indexes: SyntheticIndexes, questions: int) -> Served:
         busy_polls = await _polls_per_second(indexes)
         requests.cancel()
         await asyncio.gather(requests, return_exceptions=True)
-        return Served(nodes=nodes, front=front, idle_polls=idle_polls, busy_polls=busy_polls)
+        return ClusterCost(nodes=nodes, front=front, idle_polls=idle_polls, busy_polls=busy_polls)
 
 
 async def _keep_busy(listen: str, names: Sequence[str]) -> None:

@@ -28,18 +28,27 @@ async def kill_and_restart(children: Processes, name: str, down_seconds: float =
     children.restart(name)  # in this thread, because a child ends with the thread that started it
 
 
-async def wait_loaded(address: str, index_ids: Collection[str] = ("",)) -> None:
+async def wait_loaded(
+    address: str, index_ids: Collection[str] = ("",), timeout: float = 600.0
+) -> None:
     """Waits until a node replies and has loaded all its shards of these indexes.
 
-    An empty id is the default index.
+    An empty id is the default index. Raises TimeoutError after `timeout` seconds.
     """
+    deadline, reason = Deadline.after(timeout), ""
     async with open_channel(address) as channel:
         for index_id in index_ids:
             node = RemoteNode(channel, address, index_id)
             while True:
-                with contextlib.suppress(WinnowError):
-                    if not (await node.report(Deadline.after(1.0))).faults:
+                try:
+                    faults = (await node.report(Deadline.after(5.0))).faults
+                    if not faults:
                         break
+                    reason = "; ".join(str(each.error) for each in faults)
+                except WinnowError as error:
+                    reason = str(error)
+                if deadline.expired():
+                    raise TimeoutError(f"{address} has not loaded its shards: {reason}")
                 await asyncio.sleep(_POLL_SECONDS)
 
 

@@ -52,8 +52,12 @@ from winnow.index_directory import shard_directories
 
 _ALIAS, _OLD, _NEW = "docs", "docs-1", "docs-2"
 _HOST = "127.0.0.1"
-_READY_SECONDS = 120.0
+_READY_SECONDS = 300.0
 _POLL_SECONDS = 0.2
+_POLL_TIMEOUT = "10"
+"""Seconds that a front waits for a poll. A node of a busy machine is not lost. One that was killed
+refuses polls at once.
+"""
 _PASSAGES = 3
 """Number of passages that are read for a question."""
 _HELD = re.compile(r"writes were held back for ([0-9.]+) s")
@@ -98,7 +102,7 @@ class NamedIndexCluster:
             listen=self.address,
             feed=self.feed,
             node_flags=[*following, *(["--journal", journal.url] if journal is not None else [])],
-            front_flags=following,
+            front_flags=[*following, "--poll-timeout", _POLL_TIMEOUT],
         )
 
     async def wait_ready(self) -> None:
@@ -121,10 +125,10 @@ class NamedIndexCluster:
 
     async def _wait_node_up(self, name: str) -> None:
         """Waits until a node has loaded all its shards, and the front has polled it since."""
+        indexes = (self._catalog.read() or Catalog()).indexes
+        await wait_loaded(self.nodes[name], [each.index_id for each in indexes.values()])
+        loaded = time.monotonic()
         async with asyncio.timeout(_READY_SECONDS):
-            indexes = (self._catalog.read() or Catalog()).indexes
-            await wait_loaded(self.nodes[name], [each.index_id for each in indexes.values()])
-            loaded = time.monotonic()
             for index in indexes:
                 while True:
                     if await asyncio.to_thread(self._is_known, name, index, loaded):

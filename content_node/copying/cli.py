@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -73,7 +74,16 @@ def rebuild(
     """
     file, loaded = CatalogFile(catalog), load_bundle(bundle)
     target = signals.run(
-        begin_copy(file, name, loaded, snapshot=snapshot, new=new, shards=shards, peers=peers)
+        begin_copy(
+            file,
+            name,
+            loaded,
+            snapshot=snapshot,
+            new=new,
+            shards=shards,
+            peers=peers,
+            say=partial(typer.echo, err=True),
+        )
     )
     with _open_copier(file, target, loaded, threads, peers) as copier:
         signals.run(copier.catch_up())

@@ -19,14 +19,10 @@ from winnow.content_node.copying.new_copy import (
     next_name,
 )
 from winnow.content_node.copying.replacing import IndexCopier
-from winnow.deadline import Deadline
 from winnow.domain.catalog import Catalog
 from winnow.domain.copying import without_hold
 from winnow.faultpoints import reach
 from winnow.security.peers import PLAIN_TEXT, PeerChannels
-
-_NODE_SECONDS = 30.0
-"""Seconds in which the nodes of an index open it. It may have just been created."""
 
 
 async def begin_copy(
@@ -38,6 +34,7 @@ async def begin_copy(
     new: str = "",
     shards: int | None = None,
     peers: PeerChannels = PLAIN_TEXT,
+    say: Callable[[str], None] = lambda _: None,
 ) -> str:
     """Adds an empty copy of an index to the catalog, unless an earlier command has begun it.
 
@@ -49,9 +46,10 @@ async def begin_copy(
         new: name of the copy; empty for that of the copy begun earlier, or the next number.
         shards: number of shards; None for those that the index was built with.
         peers: opens channels to the nodes.
+        say: prints why a node of the index is waited for.
 
     Returns the name of the copy. Raises InvalidRequestError if an argument does not fit the
-    catalog, UnavailableError if a node does not reply, and as `create_copy`.
+    catalog, NotWritableError as `IndexNodes.shards`, and as `create_copy`.
 
     """
     stored = await asyncio.to_thread(file.read) or Catalog()
@@ -64,7 +62,7 @@ async def begin_copy(
     await asyncio.to_thread(check_may_begin, known, target, source, snapshot)
     own = stored.indexes[source]
     nodes = IndexNodes(source, own, stored.nodes, copy=target, peers=peers)
-    tenants = await nodes.has_tenants(Deadline.after(_NODE_SECONDS))
+    tenants = await nodes.has_tenants(say)
     built = shards or own.shards
 
     def create() -> None:

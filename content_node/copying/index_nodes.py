@@ -1,7 +1,7 @@
 """The nodes of an index of the catalog, as a run of copying sees them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from winnow.content_node.transfer.remote import PeerNodes, PeerShard
 from winnow.deadline import Deadline, Sleep
 from winnow.domain.catalog import CatalogIndex
 from winnow.domain.shard import NodeReport, ShardInfo
-from winnow.errors import NotWritableError, UnavailableError
+from winnow.errors import DeadlineExceededError, NotWritableError, UnavailableError
 from winnow.security.peers import PLAIN_TEXT, PeerChannels
 
 _POLL_SECONDS = 0.2
@@ -76,17 +76,20 @@ class IndexNodes:
         reports = await self._reports({node for nodes in held.values() for node in nodes})
         return {shard: self._owned_shard(shard, nodes, reports) for shard, nodes in held.items()}
 
-    async def has_tenants(self, deadline: Deadline) -> bool:
-        """Whether the index has tenants. Waits for its nodes until the deadline.
+    async def has_tenants(self, say: Callable[[str], None]) -> bool:
+        """Whether the index has tenants. Waits until all its nodes reply, and tells each new
+        reason.
 
-        Raises as `shards`.
+        Raises NotWritableError as `shards`.
         """
+        reason = ""
         while True:
             try:
                 return any(each.info.tenants for each in (await self.shards()).values())
-            except UnavailableError:
-                if deadline.expired():
-                    raise
+            except (UnavailableError, DeadlineExceededError) as error:
+                if str(error) != reason:
+                    reason = str(error)
+                    say(f"{reason}; trying again")
             await self._sleep(_POLL_SECONDS)
 
     async def wait_until_closed(self, since: int, deadline: Deadline) -> dict[int, OwnedShard]:
