@@ -149,7 +149,9 @@ class Terminals:
         if any(copy.was_replaced for copy in copies.values()):
             return "there is a copy for the way back"
         bundle = fixtures.bundle(SECOND_VERSION)
-        name = await begin_copy(self._file, ALIAS, bundle, snapshot=self._snapshots)
+        name = await begin_copy(
+            self._file, ALIAS, bundle, snapshot=self._snapshots, say=listener.say
+        )
         await self._copier(name, bundle, listener).catch_up()
         return f"{name} is a copy"
 
