@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from winnow.errors import ArtefactError
+from winnow.errors import ArtefactError, UnavailableError
 from winnow.files.durable import create_directories, sync_directory, write_durably
 from winnow.storage.storage import OnCopied, ignore_copied, storage_error
 
@@ -21,6 +21,9 @@ _TEMPORARY_PREFIX = ".winnow-"
 """Prefix of temporary files. Other hidden files belong to users."""
 _ABANDONED_AFTER = 24 * 3600.0
 """Age in seconds at which a temporary file counts as abandoned by its writer."""
+_LOCK_SECONDS = 30.0
+"""Seconds for which a writer waits for the lock of one file. Changes take a moment."""
+_LOCK_POLL_SECONDS = 0.05
 _MISSING_ERRORS = (FileNotFoundError, NotADirectoryError)
 
 
@@ -115,20 +118,33 @@ class LocalStorage:
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Holds the lock of the storage; other writers on this machine wait."""
+        with self._opened_lock() as descriptor:
+            with self._translated_errors():
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+
+    @contextlib.contextmanager
+    def lock_file(self, path: str) -> Iterator[Callable[[], None]]:
+        with self._opened_lock() as descriptor:
+            with self._translated_errors():
+                is_locked = _try_lock(descriptor, time.monotonic() + _LOCK_SECONDS)
+            if not is_locked:
+                raise UnavailableError(
+                    f"another process has held {self._root / _LOCK_FILE} for {_LOCK_SECONDS:g} s, "
+                    f"so {path} is not changed: end that process, or run this again"
+                )
+            yield lambda: None
+
+    @contextlib.contextmanager
+    def _opened_lock(self) -> Iterator[int]:
+        """Opens the file of the lock, and creates it if necessary."""
         with self._translated_errors():
             path = self._create_parent(_LOCK_FILE)
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            with self._translated_errors():
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
+            yield descriptor
         finally:
             os.close(descriptor)
-
-    @contextlib.contextmanager
-    def lock_file(self, path: str) -> Iterator[Callable[[], None]]:
-        with self.locked():
-            yield lambda: None
 
     def _read_source(self, source: Path) -> Iterator[bytes]:
         """Yields the blocks of a stored file. Raises read errors as errors of the storage."""
@@ -164,6 +180,19 @@ class LocalStorage:
         except OSError as error:
             location = error.filename or self._root
             raise storage_error(location, self._purpose, error.strerror or error) from error
+
+
+def _try_lock(descriptor: int, until: float) -> bool:
+    """Locks an open file; returns False if another process holds the lock until then."""
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                return False
+            time.sleep(_LOCK_POLL_SECONDS)
+        else:
+            return True
 
 
 def _read_regular_file(path: Path) -> bytes:

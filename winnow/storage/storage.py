@@ -78,7 +78,7 @@ class Storage(Protocol):
 
         Yields a function to be called before the file is written. It raises UnavailableError if
         another writer took the lock, because this one seemed to be dead. A local file is locked on
-        this machine only.
+        this machine only. If another process holds its lock too long, raises UnavailableError.
         """
 
 

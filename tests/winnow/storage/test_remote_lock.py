@@ -1,7 +1,8 @@
-"""The lock of a file at a URL, which an object beside the file holds."""
+"""The lock of a file: at a URL, an object beside the file holds it."""
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -11,6 +12,7 @@ import pytest
 from winnow.catalog import CatalogFile
 from winnow.domain.catalog import Catalog, CatalogIndex
 from winnow.errors import UnavailableError
+from winnow.storage import local, open_storage
 from winnow.storage.remote_lock import RemoteLock
 
 
@@ -104,6 +106,20 @@ def test_an_interrupted_writer_leaves_no_lock_behind() -> None:
     with pytest.raises(KeyboardInterrupt):
         _lock(store, path, Waiting()).acquire()
     assert not store.system.exists(path)
+
+
+def test_a_local_file_whose_lock_a_stopped_process_holds_is_not_waited_for_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C ends no thread that waits for a lock."""
+    monkeypatch.setattr(local, "_LOCK_SECONDS", 0.0)
+    storage = open_storage(tmp_path, "catalogs")
+    with storage.lock_file("indexes.json"):
+        with pytest.raises(UnavailableError, match=r"held .*\.lock for 0 s, so indexes\.json is"):
+            storage.lock_file("indexes.json").__enter__()
+        assert not (tmp_path / "indexes.json").exists()
+    with storage.lock_file("indexes.json"):
+        pass
 
 
 def test_two_changes_of_a_catalog_at_a_url_at_once_are_both_kept() -> None:
