@@ -101,3 +101,8 @@ class RecentKeys:
         while self._last_seen and self._last_seen[next(iter(self._last_seen))] <= horizon:
             del self._last_seen[next(iter(self._last_seen))]
         return self._last_seen.keys()
+
+    def count(self) -> int:
+        """Returns the number of recent keys. Any thread may call it, since it changes nothing."""
+        horizon = self._clock() - self._seconds
+        return sum(each > horizon for each in list(self._last_seen.values()))

@@ -133,6 +133,19 @@ def test_a_key_is_forgotten_some_seconds_after_it_was_seen_last() -> None:
     assert set(seen.keys()) == {"a"}
 
 
+def test_keys_are_counted_in_another_thread_while_keys_are_added_and_forgotten() -> None:
+    """The page of metrics is rendered in a thread: it must not forget a key at the same time."""
+    clock = ManualClock()
+    seen = RecentKeys(2.0, 10, clock)
+    seen.add("a")
+    clock.advance(1.0)
+    seen.add("b")
+    clock.advance(1.0)
+    kept = seen._last_seen.copy()
+    assert (seen.count(), seen._last_seen) == (1, kept)
+    assert seen.keys() == {"b"}
+
+
 def test_of_too_many_keys_the_oldest_are_forgotten() -> None:
     seen = RecentKeys(2.0, 2, ManualClock())
     for key in "abac":
