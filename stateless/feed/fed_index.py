@@ -228,9 +228,9 @@ NamingMessage = TypeVar("NamingMessage", bound=IndexMessage)
 
 
 async def with_one_index(
-    first: NamingMessage, others: AsyncIterator[NamingMessage]
+    first: NamingMessage, others: AsyncIterator[NamingMessage], tenant: str
 ) -> AsyncIterator[NamingMessage]:
-    """Yields all messages of a stream.
+    """Yields all messages of a stream for `tenant`, which the key or the first message names.
 
     Raises InvalidRequestError if a message names another index or tenant than the first one.
     """
@@ -238,6 +238,6 @@ async def with_one_index(
     async for message in others:
         if message.index not in ("", first.index):
             raise invalid_field("index", "a stream has messages for one index only")
-        if message.tenant not in ("", first.tenant):
+        if message.tenant not in ("", tenant):
             raise invalid_field("tenant", "a stream has messages for one tenant only")
         yield message

@@ -120,7 +120,7 @@ class FeedServicer(feed_pb2_grpc.FeedServiceServicer):
         if first is None:
             return self._choose("").of_tenant(""), messages
         fed = self._choose(first.index).of_tenant(first.tenant)
-        return fed, with_one_index(first, messages)
+        return fed, with_one_index(first, messages, fed.tenant)
 
     def _deadline(self, context: Any) -> Deadline:
         return deadline_of(context, self._default_deadline)

@@ -1,5 +1,7 @@
-"""A write to an alias goes to the copy that replaced its index meanwhile."""
+"""A write goes to one index and one tenant, also if a copy has replaced the index meanwhile."""
 
+import contextlib
+from collections.abc import AsyncIterator
 from functools import partial
 from types import SimpleNamespace
 from typing import cast
@@ -9,10 +11,20 @@ from manual_clock import ManualClock
 
 from winnow.deadline import Deadline
 from winnow.domain.quota import Quotas, TenantQuota
-from winnow.errors import IndexIsCopyError, NotWritableError, OverloadedError
+from winnow.errors import (
+    IndexIsCopyError,
+    InvalidRequestError,
+    NotWritableError,
+    OverloadedError,
+)
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.feed.core import FeedCore
-from winnow.stateless.feed.fed_index import FedIndex, TenantFeed, write_to_current
+from winnow.stateless.feed.fed_index import (
+    FedIndex,
+    TenantFeed,
+    with_one_index,
+    write_to_current,
+)
 from winnow.stateless.tenants.quotas import TenantQuotas
 from winnow.stateless.tenants.tenancy import Tenancy
 from winnow.v1 import feed_pb2
@@ -96,3 +108,23 @@ async def test_a_write_to_a_copy_by_its_own_name_is_refused_within_seconds() -> 
             lambda _: FedIndex(CORE, name="new", source="old"), REQUEST, deadline, write, sleep
         )
     assert deadline.left() > 50.0
+
+
+@pytest.mark.parametrize(
+    ("first", "later", "is_refused"),
+    [("", "acme", False), ("acme", "", False), ("", "bolt", True), ("acme", "bolt", True)],
+)
+async def test_the_messages_of_a_stream_may_name_the_tenant_of_the_key(
+    first: str, later: str, is_refused: bool
+) -> None:
+    async def others() -> AsyncIterator[feed_pb2.DeleteRequest]:
+        yield feed_pb2.DeleteRequest(tenant=later)
+
+    messages = with_one_index(feed_pb2.DeleteRequest(tenant=first), others(), "acme")
+    context = (
+        pytest.raises(InvalidRequestError, match="one tenant only")
+        if is_refused
+        else contextlib.nullcontext()
+    )
+    with context:
+        assert [each.tenant async for each in messages] == [first, later]
