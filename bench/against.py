@@ -23,8 +23,8 @@ from pathlib import Path
 
 from bench.figures import Figure, at_most, print_figures
 from bench.inputs import add_index_and_questions, read_question_texts
-from bench.processes import processor_seconds
 from winnow.cli.local.ports import free_ports
+from winnow.cli.units.asking import processor_seconds
 from winnow.client import AsyncClient
 from winnow.errors import WinnowError
 from winnow.index_directory import shard_directories

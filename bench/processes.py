@@ -46,15 +46,6 @@ def anonymous_bytes(pids: Iterable[int]) -> int:
     return sum(resident - mapped for resident, mapped in map(_resident_and_mapped, pids))
 
 
-def processor_seconds(pid: int) -> float:
-    """Returns the processor time of the threads that a process has now, in seconds.
-
-    Unlike elapsed time, it hardly depends on other work of the machine.
-    """
-    threads = Path(f"/proc/{pid}/task").iterdir()
-    return sum(int((each / "schedstat").read_text().split()[0]) for each in threads) / 1e9
-
-
 def open_descriptors(pids: Iterable[int]) -> int:
     """Returns the number of open file descriptors of all these processes."""
     return sum(1 for pid in pids for _ in Path(f"/proc/{pid}/fd").iterdir())

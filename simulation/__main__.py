@@ -1,5 +1,7 @@
 """`python -m simulation`: runs seeds, and explains a seed that fails.
 
+`python -m simulation tails` predicts latencies.
+
 The stand-ins are installed before any code of the cluster is imported, because modules keep
 references to the functions that they import.
 """
@@ -9,8 +11,12 @@ import sys
 
 
 def main() -> int:
-    importlib.import_module("simulation.stand_ins").install()
-    return int(importlib.import_module("simulation.command").run(sys.argv[1:]))
+    """Runs the command; returns its exit code."""
+    arguments, package = sys.argv[1:], "simulation"
+    if arguments[:1] == ["tails"]:
+        arguments, package = arguments[1:], "simulation.tails"
+    importlib.import_module(f"{package}.stand_ins").install()
+    return int(importlib.import_module(f"{package}.command").run(arguments))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from typing import Any
 import grpc
 from grpc.aio import AioRpcError, Metadata
 
-from simulation.network import Message, Network
+from simulation.network import Message, Network, Part
 from simulation.process import Process, current_process
 
 Pairs = Sequence[tuple[str, Any]]
@@ -189,7 +189,8 @@ class SimulatedChannel:
         ) -> SimulatedCall:
             if self._is_closed:
                 raise grpc.aio.UsageError("Channel is closed.")
-            call = _Call(self._addresses, self, method)
+            shards = len(getattr(request, "shards", ())) or 1
+            call = _Call(self._addresses, self, method, shards)
             return call.send(
                 request_serializer(request), response_deserializer, timeout, metadata or ()
             )
@@ -219,8 +220,10 @@ def _refuse(*_: object, **__: object) -> Any:
 class _Call:
     """One call: its request, its reply, and its cancellation by the caller or by the deadline."""
 
-    def __init__(self, addresses: Addresses, channel: SimulatedChannel, method: str) -> None:
-        self._network, self._method = addresses.network, method
+    def __init__(
+        self, addresses: Addresses, channel: SimulatedChannel, method: str, shards: int
+    ) -> None:
+        self._network, self._method, self._shards = addresses.network, method, shards
         self.channel, self._connection = channel, channel.connection
         self._loop = addresses.network.loop
         self._endpoint = addresses.endpoints.get(channel.address)
@@ -253,8 +256,7 @@ class _Call:
                     serving = self._serve(endpoint, request, timeout, metadata)
                     self._handling = self._loop.create_task(serving)
 
-            message = Message(self._caller, endpoint.process, self._label, start, self._lose)
-            self._network.send(message, self._connection)
+            self._send(self._caller, endpoint.process, Part.REQUEST, "", start, self._lose)
         if timeout is not None:
             self._loop.call_later(timeout, self._expire)
         return SimulatedCall(self._future, self._cancel)
@@ -293,10 +295,7 @@ class _Call:
             self._handling.cancel()
 
     def _reply(self, endpoint: Endpoint, label: str, deliver: Callable[[], None]) -> None:
-        message = Message(
-            endpoint.process, self._caller, f"{self._label} {label}", deliver, lambda: None
-        )
-        self._network.send(message, self._connection)
+        self._send(endpoint.process, self._caller, Part.REPLY, f" {label}", deliver)
 
     def _succeed(self, data: bytes) -> None:
         if not self._future.done():
@@ -350,7 +349,19 @@ class _Call:
             self._cancelled = True
             self._cancel_handling()
 
+        self._send(self._caller, endpoint.process, Part.CANCEL, " cancel", stop)
+
+    def _send(
+        self,
+        source: Process,
+        target: Process,
+        part: Part,
+        label: str,
+        deliver: Callable[[], None],
+        lost: Callable[[], None] = lambda: None,
+    ) -> None:
+        method = self._method.rpartition("/")[2]
         message = Message(
-            self._caller, endpoint.process, f"{self._label} cancel", stop, lambda: None
+            source, target, self._label + label, deliver, lost, method, part, self._shards
         )
         self._network.send(message, self._connection)

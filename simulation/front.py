@@ -92,7 +92,8 @@ def shared_parts(bundle: Bundle, addresses: Sequence[str], **settings_of_front: 
             **settings_of_front,
         }
     )
-    server: Any = SimulatedServer()
+    interceptor = CallInterceptor(RpcMetrics(registry))
+    server: Any = SimulatedServer(interceptor)
     access: Any = FrontAccess(ServerSecurity(), PLAIN_TEXT)
     return Front(
         settings=settings,
@@ -101,7 +102,7 @@ def shared_parts(bundle: Bundle, addresses: Sequence[str], **settings_of_front: 
         metrics=FrontMetrics(registry),
         readiness=ReadinessMetrics(registry),
         runtimes=None,  # type: ignore[arg-type] # no model runs
-        interceptor=CallInterceptor(RpcMetrics(registry)),
+        interceptor=interceptor,
         services=server,
         server=None,
         rejection=EarlyRejection(),

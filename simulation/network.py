@@ -9,6 +9,7 @@ ones.
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from enum import Enum
 from random import Random
 
 from simulation.loop import SimulatedLoop
@@ -28,6 +29,14 @@ class _Direction:
     last_arrival: float = 0.0
 
 
+class Part(Enum):
+    """What a message is in its call."""
+
+    REQUEST = "request"
+    REPLY = "reply"
+    CANCEL = "cancel"
+
+
 @dataclass(slots=True)
 class Message:
     """A message on its way."""
@@ -38,6 +47,11 @@ class Message:
     deliver: Callable[[], None]
     lost: Callable[[], None]
     """Called in the source if the target ends before the message arrives."""
+    method: str = ""
+    """Name of the called method."""
+    part: Part = Part.REQUEST
+    shards: int = 1
+    """Number of shards of the call."""
 
 
 @dataclass(slots=True)
@@ -70,7 +84,8 @@ class Network:
             self._held.append((connection, message))
             return
         direction = self._directions[(*names, connection)]
-        arrival = max(self.loop.time() + self._delay(*names), direction.last_arrival + _GAP)
+        delay = self._delay(message.source, message.target)
+        arrival = max(self.loop.time() + delay, direction.last_arrival + _GAP)
         direction.last_arrival = arrival
         self.loop.call_at(arrival, self._arrive, connection, message)
 
@@ -100,11 +115,11 @@ class Network:
         for connection, message in held:
             self.send(message, connection)
 
-    def _delay(self, source: str, target: str) -> float:
+    def _delay(self, source: Process, target: Process) -> float:
         delay = self.rng.expovariate(1 / _USUAL_SECONDS)
         if self.rng.random() < _SLOW_SHARE:
             delay += self.rng.uniform(0, _SLOWEST_SECONDS)
-        return delay + self.slow.get(source, 0.0) + self.slow.get(target, 0.0)
+        return delay + self.slow.get(source.name, 0.0) + self.slow.get(target.name, 0.0)
 
     def _arrive(self, connection: str, message: Message) -> None:
         source, target = message.source, message.target
@@ -116,4 +131,7 @@ class Network:
                 self.loop.run_in(source, message.lost)
             return
         self.record(f"{source.name} -> {target.name}  {message.label}")
-        self.loop.run_in(target, message.deliver)
+        self._deliver(message)
+
+    def _deliver(self, message: Message) -> None:
+        self.loop.run_in(message.target, message.deliver)

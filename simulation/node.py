@@ -83,7 +83,7 @@ def open_node(
     """Composes a node of some shards, which are not loaded yet."""
     registry = CollectorRegistry()
     settings = _settings(bundle, journal, merge_after, shard=list(directories))
-    parts = open_node_parts(settings, bundle, registry, _runtimes(), len(directories))
+    parts = open_node_parts(settings, bundle, registry, no_runtimes(), len(directories))
     shards = RunningShards(dict.fromkeys(directories, ""), parts, registry, _set_serving)
     return _serve(shards, registry)
 
@@ -104,7 +104,7 @@ def open_assigned_node(
     )
     addresses: dict[str, str] = {}
     peers = PeerNodes(name, lambda node: addresses.get(node, ""))
-    parts = open_node_parts(settings, bundle, registry, _runtimes(), 1, peers)
+    parts = open_node_parts(settings, bundle, registry, no_runtimes(), 1, peers)
     shards = assigned_shards(
         settings,
         parts,
@@ -134,7 +134,7 @@ def open_named_node(
         settings,
         bundle,
         registry,
-        runtimes=_runtimes(),
+        runtimes=no_runtimes(),
         set_serving=_set_serving,
         peers=PLAIN_TEXT,
     )
@@ -158,7 +158,8 @@ def _settings(bundle: Bundle, journal: bool, merge_after: int, **own: Any) -> No
     )
 
 
-def _runtimes() -> Any:
+def no_runtimes() -> Any:
+    """Returns what takes the place of `RuntimeMetrics`."""
     return _NoRuntimes()
 
 

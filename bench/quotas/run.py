@@ -27,10 +27,10 @@ from statistics import median
 from typing import Any
 
 from bench.figures import Figure, at_most, print_figures, quantile_figures, ratio_figure
-from bench.processes import processor_seconds
 from winnow.cli.keys.changing import add_key
 from winnow.cli.local.ports import free_ports
 from winnow.cli.local.processes import Processes
+from winnow.cli.units.asking import processor_seconds
 from winnow.client import AsyncClient, Credentials
 from winnow.domain.quota import Quotas, TenantQuota
 from winnow.errors import WinnowError

@@ -10,6 +10,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, ValidationError
 
 from winnow.errors import ArtefactError
+from winnow.sizing.serving import ServingUnits
 
 FORMAT = 1
 _SHIPPED_FILE = Path(__file__).with_name("measured.json")
@@ -148,6 +149,8 @@ class UnitCosts(_Costs):
     node: NodeUnits
     front: FrontUnits
     process: ProcessUnits
+    serving: ServingUnits | None = None
+    """Costs of processes that serve; None if they were not measured."""
 
 
 def shipped_unit_costs() -> UnitCosts:

@@ -11,7 +11,6 @@ from winnow.v1 import answer_pb2
 _TIMEOUT = 30.0
 WARM_UP = 20
 """Number of questions that are asked before the measured ones."""
-_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -36,13 +35,13 @@ async def time_questions(
     """
     for question in questions[:WARM_UP]:
         await _answer(client, question, passages)
-    before = [_cpu_seconds(pid) for pid in pids]
+    before = [processor_seconds(pid) for pid in pids]
     encode = node = 0.0
     for question in questions:
         timings = (await _answer(client, question, passages)).timings
         encode += timings.encode_ms
         node += sum(own.retrieve_ms + own.read_ms for own in timings.shards)
-    cpu = [1e3 * (_cpu_seconds(pid) - old) for pid, old in zip(pids, before, strict=True)]
+    cpu = [1e3 * (processor_seconds(pid) - old) for pid, old in zip(pids, before, strict=True)]
     count = len(questions)
     return MeanTimes(tuple(each / count for each in cpu), encode / count, node / count)
 
@@ -54,10 +53,13 @@ async def _answer(client: AnswerClient, question: str, passages: int) -> answer_
     return await client.ask(request, _TIMEOUT)
 
 
-def _cpu_seconds(pid: int) -> float:
-    """CPU time of a process with all its threads, in seconds, with a resolution of 10 ms."""
-    parts = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-    return (int(parts[11]) + int(parts[12])) / _TICKS_PER_SECOND
+def processor_seconds(pid: int) -> float:
+    """Returns the processor time of the threads that a process has now, in seconds.
+
+    Unlike elapsed time, it hardly depends on other work of the machine.
+    """
+    threads = Path(f"/proc/{pid}/task").iterdir()
+    return sum(int((each / "schedstat").read_text().split()[0]) for each in threads) / 1e9
 
 
 def resident_memory(pid: int) -> int:

@@ -7,15 +7,17 @@ that it could not run.
 import asyncio
 import multiprocessing
 import random
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 import grpc
 
 from winnow.candidates.joint import without_outranked
+from winnow.cli.units.disturbance import Disturbance
 from winnow.convert import shard as convert
 from winnow.errors import UnavailableError
 from winnow.v1 import shard_pb2, shard_pb2_grpc
@@ -37,16 +39,24 @@ class FakeNode(shard_pb2_grpc.ShardServiceServicer):
     """A fake content node, whose shards return recorded replies."""
 
     def __init__(
-        self, replies: RecordedReplies, own: Sequence[int], shards: int, rng: random.Random
+        self,
+        replies: RecordedReplies,
+        own: Sequence[int],
+        shards: int,
+        rng: random.Random,
+        disturb: Callable[[], None] | None = None,
     ) -> None:
-        """`own`: numbers of the shards of this node; `shards`: number of all shards."""
+        """`own`: numbers of the shards of this node; `shards`: number of all shards.
+
+        `disturb` is called in a thread before each reply to a read.
+        """
         info = shard_pb2.GetShardInfoResponse.FromString(replies.info)
         info.shards, info.index_passages = shards, info.passages * shards
         self._infos = []
         for shard in own:
             info.shard = shard
             self._infos.append(shard_pb2.GetShardInfoResponse.FromString(info.SerializeToString()))
-        self._replies, self._rng = replies, rng
+        self._replies, self._rng, self._disturb = replies, rng, disturb
 
     async def ListShards(  # noqa: N802
         self, request: shard_pb2.ListShardsRequest, context: Any
@@ -91,6 +101,8 @@ class FakeNode(shard_pb2_grpc.ShardServiceServicer):
         self, request: shard_pb2.ReadRequest, context: Any
     ) -> shard_pb2.ReadResponse:
         """Returns the first recorded reading for every hit."""
+        if self._disturb is not None:
+            await asyncio.to_thread(self._disturb)
         response = shard_pb2.ReadResponse.FromString(self._replies.read)
         first = response.readings[0]
         del response.readings[:]
@@ -99,15 +111,20 @@ class FakeNode(shard_pb2_grpc.ShardServiceServicer):
 
 
 @contextmanager
-def fake_shards(replies: RecordedReplies, shards: int, per_node: int = 1) -> Iterator[list[str]]:
+def fake_shards(
+    replies: RecordedReplies, shards: int, per_node: int = 1, bundle: Path | None = None
+) -> Iterator[list[str]]:
     """Serves fake content nodes on free ports of this machine; yields their addresses.
 
-    Each node has `per_node` shards; the last node has the rest. Raises UnavailableError if the
-    process ended, or did not start in time.
+    Each node has `per_node` shards; the last node has the rest. With a `bundle`, every core reads a
+    passage before each reply to a read. Raises UnavailableError if the process ended, or did not
+    start in time.
     """
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(replies, shards, per_node, theirs), daemon=True)
+    process = context.Process(
+        target=_serve, args=(replies, shards, per_node, theirs, bundle), daemon=True
+    )
     process.start()
     theirs.close()  # otherwise reading would block if the process ends
     try:
@@ -126,18 +143,29 @@ def _ports(connection: Connection, shards: int) -> list[str]:
     raise UnavailableError(f"the process of {shards} fake shards did not start")
 
 
-def _serve(replies: RecordedReplies, shards: int, per_node: int, connection: Connection) -> None:
-    asyncio.run(_serve_all(replies, shards, per_node, connection))
+def _serve(
+    replies: RecordedReplies,
+    shards: int,
+    per_node: int,
+    connection: Connection,
+    bundle: Path | None,
+) -> None:
+    with Disturbance(bundle) if bundle is not None else nullcontext() as disturb:
+        asyncio.run(_serve_all(replies, shards, per_node, connection, disturb))
 
 
 async def _serve_all(
-    replies: RecordedReplies, shards: int, per_node: int, connection: Connection
+    replies: RecordedReplies,
+    shards: int,
+    per_node: int,
+    connection: Connection,
+    disturb: Callable[[], None] | None,
 ) -> None:
     servers, ports = [], []
     for first in range(0, shards, per_node):
         own = range(first, min(first + per_node, shards))
         server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
-        servicer = FakeNode(replies, own, shards, random.Random(first))
+        servicer = FakeNode(replies, own, shards, random.Random(first), disturb)
         shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server)
         ports.append(server.add_insecure_port("127.0.0.1:0"))
         await server.start()

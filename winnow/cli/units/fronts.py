@@ -67,7 +67,7 @@ def measure_fronts(
     for number in SHARDS:
         with (
             fake_shards(nodes.replies, number, nodes.shards_per_node) as addresses,
-            _run_front(addresses) as (pid, address),
+            run_front(addresses) as (pid, address),
         ):
             one_read[number] = signals.run(_loop_ms(address, pid, questions, 1))
             if number == _SHARDS_WITH_READS:
@@ -99,7 +99,7 @@ def measure_one_shard(
         signals.run(cluster.wait_ready())
         node, front = cluster.processes.pid("node 0"), cluster.processes.pid("front")
         times, client_ms = signals.run(_ask_and_time(cluster.address, [node], questions))
-        replies = signals.run(_record_replies(cluster.nodes[0], bundle, questions[0]))
+        replies = signals.run(record_replies(cluster.nodes[0], bundle, questions[0]))
         process = ProcessUnits(
             # a question has two calls; the rest of the CPU time is for retrieving and reading
             call_ms=round(max(times.cpu[0] - times.node, 0.0) / 2, 4),
@@ -122,7 +122,8 @@ async def _ask_and_time(
         return times, 1e3 * (time.process_time() - before) / len(questions)
 
 
-async def _record_replies(address: str, bundle: Bundle, question: str) -> RecordedReplies:
+async def record_replies(address: str, bundle: Bundle, question: str) -> RecordedReplies:
+    """Records replies of the only shard of a content node."""
     tokenizer = Tokenizer(bundle.tokenizer)
     encoder = open_question_encoder(bundle, tokenizer.special)
     ids = tokenizer.tokenise(question).ids
@@ -147,7 +148,7 @@ async def _record_replies(address: str, bundle: Bundle, question: str) -> Record
 
 
 @contextmanager
-def _run_front(addresses: Sequence[str]) -> Iterator[tuple[int, str]]:
+def run_front(addresses: Sequence[str]) -> Iterator[tuple[int, str]]:
     """Runs a front node of the shards at `addresses`; yields its process id and address."""
     listen = f"127.0.0.1:{free_ports(1)[0]}"
     shard_flags = [flag for address in addresses for flag in ("--shards", address)]
@@ -186,7 +187,7 @@ def fit_front_costs(one_read: Mapping[int, float], read_ms: float) -> FrontUnits
     shards = np.array(sorted(one_read), np.float64)
     times = np.array([one_read[int(number)] for number in shards]) - read_ms
     columns = [np.ones_like(shards), shards, shards * shards]
-    costs = _least_squares(columns, times)
+    costs = least_squares(columns, times)
     return FrontUnits(
         question_ms=round(costs[0], 4),
         shard_ms=round(costs[1], 4),
@@ -195,8 +196,11 @@ def fit_front_costs(one_read: Mapping[int, float], read_ms: float) -> FrontUnits
     )
 
 
-def _least_squares(columns: list[np.ndarray], times: np.ndarray) -> list[float]:
-    """Non-negative least squares of relative errors, so that short times count as much."""
+def least_squares(columns: list[np.ndarray], times: np.ndarray) -> list[float]:
+    """Returns the cost of each column, by non-negative least squares of relative errors.
+
+    So short times count as much as long ones.
+    """
     used = list(range(len(columns)))
     while True:
         matrix = np.stack([columns[index] / times for index in used], axis=1)

@@ -1,0 +1,91 @@
+"""Draws how long the work of a simulated cluster takes, from measured unit costs."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from random import Random
+
+from simulation.network import Message, Part
+from winnow.cli.plan.formulae import retrieve_ms
+from winnow.sizing.serving import QUANTILES, CallCosts, ServingUnits, SpreadCost
+from winnow.sizing.units import UnitCosts
+
+_MS = 1e-3
+_RETRIEVING = "Retrieve", "RetrieveFromShards", "ListShards"
+"""Methods that take the time of a call that retrieves, at a front and at a content node."""
+
+
+class Role(Enum):
+    """What a process does."""
+
+    CLIENT = "client"
+    FRONT = "front"
+    NODE = "node"
+
+
+@dataclass(slots=True)
+class Costs:
+    """Draws durations in seconds of a core."""
+
+    units: ServingUnits
+    retrieval: SpreadCost
+    """Retrieval from one shard."""
+    rng: Random
+
+    def encode(self) -> float:
+        """Draws the time to encode a question."""
+        return self._draw(self.units.encode)
+
+    def retrieve(self) -> float:
+        """Draws the time to retrieve from one shard, in a thread."""
+        return self._draw(self.retrieval)
+
+    def read(self) -> float:
+        """Draws the time to read a passage."""
+        return self._draw(self.units.read)
+
+    def handle(self, message: Message, role: Role, *, sends: bool) -> float:
+        """Draws the time of a process to send or to receive a message."""
+        if message.part is Part.CANCEL:
+            return 0.0
+        units, calls = self.units, sends == (message.part is Part.REQUEST)
+        if message.method == "Answer":
+            ms = units.client_ms if role is Role.CLIENT else units.question_ms
+            return ms / 2 * _MS * self._factor(units.front.spread)
+        costs = units.front if calls else units.node
+        return self._call_ms(costs, message) / 2 * _MS * self._factor(costs.spread)
+
+    def _call_ms(self, costs: CallCosts, message: Message) -> float:
+        if message.method in _RETRIEVING:
+            return costs.call_ms + costs.shard_ms * (message.shards - 1)
+        return costs.read_ms
+
+    def _draw(self, cost: SpreadCost) -> float:
+        return cost.ms * _MS * self._factor(cost.spread)
+
+    def _factor(self, spread: Sequence[float]) -> float:
+        """Draws a factor with these quantiles, with straight lines between them."""
+        share = self.rng.random()
+        after = bisect_right(QUANTILES, share)
+        low, high = QUANTILES[after - 1], QUANTILES[after]
+        part = (share - low) / (high - low)
+        return spread[after - 1] + part * (spread[after] - spread[after - 1])
+
+
+def retrieval_cost(units: UnitCosts, serving: ServingUnits, passages: int) -> SpreadCost:
+    """Returns the cost of a retrieval from a shard of this size.
+
+    Between the sizes that were measured while serving, it is interpolated. For larger shards it
+    grows as the search of a graph does (`winnow plan`).
+    """
+    few, many = serving.retrieve[0], serving.retrieve[-1]
+    if passages <= many.passages:
+        span = max(many.passages - few.passages, 1)
+        part = min(max((passages - few.passages) / span, 0.0), 1.0)
+        ms = few.cost.ms + part * (many.cost.ms - few.cost.ms)
+        return SpreadCost(ms=ms, spread=many.cost.spread if part > 1 / 2 else few.cost.spread)
+    dimension = units.node.shards[0].dimension
+    growth = [retrieve_ms(units, size, dimension) for size in (passages, many.passages)]
+    ms = many.cost.ms + max(growth[0] - growth[1], 0.0)
+    return SpreadCost(ms=ms, spread=many.cost.spread)

@@ -1,0 +1,308 @@
+"""Measures the costs of processes that serve: nodes that are called directly, and fronts.
+
+Each call is measured after every core has read a passage.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+
+import numpy as np
+
+from winnow import signals
+from winnow.bundle import Bundle
+from winnow.cli.local.ports import free_ports
+from winnow.cli.local.processes import Processes
+from winnow.cli.units.asking import WARM_UP, processor_seconds
+from winnow.cli.units.disturbance import Disturbance
+from winnow.cli.units.fake_nodes import RecordedReplies, fake_shards
+from winnow.cli.units.fronts import least_squares, record_replies, run_front
+from winnow.cli.units.node_probe import CallTimes, NodeProbe, mean
+from winnow.client.messages import AnswerClient
+from winnow.domain.question import EncodedQuestion
+from winnow.index_directory import shard_directories
+from winnow.inference.encoder import open_question_encoder
+from winnow.settings.common import cores
+from winnow.sizing.serving import (
+    QUANTILES,
+    CallCosts,
+    RetrievalCost,
+    ServingUnits,
+    SpreadCost,
+)
+from winnow.sizing.synthetic import synthetic_passages, synthetic_questions
+from winnow.telemetry.progress import StageProgress
+from winnow.text.tokenizer import Tokenizer
+from winnow.v1 import answer_pb2
+
+PASSAGES, SHARDS = 2_400, 8
+"""The measured index: as one shard, and as several."""
+_READS = 3
+"""Passages of a call that reads several."""
+_FRONTS = ((1, 1, 1), (8, 1, 1), (8, 1, 10), (4, 16, 1))
+"""Content nodes, shards of each, and passages to read, of the measured fronts."""
+_TIMEOUT = 30.0
+_EPILOGUE = 0.003
+"""Seconds after an answer in which processes finish the call."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServingPlan:
+    """The size of the measurements."""
+
+    questions: int = 100
+    """Questions of each measurement."""
+
+
+@dataclass(frozen=True, slots=True)
+class _NodeCosts:
+    """What was measured at a node of several shards with one thread."""
+
+    calls: CallCosts
+    retrieve: SpreadCost
+    read: SpreadCost
+    message_ms: float
+    handover_ms: float
+    base_ms: float
+    """A call that reads, with the question's lower layers."""
+
+
+def write_many_passages(path: Path, count: int = PASSAGES) -> None:
+    """Writes `count` synthetic passages as JSON lines."""
+    own = [each.passage for each in synthetic_passages()]
+    with path.open("w", encoding="utf-8") as file:
+        for number in range(count):
+            passage, turn = own[number % len(own)], number // len(own)
+            words = passage.text.split()
+            text = " ".join([*words[7 * turn :], *words[: 7 * turn]])
+            row = {"id": f"{passage.id}-{turn}", "title": passage.title, "text": text}
+            file.write(json.dumps(row) + "\n")
+
+
+def build_indexes(directory: Path, shards: Sequence[int]) -> dict[int, Path]:
+    """Builds indexes of the same passages, which are encoded once; returns them by their shards."""
+    source, found = directory / "passages.jsonl", dict[int, Path]()
+    write_many_passages(source)
+    for number in shards:
+        found[number] = directory / f"index-{number}"
+        flags = ["--passages", str(source), "--out", str(found[number]), "--shards", str(number)]
+        subprocess.run(
+            [sys.executable, "-m", "winnow", "index", "build", *flags],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+        source = found[number]
+    return found
+
+
+def measure_serving(
+    bundle: Bundle, indexes: dict[int, Path], plan: ServingPlan, progress: StageProgress
+) -> ServingUnits:
+    """Measures the costs of serving with indexes of one shard and of `SHARDS` shards.
+
+    Raises WinnowError if a process ended, or a question was not answered.
+    """
+    questions = _encoded(bundle, plan.questions)
+    with Disturbance(bundle.directory) as disturb:
+        progress.start("calling content nodes", 2)
+        with _node(indexes[SHARDS], threads=1) as (pid, address):
+            node = signals.run(_probe_node(NodeProbe(address, pid, disturb), questions))
+        progress.advance()
+        with _node(indexes[1], threads=cores()) as (pid, address):
+            probe = NodeProbe(address, pid, disturb)
+            large, together = signals.run(_probe_large(probe, questions, node))
+            replies = signals.run(record_replies(address, bundle, questions[0].text))
+        progress.advance()
+        progress.start("asking fronts", len(_FRONTS))
+        asked = []
+        for shape in _FRONTS:
+            asked.append(_ask_front(shape, replies, bundle, questions, disturb))
+            progress.advance()
+    costs = least_squares(
+        [
+            np.array(column, np.float64)
+            for column in zip(*(each.parts for each in asked), strict=True)
+        ],
+        np.array([each.loop_ms for each in asked]),
+    )
+    return ServingUnits(
+        question_ms=costs[0],
+        front=CallCosts(
+            call_ms=costs[1], shard_ms=costs[2], read_ms=costs[3], spread=asked[0].spread
+        ),
+        node=node.calls,
+        encode=asked[0].encode,
+        retrieve=(
+            RetrievalCost(passages=PASSAGES // SHARDS, cost=node.retrieve),
+            RetrievalCost(passages=PASSAGES, cost=large),
+        ),
+        read=node.read,
+        together=together,
+        client_ms=asked[0].client_ms,
+        message_ms=node.message_ms,
+        handover_ms=node.handover_ms,
+    )
+
+
+def _encoded(bundle: Bundle, count: int) -> list[EncodedQuestion]:
+    tokenizer = Tokenizer(bundle.tokenizer)
+    encoder = open_question_encoder(bundle, tokenizer.special)
+    found = []
+    for text in synthetic_questions()[:: 400 // count or 1][:count]:
+        ids = tokenizer.tokenise(text).ids
+        found.append(
+            EncodedQuestion(
+                text=text,
+                token_ids=ids,
+                vector=encoder.question(ids),
+                bundle_fingerprint=bundle.manifest.fingerprint,
+            )
+        )
+    return found
+
+
+@contextmanager
+def _node(index: Path, threads: int) -> Iterator[tuple[int, str]]:
+    """Runs a content node of all shards of an index; yields its process id and address."""
+    address = f"127.0.0.1:{free_ports(1)[0]}"
+    shards = [flag for each in shard_directories(index) for flag in ("--shard", str(each))]
+    limits = ["--threads", str(threads), "--reader-threads", str(threads)]
+    flags = ["--listen", address, "--drain-linger", "0", "--log-level", "error", *limits]
+    with tempfile.TemporaryFile() as log, Processes() as processes:
+        processes.start("node", ["node", *shards, *flags], log=log)
+        yield processes.pid("node"), address
+
+
+async def _probe_node(probe: NodeProbe, questions: Sequence[EncodedQuestion]) -> _NodeCosts:
+    """Measures a node of `SHARDS` shards with one thread."""
+    await probe.wait_ready(SHARDS)
+    for each in questions[:WARM_UP]:
+        await probe.retrieve(each, SHARDS)
+        await probe.read(each, _READS)
+    described = [await probe.describe() for _ in questions]
+    alone = [await probe.retrieve(each) for each in questions]
+    joint = [await probe.retrieve(each, SHARDS) for each in questions]
+    # a question's lower layers are computed once: each call reads for another question
+    one = [await probe.read(each, 1) for each in questions[::2]]
+    several = [await probe.read(each, _READS) for each in questions[1::2]]
+    await probe.close()
+    loop = [each.node - each.thread for each in alone]
+    thread = [each.thread for each in alone]
+    of_one, of_several = (mean([each.node for each in calls]) for calls in (one, several))
+    read_ms = max((of_several - of_one) / (_READS - 1), 0.01)
+    further = (mean([each.node for each in joint]) - mean([each.node for each in alone])) / (
+        SHARDS - 1
+    )
+    message_ms = max(mean([each.waiting for each in described]) / 2, 0.0)
+    handover_ms = max(mean([each.waiting for each in alone]) / 2 - message_ms, 0.0)
+    return _NodeCosts(
+        calls=CallCosts(
+            call_ms=max(mean(loop), 0.0),
+            shard_ms=max(further - mean(thread), 0.0),
+            read_ms=max(of_one - read_ms, 0.0),
+            spread=_spread(loop),
+        ),
+        retrieve=SpreadCost(ms=mean(thread), spread=_spread(thread)),
+        read=SpreadCost(ms=read_ms, spread=_spread(_read_times(several))),
+        message_ms=message_ms,
+        handover_ms=handover_ms,
+        base_ms=of_one - read_ms,
+    )
+
+
+def _read_times(calls: Sequence[CallTimes]) -> list[float]:
+    """Returns the time of each read but the first of its call, as the replies say."""
+    return [reading.read_ms for call in calls for reading in call.reply.readings[1:]]
+
+
+async def _probe_large(
+    probe: NodeProbe, questions: Sequence[EncodedQuestion], node: _NodeCosts
+) -> tuple[SpreadCost, float]:
+    """Measures retrieval from a large shard, and how fast cores read together."""
+    await probe.wait_ready(1)
+    for each in questions[:WARM_UP]:
+        await probe.read(each, _READS * cores())
+    thread = [(await probe.retrieve(each)).thread for each in questions[::2]]
+    reads = 2 * cores()
+    calls = [(await probe.read(each, reads)).node for each in questions[1::2]]
+    await probe.close()
+    together = node.read.ms * reads / max(mean(calls) - node.base_ms, 0.01)
+    return SpreadCost(ms=mean(thread), spread=_spread(thread)), min(max(together, 0.2), 1.2)
+
+
+@dataclass(frozen=True, slots=True)
+class _FrontTimes:
+    """What was measured at a front."""
+
+    parts: tuple[float, ...]
+    """A question, and its calls, further shards and calls that read."""
+    loop_ms: float
+    spread: tuple[float, ...]
+    encode: SpreadCost
+    client_ms: float
+
+
+def _ask_front(
+    shape: tuple[int, int, int],
+    replies: RecordedReplies,
+    bundle: Bundle,
+    questions: Sequence[EncodedQuestion],
+    disturb: Callable[[], None],
+) -> _FrontTimes:
+    nodes, shards, passages = shape
+    with (
+        fake_shards(replies, nodes * shards, shards, bundle.directory) as addresses,
+        run_front(addresses) as (pid, address),
+    ):
+        texts = [each.text for each in questions]
+        return signals.run(_time_front(address, pid, texts, shape, passages, disturb))
+
+
+async def _time_front(
+    address: str,
+    pid: int,
+    questions: Sequence[str],
+    shape: tuple[int, int, int],
+    passages: int,
+    disturb: Callable[[], None],
+) -> _FrontTimes:
+    nodes, shards, _ = shape
+    loop, encode, own, readers = list[float](), list[float](), list[float](), list[int]()
+    request = answer_pb2.AnswerRequest(
+        passages_to_read=passages, answers=passages, max_loss=0, fresh=True
+    )
+    async with AnswerClient(address) as client:
+        for number, text in enumerate([*questions[:WARM_UP], *questions]):
+            request.question = text
+            disturb()
+            before, own_before = processor_seconds(pid), time.process_time()
+            reply = await client.ask(request, _TIMEOUT)
+            time.sleep(_EPILOGUE)  # noqa: ASYNC251 (nothing else runs here)
+            spent, own_spent = processor_seconds(pid) - before, time.process_time() - own_before
+            if number < WARM_UP:
+                continue
+            loop.append(1e3 * spent - reply.timings.encode_ms)
+            encode.append(reply.timings.encode_ms)
+            own.append(1e3 * own_spent)
+            readers.append(sum(each.read_ms > 0 for each in reply.timings.shards))
+    return _FrontTimes(
+        parts=(1.0, nodes, nodes * (shards - 1), fmean(readers)),
+        loop_ms=mean(loop),
+        spread=_spread(loop),
+        encode=SpreadCost(ms=mean(encode), spread=_spread(encode)),
+        client_ms=mean(own),
+    )
+
+
+def _spread(values: Sequence[float]) -> tuple[float, ...]:
+    """Returns quantiles of the values, divided by their mean."""
+    own = np.maximum(np.array(values), 0.0)
+    quantiles = np.quantile(own, QUANTILES) / max(float(own.mean()), 1e-9)
+    return tuple(quantiles.round(4).tolist())
