@@ -191,9 +191,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--questions", type=int, default=100, help="questions of each measurement of unit costs")
     add("--answers", type=int, default=1_500, help="answers of each simulation")
     add("--units-out", type=Path, help="file for the measured unit costs")
+    add("--work", type=Path, help="directory in which indexes are kept for another run")
 
 
 def run(options: argparse.Namespace) -> int:
     """Compares simulated with measured latencies; returns the exit code."""
     with tempfile.TemporaryDirectory() as directory:
-        return print_figures(compare(options, Path(directory)), as_json=options.json)
+        figures = compare(options, options.work or Path(directory))
+    return print_figures(figures, as_json=options.json)

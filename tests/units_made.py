@@ -1,5 +1,6 @@
 """Round unit costs: a core encodes in 2 ms, retrieves in 1 ms, and reads in 10 ms."""
 
+from winnow.sizing.serving import CallCosts, RetrievalCost, ServingUnits, SpreadCost
 from winnow.sizing.units import (
     SPREAD_QUANTILES,
     EncodeUnits,
@@ -64,4 +65,25 @@ def units() -> UnitCosts:
         ),
         front=FrontUnits(question_ms=2.0, shard_ms=0.25, pair_us=1.0, read_ms=0.5),
         process=ProcessUnits(call_ms=1.0, client_ms=1.0, node_bytes=2e8, front_bytes=2e8),
+    )
+
+
+def serving_units() -> ServingUnits:
+    """Round costs of serving. Reads take 5 to 15 ms, and a small shard retrieves in 1 ms."""
+    spread = (0.5, 0.55, 0.6, 0.75, 1.0, 1.25, 1.4, 1.45, 1.48, 1.49, 1.495, 1.5)
+    calls = CallCosts(call_ms=0.4, shard_ms=0.05, read_ms=0.6, spread=spread)
+    return ServingUnits(
+        question_ms=2.0,
+        front=calls,
+        node=calls,
+        encode=SpreadCost(ms=1.0, spread=spread),
+        retrieve=(
+            RetrievalCost(passages=300, cost=SpreadCost(ms=1.0, spread=spread)),
+            RetrievalCost(passages=2_400, cost=SpreadCost(ms=1.5, spread=spread)),
+        ),
+        read=SpreadCost(ms=10.0, spread=spread),
+        together=0.8,
+        client_ms=1.0,
+        message_ms=0.05,
+        handover_ms=0.05,
     )

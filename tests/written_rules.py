@@ -133,6 +133,7 @@ RULES = (
     # dashboards
     Rule("promtool *", How.ELSEWHERE, "tests/deploy"),
     Rule("make simulate *", How.ELSEWHERE, "tests/simulation/test_simulation.py"),
+    Rule("python -m simulation tails *", How.ELSEWHERE, "tests/simulation/test_tails.py"),
     Rule("python -m simulation *", How.ELSEWHERE, "tests/simulation/test_simulation.py"),
     # releases
     Rule("python -m hatchling build *", How.ELSEWHERE, "tests/distribution"),

@@ -1,26 +1,9 @@
 """The cluster keeps its promises in simulations, which depend on nothing but their seeds."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
+from simulated import simulate
 
 pytestmark = pytest.mark.timeout(400)
-ROOT = Path(__file__).parent.parent.parent
-
-
-def simulate(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Runs a command in a separate process, because the stand-ins stay until its end."""
-    return subprocess.run(
-        [sys.executable, "-m", "simulation", *arguments],
-        cwd=ROOT,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 def test_no_fault_breaks_a_promise() -> None:

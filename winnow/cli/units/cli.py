@@ -44,9 +44,9 @@ def units(
 ) -> None:
     """Measure the unit costs of this machine for `winnow plan`.
 
-    Measures encoding, reading by length, retrieving by size, memory and disk of a passage, and the
-    cost of a shard for a front node. Measuring takes two to three minutes. The machine should have
-    no other load. No server is needed.
+    Measures encoding, reading by length, retrieving by size, memory and disk of a passage, the cost
+    of a shard for a front node, and the costs of processes that serve. Measuring takes four to five
+    minutes. The machine should have no other load. No server is needed.
     """
     with reserve_files(out):
         with StageProgress() as progress:

@@ -14,6 +14,7 @@ from statistics import fmean, median
 
 from winnow.bundle import Bundle, load_bundle
 from winnow.cli.units import fronts
+from winnow.cli.units.serving import SHARDS, ServingPlan, build_indexes, measure_serving
 from winnow.errors import UnavailableError
 from winnow.inference.encoder import open_passage_encoder, open_question_encoder
 from winnow.inference.options import InferenceOptions
@@ -50,13 +51,15 @@ def measure_unit_costs(plan: MeasuringPlan, progress: StageProgress) -> UnitCost
     encode = _measure_encoding(bundle, threads)
     progress.advance()
     with tempfile.TemporaryDirectory() as directory:
-        passages, index = Path(directory) / "passages.jsonl", Path(directory) / "index"
+        passages, index = Path(directory) / "few.jsonl", Path(directory) / "index"
         fronts.write_synthetic_passages(passages)
         _run(["index", "build", "--passages", str(passages), "--out", str(index)])
         questions = synthetic_questions()[: plan.questions]
         process, replies = fronts.measure_one_shard(index, bundle, questions, progress)
         nodes = fronts.FakeNodes(replies, plan.shards_per_node)
         front = fronts.measure_fronts(nodes, questions, progress)
+        indexes = build_indexes(Path(directory), (1, SHARDS))
+        serving = measure_serving(bundle, indexes, ServingPlan(), progress)
     return UnitCosts(
         processor=processor_name(),
         cores=threads,
@@ -65,6 +68,7 @@ def measure_unit_costs(plan: MeasuringPlan, progress: StageProgress) -> UnitCost
         node=node,
         front=front,
         process=process,
+        serving=serving,
     )
 
 

@@ -6,6 +6,7 @@ from rich.table import Table
 
 from winnow.cli.output import table
 from winnow.quoting import many
+from winnow.sizing.serving import ServingUnits
 from winnow.sizing.units import UnitCosts
 
 
@@ -35,6 +36,29 @@ def tables(units: UnitCosts) -> Iterator[Table]:
             ("memory of a front", f"{process.front_bytes / 1e6:.0f} MB"),
         ],
     )
+    if units.serving is not None:
+        yield _serving(units.serving)
+
+
+def _serving(units: ServingUnits) -> Table:
+    front, node = units.front, units.node
+    rows = [
+        ("front, for a question", units.question_ms),
+        ("front, for a call that retrieves", front.call_ms),
+        ("front, for each further shard of a call", front.shard_ms),
+        ("front, for a call that reads", front.read_ms),
+        ("node, for a call that retrieves", node.call_ms),
+        ("node, for each further shard of a call", node.shard_ms),
+        ("node, for a call that reads", node.read_ms),
+        ("encode a question", units.encode.ms),
+        *((f"retrieve from {each.passages:,} passages", each.cost.ms) for each in units.retrieve),
+        ("read a passage of 100 words", units.read.ms),
+        ("client, for a question", units.client_ms),
+        ("a message between processes, waiting", units.message_ms),
+        ("work that is handed to a thread, waiting", units.handover_ms),
+    ]
+    title = f"speed of a core while all read: {units.together:.2f} of its speed alone"
+    return table(("while serving", "ms"), [(name, f"{ms:.3f}") for name, ms in rows], title=title)
 
 
 def _shards(units: UnitCosts) -> Table:

@@ -42,7 +42,7 @@ from winnow.telemetry.progress import StageProgress
 from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import answer_pb2
 
-PASSAGES, SHARDS = 2_400, 8
+PASSAGES, SHARDS = 1_000, 8
 """The measured index: as one shard, and as several."""
 _READS = 3
 """Passages of a call that reads several."""
@@ -87,17 +87,18 @@ def write_many_passages(path: Path, count: int = PASSAGES) -> None:
 
 
 def build_indexes(directory: Path, shards: Sequence[int]) -> dict[int, Path]:
-    """Builds indexes of the same passages, which are encoded once; returns them by their shards."""
+    """Builds indexes of the same passages, which are encoded once; returns them by their shards.
+
+    Indexes that are there already are kept.
+    """
     source, found = directory / "passages.jsonl", dict[int, Path]()
     write_many_passages(source)
     for number in shards:
         found[number] = directory / f"index-{number}"
         flags = ["--passages", str(source), "--out", str(found[number]), "--shards", str(number)]
-        subprocess.run(
-            [sys.executable, "-m", "winnow", "index", "build", *flags],
-            check=True,
-            stdout=subprocess.DEVNULL,
-        )
+        if not found[number].exists():
+            command = [sys.executable, "-m", "winnow", "index", "build", *flags]
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         source = found[number]
     return found
 
@@ -113,11 +114,10 @@ def measure_serving(
     with Disturbance(bundle.directory) as disturb:
         progress.start("calling content nodes", 2)
         with _node(indexes[SHARDS], threads=1) as (pid, address):
-            node = signals.run(_probe_node(NodeProbe(address, pid, disturb), questions))
+            node = signals.run(_probe_node(address, pid, disturb, questions))
         progress.advance()
         with _node(indexes[1], threads=cores()) as (pid, address):
-            probe = NodeProbe(address, pid, disturb)
-            large, together = signals.run(_probe_large(probe, questions, node))
+            large, together = signals.run(_probe_large(address, pid, disturb, questions, node))
             replies = signals.run(record_replies(address, bundle, questions[0].text))
         progress.advance()
         progress.start("asking fronts", len(_FRONTS))
@@ -157,11 +157,13 @@ def _encoded(bundle: Bundle, count: int) -> list[EncodedQuestion]:
     found = []
     for text in synthetic_questions()[:: 400 // count or 1][:count]:
         ids = tokenizer.tokenise(text).ids
+        encoding = encoder.encode_question(ids)
         found.append(
             EncodedQuestion(
                 text=text,
                 token_ids=ids,
-                vector=encoder.question(ids),
+                vector=encoding.vector,
+                tokens=encoding.tokens,
                 bundle_fingerprint=bundle.manifest.fingerprint,
             )
         )
@@ -180,8 +182,11 @@ def _node(index: Path, threads: int) -> Iterator[tuple[int, str]]:
         yield processes.pid("node"), address
 
 
-async def _probe_node(probe: NodeProbe, questions: Sequence[EncodedQuestion]) -> _NodeCosts:
+async def _probe_node(
+    address: str, pid: int, disturb: Callable[[], None], questions: Sequence[EncodedQuestion]
+) -> _NodeCosts:
     """Measures a node of `SHARDS` shards with one thread."""
+    probe = NodeProbe(address, pid, disturb)
     await probe.wait_ready(SHARDS)
     for each in questions[:WARM_UP]:
         await probe.retrieve(each, SHARDS)
@@ -223,9 +228,14 @@ def _read_times(calls: Sequence[CallTimes]) -> list[float]:
 
 
 async def _probe_large(
-    probe: NodeProbe, questions: Sequence[EncodedQuestion], node: _NodeCosts
+    address: str,
+    pid: int,
+    disturb: Callable[[], None],
+    questions: Sequence[EncodedQuestion],
+    node: _NodeCosts,
 ) -> tuple[SpreadCost, float]:
     """Measures retrieval from a large shard, and how fast cores read together."""
+    probe = NodeProbe(address, pid, disturb)
     await probe.wait_ready(1)
     for each in questions[:WARM_UP]:
         await probe.read(each, _READS * cores())
