@@ -24,22 +24,32 @@ class Role(Enum):
     NODE = "node"
 
 
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """Mean times of a retrieval from one shard, and their spread."""
+
+    python_ms: float
+    native_ms: float
+    """Time of the search of a graph, which does not hold Python's lock."""
+    spread: Sequence[float]
+
+
 @dataclass(slots=True)
 class Costs:
     """Draws durations in seconds of a core."""
 
     units: ServingUnits
-    retrieval: SpreadCost
-    """Retrieval from one shard."""
+    retrieval: Retrieval
     rng: Random
 
     def encode(self) -> float:
         """Draws the time to encode a question."""
         return self._draw(self.units.encode)
 
-    def retrieve(self) -> float:
-        """Draws the time to retrieve from one shard, in a thread."""
-        return self._draw(self.retrieval)
+    def retrieve(self) -> tuple[float, float]:
+        """Draws the times to retrieve from one shard: in Python, and in native code."""
+        factor = self._factor(self.retrieval.spread) * _MS
+        return self.retrieval.python_ms * factor, self.retrieval.native_ms * factor
 
     def read(self) -> float:
         """Draws the time to read a passage."""
@@ -73,19 +83,18 @@ class Costs:
         return spread[after - 1] + part * (spread[after] - spread[after - 1])
 
 
-def retrieval_cost(units: UnitCosts, serving: ServingUnits, passages: int) -> SpreadCost:
-    """Returns the cost of a retrieval from a shard of this size.
+def retrieval_of(units: UnitCosts, serving: ServingUnits, passages: int) -> Retrieval:
+    """Returns the times of a retrieval from a shard of this size.
 
-    Between the sizes that were measured while serving, it is interpolated. For larger shards it
-    grows as the search of a graph does (`winnow plan`).
+    Between the sizes that were measured while serving, they are interpolated. In larger shards they
+    grow as the search of a graph does (`winnow plan`).
     """
     few, many = serving.retrieve[0], serving.retrieve[-1]
-    if passages <= many.passages:
-        span = max(many.passages - few.passages, 1)
-        part = min(max((passages - few.passages) / span, 0.0), 1.0)
-        ms = few.cost.ms + part * (many.cost.ms - few.cost.ms)
-        return SpreadCost(ms=ms, spread=many.cost.spread if part > 1 / 2 else few.cost.spread)
+    span = max(many.passages - few.passages, 1)
+    part = min(max((passages - few.passages) / span, 0.0), 1.0)
+    python_ms = few.cost.ms + part * (many.cost.ms - few.cost.ms)
+    spread = many.cost.spread if part > 1 / 2 else few.cost.spread
     dimension = units.node.shards[0].dimension
-    growth = [retrieve_ms(units, size, dimension) for size in (passages, many.passages)]
-    ms = many.cost.ms + max(growth[0] - growth[1], 0.0)
-    return SpreadCost(ms=ms, spread=many.cost.spread)
+    larger = max(passages, many.passages)
+    growth = [retrieve_ms(units, size, dimension) for size in (larger, many.passages)]
+    return Retrieval(python_ms, max(growth[0] - growth[1], 0.0), spread)

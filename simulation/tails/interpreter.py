@@ -18,9 +18,10 @@ from simulation.tails.machine import Machine
 class Turn:
     """What a thread does in one turn: its processor time, and its messages to the event loop."""
 
-    seconds: float = 0.0
-    is_python: bool = True
-    """Whether the work holds the interpreter's lock."""
+    python: float = 0.0
+    """Seconds of work that holds the interpreter's lock."""
+    native: float = 0.0
+    """Seconds of work that does not, after the other."""
     messages: list[Callable[[], object]] = field(default_factory=list)
     """Is called on the event loop when the work has ended."""
 
@@ -45,12 +46,17 @@ class Interpreter:
 
     def work_in_thread(self, turn: Turn, weight: float, then: Callable[[], None]) -> None:
         """Runs the work of a thread; then calls `then`."""
-        if turn.seconds <= 0:
-            self._loop.run_in(OUTSIDE, then)
-        elif turn.is_python:
-            self._run_locked(turn.seconds, weight, then)
+
+        def go_on() -> None:
+            if turn.native > 0:
+                self.machine.run(turn.native, weight, then)
+            else:
+                self._loop.run_in(OUTSIDE, then)
+
+        if turn.python > 0:
+            self._run_locked(turn.python, weight, go_on)
         else:
-            self.machine.run(turn.seconds, weight, then)
+            go_on()
 
     def _begin(self) -> None:
         """Begins the next work of the event loop, if there is any."""

@@ -30,11 +30,11 @@ class TimedLoop(SimulatedLoop):
         self._turn: Turn | None = None
         """What the running thread does; None while no work of a thread runs."""
 
-    def charge(self, seconds: float, *, is_python: bool = True) -> None:
-        """Adds processor time to the work of the running thread."""
+    def charge(self, *, python: float = 0.0, native: float = 0.0) -> None:
+        """Adds processor time to the work of the running thread, in seconds."""
         assert self._turn is not None
-        self._turn.seconds += seconds
-        self._turn.is_python = is_python
+        self._turn.python += python
+        self._turn.native += native
 
     @contextmanager
     def turn(self) -> Iterator[Turn]:
@@ -66,7 +66,7 @@ class TimedLoop(SimulatedLoop):
                 self.call_later(self.handover, message, context=process.context())
             process.context().run(then)
 
-        if wakes and turn.seconds:
+        if wakes and (turn.python or turn.native):
             begin = interpreter.work_in_thread
             self.call_later(self.handover, begin, turn, weight, end, context=OUTSIDE.context())
         else:

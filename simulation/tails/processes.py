@@ -52,7 +52,7 @@ class TimedTextEncoder:
         def work() -> TextEncoding:
             loop = asyncio.get_running_loop()
             assert isinstance(loop, TimedLoop)
-            loop.charge(self._costs.encode(), is_python=False)
+            loop.charge(native=self._costs.encode())
             return TextEncoding(vector_of(ids))
 
         return await self._threads.run(client, work)

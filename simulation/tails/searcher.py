@@ -53,7 +53,8 @@ class TimedSearcher(LocalSearcher):
         arrived_at: float,
         stop: StopSignal,
     ) -> UnrankedCandidates:
-        _loop().charge(self._costs.retrieve())
+        python, native = self._costs.retrieve()
+        _loop().charge(python=python, native=native)
         rng = self._costs.rng
         distances = list(itertools.accumulate(rng.random() for _ in range(depth.passages)))
         return _Candidates(self._info, tuple(distances))
@@ -67,7 +68,7 @@ class TimedSearcher(LocalSearcher):
         hit: Hit,
         stop: StopSignal,
     ) -> Reading:
-        _loop().charge(self._costs.read(), is_python=False)
+        _loop().charge(native=self._costs.read())
         return Reading(
             passage=Passage(hit.passage_id, "", _TEXT),
             start=0,

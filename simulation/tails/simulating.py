@@ -13,7 +13,7 @@ from simulation import addresses, clock, fixtures, randomness
 from simulation.channel import Addresses, Endpoint, SimulatedServer
 from simulation.models import WORDS
 from simulation.process import Process
-from simulation.tails.costs import Costs, Role, retrieval_cost
+from simulation.tails.costs import Costs, Role, retrieval_of
 from simulation.tails.interpreter import Interpreter
 from simulation.tails.loop import TimedLoop
 from simulation.tails.machine import Machine
@@ -86,7 +86,7 @@ class TailSimulation:
         self._passages = passages_per_shard
         self.loop = TimedLoop(randomness.seeded(f"loop {seed}"))  # type: ignore[abstract]
         self.loop.handover = serving.handover_ms / 1e3
-        retrieval = retrieval_cost(units, serving, passages_per_shard)
+        retrieval = retrieval_of(units, serving, passages_per_shard)
         self._costs = Costs(serving, retrieval, randomness.seeded(f"costs {seed}"))
         self._together = serving.together
         self._network = TimedNetwork(

@@ -10,7 +10,7 @@ from simulated import simulate
 from units_made import serving_units, units
 
 from simulation.process import Process
-from simulation.tails.costs import Costs, retrieval_cost
+from simulation.tails.costs import Costs, retrieval_of
 from simulation.tails.interpreter import Interpreter, Turn
 from simulation.tails.loop import TimedLoop
 from simulation.tails.machine import Machine, weight_of
@@ -72,7 +72,7 @@ def test_python_runs_in_one_thread_of_a_process_and_native_work_beside_it() -> N
     own = Interpreter(ends.loop, process, ends.machine)
     own.work_on_loop(1.0, ends.note("loop"))
     own.work_in_thread(Turn(1.0), 1.0, ends.note("python"))
-    own.work_in_thread(Turn(1.0, is_python=False), 1.0, ends.note("native"))
+    own.work_in_thread(Turn(native=1.0), 1.0, ends.note("native"))
     assert ends.wait() == {"loop": 1.0, "python": 2.0, "native": 1.0}
 
 
@@ -88,7 +88,7 @@ def test_callbacks_of_a_process_wait_while_its_event_loop_works() -> None:
 
 def test_drawn_times_have_the_measured_mean() -> None:
     serving = serving_units()
-    costs = Costs(serving, serving.retrieve[0].cost, random.Random(1))
+    costs = Costs(serving, retrieval_of(units(), serving, 300), random.Random(1))
     reads = [costs.read() for _ in range(2_000)]
     assert sum(reads) / len(reads) == pytest.approx(serving.read.ms / 1e3, rel=0.05)
     assert max(reads) <= 2 * serving.read.ms / 1e3
@@ -96,9 +96,11 @@ def test_drawn_times_have_the_measured_mean() -> None:
 
 def test_retrieval_takes_longer_from_larger_shards() -> None:
     sizes = (100, 1_000, 10_000, 1_000_000)
-    found = [retrieval_cost(units(), serving_units(), size).ms for size in sizes]
-    assert found == sorted(found)
-    assert found[0] == serving_units().retrieve[0].cost.ms
+    found = [retrieval_of(units(), serving_units(), size) for size in sizes]
+    total = [each.python_ms + each.native_ms for each in found]
+    assert total == sorted(total)
+    assert total[0] == serving_units().retrieve[0].cost.ms
+    assert total[-1] > total[-2]
 
 
 def test_replicas_have_the_same_middle_front() -> None:

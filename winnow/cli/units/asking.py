@@ -58,8 +58,46 @@ def processor_seconds(pid: int) -> float:
 
     Unlike elapsed time, it hardly depends on other work of the machine.
     """
+    return sum(seconds_of_threads(pid).values())
+
+
+def seconds_of_threads(pid: int) -> dict[int, float]:
+    """Returns the processor time of each thread of a process, in seconds, by its id.
+
+    The id of the main thread is `pid`.
+    """
     threads = Path(f"/proc/{pid}/task").iterdir()
-    return sum(int((each / "schedstat").read_text().split()[0]) for each in threads) / 1e9
+    return {
+        int(each.name): int((each / "schedstat").read_text().split()[0]) / 1e9 for each in threads
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessorTimes:
+    """Processor time of a process for one call, in milliseconds."""
+
+    total: float
+    busiest_thread: float
+    """Time of the busiest thread without the main thread, which runs the event loop."""
+
+    @property
+    def others(self) -> float:
+        """Time of all other threads: of the event loop, and of gRPC."""
+        return self.total - self.busiest_thread
+
+
+class ProcessorClock:
+    """Measures the processor time of a process since it was created."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid, self._before = pid, seconds_of_threads(pid)
+
+    def read(self) -> ProcessorTimes:
+        """Returns the processor time since the start."""
+        now = seconds_of_threads(self._pid)
+        spent = {each: 1e3 * (now[each] - self._before.get(each, 0.0)) for each in now}
+        others = (ms for each, ms in spent.items() if each != self._pid)
+        return ProcessorTimes(sum(spent.values()), max(others, default=0.0))
 
 
 def resident_memory(pid: int) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from winnow.cli.units.asking import processor_seconds
+from winnow.cli.units.asking import ProcessorClock, ProcessorTimes
 from winnow.convert import shard as convert
 from winnow.domain.question import EncodedQuestion
 from winnow.rpc.channel import open_channel
@@ -25,10 +25,8 @@ _HITS, _CANDIDATES, _ANSWER_TOKENS = 10, 100, 10
 class CallTimes:
     """Times of one call, in milliseconds."""
 
-    node: float
+    node: ProcessorTimes
     """Processor time of the node."""
-    thread: float
-    """Time in threads of the node, as the reply says."""
     waiting: float
     """Time in which neither the node nor the caller worked."""
     reply: Any
@@ -92,21 +90,10 @@ class NodeProbe:
 
     async def _measure(self, call: Callable[[], Awaitable[Any]]) -> CallTimes:
         self._disturb()
-        node, own = processor_seconds(self._pid), time.process_time()
+        node, own = ProcessorClock(self._pid), time.process_time()
         began = time.perf_counter()
         reply = await call()
         wall = time.perf_counter() - began
-        own, so_far = time.process_time() - own, processor_seconds(self._pid) - node
+        own, so_far = time.process_time() - own, node.read().total
         await asyncio.sleep(_EPILOGUE)
-        return CallTimes(
-            node=1e3 * (processor_seconds(self._pid) - node),
-            thread=_thread_ms(reply),
-            waiting=1e3 * (wall - own - so_far),
-            reply=reply,
-        )
-
-
-def _thread_ms(reply: Any) -> float:
-    if isinstance(reply, shard_pb2.RetrieveFromShardsResponse):
-        return sum(each.retrieved.retrieve_ms for each in reply.results)
-    return float(reply.read_ms) if isinstance(reply, shard_pb2.ReadResponse) else 0.0
+        return CallTimes(node.read(), 1e3 * (wall - own) - so_far, reply)

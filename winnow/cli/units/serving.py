@@ -3,6 +3,7 @@
 Each call is measured after every core has read a passage.
 """
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 
 import numpy as np
 
@@ -20,11 +21,11 @@ from winnow import signals
 from winnow.bundle import Bundle
 from winnow.cli.local.ports import free_ports
 from winnow.cli.local.processes import Processes
-from winnow.cli.units.asking import WARM_UP, processor_seconds
+from winnow.cli.units.asking import WARM_UP, ProcessorClock
 from winnow.cli.units.disturbance import Disturbance
 from winnow.cli.units.fake_nodes import RecordedReplies, fake_shards
 from winnow.cli.units.fronts import least_squares, record_replies, run_front
-from winnow.cli.units.node_probe import CallTimes, NodeProbe, mean
+from winnow.cli.units.node_probe import NodeProbe, mean
 from winnow.client.messages import AnswerClient
 from winnow.domain.question import EncodedQuestion
 from winnow.index_directory import shard_directories
@@ -198,33 +199,27 @@ async def _probe_node(
     one = [await probe.read(each, 1) for each in questions[::2]]
     several = [await probe.read(each, _READS) for each in questions[1::2]]
     await probe.close()
-    loop = [each.node - each.thread for each in alone]
-    thread = [each.thread for each in alone]
-    of_one, of_several = (mean([each.node for each in calls]) for calls in (one, several))
-    read_ms = max((of_several - of_one) / (_READS - 1), 0.01)
-    further = (mean([each.node for each in joint]) - mean([each.node for each in alone])) / (
-        SHARDS - 1
-    )
-    message_ms = max(mean([each.waiting for each in described]) / 2, 0.0)
-    handover_ms = max(mean([each.waiting for each in alone]) / 2 - message_ms, 0.0)
+    loop = [each.node.others for each in alone]
+    thread = [each.node.busiest_thread for each in alone]
+    reading = [each.node.busiest_thread for each in one]
+    read_ms = (mean([each.node.busiest_thread for each in several]) - mean(reading)) / (_READS - 1)
+    base_ms = mean([each.node.total for each in one]) - read_ms
+    of_all, of_one = (mean([each.node.total for each in calls]) for calls in (joint, alone))
+    message_ms = max(median([each.waiting for each in described]) / 2, 0.0)
+    handover_ms = max(median([each.waiting for each in alone]) / 2 - message_ms, 0.0)
     return _NodeCosts(
         calls=CallCosts(
             call_ms=max(mean(loop), 0.0),
-            shard_ms=max(further - mean(thread), 0.0),
-            read_ms=max(of_one - read_ms, 0.0),
+            shard_ms=max((of_all - of_one) / (SHARDS - 1) - mean(thread), 0.0),
+            read_ms=max(base_ms, 0.0),
             spread=_spread(loop),
         ),
         retrieve=SpreadCost(ms=mean(thread), spread=_spread(thread)),
-        read=SpreadCost(ms=read_ms, spread=_spread(_read_times(several))),
+        read=SpreadCost(ms=read_ms, spread=_spread(reading)),
         message_ms=message_ms,
         handover_ms=handover_ms,
-        base_ms=of_one - read_ms,
+        base_ms=base_ms,
     )
-
-
-def _read_times(calls: Sequence[CallTimes]) -> list[float]:
-    """Returns the time of each read but the first of its call, as the replies say."""
-    return [reading.read_ms for call in calls for reading in call.reply.readings[1:]]
 
 
 async def _probe_large(
@@ -239,9 +234,9 @@ async def _probe_large(
     await probe.wait_ready(1)
     for each in questions[:WARM_UP]:
         await probe.read(each, _READS * cores())
-    thread = [(await probe.retrieve(each)).thread for each in questions[::2]]
+    thread = [(await probe.retrieve(each)).node.busiest_thread for each in questions[::2]]
     reads = 2 * cores()
-    calls = [(await probe.read(each, reads)).node for each in questions[1::2]]
+    calls = [(await probe.read(each, reads)).node.total for each in questions[1::2]]
     await probe.close()
     together = node.read.ms * reads / max(mean(calls) - node.base_ms, 0.01)
     return SpreadCost(ms=mean(thread), spread=_spread(thread)), min(max(together, 0.2), 1.2)
@@ -292,14 +287,14 @@ async def _time_front(
         for number, text in enumerate([*questions[:WARM_UP], *questions]):
             request.question = text
             disturb()
-            before, own_before = processor_seconds(pid), time.process_time()
+            front, own_before = ProcessorClock(pid), time.process_time()
             reply = await client.ask(request, _TIMEOUT)
-            time.sleep(_EPILOGUE)  # noqa: ASYNC251 (nothing else runs here)
-            spent, own_spent = processor_seconds(pid) - before, time.process_time() - own_before
+            await asyncio.sleep(_EPILOGUE)
+            spent, own_spent = front.read(), time.process_time() - own_before
             if number < WARM_UP:
                 continue
-            loop.append(1e3 * spent - reply.timings.encode_ms)
-            encode.append(reply.timings.encode_ms)
+            loop.append(spent.others)
+            encode.append(spent.busiest_thread)
             own.append(1e3 * own_spent)
             readers.append(sum(each.read_ms > 0 for each in reply.timings.shards))
     return _FrontTimes(
