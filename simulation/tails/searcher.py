@@ -96,8 +96,8 @@ class _Candidates:
     """The hits of a shard. Their distances have the same distribution in all shards."""
 
     info: ShardInfo
-    candidate_distances: Sequence[float]
-    candidate_words: Sequence[float] = ()
+    candidate_distances: tuple[float, ...]
+    candidate_words: tuple[float, ...] = ()
 
     def rank(self, limits: CandidateLimits, stop: StopSignal) -> Retrieved:
         kept = [each for each in self.candidate_distances if each <= limits.max_distance]

@@ -108,15 +108,15 @@ class TailSimulation:
         """Starts the cluster and asks all questions."""
         topology = self._topology
         threads = self._threads(len(topology.nodes()))
-        for name, own in topology.nodes().items():
+        for name, numbers in topology.nodes().items():
             process = self._process(name, Role.NODE)
-            arguments = own, topology.shards, threads, self._costs, self._passages
+            arguments = numbers, topology.shards, threads, self._costs, self._passages
             server = process.context().run(open_timed_node, fixtures.bundle(), *arguments)
             self._listen(process, server)
-        for name, nodes in topology.groups().items():
-            self._open_front(name, shards=list(map(_address, nodes)), is_middle=True)
-        nodes = [] if topology.middle_fronts else list(map(_address, topology.nodes()))
-        self._open_front("front", shards=nodes, fronts=list(map(_address, topology.groups())))
+        for name, own in topology.groups().items():
+            self._open_front(name, shards=list(map(_address, own)), is_middle=True)
+        shards = [] if topology.middle_fronts else list(map(_address, topology.nodes()))
+        self._open_front("front", shards=shards, fronts=list(map(_address, topology.groups())))
         client = self._process("client", Role.CLIENT)
         await self.loop.start(client, self._ask_all())
 
@@ -202,7 +202,7 @@ class TailSimulation:
 
     def _hedges(self) -> float:
         return sum(
-            sample.value
+            float(sample.value)
             for registry in self._registries
             for family in registry.collect()
             for sample in family.samples

@@ -30,7 +30,7 @@ class Ends:
     def note(self, name: str) -> Callable[[], None]:
         return lambda: self.times.update({name: self.loop.time()})
 
-    def wait(self, seconds: float = 100.0) -> dict[str, float]:
+    def wait(self, seconds: float = 100.0) -> dict[str, object]:
         """Lets time pass; returns when each piece ended."""
 
         async def main() -> None:

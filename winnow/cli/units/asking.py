@@ -1,5 +1,6 @@
 """Asks a running front node one question at a time, and reads the CPU time of processes (Linux)."""
 
+import contextlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -66,10 +67,12 @@ def seconds_of_threads(pid: int) -> dict[int, float]:
 
     The id of the main thread is `pid`.
     """
-    threads = Path(f"/proc/{pid}/task").iterdir()
-    return {
-        int(each.name): int((each / "schedstat").read_text().split()[0]) / 1e9 for each in threads
-    }
+    found = {}
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(OSError):  # the thread has ended
+            nanoseconds = (thread / "schedstat").read_text(encoding="ascii").split()[0]
+            found[int(thread.name)] = int(nanoseconds) / 1e9
+    return found
 
 
 @dataclass(frozen=True, slots=True)
