@@ -44,6 +44,7 @@ class FakeNode(shard_pb2_grpc.ShardServiceServicer):
         own: Sequence[int],
         shards: int,
         rng: random.Random,
+        *,
         disturb: Callable[[], None] | None = None,
     ) -> None:
         """`own`: numbers of the shards of this node; `shards`: number of all shards.
@@ -165,7 +166,7 @@ async def _serve_all(
     for first in range(0, shards, per_node):
         own = range(first, min(first + per_node, shards))
         server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
-        servicer = FakeNode(replies, own, shards, random.Random(first), disturb)
+        servicer = FakeNode(replies, own, shards, random.Random(first), disturb=disturb)
         shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server)
         ports.append(server.add_insecure_port("127.0.0.1:0"))
         await server.start()

@@ -62,7 +62,7 @@ class ServingPlan:
     """Questions of each measurement."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _NodeCosts:
     """What was measured at a node of several shards with one thread."""
 
@@ -242,7 +242,7 @@ async def _probe_large(
     return SpreadCost(ms=mean(thread), spread=_spread(thread)), min(max(together, 0.2), 1.2)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _FrontTimes:
     """What was measured at a front."""
 
