@@ -107,6 +107,15 @@ def simulate_cluster(units: Path, shards: int, clients: Sequence[int], answers: 
     return json.loads(done.stdout)
 
 
+def _summary(shards: int, clients: int, measured: Measured) -> str:
+    """Returns a line that is there even if the simulation fails."""
+    p50, p99 = (1e3 * quantile(measured.seconds, level).value for level in _LEVELS.values())
+    return (
+        f"{shards} x {clients}: {len(measured.seconds)} answers, p50 {p50:.1f} ms, p99 {p99:.1f} "
+        f"ms, {measured.processor_ms:.1f} ms of processor time each"
+    )
+
+
 def _figures(
     shards: int, measured: Mapping[int, Measured], rows: Sequence[Mapping[str, Any]]
 ) -> list[Figure]:
@@ -166,6 +175,8 @@ def compare(options: argparse.Namespace, directory: Path) -> list[Figure]:
         measured = {}
         for number in shards:
             measured[number] = measure_cluster(indexes[number], clients, options.seconds)
+            for count, own in measured[number].items():
+                progress.say(_summary(number, count, own))
             progress.advance()
         progress.start("simulating clusters", None)
         with ThreadPoolExecutor(os.cpu_count()) as pool:

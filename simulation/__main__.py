@@ -12,11 +12,11 @@ import sys
 
 def main() -> int:
     """Runs the command; returns its exit code."""
-    arguments, package = sys.argv[1:], "simulation"
-    if arguments[:1] == ["tails"]:
-        arguments, package = arguments[1:], "simulation.tails"
-    importlib.import_module(f"{package}.stand_ins").install()
-    return int(importlib.import_module(f"{package}.command").run(arguments))
+    arguments = sys.argv[1:]
+    is_tails = arguments[:1] == ["tails"]
+    importlib.import_module("simulation.stand_ins").install(with_times=is_tails)
+    command = "simulation.tails.command" if is_tails else "simulation.command"
+    return int(importlib.import_module(command).run(arguments[is_tails:]))
 
 
 if __name__ == "__main__":

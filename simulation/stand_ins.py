@@ -21,16 +21,24 @@ from typing import Any
 from rich.console import Console
 
 
-def install() -> None:
-    """Installs all stand-ins. To be called once, before the code of the cluster is imported."""
+def install(*, with_times: bool = False) -> None:
+    """Installs all stand-ins. To be called once, before the code of the cluster is imported.
+
+    `with_times`: whether work takes processor time (`simulation.tails`).
+    """
     _module("simulation.clock").install()
     _module("simulation.randomness").install()
     _module("simulation.disk").install()
     fault_points = _module("winnow.faultpoints")
     fault_points.reach = _module("simulation.fault_points").reach
     fair_threads = _module("winnow.inference.fair_threads")
-    fair_threads.FairThreads = _module("simulation.threads").SimulatedThreads
-    _module("winnow.inference.niceness").lower_priority = lambda _: None
+    niceness = _module("winnow.inference.niceness")
+    if with_times:
+        timed = _module("simulation.tails.threads")
+        fair_threads.FairThreads, niceness.lower_priority = timed.TimedThreads, timed.lower_priority
+    else:
+        fair_threads.FairThreads = _module("simulation.threads").SimulatedThreads
+        niceness.lower_priority = lambda _: None
     heap = _module("winnow.heap")
     heap.trim_heap = heap.collect_closed = lambda: None
     heap.trim_function = lambda: None

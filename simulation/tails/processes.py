@@ -7,7 +7,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from simulation.channel import SimulatedServer
-from simulation.front import compose_front
+from simulation.front import shared_parts
 from simulation.models import DIMENSION, tokenizer_of, vector_of
 from simulation.node import no_runtimes
 from simulation.tails.costs import Costs
@@ -30,7 +30,6 @@ from winnow.stateless.composing.nodes import RemoteNodes
 from winnow.stateless.composing.shard_services import open_served_cluster
 from winnow.stateless.encoding import QuestionEncoder
 from winnow.stateless.feed.metrics import FeedMetrics
-from winnow.stateless.settings import FrontSettings
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.text.encoder import OnEncoded, TextEncoding
 from winnow.v1 import shard_pb2_grpc
@@ -41,8 +40,9 @@ _INDEX = "simulated-index"
 class TimedTextEncoder:
     """A `TextEncoder` whose threads take time."""
 
-    def __init__(self, threads: int, costs: Costs) -> None:
+    def __init__(self, bundle: Bundle, threads: int, costs: Costs) -> None:
         self._threads, self._costs = FairThreads(threads, "encoder"), costs
+        self._version = bundle.manifest.version
 
     async def encode(
         self, ids: Sequence[int], client: str = "", on_encoded: OnEncoded | None = None
@@ -53,7 +53,7 @@ class TimedTextEncoder:
             loop = asyncio.get_running_loop()
             assert isinstance(loop, TimedLoop)
             loop.charge(native=self._costs.encode())
-            return TextEncoding(vector_of(ids))
+            return TextEncoding(vector_of(ids, self._version))
 
         return await self._threads.run(client, work)
 
@@ -115,23 +115,19 @@ def open_timed_front(
 
     The services of the front are those of answers, or, of a middle front, those of its shards.
     """
-    settings = FrontSettings.model_validate(
-        {
-            "shards": list(shards),
-            "fronts": list(fronts),
-            "bundle": bundle.directory,
-            "max_loss": 0,
-            "retriever": "dense",
-            "cache_mb": 0,
-            "answer_cache_mb": 0,
-            "brown_out_floor": 1,
-        }
+    front = shared_parts(
+        bundle,
+        shards,
+        fronts=list(fronts),
+        cache_mb=0,
+        answer_cache_mb=0,
+        brown_out_floor=1,
     )
-    front = compose_front(settings, bundle)
+    settings = front.settings
     grpc: Any = front.services
     source = RemoteNodes(front)
     questions = QuestionEncoder(
-        bundle, tokenizer_of(bundle.tokenizer), TimedTextEncoder(threads, costs)
+        bundle, tokenizer_of(bundle.tokenizer), TimedTextEncoder(bundle, threads, costs)
     )
     index = open_index(front, source, questions, None, ConversionThreads.open(front))
     if is_middle:

@@ -9,7 +9,7 @@ from typing import Any
 
 import grpc
 
-from simulation import addresses, clock, fixtures, randomness
+from simulation import addresses, clock, fixtures, logs, randomness
 from simulation.channel import Addresses, Endpoint, SimulatedServer
 from simulation.models import WORDS
 from simulation.process import Process
@@ -103,6 +103,7 @@ class TailSimulation:
         self._prepared: list[asyncio.Task[None]] = []
         """Is done when a front serves."""
         self.answers = Answers()
+        self.logged_errors: list[str] = []
 
     async def main(self) -> None:
         """Starts the cluster and asks all questions."""
@@ -220,11 +221,18 @@ def simulate(simulation: TailSimulation) -> Answers:
         simulation.loop.run(simulation.main())
         for context in simulation.loop.errors:
             raise RuntimeError(f"{context.get('message')}") from context.get("exception")
+        for line in simulation.logged_errors:
+            raise RuntimeError(line)
     return simulation.answers
 
 
 @contextmanager
 def _running(simulation: TailSimulation) -> Iterator[None]:
+    def note(level: str, line: str) -> None:
+        if level == "error":
+            simulation.logged_errors.append(line)
+
+    logs.set_sink(note)
     clock.set_loop(simulation.loop)
     randomness.set_source(randomness.seeded("code"))
     addresses.set_addresses(simulation.addresses)
@@ -233,6 +241,7 @@ def _running(simulation: TailSimulation) -> Iterator[None]:
         yield
     finally:
         simulation.loop.close()
+        logs.set_sink(lambda _level, _line: None)
         clock.set_loop(None)
         randomness.set_source(None)
         addresses.set_addresses(None)

@@ -116,20 +116,20 @@ def test_latencies_follow_from_the_durations(tmp_path: Path) -> None:
     made = units().model_copy(update={"serving": serving_units()})
     path = tmp_path / "units.json"
     path.write_text(made.model_dump_json(), encoding="utf-8")
-    flags = ["tails", "--units", str(path), "--json", "--answers", "40", "--replicas", "2"]
+    flags = ["tails", "--units", str(path), "--json", "--answers", "20", "--replicas", "2"]
     flags += ["--shards-per-node", "2", "--passages-to-read", "2"]
     one, two = (
-        simulate(*flags, "--shards", "8", *levels, PYTHONHASHSEED=seed)
+        simulate(*flags, "--shards", "4", *levels, PYTHONHASHSEED=seed)
         for levels, seed in (([], "1"), (["--middle-fronts", "2"], "1"))
     )
     assert not one.returncode, one.stderr
     assert not two.returncode, two.stderr
-    again = simulate(*flags, "--shards", "8", PYTHONHASHSEED="2")
+    again = simulate(*flags, "--shards", "4", PYTHONHASHSEED="2")
     assert again.stdout == one.stdout
     (flat,), (deep,) = json.loads(one.stdout), json.loads(two.stdout)
     serving = serving_units()
     least = serving.question_ms + serving.encode.ms + serving.read.ms
     assert least < flat["p50_ms"]["value"] < flat["p99_ms"]["value"] < 200
     assert flat["p50_ms"]["value"] < deep["p50_ms"]["value"]
-    assert (flat["failed"], flat["partial"], flat["answers"]) == (0, 0, 40)
-    assert (deep["failed"], deep["partial"], deep["answers"]) == (0, 0, 40)
+    assert (flat["failed"], flat["partial"], flat["answers"]) == (0, 0, 20)
+    assert (deep["failed"], deep["partial"], deep["answers"]) == (0, 0, 20)
