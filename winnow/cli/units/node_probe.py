@@ -2,11 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from winnow.cli.units.asking import ProcessorClock, ProcessorTimes
 from winnow.convert import shard as convert
@@ -30,12 +28,6 @@ class CallTimes:
     waiting: float
     """Time in which neither the node nor the caller worked."""
     reply: Any
-
-
-def mean(values: Sequence[float]) -> float:
-    """Returns the mean without the highest twentieth, which other work on the machine causes."""
-    ordered = sorted(values)
-    return float(np.mean(ordered[: max(len(ordered) * 19 // 20, 1)]))
 
 
 class NodeProbe:

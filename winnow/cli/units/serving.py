@@ -25,7 +25,7 @@ from winnow.cli.units.asking import WARM_UP, ProcessorClock
 from winnow.cli.units.disturbance import Disturbance
 from winnow.cli.units.fake_nodes import RecordedReplies, fake_shards
 from winnow.cli.units.fronts import least_squares, record_replies, run_front
-from winnow.cli.units.node_probe import NodeProbe, mean
+from winnow.cli.units.node_probe import NodeProbe
 from winnow.client.messages import AnswerClient
 from winnow.domain.question import EncodedQuestion
 from winnow.index_directory import shard_directories
@@ -202,19 +202,21 @@ async def _probe_node(
     loop = [each.node.others for each in alone]
     thread = [each.node.busiest_thread for each in alone]
     reading = [each.node.busiest_thread for each in one]
-    read_ms = (mean([each.node.busiest_thread for each in several]) - mean(reading)) / (_READS - 1)
-    base_ms = mean([each.node.total for each in one]) - read_ms
-    of_all, of_one = (mean([each.node.total for each in calls]) for calls in (joint, alone))
+    read_ms = (fmean([each.node.busiest_thread for each in several]) - fmean(reading)) / (
+        _READS - 1
+    )
+    base_ms = fmean([each.node.total for each in one]) - read_ms
+    of_all, of_one = (fmean([each.node.total for each in calls]) for calls in (joint, alone))
     message_ms = max(median([each.waiting for each in described]) / 2, 0.0)
     handover_ms = max(median([each.waiting for each in alone]) / 2 - message_ms, 0.0)
     return _NodeCosts(
         calls=CallCosts(
-            call_ms=max(mean(loop), 0.0),
-            shard_ms=max((of_all - of_one) / (SHARDS - 1) - mean(thread), 0.0),
+            call_ms=max(fmean(loop), 0.0),
+            shard_ms=max((of_all - of_one) / (SHARDS - 1) - fmean(thread), 0.0),
             read_ms=max(base_ms, 0.0),
             spread=_spread(loop),
         ),
-        retrieve=SpreadCost(ms=mean(thread), spread=_spread(thread)),
+        retrieve=SpreadCost(ms=fmean(thread), spread=_spread(thread)),
         read=SpreadCost(ms=read_ms, spread=_spread(reading)),
         message_ms=message_ms,
         handover_ms=handover_ms,
@@ -238,8 +240,8 @@ async def _probe_large(
     reads = 2 * cores()
     calls = [(await probe.read(each, reads)).node.total for each in questions[1::2]]
     await probe.close()
-    together = node.read.ms * reads / max(mean(calls) - node.base_ms, 0.01)
-    return SpreadCost(ms=mean(thread), spread=_spread(thread)), min(max(together, 0.2), 1.2)
+    together = node.read.ms * reads / max(fmean(calls) - node.base_ms, 0.01)
+    return SpreadCost(ms=fmean(thread), spread=_spread(thread)), min(max(together, 0.2), 1.2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -299,15 +301,15 @@ async def _time_front(
             readers.append(sum(each.read_ms > 0 for each in reply.timings.shards))
     return _FrontTimes(
         parts=(1.0, nodes, nodes * (shards - 1), fmean(readers)),
-        loop_ms=mean(loop),
+        loop_ms=fmean(loop),
         spread=_spread(loop),
-        encode=SpreadCost(ms=mean(encode), spread=_spread(encode)),
-        client_ms=mean(own),
+        encode=SpreadCost(ms=fmean(encode), spread=_spread(encode)),
+        client_ms=fmean(own),
     )
 
 
 def _spread(values: Sequence[float]) -> tuple[float, ...]:
     """Returns quantiles of the values, divided by their mean."""
     own = np.maximum(np.array(values), 0.0)
-    quantiles = np.quantile(own, QUANTILES) / max(float(own.mean()), 1e-9)
+    quantiles = np.quantile(own, QUANTILES) / max(float(own.fmean()), 1e-9)
     return tuple(quantiles.round(4).tolist())
