@@ -311,5 +311,5 @@ async def _time_front(
 def _spread(values: Sequence[float]) -> tuple[float, ...]:
     """Returns quantiles of the values, divided by their mean."""
     own = np.maximum(np.array(values), 0.0)
-    quantiles = np.quantile(own, QUANTILES) / max(float(own.fmean()), 1e-9)
+    quantiles = np.quantile(own, QUANTILES) / max(float(own.mean()), 1e-9)
     return tuple(quantiles.round(4).tolist())
