@@ -100,8 +100,12 @@ class ArchivableShard:
         """Archives the shard whenever the policy asks for it, until it is cancelled."""
         while True:
             await self._sleep(self._archives.policy.check_interval)
-            if self._is_due():
-                async with self._archives.one_at_a_time:
+            if not self._is_due():
+                continue
+            async with self._archives.one_at_a_time:
+                async with self._merge_lock:
+                    pass  # the end of a merge removes files of deleted tenants
+                if self._is_due():  # no call came while this waited
                     await self.archive()
 
     async def archive(self) -> bool:
@@ -109,10 +113,7 @@ class ArchivableShard:
 
         The shard is served while it is copied. A failure is logged, and the shard stays open.
         """
-        async with (
-            self._merge_lock
-        ):  # a merge that runs removes files of deleted tenants at its end
-            opened, since = self.gate.opened, self.gate.last_call
+        opened, since = self.gate.opened, self.gate.last_call
         if opened is None:
             return False
         started = self._clock()

@@ -15,7 +15,9 @@ import pytest
 from damaged_files import flip_bit
 from live_shards import built
 from live_writes import put
+from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
+from tenacious import happens, turn
 
 from winnow.content_node.archiving import files
 from winnow.content_node.archiving.archives import Archives
@@ -102,7 +104,7 @@ class Archiving:
     log_id: str
     sequence: int
 
-    def shard(self, opening: Callable[[], None] = lambda: None) -> ArchivableShard:
+    def shard(self, opening: Callable[[], None] = lambda: None, **parts: Any) -> ArchivableShard:
         """The shard as a node has it; `opening` is called when it is opened."""
 
         async def open_again() -> OpenedShard:
@@ -118,12 +120,13 @@ class Archiving:
 
         return ArchivableShard(
             self.directory,
-            Archives(self.url, ArchivePolicy(60)),
+            parts.pop("archives", Archives(self.url, ArchivePolicy(60))),
             open_shard=open_again,
             close_shard=close,
             merge_lock=asyncio.Lock(),
             metrics=ArchiveMetrics(CollectorRegistry()),
             now=now,
+            **parts,
         )
 
     async def archive(self) -> ArchivableShard:
@@ -247,6 +250,36 @@ async def test_a_write_during_archiving_keeps_the_shard_and_is_not_lost(
     with pytest.raises(ArtefactError, match="held by another node"):
         commit_archive(archiving.directory, stub)
     lock.release()
+
+
+async def test_a_call_while_another_shard_is_archived_keeps_the_shard(
+    archiving: Archiving,
+) -> None:
+    """Its time without calls begins again."""
+    archives, clock = Archives(archiving.url, ArchivePolicy(60)), ManualClock()
+    sleeps: list[float] = []
+
+    async def sleep(_: float) -> None:
+        sleeps.append(clock.now)
+        await turn()
+
+    shard = archiving.shard(archives=archives, clock=clock, sleep=sleep)
+    await shard.begin()
+    clock.advance(60)
+    async with archives.one_at_a_time:
+        running = asyncio.create_task(shard.run())
+        for _ in range(20):
+            await turn()
+        assert len(sleeps) == 1  # it waits for the other shard
+        async with shard.gate.enter(Deadline.after(60)):
+            pass
+    await happens(lambda: len(sleeps) > 1)
+    assert shard.gate.opened is not None
+    clock.advance(60)
+    await happens(lambda: shard._is_archived)
+    running.cancel()
+    await shard.close()
+    await archiving.check()
 
 
 async def test_a_damaged_archive_deletes_no_local_file_and_is_told(archiving: Archiving) -> None:
