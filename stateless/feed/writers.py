@@ -47,6 +47,7 @@ class Writers:
         self._opened: dict[_Key, OpenWriter] = {}
         self._last_address: dict[int, str] = {}
         """The address that took the last writes of each shard."""
+        self._is_closed = False
 
     @property
     def partition(self) -> Partition:
@@ -78,7 +79,12 @@ class Writers:
         )
 
     def writer(self, address: str, shard: int) -> ShardWriter:
-        """Returns the writer of a shard on the node whose address `address` has just returned."""
+        """Returns the writer of a shard on the node whose address `address` has just returned.
+
+        Raises UnavailableError once this was closed: nobody would close another connection.
+        """
+        if self._is_closed:
+            raise UnavailableError("the index is not open any more")
         identity = self._view().identity
         assert identity is not None  # an index without an identity has no replicas
         key = (address, identity, shard)
@@ -103,6 +109,8 @@ class Writers:
                 await opened.close()
 
     async def close(self) -> None:
+        """Closes all connections; opens none any more."""
+        self._is_closed = True
         while self._opened:
             await self._opened.popitem()[1].close()
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from tenacious import happens
 
+from winnow.errors import UnavailableError
 from winnow.inference.fair_threads import FairThreads
 
 
@@ -85,6 +86,14 @@ async def test_closing_cancels_what_waits() -> None:
     await first
     with pytest.raises(asyncio.CancelledError):
         await waiting
+
+
+async def test_work_for_closed_threads_fails_instead_of_waiting() -> None:
+    """The threads of an index may be closed while a long stream still feeds it."""
+    threads = FairThreads(1, "test")
+    await asyncio.to_thread(threads.close)
+    with pytest.raises(UnavailableError, match="threads for this work have ended"):
+        await asyncio.wait_for(threads.run("a", lambda: 7), 60)
 
 
 async def test_a_thread_that_hangs_is_replaced_and_ends_when_it_comes_back(

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from winnow.errors import UnavailableError
 from winnow.policy.fair_queue import FairQueue
 
 Turn = Callable[[], bool]
@@ -47,7 +48,11 @@ class FairThreads:
         """Runs `work` in the client's turn and returns its result.
 
         If the caller is cancelled before the work starts, the work is not done.
+
+        Raises UnavailableError if the pool was closed before.
         """
+        if self._closed:  # no thread would take the work
+            raise UnavailableError("the threads for this work have ended: try again")
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Result] = loop.create_future()
 

@@ -1,12 +1,14 @@
 """Which node takes the writes of a shard, and when an attempt is repeated."""
 
 from dataclasses import replace
+from typing import cast
 
 import pytest
 from fakes import shard_info
 
 from winnow.errors import NotWritableError, UnavailableError
 from winnow.replicas.policy.retrying import retry_delay
+from winnow.shard_writer import ShardWriter
 from winnow.stateless.cluster.membership import ClusterView, IndexIdentity
 from winnow.stateless.cluster.node import ReplicaAt
 from winnow.stateless.feed.targets import UNREAD_JOURNAL, choose_target
@@ -124,3 +126,26 @@ def test_of_two_reported_owners_the_one_that_got_the_shard_last_takes_the_writes
     assert writers.address(0, ["new"]) == "new"
     infos[ReplicaAt("new", 0)] = replace(old, writes_elsewhere=True)
     assert writers.address(0) == "old"
+
+
+async def test_no_connection_is_opened_after_the_index_was_closed() -> None:
+    """A stream may still write to a dropped index when it is closed."""
+    view, opened, closed = (
+        ClusterView(IndexIdentity("index", 1, 4), {}, {}),
+        list[str](),
+        list[str](),
+    )
+
+    def open_writer(address: str, *_: object) -> OpenWriter:
+        async def close() -> None:
+            closed.append(address)
+
+        opened.append(address)
+        return OpenWriter(cast("ShardWriter", None), lambda: False, close)
+
+    writers = Writers(lambda: view, dict, open_writer)
+    writers.writer("node", 0)
+    await writers.close()
+    with pytest.raises(UnavailableError, match="not open any more"):
+        writers.writer("node", 0)
+    assert opened == closed == ["node"]
