@@ -25,7 +25,7 @@ STANDARD_OUTPUT = Path("-")
 _TRIES = 6
 """Maximum number of times that a page is requested."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 10.0
-"""Seconds between two requests of one page."""
+"""Seconds between two requests of one page, unless the server asks for more."""
 Sleep = Callable[[float], Awaitable[None]]
 
 
@@ -66,8 +66,8 @@ async def _page(
             if tries == _TRIES or isinstance(error, NotServedError):
                 raise
             wait = error.retry_after if isinstance(error, OverloadedError) else 0.0
-        await sleep(min(max(pause, wait), _LONGEST_PAUSE))
-        pause, tries = 2 * pause, tries + 1
+        await sleep(max(pause, wait))  # a tenant with a low quota is told to wait for minutes
+        pause, tries = min(2 * pause, _LONGEST_PAUSE), tries + 1
 
 
 def line_of(passage: Passage, tenant: str = "") -> str:

@@ -39,12 +39,12 @@ class Pages:
 
 
 async def test_a_page_that_fails_is_requested_again_and_nothing_is_written_twice() -> None:
-    pages = Pages(OverloadedError("full", 3.0), UnavailableError("gone"))
+    pages = Pages(OverloadedError("full", 100.0), UnavailableError("gone"))
     count, text = await pages.export()
     assert (count, text.count("\n")) == (3, 3)
     assert text.startswith('{"id": "p0", "title": "", "text": "é"}\n')
     assert pages.tokens == ["", "", "", "1", "2"]
-    assert pages.pauses == [3.0, 1.0]
+    assert pages.pauses == [100.0, 1.0]
 
 
 @pytest.mark.parametrize(
