@@ -152,3 +152,5 @@ def test_a_renamed_index_is_found_by_both_names() -> None:
             copied.with_renamed(name, "new")
     with pytest.raises(InvalidRequestError, match="docs-2 is taken"):
         BOTH.with_renamed("docs-1", "docs-2")
+    with pytest.raises(NotFoundError, match="docs-1 is an alias of docs-0: name the index"):
+        renamed.with_dropped("docs-1", 0.0)

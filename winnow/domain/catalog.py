@@ -321,6 +321,8 @@ class Catalog:
         )
 
     def _index(self, name: str) -> CatalogIndex:
+        if (alias := self.aliases.get(name)) is not None:
+            raise NotFoundError(f"{name} is an alias of {alias.index}: name the index")
         if name not in self.indexes:
             known = ", ".join(sorted(self.indexes))
             others = f"the indexes are {known}" if known else "the catalog has none yet"
