@@ -13,9 +13,11 @@ import long_deadlines
 import needs
 import property_profiles
 import pytest
+import short_warm_up
 import skipped
 import structlog
 from children_in_process import run_children
+from forked_commands import commands_forked
 from nats_server import NatsServer
 from shared_models import opened_once
 from whole_bundle import WHOLE
@@ -27,7 +29,6 @@ from winnow.content_node.shard.hnsw import can_use_graphs
 from winnow.documents.folder import SkippedFile
 from winnow.packaged import default_bundle
 from winnow.passages.rows import BadRow
-from winnow.reading import warmup
 from winnow.settings.common import cores
 
 property_profiles.register()
@@ -155,9 +156,6 @@ def _logs() -> Iterator[None]:
         structlog.configure(**before)
 
 
-WARM_UP_LENGTHS = {name: getattr(warmup, name) for name in ("_LENGTHS", "_TIMED_LENGTHS")}
-
-
 @pytest.fixture(autouse=True, scope="session")
 def _environment() -> Iterator[None]:
     """Removes the `WINNOW_` variables of the machine, and makes default deadlines long."""
@@ -184,10 +182,14 @@ def _children() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def _short_warm_up() -> Iterator[None]:
-    """Warms readers up with one short passage, since no test needs its first reads to be fast."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in WARM_UP_LENGTHS:
-            patch.setattr(warmup, name, (16,))
+        short_warm_up.shorten(patch)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _forked_commands() -> Iterator[None]:
+    with commands_forked():
         yield
 
 

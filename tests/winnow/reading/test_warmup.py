@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import WARM_UP_LENGTHS
 from manual_clock import ManualClock
 from numpy.typing import NDArray
+from short_warm_up import USUAL_LENGTHS
 
 from winnow.bundle import Bundle
 from winnow.inference.stop_signal import StopSignal
@@ -37,7 +37,7 @@ class Slow:
 def test_the_measured_pace_is_that_of_a_warm_reader(
     bundle: Bundle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, lengths in WARM_UP_LENGTHS.items():
+    for name, lengths in USUAL_LENGTHS.items():
         monkeypatch.setattr(warmup, name, lengths)
     clock = ManualClock()
     model = Slow(clock)
