@@ -7,7 +7,7 @@ pytestmark = pytest.mark.timeout(400)
 
 
 def test_no_fault_breaks_a_promise() -> None:
-    ran = simulate("--seeds", "8")
+    ran = simulate("--seeds", "5")
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
@@ -18,11 +18,11 @@ def test_bugs_that_were_found_stay_mended() -> None:
 
 def test_a_seed_has_the_same_timeline_in_every_process() -> None:
     first, second = (
-        simulate("--seeds", "3", "--first", "1001", "--digests", PYTHONHASHSEED=seed)
+        simulate("--seeds", "2", "--first", "1001", "--digests", PYTHONHASHSEED=seed)
         for seed in ("1", "2")
     )
     digests = [line for line in first.stdout.splitlines() if line.startswith("seed ")]
-    assert len(digests) == 3, first.stdout + first.stderr
+    assert len(digests) == 2, first.stdout + first.stderr
     assert digests == [line for line in second.stdout.splitlines() if line.startswith("seed ")]
 
 

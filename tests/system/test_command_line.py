@@ -306,38 +306,6 @@ def test_bad_rows_are_listed_with_their_lines(here: InProcess, tmp_path: Path) -
     assert "1 passage in 1 shard" in skipped.stdout
 
 
-def test_a_build_interrupted_by_ctrl_c_resumes_without_loss(
-    here: InProcess, tmp_path: Path
-) -> None:
-    path, out = tmp_path / "p.jsonl", tmp_path / "index"
-    text = "The quick brown fox jumps over the lazy dog again and again. " * 4
-    rows = (json.dumps({"id": str(n), "text": f"{n} {text}"}) for n in range(400))
-    path.write_text("\n".join(rows), encoding="utf-8")
-    command = [sys.executable, "-m", "winnow", "index", "build"]
-    command += ["--passages", str(path), "--out", str(out), "--shards", "2"]
-    running = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-    staging = tmp_path / "index.partial" / "staging.sqlite"
-    until(lambda: staging.exists() and stored(staging) > 0, 120)
-    running.send_signal(signal.SIGINT)
-    assert running.wait(60) == 130
-    assert not out.exists()
-    again = here(*command[3:])
-    assert again.returncode == 0, again.stderr
-    assert here("index", "verify", str(out)).returncode == 0
-
-
-def stored(staging: Path) -> int:
-    import sqlite3
-
-    connection = sqlite3.connect(f"file:{staging}?mode=ro", uri=True)
-    try:
-        return int(connection.execute("SELECT count(vector) FROM passages").fetchone()[0])
-    except sqlite3.OperationalError:
-        return 0
-    finally:
-        connection.close()
-
-
 @pytest.fixture
 def damaged(indexes: dict[int, Path], tmp_path: Path) -> Path:
     """An index of two shards, the second one with a flipped byte."""

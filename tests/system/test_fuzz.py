@@ -62,7 +62,7 @@ PREDICT = "/winnow.v1.HeadService/Predict"
 LIST_HEADS = "/winnow.v1.HeadService/ListHeads"
 PASSAGES = "/winnow.v1.PassageService/"
 SHARD_PATH = "/winnow.v1.ShardService/"
-EXAMPLES = settings(max_examples=100, print_blob=True)
+EXAMPLES = settings(max_examples=60, print_blob=True)
 REFUSED = {"INVALID_ARGUMENT", "RESOURCE_EXHAUSTED", "DEADLINE_EXCEEDED", "UNAVAILABLE"}
 OF_HEADS = REFUSED | {"NOT_FOUND"}
 OF_NODES = REFUSED | {"FAILED_PRECONDITION", "ABORTED"}
@@ -291,7 +291,7 @@ def test_no_metric_label_comes_from_client_input(front: Served) -> None:
     assert list(unexpected_labels(page)) == []
 
 
-@settings(EXAMPLES, max_examples=150)
+@settings(EXAMPLES, max_examples=80)
 @given(call=st.sampled_from(SHARD).flatmap(lambda m: st.tuples(st.just(m), shard_message(m))))
 def test_any_call_to_a_node_is_answered_or_refused_by_a_field(
     node: Served, call: tuple[str, Message]

@@ -26,7 +26,7 @@ from winnow.v1 import encoder_pb2, head_node_pb2
 
 ENCODE = "/winnow.v1.EncoderService/Encode"
 APPLY = "/winnow.v1.HeadNodeService/Apply"
-EXAMPLES = settings(max_examples=200, print_blob=True)
+EXAMPLES = settings(max_examples=60, print_blob=True)
 ALLOWED = {"OK", "INVALID_ARGUMENT", "FAILED_PRECONDITION", "RESOURCE_EXHAUSTED"}
 
 uint32 = st.integers(0, 9) | st.integers(0, 2**32 - 1)

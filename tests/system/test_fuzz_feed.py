@@ -21,7 +21,7 @@ from winnow.v1 import feed_pb2
 PUT, PUT_STREAM, DELETE, DELETE_STREAM = (
     f"/winnow.v1.FeedService/{name}" for name in ("Put", "PutStream", "Delete", "DeleteStream")
 )
-EXAMPLES = settings(max_examples=120, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+EXAMPLES = settings(max_examples=60, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 REFUSED = {"INVALID_ARGUMENT", "RESOURCE_EXHAUSTED", "UNAVAILABLE", "FAILED_PRECONDITION"}
 
 _LOST = "Internal error from Core"

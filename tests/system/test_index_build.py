@@ -1,14 +1,16 @@
 """`winnow index build` in a separate process: full disks, signals, logs."""
 
+import contextlib
 import json
-import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tenacious import until
+
+from winnow.content_node.indexing.verify import verify_index
 
 pytestmark = pytest.mark.timeout(300)
 TEXT = "The quick brown fox jumps over the lazy dog again and again."
@@ -18,38 +20,40 @@ TEXT = "The quick brown fox jumps over the lazy dog again and again."
 def many(tmp_path: Path) -> Path:
     """Writes passages whose encoding takes some seconds."""
     path = tmp_path / "many.jsonl"
-    rows = (json.dumps({"id": str(n), "text": f"{n} {TEXT}"}) for n in range(1100))
+    rows = (json.dumps({"id": str(n), "text": f"{n} {TEXT}"}) for n in range(800))
     path.write_text("\n".join(rows), encoding="utf-8")
     return path
 
 
-def command(passages: Path, out: Path, first: str = ":") -> list[str]:
-    """Starts a build in a shell that runs the command `first`."""
+def command(passages: Path, out: Path, first: str = "") -> list[str]:
+    """Returns the command of a build; with `first`, in a shell that runs this command before."""
     build = [sys.executable, "-m", "winnow", "index", "build", "--passages", str(passages)]
     build += ["--out", str(out), "--threads", "1"]
-    return ["sh", "-c", f'{first}; exec "$@"', "sh", *build]
+    return ["sh", "-c", f'{first}; exec "$@"', "sh", *build] if first else build
 
 
-def build(passages: Path, out: Path, first: str = ":") -> subprocess.CompletedProcess[str]:
+def build(passages: Path, out: Path, first: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command(passages, out, first), capture_output=True, text=True, timeout=120, check=False
     )
 
 
-def encoding(out: Path) -> bool:
-    """Whether a build has read every passage."""
-    import sqlite3
-
-    staging = out.with_name(out.name + ".partial") / "staging.sqlite"
-    if not staging.exists():
-        return False
-    connection = sqlite3.connect(f"file:{staging}?mode=ro", uri=True)
-    try:
-        return connection.execute("SELECT 1 FROM plan WHERE key = 'staged'").fetchone() is not None
-    except sqlite3.OperationalError:
-        return False
-    finally:
-        connection.close()
+@contextlib.contextmanager
+def encoding(
+    passages: Path, out: Path, first: str = ""
+) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+    """Starts a build; yields the process once it encodes, and what it has printed until then."""
+    with subprocess.Popen(command(passages, out, first), stderr=subprocess.PIPE, text=True) as made:
+        try:
+            assert made.stderr is not None
+            said = ""
+            for line in made.stderr:
+                said += line
+                if "encoding passages" in line:
+                    break
+            yield made, said
+        finally:
+            made.kill()
 
 
 @pytest.mark.parametrize("room", [0, 40, 120])
@@ -76,41 +80,30 @@ def test_a_build_without_a_terminal_logs_plain_lines(passages_file: Path, tmp_pa
     assert "\x1b" not in said
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_build_in_the_background_ends_on_a_signal_and_resumes_later(
-    many: Path, tmp_path: Path, number: signal.Signals
+def test_a_build_is_killed_and_ended_by_each_signal_and_resumes_each_time(
+    many: Path, tmp_path: Path
 ) -> None:
     """A build started with & in a script ignores Ctrl-C."""
     out = tmp_path / "index"
-    ignoring = command(many, out, "trap '' INT")
-    running = subprocess.Popen(ignoring, stderr=subprocess.PIPE, text=True)
-    try:
-        until(lambda: encoding(out), 120)
-        running.send_signal(signal.SIGSTOP)
-        second = build(many, out)
-        assert second.returncode == 1
-        assert "another build is writing" in second.stderr
-        running.send_signal(number)
-        running.send_signal(signal.SIGCONT)
-        said = running.communicate(timeout=60)[1]
-    finally:
-        running.kill()
-        running.wait()
-    assert running.returncode == 130
-    assert "index.partial keeps the finished work: run the same command again" in said
-    assert not out.exists()
-    again = build(many, out)
-    assert again.returncode == 0, again.stderr
-    assert "reading passages" not in again.stderr
-
-
-def test_a_killed_build_resumes(many: Path, tmp_path: Path) -> None:
-    out = tmp_path / "index"
-    running = subprocess.Popen(command(many, out), stderr=subprocess.DEVNULL)
-    until(lambda: encoding(out), 120)
-    os.kill(running.pid, signal.SIGKILL)
-    running.wait()
+    with encoding(many, out) as (running, said):
+        assert "reading passages" in said
+        running.send_signal(signal.SIGKILL)
+        assert running.wait(60) == -signal.SIGKILL
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with encoding(many, out, "trap '' INT") as (running, begun):
+            running.send_signal(signal.SIGSTOP)
+            second = build(many, out)
+            assert second.returncode == 1
+            assert "another build is writing" in second.stderr
+            running.send_signal(number)
+            running.send_signal(signal.SIGCONT)
+            ended = running.communicate(timeout=60)[1]
+        assert running.returncode == 130
+        assert "reading passages" not in begun
+        assert "index.partial keeps the finished work: run the same command again" in ended
+        assert not out.exists()
     again = build(many, out)
     assert again.returncode == 0, again.stderr
     assert "reading passages" not in again.stderr
     assert {path.name for path in tmp_path.iterdir()} == {"index", "many.jsonl"}
+    assert not any(report.faults for report in verify_index(out, 20, 0.9))

@@ -9,6 +9,7 @@ import pytest
 from winnow.assignment import AssignmentFile
 from winnow.domain.assignment import Assignment
 from winnow.errors import ArtefactError, InvalidRequestError, UnavailableError
+from winnow.storage import remote_lock
 
 FIRST = Assignment(
     index_id="index",
@@ -85,8 +86,12 @@ def test_an_assignment_at_a_url_is_read(tmp_path: Path) -> None:
     assert file.change(lambda _: FIRST) == file.read() == FIRST
 
 
-def test_the_loser_of_two_writers_at_a_url_is_told(tmp_path: Path) -> None:
-    """A URL has no lock."""
+def test_the_loser_of_two_writers_at_a_url_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lock counts as abandoned, as that of a writer that was paused."""
+    for name in ("_ABANDONED_SECONDS", "_POLL_SECONDS", "_SETTLE_SECONDS"):
+        monkeypatch.setattr(remote_lock, name, 0.0)
     url = f"memory://{tmp_path}/assignment.json"
     file, other = AssignmentFile(url), AssignmentFile(url)
     write = file._storage.write

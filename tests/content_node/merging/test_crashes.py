@@ -14,7 +14,7 @@ from bench.crashes.run import Totals, run_crashes
 @pytest.mark.timeout(300)
 async def test_a_shard_that_is_killed_again_and_again_holds_what_was_acknowledged() -> None:
     seen: list[Totals] = []
-    last = await run_crashes(20, 60.0, random.Random(20_150_727), seen.append, calls=8)
+    last = await run_crashes(12, 60.0, random.Random(20_150_727), seen.append, calls=8)
     assert last.kills.total() >= 5  # more on a machine that has nothing else to do
     assert last.checks >= last.lives - last.kills.total()
 

@@ -18,7 +18,7 @@ from winnow.stateless.http.call import OperationLimits
 from winnow.stateless.http.reading import read_operations
 from winnow.stateless.reading.servicer import ReadMessages
 
-_REQUESTS, _AT_ONCE = 600, 32
+_REQUESTS, _AT_ONCE = 300, 32
 _TEXTS_AT_ONCE = 8
 """Fewer, because on a busy machine many texts at once would take longer than the patience."""
 _PATIENCE = 2.0
@@ -49,7 +49,7 @@ async def test_nonsense_is_refused_and_leaves_nothing_behind(
     seed: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     outcomes = await outcomes_of_requests(HttpFront(), seed, texts=False)
-    assert outcomes["400"] > 50
+    assert outcomes["400"] > 25
     assert not caplog.records
 
 
@@ -66,5 +66,5 @@ async def test_nonsense_as_texts_or_of_agents_is_served_or_refused(
         outcomes = await outcomes_of_requests(front, seed, texts=True)
         await happens(lambda: not made.admission.in_flight, LONG)
     assert outcomes["200"] > 5
-    assert outcomes["400"] > 50
+    assert outcomes["400"] > 25
     assert not caplog.records
