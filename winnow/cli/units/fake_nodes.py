@@ -7,7 +7,7 @@ that it could not run.
 import asyncio
 import multiprocessing
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -45,11 +45,11 @@ class FakeNode(shard_pb2_grpc.ShardServiceServicer):
         shards: int,
         rng: random.Random,
         *,
-        disturb: Callable[[], None] | None = None,
+        disturb: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         """`own`: numbers of the shards of this node; `shards`: number of all shards.
 
-        `disturb` is called in a thread before each reply to a read.
+        `disturb` is awaited before each reply to a read.
         """
         info = shard_pb2.GetShardInfoResponse.FromString(replies.info)
         info.shards, info.index_passages = shards, info.passages * shards
@@ -103,7 +103,7 @@ class FakeNode(shard_pb2_grpc.ShardServiceServicer):
     ) -> shard_pb2.ReadResponse:
         """Returns the first recorded reading for every hit."""
         if self._disturb is not None:
-            await asyncio.to_thread(self._disturb)
+            await self._disturb()
         response = shard_pb2.ReadResponse.FromString(self._replies.read)
         first = response.readings[0]
         del response.readings[:]
@@ -162,11 +162,23 @@ async def _serve_all(
     connection: Connection,
     disturb: Callable[[], None] | None,
 ) -> None:
+    running: asyncio.Future[None] | None = None
+
+    async def disturb_once() -> None:
+        """Disturbs once for all reads of a question, which arrive together."""
+        nonlocal running
+        assert disturb is not None
+        if running is None or running.done():
+            running = asyncio.ensure_future(asyncio.to_thread(disturb))
+        await asyncio.shield(running)
+
     servers, ports = [], []
     for first in range(0, shards, per_node):
         own = range(first, min(first + per_node, shards))
         server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
-        servicer = FakeNode(replies, own, shards, random.Random(first), disturb=disturb)
+        servicer = FakeNode(
+            replies, own, shards, random.Random(first), disturb=disturb_once if disturb else None
+        )
         shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server)
         ports.append(server.add_insecure_port("127.0.0.1:0"))
         await server.start()

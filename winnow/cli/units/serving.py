@@ -25,7 +25,7 @@ from winnow.cli.units.asking import WARM_UP, ProcessorClock
 from winnow.cli.units.disturbance import Disturbance
 from winnow.cli.units.fake_nodes import RecordedReplies, fake_shards
 from winnow.cli.units.fronts import least_squares, record_replies, run_front
-from winnow.cli.units.node_probe import NodeProbe
+from winnow.cli.units.node_probe import CallTimes, NodeProbe
 from winnow.client.messages import AnswerClient
 from winnow.domain.question import EncodedQuestion
 from winnow.index_directory import shard_directories
@@ -193,11 +193,15 @@ async def _probe_node(
         await probe.retrieve(each, SHARDS)
         await probe.read(each, _READS)
     described = [await probe.describe() for _ in questions]
-    alone = [await probe.retrieve(each) for each in questions]
-    joint = [await probe.retrieve(each, SHARDS) for each in questions]
-    # a question's lower layers are computed once: each call reads for another question
-    one = [await probe.read(each, 1) for each in questions[::2]]
-    several = [await probe.read(each, _READS) for each in questions[1::2]]
+    alone, joint, one, several = (list[CallTimes]() for _ in range(4))
+    for number, each in enumerate(questions):
+        alone.append(await probe.retrieve(each))
+        joint.append(await probe.retrieve(each, SHARDS))
+        # a question's lower layers are computed once: each call reads for another question
+        if number % 2:
+            several.append(await probe.read(each, _READS))
+        else:
+            one.append(await probe.read(each, 1))
     await probe.close()
     loop = [each.node.others for each in alone]
     thread = [each.node.busiest_thread for each in alone]
