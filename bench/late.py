@@ -1,8 +1,9 @@
 """Measures reading and scoring the candidates of a shard by late interaction.
 
 Token vectors are random, and stored as a shard stores them. Every repetition scores other passages
-with another question. With --index, measures the processor time of retrieving from all shards of an
-index, with and without late interaction.
+with another question. With --index, measures the time of retrieving from all shards of an index,
+with and without late interaction. With --words, this index is made first, if it is missing: real
+passages in one shard, with vectors made from their words, because encoding them would take long.
 """
 
 import argparse
@@ -14,8 +15,14 @@ from pathlib import Path
 import numpy as np
 
 from bench.inputs import read_question_texts
-from bench.late_retrieval import measure_retrieval
+from bench.late_retrieval import (
+    build_word_index,
+    encode_by_model,
+    encode_by_words,
+    measure_retrieval,
+)
 from bench.quantiles import nearest_rank
+from bench.word_vectors import FINGERPRINT
 from winnow.bundle import load_bundle
 from winnow.cli.output import console as open_console
 from winnow.cli.output import print_json, table
@@ -43,9 +50,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=1, help="seed of the random vectors")
     parser.add_argument("--index", type=Path, help="index with token vectors to retrieve from")
     parser.add_argument(
-        "--questions", type=Path, help="JSON lines with `question` (.gz, .zst), for --index"
+        "--words",
+        type=Path,
+        metavar="PASSAGES",
+        help="file whose first --passages passages make the index; see above",
     )
-    parser.add_argument("--limit", type=int, default=200, help="number of questions for --index")
+    parser.add_argument(
+        "--questions",
+        type=Path,
+        action="append",
+        help="JSON lines with `question` (.gz, .zst), for --index; repeat",
+    )
+    parser.add_argument(
+        "--limit", type=int, default=200, help="number of questions of each file for --index"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -54,11 +72,7 @@ def run(options: argparse.Namespace) -> int:
     With an index, prints those of a retrieval instead.
     """
     if options.index is not None:
-        if options.questions is None:
-            raise SystemExit("--index needs --questions")
-        questions = read_question_texts(options.questions, options.limit)
-        bundle = load_bundle(default_bundle())
-        _print(measure_retrieval(options.index, questions, bundle, 3), options)
+        _print(_measure_index(options), options)
         return 0
     chance = np.random.default_rng(options.seed)
     with tempfile.TemporaryDirectory() as directory:
@@ -69,6 +83,23 @@ def run(options: argparse.Namespace) -> int:
         ]
     _print(rows, options)
     return 0
+
+
+def _measure_index(options: argparse.Namespace) -> list[dict[str, str | float]]:
+    if options.questions is None:
+        raise SystemExit("--index needs --questions")
+    questions = [
+        text for path in options.questions for text in read_question_texts(path, options.limit)
+    ]
+    bundle = load_bundle(default_bundle())
+    if options.words is None:
+        fingerprint = bundle.manifest.token_vectors_fingerprint
+        encoded = encode_by_model(bundle, questions)
+    else:
+        if not options.index.exists():
+            build_word_index(options.index, options.words, options.passages, bundle)
+        fingerprint, encoded = FINGERPRINT, encode_by_words(bundle, questions)
+    return measure_retrieval(options.index, fingerprint, encoded, bundle, 3)
 
 
 def _print(rows: Sequence[Mapping[str, str | float]], options: argparse.Namespace) -> None:
