@@ -29,6 +29,8 @@ BENCHMARKS = {
     "reading": ("bench.reading.run", "compare reading and reranking with other libraries"),
     "rebuilds": ("bench.rebuilds", "rebuild an index under questions and writes, with kills"),
     "soak": ("bench.soak", "check that the memory of content nodes does not grow under load"),
+    "state-bits": ("bench.state_bits", "measure the accuracy of states of fewer bits"),
+    "state-times": ("bench.state_times", "measure loading and reading of passages with states"),
     "tails": ("bench.tails", "compare simulated latencies with those of clusters"),
     "tenants": ("bench.tenants.run", "measure questions and deletion of tenants in one shard"),
     "words": ("bench.words", "measure the time and the recall of searches by words"),

@@ -161,7 +161,7 @@ def build(
         typer.Option(
             "--states",
             help="Precompute reader states, too: up to 1.7 times as many questions a second, for "
-            "about 60 KB a passage. `winnow index states` adds them later.",
+            "about 31 KB a passage. `winnow index states` adds them later.",
         ),
     ] = False,
     as_json: AsJson = False,
@@ -304,7 +304,7 @@ def add_states(
 ) -> None:
     """Precompute the reader states of every passage of an index, or of one shard.
 
-    Writes states.bin beside every shard, about 60 KB a passage. Run the same command again to
+    Writes states.bin beside every shard, about 31 KB a passage. Run the same command again to
     resume after an interruption. Nodes use the states after a restart. Answers are the same with or
     without states.
     """

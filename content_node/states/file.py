@@ -35,9 +35,15 @@ class StateFile:
         starts: NDArray[np.int64],
         width: int,
         kind: StatesKind = READER_STATES,
+        *,
+        stored: StatesKind | None = None,
     ) -> None:
-        """`starts` has the byte offset of each row's data, and the end of the last row's."""
+        """`starts` has the byte offset of each row's data, and the end of the last row's.
+
+        `stored` is the kind in the format of the file. By default it is `kind`.
+        """
         self._file, self._starts, self.width, self._kind = file, starts, width, kind
+        self._stored = stored or kind
         self._logged: set[int] = set()
         self._lock = threading.Lock()
 
@@ -58,7 +64,7 @@ class StateFile:
             raise ArtefactError(f"{file.path} has {file.size} bytes, not {manifest.bytes}")
         if [*starts[:1], *starts[-1:]] != [0, file.size] or (starts[1:] < starts[:-1]).any():
             raise ArtefactError(f"{starts_file.path} does not match {file.path}")
-        return cls(file, starts, manifest.width, kind)
+        return cls(file, starts, manifest.width, kind, stored=kind.in_format(manifest.format))
 
     @property
     def rows(self) -> int:
@@ -71,23 +77,35 @@ class StateFile:
         return int(np.count_nonzero(np.diff(self._starts)))
 
     def size(self, row: int) -> int:
-        """Returns the size of a row's data in bytes; 0 without data."""
-        start, end = self._starts[row : row + 2].tolist()
-        return int(end - start)
+        """Returns the size of the result of `packed` in bytes; 0 without data."""
+        size = self._stored_size(row)
+        if not size or self._stored is self._kind:
+            return size
+        return self._kind.packed_size(self._stored.count_tokens(size, self.width), self.width)
 
     def packed(self, row: int) -> bytes:
-        """Returns the data of a row in the format on disk; empty without data.
+        """Returns the data of a row in the format that is written today; empty without data.
 
         Raises:
             ArtefactError: the data is damaged.
 
         """
-        size = self.size(row)
-        if not size:
-            return b""
-        data = self._file.read(size, int(self._starts[row]))
+        data = self._read(row)
+        if not data:
+            return data
+        if self._stored is not self._kind:
+            return unpack(data, self.width, self._stored).packed()
         self._kind.check(data, self.width)
         return data
+
+    def _stored_size(self, row: int) -> int:
+        start, end = self._starts[row : row + 2].tolist()
+        return int(end - start)
+
+    def _read(self, row: int) -> bytes:
+        """Returns the unchecked data of a row in the format of the file; empty without data."""
+        size = self._stored_size(row)
+        return self._file.read(size, int(self._starts[row])) if size else b""
 
     def has_rows(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Returns whether each of `rows` has data, [rows]."""
@@ -121,8 +139,8 @@ class StateFile:
             ArtefactError: the states are damaged.
 
         """
-        data = self.packed(row)
-        return unpack(data, self.width) if data else None
+        data = self._read(row)
+        return unpack(data, self.width, self._stored) if data else None
 
     def load(self, row: int) -> PassageStates | None:
         """Returns the states of a row; None if they are missing or damaged.

@@ -19,8 +19,6 @@ from winnow.files.durable import write_durably
 from winnow.files.opened import OpenFile
 from winnow.reading.states_kind import READER_STATES, StatesKind
 
-FORMAT = 2
-"""The first format with a checksum of the offsets."""
 FILES = STATES_FILE, DATA, STARTS = READER_STATES.files
 
 
@@ -29,7 +27,8 @@ class StatesManifest(BaseModel):
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
-    format: int = FORMAT
+    format: int
+    """Number of the format of the data; see `StatesKind.format`."""
     fingerprint: str
     """Fingerprint of the model, such as a reader's lower layers."""
     generation: str
@@ -64,10 +63,10 @@ def open_states_manifest(
     file = open_json(path, f"a shard with {kind.noun}")
     text, content = read_json_object(file)
     check_checksum(text, content, path)
-    if content.get("format") != FORMAT:
-        raise ArtefactError(
-            f"{path} has format {content.get('format')!r}, this version reads {FORMAT}"
-        )
+    number = content.get("format")
+    if number not in kind.formats:
+        known = " and ".join(map(str, kind.formats))
+        raise ArtefactError(f"{path} has format {number!r}, this version reads {known}")
     try:
         return StatesManifest.model_validate(content), file
     except ValidationError as error:

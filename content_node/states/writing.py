@@ -157,10 +157,15 @@ class StatesWriter:
         return np.array(to_compute, np.int64)
 
     def _find_complete(self) -> StatesManifest | None:
-        """Returns the manifest of existing states of all passages, if the checksums match."""
+        """Returns the manifest of existing states of all passages, if the checksums match.
+
+        States in the format of an older version are not complete: they are converted.
+        """
         if (existing := self._open_existing()) is None:
             return None
         manifest, states = existing
+        if manifest.format != self._kind.format:
+            return None
         try:
             OpenFile(self.directory / self._kind.data).verify(manifest.sha256, manifest.bytes)
         except ArtefactError:
@@ -227,6 +232,7 @@ class StatesWriter:
         save_array(starts.astype(np.uint64), self._starts)
         kind, width, sizes = self._kind, self._model.width, sizes[sizes > 0]
         manifest = StatesManifest(
+            format=kind.format,
             fingerprint=self._model.fingerprint,
             generation=self._manifest.generation,
             width=width,

@@ -71,15 +71,31 @@ class LowerLayers:
 
     def window_states(self, window: PassageWindow, stop: StopSignal | None = None) -> PassageStates:
         """Computes the states of one window; raises StoppedError once `stop` is set."""
-        return quantise(self._run(window.ids, 1, stop)[0])
+        return quantise(self.exact_window_states(window, stop))
+
+    def exact_window_states(
+        self, window: PassageWindow, stop: StopSignal | None = None
+    ) -> NDArray[np.float32]:
+        """Computes states without rounding, [tokens, width]; raises as `window_states`."""
+        exact: NDArray[np.float32] = self._run(window.ids, 1, stop)[0]
+        return exact
 
     def passage_states(self, stored: StoredPassage) -> PassageStates:
         """Computes the states of all windows of a passage, concatenated."""
         return concatenate([self.window_states(window) for window in self.windows(stored)])
 
     def packed(self, stored: StoredPassage) -> bytes:
-        """Computes the states of a passage, in the format on disk."""
-        return self.passage_states(stored).packed()
+        """Computes the states of a passage, in the format on disk.
+
+        Raises ArtefactError if they are not as wide as the bundle says.
+        """
+        states = self.passage_states(stored)
+        if (found := states.levels.shape[1]) != self.width:
+            raise ArtefactError(
+                f"the reader returns states of {found} values, not {self.width}, although the "
+                "bundle's manifest says so: use another bundle"
+            )
+        return states.packed()
 
     def count_tokens(self, stored: StoredPassage) -> int:
         """Counts the tokens of all windows of a passage, each of which has a state."""

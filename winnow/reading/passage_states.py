@@ -1,14 +1,17 @@
-"""Quantised states of a passage's tokens: 8-bit integers, and a scale for each token."""
+"""Quantised states of a passage's tokens: levels of 4 bits, and a scale for each token.
+
+A reader takes levels of 8 bits. So states are rounded to 8 bits, and these to 4 bits, which stand
+for a part of the levels of 8 bits.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.reading.states_kind import CHECKSUM_BYTES, READER_STATES, with_checksum
+from winnow.reading.four_bits import GROUP, MAX_LEVEL, count_groups, decode, encode, round_levels
+from winnow.reading.states_kind import CHECKSUM_BYTES, READER_STATES, StatesKind, with_checksum
 
-LEVELS = 127
-"""The largest absolute level."""
 _MIN_MAGNITUDE = np.float32(1e-8)
 
 
@@ -17,7 +20,7 @@ class PassageStates:
     """Quantised states of some tokens of a passage: levels times scales."""
 
     levels: NDArray[np.int8]
-    """[tokens, width]."""
+    """[tokens, width]. `round_levels` changes none of them."""
     scales: NDArray[np.float32]
     """[tokens]."""
 
@@ -27,14 +30,16 @@ class PassageStates:
 
     def packed(self) -> bytes:
         """Returns the states in the format on disk, with a checksum at the end."""
-        return with_checksum(self.scales.astype("<f4").tobytes() + self.levels.tobytes())
+        maxima, codes = encode(self.levels)
+        parts = self.scales.astype("<f4"), maxima, codes
+        return with_checksum(b"".join(part.tobytes() for part in parts))
 
 
 def quantise(states: NDArray[np.float32]) -> PassageStates:
     """Quantises float32 [tokens, width]; the result is the same on every machine."""
     magnitudes = np.abs(states).max(axis=1, initial=0).astype(np.float32)
-    scales = np.maximum(magnitudes, _MIN_MAGNITUDE) / np.float32(LEVELS)
-    return PassageStates(np.rint(states / scales[:, None]).astype(np.int8), scales)
+    scales = np.maximum(magnitudes, _MIN_MAGNITUDE) / np.float32(MAX_LEVEL)
+    return PassageStates(round_levels(np.rint(states / scales[:, None]).astype(np.int8)), scales)
 
 
 def concatenate(parts: list[PassageStates]) -> PassageStates:
@@ -50,16 +55,23 @@ def packed_size(tokens: int, width: int) -> int:
     return READER_STATES.packed_size(tokens, width)
 
 
-def unpack(data: bytes, width: int) -> PassageStates:
-    """Parses the result of `PassageStates.packed`.
+def unpack(data: bytes, width: int, kind: StatesKind = READER_STATES) -> PassageStates:
+    """Parses the result of `PassageStates.packed`, or states in an older format of `kind`.
+
+    States of 8 bits are rounded to 4 bits, so that they are the same as newly computed ones.
 
     Raises:
         ArtefactError: the data is damaged.
 
     """
-    READER_STATES.check(data, width)
-    body = data[:-CHECKSUM_BYTES]
-    tokens = len(body) // READER_STATES.token_bytes(width)
-    scales = np.frombuffer(body, "<f4", tokens).astype(np.float32)
-    levels = np.frombuffer(body, np.int8, offset=scales.nbytes).reshape(tokens, width)
+    kind.check(data, width)
+    tokens = kind.count_tokens(len(data), width)
+    scales = np.frombuffer(data, "<f4", tokens).astype(np.float32)
+    stored = np.frombuffer(data, np.uint8, len(data) - CHECKSUM_BYTES)[scales.nbytes :]
+    if kind.bits == READER_STATES.bits:
+        maxima, codes = np.split(stored, [tokens * count_groups(width)])
+        shape = tokens, count_groups(width)
+        levels = decode(maxima.reshape(shape), codes.reshape(*shape, GROUP // 2), width)
+    else:
+        levels = round_levels(stored.view(np.int8).reshape(tokens, width))
     return PassageStates(levels, scales)

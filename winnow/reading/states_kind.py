@@ -1,21 +1,23 @@
 """Kinds of data that are computed once for each passage and stored beside a shard.
 
 Each kind has three files. On disk, the data of a passage are the scales of its tokens, their levels
-in 8-bit integers, and a checksum.
+of 4 or 8 bits, and a checksum.
 """
 
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Final, Literal
 from zlib import crc32
 
 from winnow.errors import ArtefactError
+from winnow.reading.four_bits import BYTES_A_GROUP, count_groups
 
 CHECKSUM_BYTES: Final = 4
+_BYTE_BITS: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatesKind:
-    """A kind of precomputed data: its name, its files and its format."""
+    """A kind of precomputed data: its name, its files and its format on disk."""
 
     noun: str
     """Name of the data in messages."""
@@ -25,8 +27,14 @@ class StatesKind:
     """Subcommand of `winnow index` that computes the data."""
     stem: str
     """Beginning of the names of its files."""
+    format: int
+    """Number of the format that this version writes. The manifest of the data has it."""
+    bits: Literal[4, 8]
+    """Bits of a level."""
     scale_bytes: int
     """Bytes of the scale of a token; 0 if the levels determine it."""
+    earlier: "StatesKind | None" = None
+    """The kind in the format of older versions, which this version reads, too."""
     verified: bool
     """Whether the whole data is verified when it is opened, and not each passage when it is read.
     """
@@ -71,13 +79,29 @@ class StatesKind:
         """Pattern of the names of files with byte offsets of unfinished data, as `starts_file`."""
         return f"{self.stem}-*.partial.npy"
 
+    def in_format(self, number: int) -> "StatesKind":
+        """Returns this kind in the format with this number, one of `formats`."""
+        if self.earlier is None or number == self.format:
+            return self
+        return self.earlier.in_format(number)
+
+    @property
+    def formats(self) -> tuple[int, ...]:
+        """The numbers of the formats that this version reads, the oldest first."""
+        return (*(self.earlier.formats if self.earlier else ()), self.format)
+
     def token_bytes(self, width: int) -> int:
         """Returns the bytes of a token of `width` values."""
-        return self.scale_bytes + width
+        levels = width if self.bits == _BYTE_BITS else count_groups(width) * BYTES_A_GROUP
+        return self.scale_bytes + levels
 
     def packed_size(self, tokens: int, width: int) -> int:
         """Returns the bytes of a passage of `tokens` tokens."""
         return tokens * self.token_bytes(width) + CHECKSUM_BYTES
+
+    def count_tokens(self, size: int, width: int) -> int:
+        """Returns the tokens of a passage of `size` bytes; the inverse of `packed_size`."""
+        return (size - CHECKSUM_BYTES) // self.token_bytes(width)
 
     def check(self, data: bytes, width: int) -> None:
         """Raises ArtefactError if the data of a passage is damaged."""
@@ -92,20 +116,25 @@ class StatesKind:
             )
 
 
-READER_STATES: Final = StatesKind(
+_STATES_OF_8_BITS: Final = StatesKind(
     noun="states",
     model="reader",
     command="states",
     stem="states",
+    format=2,
+    bits=8,
     scale_bytes=4,
     verified=False,
     loss="so they are computed for each question",
 )
+READER_STATES: Final = replace(_STATES_OF_8_BITS, format=3, bits=4, earlier=_STATES_OF_8_BITS)
 TOKEN_VECTORS: Final = StatesKind(
     noun="token vectors",
     model="encoder",
     command="token-vectors",
     stem="token-vectors",
+    format=2,
+    bits=8,
     scale_bytes=0,
     verified=True,
     loss="so passages are ranked without late interaction",

@@ -78,7 +78,7 @@ def test_reads_are_measured_with_states_and_without_where_the_reader_has_some(
     found = read_costs.measure_reads(bundle, threads=1, repetitions=1)
     assert found.states is not None
     assert [each.tokens for each in found.states.read] == [each.tokens for each in found.by_length]
-    assert found.states.bytes_a_token == 4 + 384
+    assert found.states.bytes_a_token == 4 + 24 * 9
     assert read_costs.measure_reads(load_bundle(WHOLE), threads=1, repetitions=1).states is None
 
 

@@ -1,5 +1,6 @@
 """States beside a shard: written, gone on with, carried on, and not taken for others."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from winnow.content_node.shard import open_shard
 from winnow.content_node.shard.manifest import read_shard_manifest
 from winnow.content_node.shard.segment import Segment
 from winnow.content_node.states import file, writing
+from winnow.content_node.states.checking import states_fault
 from winnow.content_node.states.file import open_states
 from winnow.content_node.states.manifest import (
     DATA,
@@ -31,6 +33,7 @@ from winnow.reading.lower_layers import LowerLayers
 from winnow.reading.states_kind import StatesKind
 
 COUNT, HOLES = 600, (3, 599)
+GOLDEN = Path(__file__).parents[2] / "golden"
 
 
 class CutOffError(Exception):
@@ -244,7 +247,7 @@ def test_states_of_another_version_are_not_used_and_are_replaced(shard: Path) ->
     write_states_manifest(shard, other)
     with capture_logs() as logs:
         assert open_shard(shard, ef=64, lower_layers_fingerprint="f" * 16).states is None
-    assert "has format 1, this version reads 2" in logs[0]["reason"]
+    assert "has format 1, this version reads 2 and 3" in logs[0]["reason"]
     write(shard, lower())
     expect_all(shard, lower())
 
@@ -326,3 +329,49 @@ def test_states_of_another_generation_are_copied(shard: Path, tmp_path: Path) ->
         stored = segment.load(name)
         assert stored.states is not None
         assert np.array_equal(stored.states.levels, lower().passage_states(stored).levels)
+
+
+def test_states_of_8_bits_serve_as_those_of_4_bits(tmp_path: Path) -> None:
+    """A shard of an older version gives the scores of new ones, bit for bit."""
+    old, new = (golden_states(tmp_path, number) for number in (2, 3))
+    segment = open_shard(old, ef=64, lower_layers_fingerprint="f" * 16)
+    wanted = open_shard(new, ef=64, lower_layers_fingerprint="f" * 16)
+    assert states_fault(old) == states_fault(new) == ""
+    for row in range(3):
+        found, own = segment.load(row).states, wanted.load(row).states
+        assert found is not None
+        assert own is not None
+        assert np.array_equal(found.levels, own.levels)
+        assert np.array_equal(found.scales, own.scales)
+
+
+def test_states_of_8_bits_are_converted_without_the_reader(tmp_path: Path) -> None:
+    """By `winnow index states`, and by a merge, which copies them."""
+    old, new = (golden_states(tmp_path, number) for number in (2, 3))
+    known = open_reusable_states([old], "f" * 16)
+    merged = Path(shutil.copytree(GOLDEN / "shard-format-3", tmp_path / "merged"))
+    session = LowerSession()
+    StatesWriter(merged, lower(session), known).write(1, lambda *_: None, lambda _: None)
+    assert write(old, lower(session)) == [(3, 0)]
+    assert not session.runs
+    for shard in (old, merged):
+        for name in (STATES_FILE, DATA, STARTS):
+            assert (shard / name).read_bytes() == (new / name).read_bytes()
+
+
+def test_an_interrupted_call_of_an_older_version_begins_again(tmp_path: Path) -> None:
+    """Its unfinished file has the same name, and states of 8 bits."""
+    old = golden_states(tmp_path, 2)
+    generation = read_shard_manifest(old).generation
+    (old / STATES_FILE).unlink()
+    (old / DATA).rename(old / f"states-{'f' * 16}-{generation}.partial")
+    assert write(old, lower()) == [(3, 0)]
+    assert states_fault(old) == ""
+    assert (old / DATA).read_bytes() == (GOLDEN / "states-format-3" / DATA).read_bytes()
+
+
+def golden_states(parent: Path, number: int) -> Path:
+    """Returns a shard with golden states of a format, made by `tests/golden/make_states.py`."""
+    shard = Path(shutil.copytree(GOLDEN / "shard-format-3", parent / f"states-{number}"))
+    shutil.copytree(GOLDEN / f"states-format-{number}", shard, dirs_exist_ok=True)
+    return shard
