@@ -1,4 +1,4 @@
-"""Forks processes that run commands of `winnow`; the process behind `forked_commands`.
+"""Forks processes that run packages of Winnow; the process behind `forked_commands`.
 
     python tests/fork_server.py SOCKET
 
@@ -11,6 +11,8 @@ import gc
 import importlib
 import json
 import os
+import resource
+import runpy
 import signal
 import socket
 import sys
@@ -24,7 +26,12 @@ _PRELOADED = (
     "winnow.content_node.cli",
     "winnow.content_node.indexing.builder",
     "winnow.content_node.indexing.cli",
+    "winnow.content_node.merging.handed_tokens",
+    "winnow.content_node.merging.merge",
+    "winnow.content_node.merging.process",
+    "winnow.content_node.merging.states",
     "winnow.content_node.snapshots.cli",
+    "winnow.content_node.splitting.write_half",
     "winnow.encoder_node.__main__",
     "winnow.encoder_node.cli",
     "winnow.head_node.__main__",
@@ -40,7 +47,7 @@ _STREAMS = (("stdin", "r", -1), ("stdout", "w", -1), ("stderr", "w", 1))
 
 
 def main() -> None:
-    """Serves until the socket is closed; in each new process, runs its command."""
+    """Serves until the socket is closed; in each new process, runs its package."""
     before = set(os.environ)
     for name in _PRELOADED:
         importlib.import_module(name)
@@ -59,8 +66,8 @@ def main() -> None:
     server.close()
     os.environ.clear()
     os.environ.update({**added, **start["environment"]})
-    sys.argv = ["winnow", *start["arguments"]]
-    importlib.import_module("winnow.__main__").main()
+    sys.argv[1:] = start["arguments"]
+    runpy.run_module(start["package"], run_name="__main__", alter_sys=True)
 
 
 def _serve(server: socket.socket) -> dict[str, Any] | None:
@@ -103,7 +110,7 @@ def _fork_orphan() -> int:
 
 
 def _settle(start: dict[str, Any], descriptors: list[int]) -> None:
-    """Gives a new process its standard streams, its directory, and its process group."""
+    """Gives a new process its streams, limits, directory, and process group."""
     for target, (name, mode, buffering) in enumerate(_STREAMS):
         os.dup2(descriptors[target], target)
         os.close(descriptors[target])
@@ -112,6 +119,8 @@ def _settle(start: dict[str, Any], descriptors: list[int]) -> None:
             target, mode, buffering, before.encoding, before.errors, closefd=False
         )
         setattr(sys, name, stream)
+    for limit, *values in start["limits"]:
+        resource.setrlimit(limit, values)
     os.chdir(start["directory"])
     if start["new_session"]:
         os.setsid()

@@ -1,9 +1,11 @@
-"""Forks the processes `python -m winnow ...` that tests start, from one that has imported Winnow.
+"""Forks processes of Winnow that tests start, from one that has imported Winnow.
+
+These are `python -m winnow ...`, and the children of nodes, `python -m winnow.content_node...`.
 
 The imports take more processor time than everything else that most of these processes do. A forked
-process is one like any other: a child of the tests, with its streams, environment and signals. Only
-its command line in /proc is another one. Processes that a forked one or a shell starts are not
-forked, so that tests of a start and of `winnow up` still see the imports.
+process is one like any other: a child of the tests, with its streams, environment, limits and
+signals. Only its command line in /proc is another one. Processes that a forked one or a shell
+starts are not forked, so that tests of a start and of `winnow up` still see the imports.
 
 Works on Linux; on other systems processes start as usual.
 """
@@ -13,6 +15,7 @@ import ctypes
 import inspect
 import json
 import os
+import resource
 import socket
 import subprocess
 import sys
@@ -23,7 +26,11 @@ from typing import Any
 
 import pytest
 
-_COMMAND = [sys.executable, "-m", "winnow"]
+from winnow import faultpoints
+
+_INTERPRETER = [sys.executable, "-m"]
+_PACKAGES = {"winnow", "winnow.content_node.merging", "winnow.content_node.splitting"}
+_LIMITS = [getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")]
 _SET_CHILD_SUBREAPER = 36
 _SECONDS = 60.0
 _execute: Callable[..., None] = subprocess.Popen._execute_child  # type: ignore[attr-defined]
@@ -53,17 +60,21 @@ def commands_forked() -> Iterator[None]:
 
 def _is_command(given: dict[str, Any]) -> bool:
     words = given["args"]
-    if isinstance(words, str | bytes | os.PathLike) or [*words][:3] != _COMMAND:
+    if isinstance(words, str | bytes | os.PathLike) or given["pass_fds"] or given["preexec_fn"]:
         return False
-    return not (given["pass_fds"] or given["preexec_fn"])
+    is_ours = len(words) > 2 and [*words[:2]] == _INTERPRETER and words[2] in _PACKAGES
+    # fault points are chosen when they are imported
+    return is_ours and faultpoints.VARIABLE not in (given["env"] or os.environ)
 
 
 def _fork(process: "subprocess.Popen[Any]", given: dict[str, Any], server: "_ForkServer") -> None:
     """Does for a new `Popen` what its own method does, except that it forks."""
     start = {
+        "package": given["args"][2],
         "arguments": [os.fspath(each) for each in given["args"][3:]],
         "environment": dict(os.environ if given["env"] is None else given["env"]),
         "directory": os.fspath(given["cwd"] or Path.cwd()),
+        "limits": [(each, *resource.getrlimit(each)) for each in _LIMITS],
         "new_session": given["start_new_session"],
         "process_group": given["process_group"],
     }

@@ -24,10 +24,13 @@ def here(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) ->
 
 
 def limited(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """Runs a command that may write no file of more than 20 KiB."""
+    """Runs a command that may write no file of more than 20 KiB.
+
+    It writes no bytecode, since Python would leave it cut off for all later processes.
+    """
     command = [sys.executable, "-m", "winnow", *map(str, arguments)]
     return subprocess.run(
-        ["sh", "-c", 'ulimit -f 40; exec "$@"', "sh", *command],
+        ["sh", "-c", 'export PYTHONDONTWRITEBYTECODE=1; ulimit -f 40; exec "$@"', "sh", *command],
         capture_output=True,
         text=True,
         timeout=120,
