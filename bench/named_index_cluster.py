@@ -138,8 +138,9 @@ class NamedIndexCluster:
             stderr=asyncio.subprocess.STDOUT,
         )
         reading = asyncio.ensure_future(process.communicate())
-        if kill_after is not None:
+        try:
             await asyncio.wait([reading], timeout=kill_after)
+        finally:  # also if the benchmark ends
             if not reading.done():
                 process.kill()
         printed = (await reading)[0].decode()

@@ -26,9 +26,11 @@ _HOLD_SECONDS = 30.0
 """Seconds in which nodes read the catalog and close the source."""
 _LAST_SECONDS = 30.0
 """Seconds in which the last writes are copied. Otherwise the source takes writes again."""
-_RETRY_SECONDS, _MAX_RETRY_SECONDS = 2.0, 60.0
-"""Seconds until work is repeated. Repeated switches that fail must not keep writes from the source
-most of the time.
+_RETRY_SECONDS, _MAX_RETRY_SECONDS = 2.0, 10.0
+"""Seconds until work is repeated. A node that restarts is soon back."""
+_MAX_HELD_RETRY_SECONDS = 60.0
+"""Seconds until work is repeated that held writes back. Repeated switches that fail must not keep
+writes from the source most of the time.
 """
 Result = TypeVar("Result")
 
@@ -49,6 +51,8 @@ class IndexCopier:
         """`name` is the copy, which the catalog has already; `encoder` is that of its bundle."""
         self._file, self._name, self._encoder = file, name, encoder
         self._listener, self._peers, self._sleep = listener, peers, sleep
+        self._holds = 0
+        """Number of times that the source took no writes."""
 
     async def catch_up(self) -> None:
         """Copies passages and writes until only the newest writes may be missing.
@@ -77,6 +81,7 @@ class IndexCopier:
             await self._copy_most(run)
             await run.source.check_settled()
             started = time.monotonic()
+            self._holds += 1
             try:
                 held_by = await run.change(partial(_held, name=run.name, run=run.number))
                 reach("copy.held")
@@ -135,14 +140,16 @@ class IndexCopier:
         """Repeats work while nodes do not reply, and tells each new reason."""
         reason, pause = "", _RETRY_SECONDS
         while True:
+            holds = self._holds
             try:
                 return await work()
             except (UnavailableError, DeadlineExceededError) as error:
                 if str(error) != reason:
                     reason = str(error)
                     self._listener.say(f"{reason}; trying again")
-                await self._sleep(pause)
-                pause = min(2 * pause, _MAX_RETRY_SECONDS)
+                has_held = self._holds > holds
+                await self._sleep(pause if has_held else min(pause, _MAX_RETRY_SECONDS))
+                pause = min(2 * pause, _MAX_HELD_RETRY_SECONDS)
 
 
 def _held(catalog: Catalog, name: str, run: int) -> Catalog:

@@ -203,6 +203,33 @@ async def test_a_source_whose_last_writes_take_too_long_takes_writes_again(
     assert not copying.is_held
 
 
+@pytest.mark.parametrize(
+    ("holds", "pauses"), [(False, [2, 4, 8, 10, 10, 10]), (True, [2, 4, 8, 16, 32, 60])]
+)
+async def test_work_that_fails_is_repeated_less_often_if_it_held_writes_back(
+    copying: Copying, monkeypatch: pytest.MonkeyPatch, holds: bool, pauses: list[int]
+) -> None:
+    slept: list[float] = []
+
+    async def pause(seconds: float) -> None:
+        slept.append(seconds)
+        if len(slept) == len(pauses):
+            raise EndedError
+
+    async def refuse(*_: object) -> CopyRun:
+        raise UnavailableError("node a is gone")
+
+    monkeypatch.setattr(copying.copier, "_sleep", pause)
+    if holds:
+        monkeypatch.setattr(copying.old, "wait_until_closed", refuse)
+    else:
+        monkeypatch.setattr(CopyRun, "begin", refuse)
+    with pytest.raises(EndedError):
+        await copying.copier.replace_source()
+    assert slept == pauses
+    assert not copying.is_held
+
+
 async def test_after_ctrl_c_the_source_takes_writes_again(
     copying: Copying, monkeypatch: pytest.MonkeyPatch
 ) -> None:
