@@ -78,7 +78,7 @@ class ShardGate(Generic[Opened]):
         if self._restoring is None:
             if self._failed is not None and self._clock() < self._failed[0] + RESTORE_PAUSE:
                 raise _unavailable(self._failed[1])
-            self._restoring = asyncio.create_task(self._restore())
+            self._restoring = asyncio.create_task(self._restore_and_open())
             self._restoring.add_done_callback(self._restored)
         return self._restoring
 
@@ -102,14 +102,17 @@ class ShardGate(Generic[Opened]):
             raise _unavailable(error)
         return restoring.result()
 
+    async def _restore_and_open(self) -> Opened:
+        shard = await self._restore()
+        self.open(shard)  # in the same step: no call sees a restored shard behind a closed gate
+        return shard
+
     def _restored(self, done: "asyncio.Task[Opened]") -> None:
         self._restoring = None
         if done.cancelled():
             return
         error = done.exception()
-        if error is None:
-            self.open(done.result())
-        elif isinstance(error, Exception):
+        if isinstance(error, Exception):
             self._failed = self._clock(), error
             if not isinstance(error, WinnowError):
                 _log.error("restoring a shard failed unexpectedly", exc_info=error)

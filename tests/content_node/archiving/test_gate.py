@@ -74,6 +74,22 @@ async def test_a_failed_restore_is_told_to_all_that_wait_and_tried_again_by_a_la
     assert await call(gate, 60) == "shard"
 
 
+@in_virtual_time
+async def test_the_gate_is_open_in_the_step_in_which_the_restore_ends() -> None:
+    """Calls in between would find neither a stub nor an open shard."""
+    loop = asyncio.get_running_loop()
+    seen: list[str | None] = []
+
+    async def restore() -> str:
+        await asyncio.sleep(3)
+        loop.call_soon(lambda: seen.append(gate.opened))
+        return "shard"
+
+    gate = ShardGate(restore, loop.time)
+    assert await call(gate, 60) == "shard"
+    assert seen == ["shard"]
+
+
 def test_the_gate_closes_only_if_no_call_came_since() -> None:
     """A call that is inside, or that has ended since, keeps the shard open."""
     clock = ManualClock()
