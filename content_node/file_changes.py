@@ -41,6 +41,11 @@ class ShardHealth:
         self._file_change = change
         await self._update_health()
 
+    async def files_closed(self) -> None:
+        """Forgets a change of files that are not served any more: other files will be."""
+        if self._file_change is not None:
+            await self.files_changed(None)
+
     async def stopped_following(self, change: FileChange) -> None:
         """Withdraws the shard for good, because it no longer follows its journal or its owner."""
         _log.error("shard no longer follows its journal", reason=change.reason)

@@ -227,6 +227,7 @@ class RunningShard:
                 self._late = self._late_ranking()
             self._live = self._write_path = self._merger = None
             self._write_metrics.observe_waiting(lambda: 0, 0)
+            await self._status.files_closed()
             collect_closed()
             self._parts.trimmer.schedule_trim()
 

@@ -19,6 +19,7 @@ from winnow.content_node.composing.shards import RunningShards
 from winnow.content_node.indexing.builder import build_index
 from winnow.content_node.indexing.plan import BuildPlan
 from winnow.content_node.settings import NodeSettings
+from winnow.content_node.shard.changes import FileChange
 from winnow.content_node.startup_checks import shards_to_serve
 from winnow.deadline import Deadline
 from winnow.domain.listing import CountRequest, TenantListing
@@ -158,3 +159,21 @@ async def test_a_write_restores_a_shard_and_is_stored_after_a_restart(
     async with node(index, bundle) as running:
         assert ((await described(running)).passages, running.all[0]._archive) == (1, None)
         assert read_stub(running.all[0].directory) is None
+
+
+async def test_a_shard_whose_files_were_touched_is_served_again_once_it_is_archived(
+    index: Path, bundle: Bundle, tmp_path: Path
+) -> None:
+    """No check of the restored files would report that they are unchanged."""
+    asked = question_of("acme", bundle)
+    async with node(index, bundle, archive_url=str(tmp_path / "archive")) as running:
+        (shard,) = running.all
+        shard._status._file_change = FileChange("a file was touched", readable=True)
+        shard.served.withdraw("a file was touched")
+        assert (await running.served.report(SOON)).faults
+        archive = shard._archive
+        assert archive is not None
+        assert await archive.archive()
+        assert (await described(running)).passages == 3
+        await shard.served.retrieve(asked, DEPTH, SOON)
+        assert (await described(running)).passages == 3
