@@ -84,7 +84,10 @@ class SharedPolls(Generic[Index]):
         results = await self._results([each.index for each in asked], deadline)
         for each, result in zip(asked, results, strict=True):
             if each in self._members:
-                each.receive(result, started)
+                try:
+                    each.receive(result, started)
+                except Exception:  # noqa: BLE001 (the other indexes must get their results)
+                    _log.exception("the result of a poll could not be recorded")
 
     async def _results(
         self, indexes: Sequence[Index], deadline: Deadline

@@ -258,6 +258,22 @@ class PolledIndexes:
         return [info.passages for info in report.infos]
 
 
+async def test_an_index_that_cannot_record_a_result_stops_no_other_index() -> None:
+    async def fetch(indexes: Sequence[int], _: Deadline) -> list[NodeReport]:
+        return [NodeReport(()) for _ in indexes]
+
+    def fail(_result: NodeReport | WinnowError, _started: float) -> None:
+        raise ValueError("nonsense")
+
+    polls, received = SharedPolls[int](fetch), []
+    members = [polls.join(number) for number in range(3)]
+    for member in members:
+        member.follow(lambda result, _: received.append(result), lambda: True)
+    members[1].follow(fail, lambda: True)
+    await members[0].poll(Deadline.after(LONG))
+    assert received == [NodeReport(())] * 2
+
+
 async def test_a_call_lists_the_shards_of_all_indexes_and_the_errors_of_those_that_fail(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
