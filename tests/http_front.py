@@ -58,6 +58,9 @@ class Leading:
         self.fails: WinnowError | None = None
         self.go_on = asyncio.Event()
 
+    def required_writes(self) -> dict[int, int]:
+        return {}
+
     def count_shards(self, _question: Question) -> int:
         return 1
 

@@ -6,7 +6,7 @@ index is unchanged: every shard has confirmed that it serves the same rows, and 
 known.
 """
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from sys import getsizeof
@@ -89,11 +89,23 @@ class AnswerCache:
         flight_caller: SingleFlightCaller,
         compute: Compute,
         after: Sequence[Position] = (),
+        required: Callable[[], Mapping[int, int]] = dict,
     ) -> Answered:
         """Returns a cached answer, an answer that is computed for another caller, or a new answer.
 
-        The answer includes the writes `after`. `winnow.policy.attempts` decides with which caller's
-        share and deadline an attempt is made. Raises the errors of `compute`.
+        `winnow.policy.attempts` decides with which caller's share and deadline an attempt is made.
+
+        Args:
+            key: identifies equal questions.
+            flight_caller: the caller of this question.
+            compute: computes a new answer.
+            after: writes that the answer must include.
+            required: returns the number of the write of each shard that a new answer would include.
+                The answer of an earlier caller may lack a write that was acknowledged since, if a
+                lagging replica was searched.
+
+        Raises the errors of `compute`.
+
         """
         version = self._version()
         versioned = version.name, key
@@ -104,7 +116,8 @@ class AnswerCache:
         compute_new = partial(self._compute, versioned, compute)
         if not includes_writes or version.name is None or self._flights.waiting >= _MAX_WAITING:
             return await compute_new()
-        usable = partial(_includes_writes, after=after)
+        acknowledged = (Position(shard, sequence) for shard, sequence in required().items())
+        usable = partial(_includes_writes, after=[*after, *acknowledged])
         shared = await self._flights.ask(versioned, compute_new, flight_caller, usable)
         if shared.own:
             return shared.result

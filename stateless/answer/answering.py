@@ -1,6 +1,6 @@
 """Answers one admitted question: encodes it, searches the shards, merges and counts coverage."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -66,6 +66,10 @@ class Answerer:
     def count_shards(self, question: Question) -> int:
         """Number of shards that a question searches, with or without a replica."""
         return len(self._cluster.searchers_of_tenant(question.tenant))
+
+    def required_writes(self) -> Mapping[int, int]:
+        """Number of the write of each shard that an answer must include now."""
+        return self._cluster.required_sequences()
 
     @property
     def partition(self) -> Partition:

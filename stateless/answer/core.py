@@ -132,7 +132,9 @@ class AnswerCore:
                 question, answerer.count_shards(question), deadline, client
             )
             key = AnswerKey.of(tokens.ids, question)
-            lookup = self._cache.get_or_compute(key, flight_caller, compute, question.after)
+            lookup = self._cache.get_or_compute(
+                key, flight_caller, compute, question.after, answerer.required_writes
+            )
             answering = _with_own_timings(lookup, tokens)
         if self._heads is not None and question.heads:
             answering = self._with_heads(self._heads, question, tokens, answering, deadline, client)

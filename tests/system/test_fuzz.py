@@ -73,6 +73,9 @@ class Answering:
 
     fields = frozenset({"year", "lang"})
 
+    def required_writes(self) -> dict[int, int]:
+        return {}
+
     def count_shards(self, _question: Question) -> int:
         return 1
 

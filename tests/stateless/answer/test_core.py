@@ -48,6 +48,9 @@ class Echo:
         self.lines: dict[str, asyncio.Event] = {}
         """What the readers of some clients wait for."""
 
+    def required_writes(self) -> dict[int, int]:
+        return {}
+
     def count_shards(self, _question: Question) -> int:
         return 2
 

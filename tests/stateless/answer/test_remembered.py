@@ -415,6 +415,24 @@ async def test_what_the_first_asker_found_does_not_do_for_who_named_a_later_writ
     assert (await named).answers == answer("new").answers
 
 
+async def test_a_question_is_not_answered_without_a_write_acknowledged_since_the_first_began() -> (
+    None
+):
+    """A lagging replica was searched for the first one, although another one had the write."""
+    later = Coverage.of([replace(WHOLE.shards[0], sequence=7)])
+    house = House(answer("old"), answer("new", later))
+    house.shards.go_on.clear()
+    first = house.begin()
+    await happens(lambda: house.shards.asked == 1)
+    asker = SingleFlightCaller(deadline=Deadline.after(2.0, house.clock))
+    asking = house.remembered.get_or_compute(WHO, asker, house.shards.find, required=lambda: {0: 7})
+    second = asyncio.create_task(asking)
+    await turn()
+    house.shards.go_on.set()
+    assert (await first).answers == answer("old").answers
+    assert (await second).answers == answer("new").answers
+
+
 @given(st.lists(st.integers(0, 8), max_size=40), st.integers(0, 9_000))
 def test_memory_stays_in_its_budget_and_answers_are_those_of_the_shards(
     questions: list[int], budget: int

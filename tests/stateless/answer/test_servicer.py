@@ -42,6 +42,9 @@ class Slow:
         self.asked: list[Question] = []
         self.go_on = asyncio.Event()
 
+    def required_writes(self) -> dict[int, int]:
+        return {}
+
     def count_shards(self, _question: Question) -> int:
         return 3
 
