@@ -6,13 +6,13 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 from simulation import fixtures
+from simulation.copy_mutations import MUTATIONS
 from simulation.found import FOUND
-from simulation.mutations import MUTATIONS
 from simulation.plan import Plan, Shape, make_plan
 from simulation.running import Result, run_plan
 from simulation.shrinking import shrink
@@ -56,6 +56,11 @@ def _parser() -> argparse.ArgumentParser:
         "--large", action="store_true", help="Simulate 3 shards with 2 replicas with every seed."
     )
     parser.add_argument(
+        "--named",
+        action="store_true",
+        help="Simulate a named index, which is rebuilt and switched, with every seed.",
+    )
+    parser.add_argument(
         "--power-cuts",
         action="store_true",
         help="Simulate only power losses, and kills at fault points.",
@@ -72,11 +77,18 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def run_seed(seed: int, shape: Shape | None, power_cuts: bool) -> Result:
-    """Runs a seed in a worker process; returns the result without the timeline."""
-    result = run_plan(make_plan(seed, shape, power_cuts=power_cuts))
+def run_seed(seed: int, shape: Shape | None, kinds: Mapping[str, bool]) -> Result:
+    """Runs a seed in a worker process; returns the result without the timeline.
+
+    `kinds` has the keyword arguments of `make_plan`.
+    """
+    result = run_plan(_plan_of(seed, shape, kinds))
     result.timeline = []
     return result
+
+
+def _plan_of(seed: int, shape: Shape | None, kinds: Mapping[str, bool]) -> Plan:
+    return make_plan(seed, shape, power_cuts=kinds["power_cuts"], named=kinds["named"])
 
 
 def _results(
@@ -85,7 +97,7 @@ def _results(
     options: argparse.Namespace,
     is_stopped: Callable[[], bool],
 ) -> Iterator[Result]:
-    arguments = shape, options.power_cuts
+    arguments = shape, _kinds(options)
     if options.jobs > 1:
         work = run_seed.__name__
         yield from run_in_workers(work, seeds, options.jobs, is_stopped, *arguments)
@@ -188,10 +200,10 @@ def _find_mutations(seeds: Sequence[int], options: argparse.Namespace) -> int:
     ]
     found = (
         run_in_workers(
-            find_mutation.__name__, chosen, options.jobs, lambda: False, seeds, options.power_cuts
+            find_mutation.__name__, chosen, options.jobs, lambda: False, seeds, _kinds(options)
         )
         if options.jobs > 1
-        else (find_mutation(number, seeds, options.power_cuts) for number in chosen)
+        else (find_mutation(number, seeds, _kinds(options)) for number in chosen)
     )
     missed = 0
     for description, how in found:
@@ -201,10 +213,19 @@ def _find_mutations(seeds: Sequence[int], options: argparse.Namespace) -> int:
     return int(missed > 0)
 
 
-def find_mutation(number: int, seeds: Sequence[int], power_cuts: bool) -> tuple[str, str | None]:
-    """Returns a mutation and how it was found; None if no plan has found it."""
+def _kinds(options: argparse.Namespace) -> dict[str, bool]:
+    return {"power_cuts": options.power_cuts, "named": options.named}
+
+
+def find_mutation(
+    number: int, seeds: Sequence[int], kinds: Mapping[str, bool]
+) -> tuple[str, str | None]:
+    """Returns a mutation and how it was found; None if no plan has found it.
+
+    `kinds` has the keyword arguments of `make_plan`.
+    """
     description = list(MUTATIONS)[number]
-    plans = {f"seed {seed}": partial(make_plan, seed, power_cuts=power_cuts) for seed in seeds}
+    plans = {f"seed {seed}": partial(_plan_of, seed, None, kinds) for seed in seeds}
     plans |= {repr(name): partial(replace, plan) for name, plan in FOUND.items()}
     for count, (name, make) in enumerate(plans.items(), 1):
         with MUTATIONS[description]():

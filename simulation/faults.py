@@ -9,6 +9,7 @@ from simulation.cluster import Cluster
 from simulation.loop import SimulatedLoop
 from simulation.plan import MOVES, Step, StepKind
 from simulation.process import OUTSIDE, current_process
+from simulation.shared_files import UNREADABLE
 
 _AFTERMATH = 10.0
 """Seconds after a fault during which its effects last."""
@@ -50,6 +51,7 @@ class Faults:
             StepKind.FULL_DISK: self._fill_disk,
             StepKind.CLOCK_JUMP: self._set_clock,
             StepKind.JOURNAL_FULL: self._fill_journal,
+            StepKind.UNREADABLE: self._hide_catalog,
             StepKind.SNAPSHOT: self._take_snapshot,
             StepKind.MOVE: self._move,
             StepKind.SPLIT: self._split,
@@ -148,6 +150,11 @@ class Faults:
         self._cluster.journal.model.full = True
         await asyncio.sleep(step.seconds)
         self._cluster.journal.model.full = False
+
+    async def _hide_catalog(self, step: Step) -> None:
+        UNREADABLE.add(step.target)
+        await asyncio.sleep(step.seconds)
+        UNREADABLE.discard(step.target)
 
     async def _take_snapshot(self, step: Step) -> None:
         self._cluster.take_snapshot(step.target)

@@ -45,7 +45,7 @@ MUTATIONS: dict[str, Callable[[], contextlib.AbstractContextManager[Any]]] = {}
 """What applies each mutation, by its description."""
 
 
-def _mutation(description: str, target: object, name: str) -> Callable[[Any], Any]:
+def mutation(description: str, target: object, name: str) -> Callable[[Any], Any]:
     """Registers a function that takes the place of `target.name`; it gets the original first."""
 
     def register(replacement: Callable[..., Any]) -> Callable[..., Any]:
@@ -63,14 +63,14 @@ def _mutation(description: str, target: object, name: str) -> Callable[[Any], An
     return register
 
 
-@_mutation("commits are not synced", log, "connect")
+@mutation("commits are not synced", log, "connect")
 def _(original: Any, *arguments: Any) -> Any:
     connection = original(*arguments)
     connection.execute("PRAGMA synchronous = OFF")
     return connection
 
 
-@_mutation("directories are not synced when a log is created", log, "sync_directory")
+@mutation("directories are not synced when a log is created", log, "sync_directory")
 def _(original: Any, path: Any) -> None:
     return None
 
@@ -88,80 +88,80 @@ def _unsynced_names() -> Iterator[None]:
 MUTATIONS["the names of the files of a new log are not synced"] = _unsynced_names
 
 
-@_mutation("the files of a merge are not synced", writing, "sync_file")
+@mutation("the files of a merge are not synced", writing, "sync_file")
 def _(original: Any, path: Any) -> None:
     return None
 
 
-@_mutation(
+@mutation(
     "the renaming of a merge is not synced before the log is trimmed", merge, "sync_directory"
 )
 def _(original: Any, path: Any) -> None:
     return None
 
 
-@_mutation("the directory of the first snapshot is not synced", local, "create_directories")
+@mutation("the directory of the first snapshot is not synced", local, "create_directories")
 def _(original: Any, path: Any) -> None:
     path.mkdir(parents=True, exist_ok=True)
 
 
-@_mutation("a lower version is stored", write_conflict, "_is_later")
+@mutation("a lower version is stored", write_conflict, "_is_later")
 def _(original: Any, stored: int | None, version: int | None) -> bool:
     return False
 
 
-@_mutation("versions are compared in the wrong direction", write_conflict, "_is_later")
+@mutation("versions are compared in the wrong direction", write_conflict, "_is_later")
 def _(original: Any, stored: int | None, version: int | None) -> bool:
     return stored is not None and version is not None and stored < version
 
 
-@_mutation("a deletion forgets the version", write_conflict, "_version_to_store")
+@mutation("a deletion forgets the version", write_conflict, "_version_to_store")
 def _(original: Any, write: Any, stored: Any) -> Any:
     return write.version
 
 
-@_mutation("puts of other texts count as unchanged", write_conflict, "outcome_of_put")
+@mutation("puts of other texts count as unchanged", write_conflict, "outcome_of_put")
 def _(original: Any, stored: Any, version: Any, same: bool) -> Any:
     return original(stored, version, stored is not None)
 
 
-@_mutation("deleted rows stay visible", buffer.ViewBuilder, "_delete")
+@mutation("deleted rows stay visible", buffer.ViewBuilder, "_delete")
 def _(original: Any, self: Any, rows: Any) -> int:
     return 0
 
 
-@_mutation("views are not shown until the next write", group_commit.GroupCommit, "_finish")
+@mutation("views are not shown until the next write", group_commit.GroupCommit, "_finish")
 def _(original: Any, self: Any, call: Any, result: Any) -> None:
     self._publish = lambda: None
     original(self, call, result)
 
 
-@_mutation("the number of a write is too high by one", write_conflict.WriteConflict, "decide")
+@mutation("the number of a write is too high by one", write_conflict.WriteConflict, "decide")
 def _(original: Any, self: Any, write: Any) -> Any:
     found = original(self, write)
     return replace(found, sequence=found.sequence + 1)
 
 
-@_mutation(
+@mutation(
     "questions do not wait for the write that they name", sequence_waiter.SequenceWaiter, "wait"
 )
 async def _(original: Any, self: Any, sequence: int, deadline: Any) -> None:
     return None
 
 
-@_mutation("fronts forget acknowledged writes", snapshot.ClusterSnapshot, "record_write")
+@mutation("fronts forget acknowledged writes", snapshot.ClusterSnapshot, "record_write")
 def _(original: Any, self: Any, shard: int, sequence: int, log_id: str = "") -> None:
     return None
 
 
-@_mutation("fronts require only writes that polls have reported", cluster, "LastKnownWrites")
+@mutation("fronts require only writes that polls have reported", cluster, "LastKnownWrites")
 def _(original: Any, clock: Any) -> Any:
     made = original(clock)
     made.required = lambda info: info.sequence
     return made
 
 
-@_mutation("cached answers stay valid after writes", snapshot.ClusterSnapshot, "index_version")
+@mutation("cached answers stay valid after writes", snapshot.ClusterSnapshot, "index_version")
 def _(original: Any, self: Any) -> Any:
     found = original(self)
     if found.name is not None:
@@ -169,17 +169,17 @@ def _(original: Any, self: Any) -> Any:
     return getattr(self, "first", found)
 
 
-@_mutation("questions with `after` take any cached answer", answer_cache, "_includes_writes")
+@mutation("questions with `after` take any cached answer", answer_cache, "_includes_writes")
 def _(original: Any, answered: Any, after: Any) -> bool:
     return True
 
 
-@_mutation("expired entries of the journal are applied", jetstream, "has_expired")
+@mutation("expired entries of the journal are applied", jetstream, "has_expired")
 def _(original: Any, header: str, stored_at: Any) -> bool:
     return False
 
 
-@_mutation("entries expire a minute late", expiry.PublishWindow, "header")
+@mutation("entries expire a minute late", expiry.PublishWindow, "header")
 def _(original: Any, self: Any) -> str:
     return str(int((self.expires_at + 60) * 1_000))
 
@@ -189,44 +189,42 @@ MUTATIONS["the journal stores repeated keys"] = lambda: patch.object(
 )
 
 
-@_mutation("a direct write is stored although it has expired", feed_servicer, "_until_expiry")
+@mutation("a direct write is stored although it has expired", feed_servicer, "_until_expiry")
 def _(original: Any, deadline: Any, request: Any) -> Any:
     return deadline
 
 
-@_mutation(
-    "an attempt is stored although a later one has arrived", attempts.LatestAttempts, "admit"
-)
+@mutation("an attempt is stored although a later one has arrived", attempts.LatestAttempts, "admit")
 def _(original: Any, self: Any, attempt: Any, deadline: Any) -> None:
     return None
 
 
-@_mutation("attempts of a call have different names", storing, "_numbered")
+@mutation("attempts of a call have different names", storing, "_numbered")
 def _(original: Any, first: Any, attempt: int) -> Any:
     return WriteAttempt(f"{first.call}-{attempt}")
 
 
-@_mutation("the position of the journal is stored too low", following, "_position_of")
+@mutation("the position of the journal is stored too low", following, "_position_of")
 def _(original: Any, entry: Any) -> str:
     return f"{max(entry.sequence - 4, 0)} "
 
 
-@_mutation("the position of the journal is not stored", following, "_position_of")
+@mutation("the position of the journal is not stored", following, "_position_of")
 def _(original: Any, entry: Any) -> str:
     return "0 "
 
 
-@_mutation("batches of the journal are applied in reverse", following, "_transaction_batches")
+@mutation("batches of the journal are applied in reverse", following, "_transaction_batches")
 def _(original: Any, entries: Any) -> Any:
     return (list(reversed(batch)) for batch in original(entries))
 
 
-@_mutation("gaps in the journal are skipped", jetstream, "new_entries")
+@mutation("gaps in the journal are skipped", jetstream, "new_entries")
 def _(original: Any, after: int, received: Any) -> Any:
     return tuple(each for each in received if each.sequence > after)[1:] or original(after, ())
 
 
-@_mutation(
+@mutation(
     "a write is acknowledged once the journal has it", journaled.JournaledShard, "_publish_and_wait"
 )
 async def _(original: Any, self: Any, content: bytes, attempt: Any, deadline: Any) -> Any:
@@ -235,7 +233,7 @@ async def _(original: Any, self: Any, content: bytes, attempt: Any, deadline: An
     return [Written(Outcome.STORED, self._shard.sequence, self._shard.log_id) for _ in writes]
 
 
-@_mutation(
+@mutation(
     "a replica reports unchanged puts without reading the journal",
     journaled.JournaledShard,
     "find_unchanged",
@@ -244,7 +242,7 @@ async def _(original: Any, self: Any, puts: Any, deadline: Any) -> Any:
     return await self._shard.find_unchanged_locally(puts, deadline)
 
 
-@_mutation("a follower that fails once stops", following.JournalFollower, "_last_entry")
+@mutation("a follower that fails once stops", following.JournalFollower, "_last_entry")
 async def _(original: Any, self: Any) -> Any:
     if getattr(self, "_has_begun", False):
         self._replica.take_no_more = True
@@ -253,39 +251,39 @@ async def _(original: Any, self: Any) -> Any:
     return await original(self)
 
 
-@_mutation("the coverage leaves out the last shard", coverage.Coverage, "of")
+@mutation("the coverage leaves out the last shard", coverage.Coverage, "of")
 def _(original: Any, shards: Any) -> Any:
     return coverage.Coverage(tuple(sorted(shards, key=lambda part: part.shard))[:-1])
 
 
-@_mutation("failed shards count as searched", answer_merge, "_shard_coverage")
+@mutation("failed shards count as searched", answer_merge, "_shard_coverage")
 def _(original: Any, info: Any, failure: Any, result: Any) -> Any:
     return replace(original(info, failure, result), status=ShardStatus.SEARCHED)
 
 
-@_mutation("the coverage counts passages of the last poll", answer_merge, "_shard_coverage")
+@mutation("the coverage counts passages of the last poll", answer_merge, "_shard_coverage")
 def _(original: Any, info: Any, failure: Any, result: Any) -> Any:
     return replace(original(info, failure, result), passages=info.passages)
 
 
-@_mutation("one passage too few is retrieved", retrieving, "_nearest_with_ties")
+@mutation("one passage too few is retrieved", retrieving, "_nearest_with_ties")
 def _(original: Any, scored: Any, k: int) -> Any:
     return original(scored, max(k - 1, 1))
 
 
-@_mutation("the joint reply of a node is assigned to the wrong shards", joint._NodeCall, "results")
+@mutation("the joint reply of a node is assigned to the wrong shards", joint._NodeCall, "results")
 def _(original: Any, self: Any) -> Any:
     found = original(self)
     return dict(zip(found, reversed(found.values()), strict=True))
 
 
-@_mutation("hits of another generation keep their rows", generations.RecentGenerations, "lease")
+@mutation("hits of another generation keep their rows", generations.RecentGenerations, "lease")
 def _(original: Any, self: Any, generation: str, deadline: Any) -> Any:
     view = original(self, "", deadline)
     return replace(view, generation=generation or view.generation)
 
 
-@_mutation("a merge loses its last write", passages.MergedPassages, "copy")
+@mutation("a merge loses its last write", passages.MergedPassages, "copy")
 def _(original: Any, self: Any) -> None:
     original(self)
     self._connection.execute(
@@ -293,38 +291,38 @@ def _(original: Any, self: Any) -> None:
     )
 
 
-@_mutation("the log is trimmed beyond the merged writes", shard.LiveShard, "trim")
+@mutation("the log is trimmed beyond the merged writes", shard.LiveShard, "trim")
 async def _(original: Any, self: Any, upto: int) -> None:
     self._log.trim(self.sequence)
 
 
-@_mutation("generations are removed too early", tidying, "obsolete_names")
+@mutation("generations are removed too early", tidying, "obsolete_names")
 def _(original: Any, names: Any, served: int) -> Any:
     return [each for each in names if each.startswith("generation-")]
 
 
-@_mutation("failures of the disk are ignored", log.WriteLog, "append")
+@mutation("failures of the disk are ignored", log.WriteLog, "append")
 def _(original: Any, self: Any, *arguments: Any) -> None:
     with contextlib.suppress(Exception):
         original(self, *arguments)
 
 
-@_mutation("a failed transaction stays in the log", log, "roll_back")
+@mutation("a failed transaction stays in the log", log, "roll_back")
 def _(original: Any, connection: Any, state: Any) -> None:
     return None
 
 
-@_mutation("writes go to the shard of another id", partition.Partition, "shard_of")
+@mutation("writes go to the shard of another id", partition.Partition, "shard_of")
 def _(original: Any, self: Any, passage_id: str) -> int:
     return int(original(self, passage_id[:-1] + "0"))
 
 
-@_mutation("a front retries a failed write after its deadline", storing, "_retry_wait")
+@mutation("a front retries a failed write after its deadline", storing, "_retry_wait")
 def _(original: Any, error: Any, attempt: int, deadline: Any) -> float:
     return 0.1
 
 
-@_mutation(
+@mutation(
     "a front reports puts as unchanged if their shard cannot be asked",
     unchanged.UnchangedPuts,
     "_find_in_shard",
@@ -341,7 +339,7 @@ async def _(original: Any, self: Any, shard: int, puts: Any, indices: Any, *rest
         await original(self, shard, puts, indices, *rest)
 
 
-@_mutation("a front needs no writes of other logs", cluster.Cluster, "required_writes")
+@mutation("a front needs no writes of other logs", cluster.Cluster, "required_writes")
 def _(original: Any, self: Any, after: Any) -> dict[int, int]:
     return {}
 
@@ -366,39 +364,39 @@ def _copied_failures() -> Iterator[None]:
 MUTATIONS["a shard moves with writes that have failed"] = _copied_failures
 
 
-@_mutation("a shard takes writes after it was handed over", write_store.WriteStore, "check_owner")
+@mutation("a shard takes writes after it was handed over", write_store.WriteStore, "check_owner")
 def _(original: Any, self: Any) -> None:
     return None
 
 
-@_mutation("the new owner of a shard is not recorded durably", custody, "write_durably")
+@mutation("the new owner of a shard is not recorded durably", custody, "write_durably")
 def _(original: Any, path: Any, data: bytes) -> None:
     path.write_bytes(data)
 
 
-@_mutation("a half has the passages of both halves", write_half, "holds")
+@mutation("a half has the passages of both halves", write_half, "holds")
 def _(original: Any, shard: int, built: int, passage_id: str) -> bool:
     return True
 
 
-@_mutation("a half leaves out the writes of its parent", shard.LiveShard, "store_followed")
+@mutation("a half leaves out the writes of its parent", shard.LiveShard, "store_followed")
 async def _(original: Any, self: Any, writes: Any, log_id: str) -> None:
     if self.custody.parent is not None:
         writes = [each.as_no_op() for each in writes]
     await original(self, writes, log_id)
 
 
-@_mutation("a shard is closed before its new node serves it", steps._StepPlanner, "_may_close")
+@mutation("a shard is closed before its new node serves it", steps._StepPlanner, "_may_close")
 def _(original: Any, self: Any, number: int, own: Any) -> bool:
     return number not in own
 
 
-@_mutation("tenants share cached answers", answer_cache.AnswerKey, "of")
+@mutation("tenants share cached answers", answer_cache.AnswerKey, "of")
 def _(original: Any, ids: Any, question: Any) -> Any:
     return original(ids, replace(question, tenant=""))
 
 
-@_mutation("a shard shows a tenant the rows of all tenants", tenant_view, "prefix_of")
+@mutation("a shard shows a tenant the rows of all tenants", tenant_view, "prefix_of")
 def _(_: Any, tenant: str) -> Any:
     return ""
 

@@ -78,6 +78,8 @@ class StepKind(Enum):
     """No fault: a shard is assigned to another node."""
     SPLIT = "split"
     """No fault: a shard is split in two."""
+    UNREADABLE = "unreadable catalog"
+    """A process cannot read the catalog for a while."""
     REBUILD = "rebuild"
     """No fault: the command that copies the index into one with another bundle."""
     SWITCH = "switch"
@@ -93,7 +95,8 @@ POWER_CUTS = _POWER_LOSSES | _AT_POINTS | {StepKind.SNAPSHOT}
 _CALLS = frozenset([StepKind.PUT, StepKind.DELETE, StepKind.ASK])
 MOVES = frozenset([StepKind.MOVE, StepKind.SPLIT])
 COMMANDS = frozenset([StepKind.REBUILD, StepKind.SWITCH, StepKind.KEEP_ALIAS])
-FAULTS = tuple(kind for kind in StepKind if kind not in _CALLS | MOVES | COMMANDS)
+_NAMED_FAULTS = COMMANDS | {StepKind.UNREADABLE}
+FAULTS = tuple(kind for kind in StepKind if kind not in _CALLS | MOVES | _NAMED_FAULTS)
 _COMMAND_FAULTS = (
     *(2 * [StepKind.KILL]),
     *(2 * [StepKind.KILL_AT]),
@@ -237,19 +240,24 @@ class Plan:
 
 
 def make_plan(
-    seed: int, shape: Shape | None = None, seconds: float = 20.0, *, power_cuts: bool = False
+    seed: int,
+    shape: Shape | None = None,
+    seconds: float = 20.0,
+    *,
+    power_cuts: bool = False,
+    named: bool = False,
 ) -> Plan:
     """Returns the plan of a seed. Without `shape`, the cluster is drawn, too.
 
     With `power_cuts`, all faults are power losses and kills at fault points, and merges are
-    frequent.
+    frequent. With `named`, the index has a name, and is rebuilt.
     """
     rng, moving = Random(f"plan {seed}"), Random(f"moves {seed}")
     if shape is None:
         shape = replace(draw_shape(rng), is_assigned=moving.random() < _MOVES_SHARE)
         if Random(f"tenants {seed}").random() < _TENANTS_SHARE:
             shape = replace(shape, tenants=2, clients=4)
-        if Random(f"names {seed}").random() < _NAMED_SHARE:
+        if named or Random(f"names {seed}").random() < _NAMED_SHARE:
             shape = replace(shape, is_named=True, is_assigned=False, tenants=0)
             seconds = max(seconds, _NAMED_SECONDS)
     # few kinds in a plan: with all of them, little would succeed
@@ -386,6 +394,19 @@ def _commands(rng: Random, shape: Shape, seconds: float) -> list[Step]:
             amount=rng.uniform(0, 1) if kind is StepKind.BREAK else 0.0,
         )
         steps.append(fault)
+    if rng.random() < 1 / 3:
+        target = rng.choice([*nodes, *shape.front_names()])
+        steps += _unreadable(rng, shape, target, rng.uniform(begin, seconds))
+    return steps
+
+
+def _unreadable(rng: Random, shape: Shape, target: str, at: float) -> list[Step]:
+    """Returns a while in which a process cannot read the catalog, and in which it may restart."""
+    seconds = rng.uniform(2, 12)
+    steps = [Step(at=at, kind=StepKind.UNREADABLE, target=target, seconds=seconds)]
+    if target in shape.nodes() and rng.random() < 1 / 2:
+        killed_at = at + rng.uniform(0, seconds / 2)
+        steps.append(Step(at=killed_at, kind=StepKind.KILL, target=target, seconds=0.2))
     return steps
 
 

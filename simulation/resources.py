@@ -22,15 +22,25 @@ _NODE_GAUGES = (
     "winnow_node_writes_waiting",
 )
 _MAX_TASKS = 30
-"""Tasks of an idle process of a small cluster, at most. It has some ten."""
+"""Tasks of an idle process of a small cluster, at most, for each index. It has some ten."""
 
 
-def check_idle(name: str, registry: CollectorRegistry, tasks: Sequence[str]) -> Iterator[str]:
-    """Checks that a process has no work left. `tasks` are the names of its tasks that run."""
+def check_idle(
+    name: str, registry: CollectorRegistry, tasks: Sequence[str], indexes: int
+) -> Iterator[str]:
+    """Checks that a process has no work left.
+
+    Args:
+        name: name of the process.
+        registry: its metrics.
+        tasks: the names of its tasks that run.
+        indexes: number of its indexes.
+
+    """
     for sample in _samples(registry, *_FRONT_GAUGES, *_NODE_GAUGES):
         if sample.value:
             yield f"{name} is idle, but {sample.name} {sample.labels} is {sample.value:g}"
-    if len(tasks) > _MAX_TASKS:
+    if len(tasks) > indexes * _MAX_TASKS:
         yield f"{name} is idle, but has {len(tasks)} tasks: {', '.join(tasks[:5])} ..."
 
 

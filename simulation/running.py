@@ -38,6 +38,7 @@ from simulation.node import RunningNode
 from simulation.observing import applied, observed_appends
 from simulation.plan import Plan, Step, StepKind
 from simulation.process import current_process
+from simulation.shared_files import UNREADABLE
 from winnow.bundle import Bundle
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered
@@ -46,7 +47,12 @@ from winnow.domain.partition import Partition
 from winnow.domain.question import AnswerRequest, PartialResults
 from winnow.domain.tenant import stored_id
 from winnow.domain.write import Deletion, FedPassage, Position, WriteResult
-from winnow.errors import GenerationGoneError, InvalidRequestError, WinnowError
+from winnow.errors import (
+    GenerationGoneError,
+    InvalidRequestError,
+    UnavailableError,
+    WinnowError,
+)
 
 _STARTED = 5.0
 """Seconds until the first step, in which the cluster starts."""
@@ -149,7 +155,10 @@ class Simulation:
         Only a full disk, or a journal that has lost entries, may cause a line of level `error`, or
         a shard that cannot be opened yet because other nodes do not reply.
         """
-        is_expected = current_process().full_disk or bool(self.checker.lost)
+        process = current_process()
+        is_expected = process.full_disk or bool(self.checker.lost)
+        if process.name in UNREADABLE:
+            is_expected = is_expected or "cannot be read" in line
         if self.plan.shape.is_assigned:  # it is tried again; the end is checked
             is_expected = is_expected or any(each in line for each in _TRIED_AGAIN)
         if (level == "error" and not is_expected) or any(each in line for each in _NEVER_LOGGED):
@@ -189,7 +198,10 @@ class Simulation:
                 served = node.running.served(index_id).searcher(shard)
                 if served.fault:
                     continue
-                live = served.transfer.shard
+                try:
+                    live = served.transfer.shard
+                except UnavailableError:
+                    continue  # it is loaded later: its index was found just now
                 known = checker.own_writes(shard, node.name)
                 if self.plan.shape.is_assigned:  # the shard may have come with its writes
                     known = len(checker.log(shard, live.sequence).writes)
@@ -482,17 +494,20 @@ class Simulation:
 
     def _check_resources(self) -> None:
         """Checks that no process has work left, and that fronts have kept their budgets."""
+        indexes = len(self.indexes.all)
         for node in self.cluster.nodes.values():
             if node.running is not None:
                 tasks = self.loop.tasks_of(node.process)
-                self.report_all(resources.check_idle(node.name, node.running.registry, tasks))
+                self.report_all(
+                    resources.check_idle(node.name, node.running.registry, tasks, indexes)
+                )
         self._check_growth()
         shape = self.plan.shape
         pools = _POOLS_OF_PARTS if shape.is_assigned else shape.shards
         for front in self.cluster.fronts.values():
             if front.running is not None:
                 registry, tasks = front.running.registry, self.loop.tasks_of(front.process)
-                self.report_all(resources.check_idle(front.name, registry, tasks))
+                self.report_all(resources.check_idle(front.name, registry, tasks, indexes))
                 sent = self.cluster.addresses.sent[front.name]
                 self.report_all(resources.check_budgets(front.name, registry, sent, pools))
 
@@ -657,6 +672,7 @@ def _uninstall() -> None:
     logs.set_sink(lambda _level, _line: None)
     fault_points.set_hook(lambda _: None)
     DISKS.all.clear()
+    UNREADABLE.clear()
     SimulatedNats.host = None  # it keeps tasks, which would else end in the next simulation
 
 

@@ -29,6 +29,7 @@ def install(*, with_times: bool = False) -> None:
     _module("simulation.clock").install()
     _module("simulation.randomness").install()
     _module("simulation.disk").install()
+    _module("simulation.shared_files").install()
     fault_points = _module("winnow.faultpoints")
     fault_points.reach = _module("simulation.fault_points").reach
     fair_threads = _module("winnow.inference.fair_threads")
