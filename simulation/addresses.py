@@ -14,7 +14,7 @@ def set_addresses(addresses: Addresses | None) -> None:
     _Running.addresses = addresses
 
 
-def open_channel(address: str, *_: object) -> Any:
+def open_channel(address: str, *_: object, **__: object) -> Any:
     """Takes the place of `winnow.rpc.channel.open_channel`."""
     assert _Running.addresses is not None
     return _Running.addresses.open_channel(address)

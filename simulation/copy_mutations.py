@@ -7,12 +7,11 @@ from typing import Any
 from unittest.mock import patch
 
 from simulation.mutations import MUTATIONS, mutation
-from winnow.content_node.composing import node_indexes
 from winnow.content_node.copying import index_nodes, run
 from winnow.content_node.journal import journaled
 from winnow.content_node.live import closing, shard
 from winnow.stateless.composing import answers
-from winnow.stateless.indexes import catalog_choice, following
+from winnow.stateless.indexes import catalog_choice
 
 __all__ = ["MUTATIONS"]
 """All deliberate errors: these, and those of `simulation.mutations`."""
@@ -32,8 +31,7 @@ def _(original: Any, self: Any) -> None:
 
 @mutation("a copy takes the writes of earlier runs", closing.Closing, "check_run")
 def _(original: Any, self: Any, run: int) -> None:
-    if not self.source:
-        original(self, run)
+    return None
 
 
 @mutation("a switch does not wait until nodes take no writes", index_nodes, "_open_replica")
@@ -117,11 +115,6 @@ async def _(original: Any, self: Any, closing: Any) -> None:
         del self.settle_log
 
 
-@mutation("a node forgets which catalog it has read", node_indexes.NodeIndexes, "_save")
-async def _(original: Any, self: Any, catalog: Any) -> bool:
-    return True
-
-
 @mutation("a front resolves the alias only once", catalog_choice.CatalogChoice, "_resolve")
 def _(original: Any, self: Any, name: str) -> Any:
     if not hasattr(self, "first"):
@@ -144,10 +137,3 @@ def _(original: Any, front: Any, snapshot: Any) -> Any:
     if not hasattr(shared, "cache"):
         shared.cache = original(front, snapshot)
     return shared.cache
-
-
-@mutation(
-    "a front switches before it has found the shards", following.CatalogFollower, "_wait_for_shards"
-)
-async def _(original: Any, self: Any, ids: Any) -> None:
-    return None

@@ -62,6 +62,8 @@ class Faults:
         self._record(f"fault: {step}")
         self.counts[step.kind.value] += 1
         names = [step.target, *([step.other] if step.other else [])]
+        if step.kind is StepKind.UNREADABLE:  # the last version stays, so no question fails
+            names = [_catalog_of(step.target)]
         if step.kind is StepKind.SNAPSHOT or step.kind in MOVES:
             names = []
         self._troubled_until |= dict.fromkeys(names, float("inf"))
@@ -71,6 +73,10 @@ class Faults:
     def is_troubled(self, name: str) -> bool:
         """Whether a fault may still affect a process."""
         return self._troubled_until.get(name, 0.0) > self._loop.time()
+
+    def reads_catalog(self, name: str) -> bool:
+        """Whether a process has been able to read the catalog for a while."""
+        return not self.is_troubled(_catalog_of(name))
 
     def reach(self, point: str) -> None:
         """Kills the current process if a step has chosen this fault point for it."""
@@ -164,3 +170,8 @@ class Faults:
 
     async def _split(self, step: Step) -> None:
         self._cluster.split(step.number)
+
+
+def _catalog_of(name: str) -> str:
+    """Returns the name under which a process is troubled because it cannot read the catalog."""
+    return f"catalog of {name}"

@@ -3,11 +3,14 @@
 They stay, even if the seeds give other plans later.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from simulation.plan import Plan, Shape, Step, StepKind
 
 _SECONDS = 12.0
+_EVERY = 0.05
+"""Seconds between two steps of close traffic."""
 
 
 def _put(at: float, client: int, text: str, timeout: float = 4.0) -> Step:
@@ -29,17 +32,52 @@ def _twins(at: float, number: int) -> tuple[Step, Step]:
     return first, replace(first, at=at + 0.001, waits_for_writes=True)
 
 
+def _command(at: float, kind: StepKind) -> Step:
+    return Step(at=at, kind=kind, target="terminal-0")
+
+
+def _traffic(begin: float, end: float) -> Iterator[Step]:
+    """Yields writes and questions of two clients, which follow each other closely."""
+    for number in range(int((end - begin) / _EVERY)):
+        at, client = begin + number * _EVERY, number % 2
+        kind = [StepKind.PUT, StepKind.ASK, StepKind.PUT, StepKind.DELETE][number % 4]
+        is_question = kind is StepKind.ASK
+        yield Step(
+            at=at,
+            kind=kind,
+            client=client,
+            id="" if is_question else f"id-{number % 7}",
+            text={
+                StepKind.ASK: f"w{number % 3} w9",
+                StepKind.PUT: f"w{number % 40} w{number % 31} n{number}",
+            }.get(kind, ""),
+            version=number if kind is StepKind.PUT and number % 5 == 0 else None,
+            timeout=8.0,
+        )
+
+
+def _questions(begin: float, end: float, every: float) -> Iterator[Step]:
+    """Yields the same question again and again."""
+    for number in range(int((end - begin) / every)):
+        at = begin + number * every
+        yield Step(at=at, kind=StepKind.ASK, text="w1 w9 w17", timeout=4.0)
+
+
+_FIRST = (_put(1.0, 0, "w1 first"), _put(1.5, 1, "w2 second"))
+
+
 def _plan(shape: Shape, *steps: Step) -> Plan:
     return Plan(
         seed=0,
         shape=shape,
-        steps=(_put(1.0, 0, "w1 first"), _put(1.5, 1, "w2 second"), *steps),
+        steps=tuple(sorted((*_FIRST, *steps), key=lambda step: step.at)),
         seconds=_SECONDS,
     )
 
 
 _SINGLE = Shape(shards=1, replicas=1, fronts=2, clients=2)
 _REPLICATED = Shape(shards=1, replicas=2, fronts=2, clients=2)
+_NAMED = Shape(shards=1, replicas=1, fronts=1, clients=2, is_named=True)
 _ASSIGNED = Shape(shards=1, replicas=1, fronts=1, clients=2, is_assigned=True)
 
 FOUND = {
@@ -87,6 +125,56 @@ FOUND = {
         _put(3.1, 0, "w3 failed", timeout=0.3),
         Step(at=4.0, kind=StepKind.MOVE, other="node-x"),
         _put(4.118, 0, "w4 new"),
+    ),
+    "an index is replaced after the commit of a write has failed": _plan(
+        _NAMED,
+        _command(2.0, StepKind.REBUILD),
+        _command(6.0, StepKind.SWITCH),
+        _fault(12.0, StepKind.FULL_DISK, "node-0", seconds=0.6),
+        _put(12.1, 0, "w3 failed", timeout=0.3),
+    ),
+    "an index is rebuilt and replaced while clients write": _plan(
+        _NAMED,
+        *_traffic(1.0, 11.0),
+        _command(2.0, StepKind.REBUILD),
+        replace(_fault(2.0, StepKind.KILL_AT, "terminal-0", seconds=0.5), point="copy.stored"),
+        _command(6.5, StepKind.SWITCH),
+    ),
+    "an index with replicas is replaced while clients write": _plan(
+        replace(_NAMED, replicas=2, fronts=2),
+        *_traffic(4.0, 9.0),
+        _command(2.0, StepKind.REBUILD),
+        _fault(6.6, StepKind.CUT, "node-0a", "journal", 1.8),
+        _command(6.0, StepKind.SWITCH),
+    ),
+    "a write of a killed command arrives after another command has switched": _plan(
+        _NAMED,
+        *_traffic(4.0, 15.0),
+        _command(2.0, StepKind.REBUILD),
+        replace(_fault(5.9, StepKind.SLOW_NETWORK, "terminal-0", seconds=4.0), amount=0.3),
+        _command(6.0, StepKind.SWITCH),
+        _fault(8.2, StepKind.CUT, "terminal-0", "node-0", 4.3),
+        _fault(8.55, StepKind.KILL, "terminal-0", seconds=15.0),
+        replace(_command(8.6, StepKind.SWITCH), target="terminal-1"),
+    ),
+    "passages are deleted before a killed command runs again": _plan(
+        _NAMED,
+        *(replace(_put(1.6, 0, f"w{number} w9"), id=f"id-{number}") for number in range(1, 6)),
+        _command(2.0, StepKind.REBUILD),
+        replace(_fault(2.0, StepKind.KILL_AT, "terminal-0", seconds=2.0), point="copy.stored"),
+        *(
+            Step(at=5.0, kind=StepKind.DELETE, id=f"id-{number}", timeout=4.0)
+            for number in range(1, 4)
+        ),
+        _command(8.0, StepKind.SWITCH),
+        *_questions(7.0, 15.0, every=0.25),
+    ),
+    "a front reads of a new index and of its alias at the same time": _plan(
+        _NAMED,
+        _fault(1.5, StepKind.UNREADABLE, "front-0", seconds=9.0),
+        _command(2.0, StepKind.REBUILD),
+        _command(6.0, StepKind.SWITCH),
+        *_questions(10.5, 11.6, every=0.005),
     ),
     "a replica that lags is asked whether a put changes anything": _plan(
         _REPLICATED,

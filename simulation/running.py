@@ -159,7 +159,7 @@ class Simulation:
         is_expected = process.full_disk or bool(self.checker.lost)
         if process.name in UNREADABLE:
             is_expected = is_expected or "cannot be read" in line
-        if self.plan.shape.is_assigned:  # it is tried again; the end is checked
+        if self.plan.shape.is_assigned or self.plan.shape.is_named:  # the end is checked
             is_expected = is_expected or any(each in line for each in _TRIED_AGAIN)
         if (level == "error" and not is_expected) or any(each in line for each in _NEVER_LOGGED):
             self.report(line)

@@ -117,7 +117,7 @@ class Terminals:
 
     async def _run(self, terminal: Terminal, number: int) -> None:
         """Runs a command. `number` is its number; 0 if another command runs already."""
-        command = terminal.waiting[0]
+        command, process = terminal.waiting[0], terminal.process
         self._say(terminal, f"runs: {command.value}")
         work = self._works[command](_Listener(lambda text: self._say(terminal, text)))
         try:
@@ -131,8 +131,10 @@ class Terminals:
         except WinnowError as error:
             self._say(terminal, f"{command.value} failed: {error!r}")
         except Exception as error:  # noqa: BLE001 (reported)
-            self._report(f"{terminal.name} {command.value} failed: {error!r}")
-        self._loop.run_in(OUTSIDE, self._end, terminal)
+            if process.alive:  # a killed process runs no `finally` blocks
+                self._report(f"{terminal.name} {command.value} failed: {error!r}")
+        if process.alive:
+            self._loop.run_in(OUTSIDE, self._end, terminal)
 
     def _end(self, terminal: Terminal) -> None:
         terminal.waiting.popleft()
