@@ -12,7 +12,7 @@ import pytest
 from fed_front import FedFront
 from google.protobuf.message import Message
 from google.rpc import error_details_pb2, status_pb2
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from winnow.bundle import Bundle
@@ -22,7 +22,13 @@ PUT, PUT_STREAM, DELETE, DELETE_STREAM = (
     f"/winnow.v1.FeedService/{name}" for name in ("Put", "PutStream", "Delete", "DeleteStream")
 )
 EXAMPLES = settings(max_examples=60, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
-REFUSED = {"INVALID_ARGUMENT", "RESOURCE_EXHAUSTED", "UNAVAILABLE", "FAILED_PRECONDITION"}
+REFUSED = {
+    "INVALID_ARGUMENT",
+    "RESOURCE_EXHAUSTED",
+    "UNAVAILABLE",
+    "FAILED_PRECONDITION",
+    "NOT_FOUND",  # a corrupted request may name an index
+}
 
 _LOST = "Internal error from Core"
 """Status that a client reports if its stream ends while it writes (grpc #36066)."""
@@ -169,6 +175,7 @@ def test_corrupted_requests_are_stored_or_refused(
 @given(
     method=st.sampled_from([PUT, DELETE, PUT_STREAM, DELETE_STREAM]), sent=st.binary(max_size=200)
 )
+@example(method=PUT, sent=feed_pb2.PutRequest(index="some words").SerializeToString())
 def test_any_bytes_as_a_request_are_stored_or_refused(
     served: Served, method: str, sent: bytes
 ) -> None:

@@ -33,6 +33,7 @@ class FeedServiceStub(object):
     FAILED_PRECONDITION  the index is served without feeding, or its replicas share no log
     RESOURCE_EXHAUSTED   too many writes wait, or a disk is full; retry after the delay in RetryInfo. Or the tenant
     has reached its quota: ErrorInfo has the reason TENANT_QUOTA, and RetryInfo only for a rate
+    NOT_FOUND            there is no index with the requested name
     UNAVAILABLE          a shard cannot be reached
     """
 
@@ -82,6 +83,7 @@ class FeedServiceServicer(object):
     FAILED_PRECONDITION  the index is served without feeding, or its replicas share no log
     RESOURCE_EXHAUSTED   too many writes wait, or a disk is full; retry after the delay in RetryInfo. Or the tenant
     has reached its quota: ErrorInfo has the reason TENANT_QUOTA, and RetryInfo only for a rate
+    NOT_FOUND            there is no index with the requested name
     UNAVAILABLE          a shard cannot be reached
     """
 
@@ -179,6 +181,7 @@ class FeedService(object):
     FAILED_PRECONDITION  the index is served without feeding, or its replicas share no log
     RESOURCE_EXHAUSTED   too many writes wait, or a disk is full; retry after the delay in RetryInfo. Or the tenant
     has reached its quota: ErrorInfo has the reason TENANT_QUOTA, and RetryInfo only for a rate
+    NOT_FOUND            there is no index with the requested name
     UNAVAILABLE          a shard cannot be reached
     """
 

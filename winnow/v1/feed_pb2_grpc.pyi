@@ -129,6 +129,7 @@ class FeedServiceStub(typing.Generic[_FeedServicePutType, _FeedServicePutStreamT
       FAILED_PRECONDITION  the index is served without feeding, or its replicas share no log
       RESOURCE_EXHAUSTED   too many writes wait, or a disk is full; retry after the delay in RetryInfo. Or the tenant
                            has reached its quota: ErrorInfo has the reason TENANT_QUOTA, and RetryInfo only for a rate
+      NOT_FOUND            there is no index with the requested name
       UNAVAILABLE          a shard cannot be reached
     """
 
@@ -247,6 +248,7 @@ class FeedServiceServicer(metaclass=abc.ABCMeta):
       FAILED_PRECONDITION  the index is served without feeding, or its replicas share no log
       RESOURCE_EXHAUSTED   too many writes wait, or a disk is full; retry after the delay in RetryInfo. Or the tenant
                            has reached its quota: ErrorInfo has the reason TENANT_QUOTA, and RetryInfo only for a rate
+      NOT_FOUND            there is no index with the requested name
       UNAVAILABLE          a shard cannot be reached
     """
 
