@@ -214,10 +214,7 @@ class RunningShard:
 
     async def _close_shard(self) -> None:
         """Stores waiting writes, and releases the directory of the opened shard and its memory."""
-        for task in self._open_tasks:
-            task.cancel()
-        await asyncio.gather(*self._open_tasks, return_exceptions=True)
-        self._open_tasks.clear()
+        await _end(self._open_tasks)
         try:
             if self._write_path is not None:
                 await self._write_path.close()
@@ -255,9 +252,8 @@ class RunningShard:
 
     async def close(self) -> None:
         """Stores waiting writes, and releases the directory."""
-        for task in (*self._tasks, *self._open_tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, *self._open_tasks, return_exceptions=True)
+        await _end(self._tasks)
+        await _end(self._open_tasks)
         if self._archive is not None:
             await self._archive.close()
         try:
@@ -544,3 +540,11 @@ class RunningShard:
             metrics=self._merge_metrics,
             one_at_a_time=self._parts.merge_lock,
         )
+
+
+async def _end(tasks: list[asyncio.Task[None]]) -> None:
+    """Cancels tasks, waits for them, and forgets them, since their errors refer to the shard."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    tasks.clear()

@@ -19,7 +19,7 @@ from whole_bundle import WHOLE
 from winnow import signals
 from winnow.bundle import Bundle
 from winnow.client import AsyncClient, PassageFields
-from winnow.content_node.copying import cli, replacing, run
+from winnow.content_node.copying import cli, commands, replacing, run
 from winnow.content_node.indexing.builder import build_empty_index
 from winnow.domain.write import Outcome
 from winnow.errors import DeadlineExceededError, UnavailableError, WinnowError
@@ -162,7 +162,7 @@ async def test_a_rebuild_that_is_cut_off_at_each_step_loses_no_write_and_fails_n
     writes, too, when the alias is switched back. Two nodes have replicas that follow a journal.
     """
     journal = request.getfixturevalue("nats_server").url if len(nodes) > 1 else ""
-    for module in (cli, replacing, run):
+    for module in (commands, replacing, run):
         monkeypatch.setattr(module, "reach", _reach)
     monkeypatch.setattr(signals, "run", asyncio.run)  # the commands run in threads
     async with named_cluster(

@@ -114,7 +114,7 @@ def test_an_index_manifest_that_does_not_name_every_shard_is_refused(index: Path
     [
         ({"store": "../passages.sqlite"}, "not the name of a file in the shard"),
         ({"graph": "other.hnsw"}, "files has no checksum of other.hnsw"),
-        ({"format": 5}, "has format 5, this version reads 1 to 4"),
+        ({"format": 6}, "has format 6, this version reads 1 to 4"),
         ({"format": 4}, "format 4 needs vectors, and allows no graph"),
         ({"vectors": "graph.hnsw"}, "format 3 needs graph, and allows no vectors"),
         ({"format": None}, "has format None"),
