@@ -13,14 +13,14 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import scaled_dot_product_attention, softmax
+from torch.nn.functional import pad, scaled_dot_product_attention, softmax
 
 from models.network.architecture import Logits, Reader
 from models.network.export import READER_OUTPUTS, trace_graph
+from winnow.reading.four_bits import GROUP, MAX_LEVEL, ROUNDED
 
 PASSAGE_POSITION = 64
 """Position of a passage's first token, after the longest possible question."""
-_MAX_LEVEL = 127
 _MASKED = -1e4
 
 
@@ -156,8 +156,18 @@ def attend_fused(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None)
 
 def quantise_states(states: Tensor) -> tuple[Tensor, Tensor]:
     """Returns states as an index stores them: levels from -127 to 127, and one scale per token."""
-    scale = states.float().abs().amax(-1, keepdim=True).clamp(min=1e-8) / _MAX_LEVEL
-    return (states.float() / scale).round(), scale
+    scale = states.float().abs().amax(-1, keepdim=True).clamp(min=1e-8) / MAX_LEVEL
+    return _round_levels((states.float() / scale).round()), scale
+
+
+def _round_levels(levels: Tensor) -> Tensor:
+    """Rounds levels [..., tokens, width] to 4 bits; the same as `four_bits.round_levels`."""
+    width = levels.shape[-1]
+    whole = levels.nan_to_num().clamp(-MAX_LEVEL, MAX_LEVEL).long()
+    groups = pad(whole, (0, -width % GROUP)).reshape(*whole.shape[:-1], -1, GROUP)
+    maxima = groups.abs().amax(-1, keepdim=True)
+    rounded = torch.from_numpy(ROUNDED).to(levels.device)[maxima * 256 + groups % 256]
+    return rounded.flatten(-2)[..., :width].to(levels.dtype)
 
 
 def round_states(states: Tensor) -> Tensor:

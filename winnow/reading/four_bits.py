@@ -46,7 +46,7 @@ def decode(maxima: Bytes, codes: Bytes, width: int) -> Levels:
 def round_levels(levels: Levels) -> Levels:
     """Returns what `decode` returns for encoded levels [tokens, width]."""
     _, numbers = _maxima_and_numbers(levels)
-    return _joined(_ROUNDED.take(numbers, mode="clip"), levels.shape[1])
+    return _joined(ROUNDED.take(numbers, mode="clip"), levels.shape[1])
 
 
 def _maxima_and_numbers(levels: Levels) -> tuple[Bytes, NDArray[np.intp]]:
@@ -88,4 +88,5 @@ def _tables() -> tuple[Bytes, Levels, NDArray[np.uint16]]:
     return codes.ravel(), rounded.ravel(), pairs.view(np.uint16).ravel()
 
 
-_CODES, _ROUNDED, _PAIRS = _tables()
+_CODES, ROUNDED, _PAIRS = _tables()
+"""`ROUNDED` has the rounded level at 256 times the maximum of the group, plus the level's byte."""
