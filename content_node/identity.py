@@ -1,12 +1,46 @@
-"""Describes a served shard, and checks that the bundle matches the shard. Pure."""
+"""Describes a served or archived shard, and checks that the bundle matches the shard. Pure."""
+
+from typing import Protocol
 
 from winnow.bundle import Bundle
-from winnow.content_node.shard.view import ShardView
+from winnow.content_node.shard.manifest import ShardManifest
 from winnow.domain.shard import ShardInfo
 from winnow.errors import IdentityError
 
 
-def shard_info(view: ShardView, bundle: Bundle) -> ShardInfo:
+class DescribedShard(Protocol):
+    """What is told about a shard: its view has it, and the stub of an archived shard."""
+
+    @property
+    def manifest(self) -> ShardManifest:
+        """The manifest of the shard's base."""
+
+    @property
+    def passages(self) -> int:
+        """Number of passages."""
+
+    @property
+    def generation(self) -> str:
+        """Names the passages and their rows."""
+
+    @property
+    def sequence(self) -> int:
+        """Sequence number of the last write."""
+
+    @property
+    def log_id(self) -> str:
+        """Id of the log; empty before the first write."""
+
+    @property
+    def field_names(self) -> tuple[str, ...]:
+        """Names of the metadata fields."""
+
+    @property
+    def has_token_vectors(self) -> bool:
+        """Whether the shard has token vectors."""
+
+
+def shard_info(view: DescribedShard, bundle: Bundle) -> ShardInfo:
     """Returns the description of a shard that serves a bundle.
 
     Raises:

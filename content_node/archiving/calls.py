@@ -14,6 +14,7 @@ from winnow.content_node.archiving.gate import RESTORING, ShardGate
 from winnow.content_node.archiving.opened_shard import OpenedShard
 from winnow.content_node.archiving.shard import ArchivableShard
 from winnow.content_node.archiving.stub import ArchiveStub
+from winnow.content_node.identity import shard_info
 from winnow.content_node.local_shard import Retrieval
 from winnow.content_node.tenants import check_tenant
 from winnow.deadline import Deadline
@@ -53,7 +54,7 @@ class ArchivableSearcher:
         load, stub = self._load, self._shard.stub
         assert stub is not None  # set before the gate closes
         return replace(
-            stub.info(self._bundle),
+            shard_info(stub, self._bundle),
             seconds_per_read=load.seconds_per_read,
             reads_in_hand=load.reads_in_flight,
         )

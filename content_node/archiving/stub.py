@@ -11,7 +11,6 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from winnow.bundle import Bundle
 from winnow.content_node.shard.manifest import (
     ARCHIVED_FORMAT,
     SHARD_FILE,
@@ -19,8 +18,8 @@ from winnow.content_node.shard.manifest import (
     read_shard_manifest,
 )
 from winnow.domain.quota import TenantUsage
-from winnow.domain.shard import ShardInfo, shard_name
-from winnow.errors import ArtefactError, IdentityError
+from winnow.domain.shard import shard_name
+from winnow.errors import ArtefactError
 from winnow.files.checksummed_json import (
     CHECKSUM_FIELD,
     check_checksum,
@@ -70,34 +69,10 @@ class ArchiveStub(BaseModel):
         found = (TenantUsage(*counts) for name, *counts in self.tenants if name == tenant)
         return next(found, TenantUsage())
 
-    def info(self, bundle: Bundle) -> ShardInfo:
-        """Returns the description of the shard, as it was before it was archived.
-
-        Raises IdentityError if another encoder encoded the shard.
-        """
-        built, served = self.manifest, bundle.manifest
-        if built.encoding_fingerprint != served.encoding_fingerprint:
-            raise IdentityError(
-                f"shard {built.shard} was encoded by bundle {built.bundle_name} "
-                f"({built.encoding_fingerprint}), but this node has {served.name} "
-                f"({served.encoding_fingerprint}): start the node with the bundle of the shard"
-            )
-        return ShardInfo(
-            shard=built.shard,
-            shards=built.shards,
-            index_id=built.index_id,
-            passages=self.passages,
-            dimension=built.dimension,
-            bundle_name=served.name,
-            bundle_fingerprint=served.fingerprint,
-            generation=self.generation,
-            index_passages=built.index_passages,
-            sequence=self.sequence,
-            log_id=self.log_id,
-            fields=self.fields,
-            tenants=built.has_tenants,
-            token_vectors=served.token_vectors_fingerprint if self.has_token_vectors else "",
-        )
+    @property
+    def field_names(self) -> tuple[str, ...]:
+        """Names of the metadata fields, as `ShardView` names them."""
+        return self.fields
 
 
 def folder_url(archive: str, index_id: str, folder: str) -> str:

@@ -161,7 +161,7 @@ class RunningShard:
         stub = await archive.begin()
         if stub is not None:
             self._check(stub.manifest, self.directory)
-            info = stub.info(parts.bundle)
+            info = shard_info(stub, parts.bundle)
             await DaemonWork(parts.reader.open_warm).result()  # not by the first question
             _log.info("shard is archived", shard=info.shard, url=stub.url, sequence=info.sequence)
         else:
