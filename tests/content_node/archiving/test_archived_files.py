@@ -108,7 +108,7 @@ class Archiving:
         """The shard as a node has it; `opening` is called when it is opened."""
 
         async def open_again() -> OpenedShard:
-            await asyncio.sleep(0)  # as a node, which opens shards in a thread
+            await turn()  # as a node, which opens shards in a thread
             opening()
             restore_shard(self.directory, self.url, NoProgress())
             self._live = live = opened(self.directory)

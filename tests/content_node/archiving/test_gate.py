@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from manual_clock import ManualClock
 from pydantic import ValidationError
+from tenacious import turn
 from virtual_loop import in_virtual_time
 
 from winnow.content_node.archiving.gate import ShardGate
@@ -48,7 +49,7 @@ async def test_a_call_whose_deadline_passes_is_told_that_the_shard_is_being_rest
     restores = Restores()
     gate = gate_of(restores)
     left = asyncio.create_task(call(gate, 60))
-    await asyncio.sleep(0)
+    await turn()
     left.cancel()
     with pytest.raises(RestoringError, match="being restored"):
         await call(gate, 1)
