@@ -14,6 +14,7 @@ MODELS ?= yes
 MINUTES ?= 10
 TESTS   ?= tests
 RUNS    ?= 20
+AT_ONCE ?= 1
 # the seeds of `make simulate`
 SEEDS   ?= 200
 FIRST   ?= 0
@@ -92,8 +93,8 @@ fuzz: $(STAMP) ## Run the property tests repeatedly from random seeds (MINUTES=1
 	    $(PYTEST) -n auto --maxprocesses 4 -m hypothesis --hypothesis-profile=fuzz $(TESTS) \
 	        || { [ $$? -ne 1 ] || cat tests/found_by_fuzz.txt; exit 1; }; done
 
-busy: $(STAMP) ## Run the tests beside two busy loops until RUNS runs of this commit have ended (RUNS=20, TESTS=tests)
-	@sh tests/busy.sh $(BIN)/python $(RUNS) $(TESTS)
+busy: $(STAMP) ## Run the tests beside two busy loops until RUNS runs of this commit have ended (RUNS=20, AT_ONCE=1, TESTS=tests)
+	@$(BIN)/python tests/busy.py $(BIN)/python $(RUNS) $(TESTS) $(AT_ONCE)
 
 format-check: $(STAMP)
 	$(call say,'format')

@@ -1,11 +1,12 @@
 """`make busy` counts complete runs by commit, in one sitting or in several."""
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-BUSY = Path(__file__).with_name("busy.sh")
+BUSY = Path(__file__).with_name("busy.py")
 PYTHON = """#!/bin/sh
 # stands for a busy loop, and for pytest: every run takes the next line of `results`
 [ "$1" = -c ] && exit
@@ -27,10 +28,17 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def busy(checkout: Path, runs: int, *results: str) -> tuple[int, list[str]]:
+def busy(checkout: Path, runs: int, *results: str, at_once: int = 1) -> tuple[int, list[str]]:
     """Runs the script; returns its exit code and the last lines of its output."""
     (checkout / "results").write_text("".join(f"{each}\n" for each in results))
-    command = ["sh", str(BUSY), str(checkout / "python"), str(runs), "tests"]
+    command = [
+        sys.executable,
+        str(BUSY),
+        str(checkout / "python"),
+        str(runs),
+        "tests",
+        str(at_once),
+    ]
     ended = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False)
     return ended.returncode, ended.stdout.splitlines()
 
@@ -59,3 +67,9 @@ def test_runs_of_other_code_do_not_count(checkout: Path, commit: str) -> None:
     (checkout / "commit").write_text(commit)
     code, said = busy(checkout, 1, "0 2 passed")
     assert (code, said[0]) == (0, f"commit {commit}: 0 of 1 runs, 0 passed, 0 failed")
+
+
+def test_runs_at_once_are_counted_each(checkout: Path) -> None:
+    code, said = busy(checkout, 2, "0 2 passed", "0 2 passed", at_once=2)
+    assert (code, said[0]) == (0, "commit 1234abc: 0 of 2 runs, 0 passed, 0 failed")
+    assert said[1:] == ["commit 1234abc: 2 of 2 runs, 2 passed, 0 failed"]
