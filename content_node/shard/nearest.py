@@ -19,6 +19,7 @@ from winnow.content_node.shard.row_filter import check_stop
 from winnow.content_node.shard.rows import RowMask, RowNumbers, ScoredRows
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
+from winnow.huge_pages import huge_pages
 from winnow.inference.stop_signal import StopSignal
 
 Vector = NDArray[np.float32]
@@ -249,7 +250,8 @@ def load_graph(
     """
     index = new_graph(dimension)
     try:
-        index.load_index(str(file.link))
+        with huge_pages():
+            index.load_index(str(file.link))
     except (RuntimeError, MemoryError) as error:
         raise ArtefactError(f"{file.path} cannot be loaded: {error}") from error
     if index.get_current_count() != rows:
