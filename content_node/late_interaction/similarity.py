@@ -56,18 +56,20 @@ def _score_passages(
     tokens, values = question.levels.shape
     rows = max(_SINGLE_THREAD // (tokens * values), 1)
     products = -(-len(levels) // rows)
-    padded = np.zeros((products * rows, values), np.float32)
+    padded = np.empty((products * rows, values), np.float32)
     padded[: len(levels)] = levels
+    padded[len(levels) :] = 0
     stacked = padded.reshape(products, rows, values)
     transposed = np.ascontiguousarray(question.levels.T, np.float32)
-    similarities = (stacked @ transposed).reshape(-1, tokens)[: len(levels)]
+    by_passage_token = (stacked @ transposed).reshape(-1, tokens)[: len(levels)]
+    # with a row for each token of the question, numpy divides and finds maxima twice as fast
+    similarities = np.ascontiguousarray(by_passage_token.T)
     own = padded[: len(levels)]
-    norms = np.sqrt(np.maximum(np.einsum("tv,tv->t", own, own), np.float32(1)))
-    similarities /= norms[:, None]
+    similarities /= np.sqrt(np.maximum(np.einsum("tv,tv->t", own, own), np.float32(1)))
     starts = np.concatenate([[0], ends[:-1]])
-    best = np.maximum.reduceat(similarities, starts, axis=0).astype(np.float64)
+    best = np.maximum.reduceat(similarities, starts, axis=1).astype(np.float64)
     weights = question.weights.astype(np.float64) / question_levels(values)
     scores = np.zeros(len(ends))
     for token in range(tokens):  # in a fixed order, so that rounding is the same for all passages
-        scores += weights[token] * best[:, token]
+        scores += weights[token] * best[token]
     return scores
