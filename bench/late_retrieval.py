@@ -18,7 +18,6 @@ from winnow.candidates.limits import candidate_limits
 from winnow.content_node.late_interaction.computed_tokens import ComputedTokens
 from winnow.content_node.late_interaction.passage_tokens import PassageTokens
 from winnow.content_node.late_interaction.scoring import LateRanking, LateScorer
-from winnow.content_node.measuring.shard_costs import EF
 from winnow.content_node.shard import open_shard, view_of
 from winnow.content_node.shard.retrieving import (
     Candidates,
@@ -29,6 +28,7 @@ from winnow.content_node.shard.retrieving import (
 from winnow.content_node.states.writing import StatesWriter
 from winnow.domain.answered import ShardTimings
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
+from winnow.domain.shard import DEFAULT_EF
 from winnow.domain.write import EncodedPassage, Put
 from winnow.errors import ArtefactError
 from winnow.inference.encoder import open_question_encoder
@@ -104,7 +104,7 @@ def measure_retrieval(
     Raises ArtefactError if the index has no token vectors.
     """
     views = [
-        view_of(open_shard(path, EF, token_vectors_fingerprint=fingerprint))
+        view_of(open_shard(path, DEFAULT_EF, token_vectors_fingerprint=fingerprint))
         for path in sorted(index.glob("shard-*"))
     ]
     entry = bundle.manifest.late_interaction

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from winnow.domain.shard import EXACT_UP_TO
+from winnow.domain.shard import DEFAULT_EF, EXACT_UP_TO
 from winnow.inference.options import InferenceOptions
 from winnow.journal.expiry import SKEW
 from winnow.journal.opening import journal_url
@@ -100,11 +100,11 @@ class NodeSettings(PeerSettings, ServiceSettings):
         "bundle. Split readers, such as the default bundle's, refuse shorter lengths.",
     )
     ef: int = Field(
-        256,
-        ge=16,
+        DEFAULT_EF,
+        ge=0,
         le=10_000,
         description="Search width of the graph: a higher value finds more of the nearest passages "
-        "and takes longer.",
+        "and takes longer. 0 stands for 128 in shards with token vectors, and 256 in others.",
     )
     feed: bool = Field(
         False,

@@ -24,7 +24,7 @@ from winnow.sizing.timing import relative_spread, time_runs
 from winnow.sizing.units import GraphCost, ShardCost
 
 M, EF_CONSTRUCTION, EF = 16, 200, 256
-"""The defaults of `winnow index build` and `winnow node`."""
+"""The defaults of `winnow index build`, and of `winnow node` for shards without token vectors."""
 NEAREST = 100
 _PASSAGES_READ = 10
 _DEPTHS = {

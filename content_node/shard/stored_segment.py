@@ -40,6 +40,11 @@ _SMALL_CONNECTIONS = 2
 """Number of connections of a small shard: a node may have hundreds, and a connection takes 25 KiB
 besides the pages that it has read. The files of a small shard are mostly in memory.
 """
+_EF, _LATE_EF = 256, 128
+"""Default search widths of graphs, without and with token vectors.
+
+Late interaction hardly ever ranks the last of the nearest passages among the first.
+"""
 _MASK_BYTES = 8 * MIB
 """Limit of cached filter masks."""
 
@@ -105,23 +110,23 @@ def open_shard(
 ) -> StoredSegment:
     """Verifies every file and loads the shard. Takes seconds per gigabyte: not on an event loop.
 
-    `exact` compares with every vector instead of searching the graph. Shards of at most
-    `exact_up_to` passages are always searched exactly. Every file is opened once and verified by
-    its descriptor, so later changes of the directory change no answer. Precomputed states are used
-    if they were computed by lower layers with the fingerprint `lower_layers_fingerprint`, and token
-    vectors if their fingerprint is `token_vectors_fingerprint`.
+    `ef` is the search width of the graph, or `DEFAULT_EF`. `exact` compares with every vector
+    instead of searching the graph. Shards of at most `exact_up_to` passages are always searched
+    exactly. Every file is opened once and verified by its descriptor, so later changes of the
+    directory change no answer. Precomputed states are used if they were computed by lower layers
+    with the fingerprint `lower_layers_fingerprint`, and token vectors if their fingerprint is
+    `token_vectors_fingerprint`.
 
     Raises:
         ArtefactError: a file is missing, damaged, or contradicts the manifest.
 
     """
     try:
-        segment = _open_segment(directory, None if exact else ef, exact_up_to)
-        return replace(
-            segment,
-            states=open_states(directory, segment.generation, lower_layers_fingerprint),
-            token_vectors=_open_token_vectors(directory, segment, token_vectors_fingerprint),
+        segment = _open_segment(
+            directory, None if exact else ef, exact_up_to, token_vectors_fingerprint
         )
+        states = open_states(directory, segment.generation, lower_layers_fingerprint)
+        return replace(segment, states=states)
     except ArtefactError:
         raise
     except Exception as error:  # a file with a valid checksum may still have invalid content
@@ -131,19 +136,21 @@ def open_shard(
 
 
 def _open_token_vectors(
-    directory: Path, segment: StoredSegment, fingerprint: str
+    directory: Path, manifest: ShardManifest, fingerprint: str
 ) -> StateFile | None:
     """Opens token vectors; None without those of every passage.
 
     Computing many of them for a question would take seconds.
     """
-    found = open_states(directory, segment.generation, fingerprint, TOKEN_VECTORS)
-    complete = found is not None and found.passages == segment.manifest.passages
+    found = open_states(directory, manifest.generation, fingerprint, TOKEN_VECTORS)
+    complete = found is not None and found.passages == manifest.passages
     return found if complete else None
 
 
-def _open_segment(directory: Path, ef: int | None, exact_up_to: int) -> StoredSegment:
-    """Loads a shard; if `ef` is None, the shard is searched exactly."""
+def _open_segment(
+    directory: Path, ef: int | None, exact_up_to: int, token_vectors_fingerprint: str
+) -> StoredSegment:
+    """Loads a shard without its states; if `ef` is None, the shard is searched exactly."""
     manifest, manifest_file = open_shard_manifest(directory)
     files = {name: OpenFile(directory / name) for name in manifest.files}
     for name, entry in manifest.files.items():
@@ -156,6 +163,7 @@ def _open_segment(directory: Path, ef: int | None, exact_up_to: int) -> StoredSe
     words, postings, built = open_words(files, manifest, store)
     occupied_rows = _occupied_rows(manifest, store)
     equal = find_equal_passages(vectors.equal_groups, words.tokens, store.row_numbers_by_id, rows)
+    token_vectors = _open_token_vectors(directory, manifest, token_vectors_fingerprint)
     index: NearestIndex
     graph = None if ef is None else _graph_to_search(files, manifest, exact_up_to)
     if ef is None or graph is None:
@@ -164,7 +172,8 @@ def _open_segment(directory: Path, ef: int | None, exact_up_to: int) -> StoredSe
             None if occupied_rows is None else np.flatnonzero(occupied_rows),
         )
     else:
-        index = load_graph(graph, dimension, rows, ef, vectors, occupied_rows, equal)
+        width = ef or (_EF if token_vectors is None else _LATE_EF)
+        index = load_graph(graph, dimension, rows, width, vectors, occupied_rows, equal)
     segment = StoredSegment(
         rows=rows,
         index=index,
@@ -174,6 +183,7 @@ def _open_segment(directory: Path, ef: int | None, exact_up_to: int) -> StoredSe
         row_filter=RowFilter(store.open_fields(rows), rows, _MASK_BYTES),
         equal_passages=equal,
         occupied_rows=occupied_rows,
+        token_vectors=token_vectors,
         manifest=manifest,
         generation=manifest.generation,
         store=store,

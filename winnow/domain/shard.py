@@ -13,6 +13,8 @@ MAX_FIELDS = 1_000
 """Maximum number of field names that a shard reports; further names are left out."""
 EXACT_UP_TO = 2_000
 """Number of passages up to which exhaustive search is as fast as a graph search."""
+DEFAULT_EF = 0
+"""Search width of graphs that stands for a width that suits the shard."""
 GRAPHLESS_UP_TO = 20_000
 """Number of passages up to which a shard may do without a graph, if no graph library is there."""
 

@@ -31,6 +31,7 @@ from winnow.content_node.late_interaction.computed_tokens import ComputedTokens
 from winnow.content_node.late_interaction.passage_tokens import PassageTokens
 from winnow.content_node.late_interaction.scoring import LateRanking, LateScorer
 from winnow.content_node.shard import ShardView, open_shard, view_of
+from winnow.content_node.shard.nearest import GraphIndex
 from winnow.content_node.shard.retrieving import (
     Candidates,
     find_candidates,
@@ -40,6 +41,7 @@ from winnow.content_node.shard.retrieving import (
 from winnow.content_node.shard.view import PlacedSegment
 from winnow.domain.answered import ShardTimings
 from winnow.domain.question import EncodedQuestion, QuestionTokens, RetrievalDepth
+from winnow.domain.shard import DEFAULT_EF
 from winnow.domain.write import EncodedPassage
 from winnow.searcher import Retrieved
 from winnow.stateless.answer.choose import best_overall
@@ -300,3 +302,24 @@ def test_rows_without_passage_have_no_token_vectors(tmp_path: Path) -> None:
     assert file is not None
     has = file.has_rows(np.arange(11))
     assert np.flatnonzero(~has).tolist() == [3, 8, 9, 10]
+
+
+@pytest.mark.graph
+def test_the_default_search_width_is_narrower_with_token_vectors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A width that is set is used for all shards; the default is 128 or 256."""
+    make(tmp_path / "plain", ALL, ALL)
+    opened(tmp_path / "late", ALL)
+    widths: list[int] = []
+    set_ef = GraphIndex.__init__
+
+    def record(index: GraphIndex, graph: Any, ef: int, *rest: Any, **others: Any) -> None:
+        widths.append(ef)
+        set_ef(index, graph, ef, *rest, **others)
+
+    monkeypatch.setattr(GraphIndex, "__init__", record)
+    for ef in (DEFAULT_EF, 64):
+        for name in ("plain", "late"):
+            open_shard(tmp_path / name, ef, exact_up_to=0, token_vectors_fingerprint=FINGERPRINT)
+    assert widths == [256, 128, 64, 64]
