@@ -17,7 +17,7 @@ from simulation.journal_server import JetStreamModel
 from simulation.loop import SimulatedLoop
 from simulation.named_front import open_named_front
 from simulation.network import Network
-from simulation.node import RunningNode, open_assigned_node, open_named_node, open_node
+from simulation.node import NodeOptions, RunningNode, open_assigned_node, open_named_node, open_node
 from simulation.plan import ALIAS, FIRST_INDEX, Plan
 from simulation.process import OUTSIDE, Process
 from simulation.randomness import seeded
@@ -384,31 +384,15 @@ class Cluster:
         self._run(process, run(), "did not start")
 
     def _open_node(self, node: SimulatedNode) -> RunningNode:
-        plan, shape, root = self._plan, self._plan.shape, node.disk.root
-        if shape.is_named:
-            return open_named_node(
-                self._bundle,
-                node.name,
-                root,
-                self.catalog_path,
-                journal=shape.has_journal,
-                merge_after=plan.merge_after,
-            )
-        if shape.is_assigned:
-            return open_assigned_node(
-                self._bundle,
-                node.name,
-                root,
-                self._assignment_path,
-                journal=shape.has_journal,
-                merge_after=plan.merge_after,
-            )
-        return open_node(
-            self._bundle,
-            [root / shard_name(each, shape.shards) for each in node.shards],
-            journal=shape.has_journal,
-            merge_after=plan.merge_after,
+        shape, root = self._plan.shape, node.disk.root
+        options = NodeOptions(
+            bundle=self._bundle, journal=shape.has_journal, merge_after=self._plan.merge_after
         )
+        if shape.is_named:
+            return open_named_node(options, node.name, root, self.catalog_path)
+        if shape.is_assigned:
+            return open_assigned_node(options, node.name, root, self._assignment_path)
+        return open_node(options, [root / shard_name(each, shape.shards) for each in node.shards])
 
     def _start_front(self, front: SimulatedFront) -> None:
         async def run() -> None:

@@ -77,34 +77,53 @@ class RunningNode:
         return sorted(each for each in numbers if each is not None)
 
 
-def open_node(
-    bundle: Bundle, directories: Sequence[Path], *, journal: bool, merge_after: int
-) -> RunningNode:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeOptions:
+    """What all nodes of a cluster have in common."""
+
+    bundle: Bundle
+    journal: bool
+    merge_after: int
+
+    def settings(self, **own: Any) -> NodeSettings:
+        """Returns the settings of a node; `own` are those that other nodes lack."""
+        return NodeSettings.model_validate(
+            {
+                "bundle": self.bundle.directory,
+                "feed": True,
+                "journal": JOURNAL_URL if self.journal else "",
+                "threads": 2,
+                "reader_threads": 2,
+                "reader_nice": 0,
+                "exact": True,
+                "merge_after": self.merge_after,
+                "max_unmerged": 1_000,
+                **own,
+            }
+        )
+
+    def settings_of(self, name: str, data: Path, **followed: str) -> NodeSettings:
+        """Returns the settings of a node that follows a file, with its shards below `data`."""
+        return self.settings(name=name, address=f"{name}:9000", data=data, **followed)
+
+
+def open_node(options: NodeOptions, directories: Sequence[Path]) -> RunningNode:
     """Composes a node of some shards, which are not loaded yet."""
-    registry = CollectorRegistry()
-    settings = _settings(bundle, journal, merge_after, shard=list(directories))
-    parts = open_node_parts(settings, bundle, registry, no_runtimes(), len(directories))
+    registry, settings = CollectorRegistry(), options.settings(shard=list(directories))
+    parts = open_node_parts(settings, options.bundle, registry, no_runtimes(), len(directories))
     shards = RunningShards(dict.fromkeys(directories, ""), parts, registry, _set_serving)
     return _serve(shards, registry)
 
 
 def open_assigned_node(
-    bundle: Bundle, name: str, data: Path, assignment: Path, *, journal: bool, merge_after: int
+    options: NodeOptions, name: str, data: Path, assignment: Path
 ) -> RunningNode:
     """Composes a node that follows an assignment. Its shards are in the directory `data`."""
     registry = CollectorRegistry()
-    settings = _settings(
-        bundle,
-        journal,
-        merge_after,
-        name=name,
-        address=f"{name}:9000",
-        data=data,
-        assignment=str(assignment),
-    )
+    settings = options.settings_of(name, data, assignment=str(assignment))
     addresses: dict[str, str] = {}
     peers = PeerNodes(name, lambda node: addresses.get(node, ""))
-    parts = open_node_parts(settings, bundle, registry, no_runtimes(), 1, peers)
+    parts = open_node_parts(settings, options.bundle, registry, no_runtimes(), 1, peers)
     shards = assigned_shards(
         settings,
         parts,
@@ -116,46 +135,18 @@ def open_assigned_node(
     return _with_transfer(_serve(shards, registry))
 
 
-def open_named_node(
-    bundle: Bundle, name: str, data: Path, catalog: Path, *, journal: bool, merge_after: int
-) -> RunningNode:
+def open_named_node(options: NodeOptions, name: str, data: Path, catalog: Path) -> RunningNode:
     """Composes a node that follows a catalog. Its indexes are in the directory `data`."""
     registry = CollectorRegistry()
-    settings = _settings(
-        bundle,
-        journal,
-        merge_after,
-        name=name,
-        address=f"{name}:9000",
-        data=data,
-        indexes=str(catalog),
-    )
     shards, _ = open_node_indexes(
-        settings,
-        bundle,
+        options.settings_of(name, data, indexes=str(catalog)),
+        options.bundle,
         registry,
         runtimes=no_runtimes(),
         set_serving=_set_serving,
         peers=PLAIN_TEXT,
     )
     return _with_transfer(_serve(shards, registry))
-
-
-def _settings(bundle: Bundle, journal: bool, merge_after: int, **own: Any) -> NodeSettings:
-    return NodeSettings.model_validate(
-        {
-            "bundle": bundle.directory,
-            "feed": True,
-            "journal": JOURNAL_URL if journal else "",
-            "threads": 2,
-            "reader_threads": 2,
-            "reader_nice": 0,
-            "exact": True,
-            "merge_after": merge_after,
-            "max_unmerged": 1_000,
-            **own,
-        }
-    )
 
 
 def no_runtimes() -> Any:

@@ -185,6 +185,11 @@ class Shape:
         return ALIAS if self.is_named else ""
 
     @property
+    def is_fixed(self) -> bool:
+        """Whether each node always has the shards that it has at first."""
+        return not (self.is_assigned or self.is_named)
+
+    @property
     def has_journal(self) -> bool:
         return self.replicas > 1
 

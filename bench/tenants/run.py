@@ -43,6 +43,7 @@ from bench.tenants.archive import archive_and_ask, drop_from_cache
 from bench.tenants.bound import search_figures
 from bench.tenants.collection import Collection, TenantPassages, build
 from bench.tenants.deletion import delete_tenant
+from bench.tenants.turns import take_turns
 from bench.tenants.whole import WholeQuestions
 from winnow.content_node.shard import open_shard
 from winnow.content_node.shard.retrieving import retrieve
@@ -152,13 +153,11 @@ def _questions(
         return
     seconds: dict[str, list[float]] = {"shared": [], "alone": []}
     processor: dict[str, list[float]] = {"shared": [], "alone": []}
-    for turn, (number, question) in enumerate(asked):
-        views = {"shared": shared, "alone": alone[number]}
-        for name in list(views)[:: -1 if turn % 2 else 1]:
-            started, used = time.perf_counter(), time.thread_time()
-            _retrieve(views[name], question, _DEPTH)
-            seconds[name].append(time.perf_counter() - started)
-            processor[name].append(time.thread_time() - used)
+    for name, view, question in take_turns(shared, alone, asked):
+        started, used = time.perf_counter(), time.thread_time()
+        _retrieve(view, question, _DEPTH)
+        seconds[name].append(time.perf_counter() - started)
+        processor[name].append(time.thread_time() - used)
     for name, own in seconds.items():
         yield from quantile_figures(group, f"retrieval, {name} shard", own, 0.5, 0.95)
     for name, own in processor.items():

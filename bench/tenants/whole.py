@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bench.figures import Figure, at_most, quantile_figures, ratio_figure
+from bench.tenants.turns import take_turns
 from winnow.bundle import load_bundle
 from winnow.content_node.shard.retrieving import retrieve
 from winnow.content_node.shard.tenant_view import view_of_tenant
@@ -48,10 +49,8 @@ class WholeQuestions:
         for number, question in asked[:_WARM_UP]:
             self._ask(alone[number], question)
         times: dict[str, list[list[float]]] = {"shared": [], "alone": []}
-        for turn, (number, question) in enumerate(asked):
-            views = {"shared": shared, "alone": alone[number]}
-            for name in list(views)[:: -1 if turn % 2 else 1]:
-                times[name].append(self._ask(views[name], question))
+        for name, view, question in take_turns(shared, alone, asked):
+            times[name].append(self._ask(view, question))
         for place, passages in enumerate(_READ):
             of = {name: [each[place] for each in own] for name, own in times.items()}
             what = f"question that reads {passages}"

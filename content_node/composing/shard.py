@@ -216,11 +216,9 @@ class RunningShard:
         """Stores waiting writes, and releases the directory of the opened shard and its memory."""
         await _end(self._open_tasks)
         try:
-            if self._write_path is not None:
-                await self._write_path.close()
+            await self._close_write_path()
         finally:
             if self._late is not None:
-                self._parts.passage_tokens.background.remove(self._late.scorer)
                 self._late = self._late_ranking()
             self._live = self._write_path = self._merger = None
             self._write_metrics.observe_waiting(lambda: 0, 0)
@@ -256,6 +254,10 @@ class RunningShard:
         await _end(self._open_tasks)
         if self._archive is not None:
             await self._archive.close()
+        await self._close_write_path()
+
+    async def _close_write_path(self) -> None:
+        """Stores waiting writes, releases the directory, and drops the work of the scorer."""
         try:
             if self._write_path is not None:
                 await self._write_path.close()
