@@ -18,7 +18,8 @@ _SETTINGS = (
 
 
 def set_in_processes(patch: pytest.MonkeyPatch) -> None:
-    """Sets the variables of settings for processes that tests start."""
+    """Sets the variables of settings for processes that tests start, and of commands."""
+    patch.setenv("WINNOW_TIMEOUT", str(LONG))
     for table, field in _SETTINGS:
         patch.setenv(variable(table, field), str(LONG))
 

@@ -17,6 +17,7 @@ from tenacious import until
 from winnow.client import Answer, Client, PassageFields, Position
 from winnow.domain.shard import shard_name
 from winnow.domain.write import Outcome
+from winnow.settings.names import variable
 from winnow.v1 import cluster_pb2, cluster_pb2_grpc
 
 pytestmark = pytest.mark.timeout(300)
@@ -28,8 +29,10 @@ Start = Callable[..., "subprocess.Popen[bytes]"]
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Start]:
+def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     """Starts a command; all processes end after the test."""
+    # fronts of a slow machine would read fewer passages, and give other answers
+    monkeypatch.setenv(variable("front", "brown_out_floor"), "1")
     running: list[subprocess.Popen[bytes]] = []
 
     def begin(*words: object) -> "subprocess.Popen[bytes]":

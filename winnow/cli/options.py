@@ -80,8 +80,14 @@ NamedTenant = Annotated[
 PassagesToRead = Annotated[
     int, typer.Option(min=1, max=100, help="Passages to read for each question.")
 ]
-QuestionTimeout = Annotated[
-    float, typer.Option(min=0.001, max=3600, help="Seconds until a question is given up.")
+Timeout = Annotated[
+    float,
+    typer.Option(
+        min=0.001,
+        max=3600,
+        envvar="WINNOW_TIMEOUT",
+        help="Seconds until a request is given up.",
+    ),
 ]
 ReadScopeOption = Annotated[
     ReadScope | None,

@@ -21,7 +21,17 @@ A command that starts several processes sets it for each of them.
 """
 
 _PREFIX = "WINNOW_"
-_COMMAND_VARIABLES = {"TLS", "CA", "CERT", "KEY", "TOKEN_FILE", "TOKEN", "ASSIGNMENT", "INDEXES"}
+_COMMAND_VARIABLES = {
+    "TLS",
+    "CA",
+    "CERT",
+    "KEY",
+    "TOKEN_FILE",
+    "TOKEN",
+    "ASSIGNMENT",
+    "INDEXES",
+    "TIMEOUT",
+}
 """Names, without `WINNOW_`, of the variables of commands that are no processes with settings.
 
 Commands that call a front node have those of `winnow.cli.access`.

@@ -3,6 +3,7 @@
 A short run of `python -m bench crashes`, whose long one kills hundreds.
 """
 
+import math
 import random
 
 import pytest
@@ -14,8 +15,8 @@ from bench.crashes.run import Totals, run_crashes
 @pytest.mark.timeout(300)
 async def test_a_shard_that_is_killed_again_and_again_holds_what_was_acknowledged() -> None:
     seen: list[Totals] = []
-    last = await run_crashes(12, 60.0, random.Random(20_150_727), seen.append, calls=8)
-    assert last.kills.total() >= 5  # more on a machine that has nothing else to do
+    last = await run_crashes(6, math.inf, random.Random(20_150_727), seen.append, calls=8)
+    assert last.kills.total() >= 6
     assert last.checks >= last.lives - last.kills.total()
 
 

@@ -19,6 +19,7 @@ from winnow.cli.options import (
     NamedTenant,
     ReadScopeOption,
     RetrieverOption,
+    Timeout,
     parse_positions,
     split_commas,
 )
@@ -91,9 +92,7 @@ def ask(
             show_default="none",
         ),
     ] = "",
-    timeout: Annotated[
-        float, typer.Option(min=0.001, help="Seconds until a question is given up.")
-    ] = 10.0,
+    timeout: Timeout = 10.0,
     credentials: "Credentials | None" = None,
 ) -> None:
     """Ask a running cluster, or an index (--index), and see the answer in its passage.

@@ -56,7 +56,7 @@ def evaluate(
             min=1, max=1024, help="Questions to ask in parallel; use 1 to measure latencies."
         ),
     ] = 1,
-    timeout: options.QuestionTimeout = 10.0,
+    timeout: options.Timeout = 10.0,
     replies: Annotated[
         Path | None, typer.Option(help="Also write the answers to this file, as JSON lines.")
     ] = None,

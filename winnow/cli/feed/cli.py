@@ -15,7 +15,7 @@ from winnow.cli.feed.batches import FeedBatch
 from winnow.cli.feed.job import FeedJob, FeedPlan, FeedProgress
 from winnow.cli.feed.resuming import beside
 from winnow.cli.feed.source import STDIN
-from winnow.cli.options import FrontAddress, NamedIndex, NamedTenant
+from winnow.cli.options import FrontAddress, NamedIndex, NamedTenant, Timeout
 from winnow.cli.output import print_json
 from winnow.client import AsyncClient, Credentials, Outcome, WriteResult
 from winnow.client.feeding import DEFAULT_FEED_ADDRESS
@@ -86,9 +86,7 @@ def feed(
         float,
         typer.Option(min=0, help="Seconds for which a failed request is retried."),
     ] = 120.0,
-    timeout: Annotated[
-        float, typer.Option(min=0.1, max=3600, help="Timeout of a request, in seconds.")
-    ] = 60.0,
+    timeout: Timeout = 60.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
     credentials: Credentials | None = None,
 ) -> None:

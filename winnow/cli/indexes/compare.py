@@ -62,7 +62,7 @@ def compare(
     clients: Annotated[
         int, typer.Option(min=1, max=1024, help="Questions to ask in parallel.")
     ] = 1,
-    timeout: options.QuestionTimeout = 10.0,
+    timeout: options.Timeout = 10.0,
     as_json: AsJson = False,
     credentials: Credentials | None = None,
 ) -> None:

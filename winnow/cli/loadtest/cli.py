@@ -53,7 +53,7 @@ def bench(
     passages_to_read: options.PassagesToRead = 10,
     read_scope: options.ReadScopeOption = None,
     max_loss: options.MaxLoss = None,
-    timeout: options.QuestionTimeout = 10.0,
+    timeout: options.Timeout = 10.0,
     cached: Annotated[
         bool,
         typer.Option(

@@ -10,7 +10,7 @@ import typer
 from winnow import signals
 from winnow.address import DEFAULT_ADDRESS
 from winnow.cli.access import with_credentials
-from winnow.cli.options import FrontAddress, IndexDirectory, NamedIndex, NamedTenant
+from winnow.cli.options import FrontAddress, IndexDirectory, NamedIndex, NamedTenant, Timeout
 from winnow.cli.output import console
 from winnow.client import Credentials
 from winnow.errors import UnavailableError
@@ -30,9 +30,7 @@ def mcp(
             show_default="none",
         ),
     ] = None,
-    timeout: Annotated[
-        float, typer.Option(min=0.1, max=3600, help="Seconds until a call is given up.")
-    ] = 20.0,
+    timeout: Timeout = 20.0,
     credentials: Credentials | None = None,
 ) -> None:
     """Serve an index to an agent: the Model Context Protocol on standard input and output.

@@ -9,7 +9,7 @@ from rich.text import Text
 from winnow.address import DEFAULT_ADDRESS
 from winnow.cli.access import with_credentials
 from winnow.cli.exits import FAILED
-from winnow.cli.options import FrontAddress, IndexDirectory, NamedIndex, NamedTenant
+from winnow.cli.options import FrontAddress, IndexDirectory, NamedIndex, NamedTenant, Timeout
 from winnow.cli.output import AsJson, console, print_json, printable, table
 from winnow.cli.passages.exporting import STANDARD_OUTPUT, export, opened_for_writing, pause
 from winnow.cli.passages.place import run_at
@@ -32,7 +32,6 @@ _Where = Annotated[
         show_default="all passages",
     ),
 ]
-_Timeout = Annotated[float, typer.Option(min=0.001, help="Seconds until a request is given up.")]
 
 
 @app.command()
@@ -44,7 +43,7 @@ def get(
     on: NamedIndex = "",
     tenant: NamedTenant = "",
     as_json: AsJson = False,
-    timeout: _Timeout = 10.0,
+    timeout: Timeout = 10.0,
     credentials: Credentials | None = None,
 ) -> None:
     """Show passages by their ids.
@@ -94,7 +93,7 @@ def list_(
     on: NamedIndex = "",
     tenant: NamedTenant = "",
     as_json: AsJson = False,
-    timeout: _Timeout = 10.0,
+    timeout: Timeout = 10.0,
     credentials: Credentials | None = None,
 ) -> None:
     """List passages in the order of their ids.
@@ -134,7 +133,7 @@ def count(
     index: IndexDirectory = None,
     on: NamedIndex = "",
     tenant: NamedTenant = "",
-    timeout: _Timeout = 10.0,
+    timeout: Timeout = 10.0,
     credentials: Credentials | None = None,
 ) -> None:
     """Print the number of passages.
@@ -161,7 +160,7 @@ def documents(
     on: NamedIndex = "",
     tenant: NamedTenant = "",
     as_json: AsJson = False,
-    timeout: _Timeout = 10.0,
+    timeout: Timeout = 10.0,
     credentials: Credentials | None = None,
 ) -> None:
     """List the documents of an index: the values of the metadata field document.
@@ -201,7 +200,7 @@ def export_(
     index: IndexDirectory = None,
     on: NamedIndex = "",
     tenant: NamedTenant = "",
-    timeout: _Timeout = 30.0,
+    timeout: Timeout = 30.0,
     credentials: Credentials | None = None,
 ) -> None:
     """Write passages as JSON lines, which `winnow index build --passages` reads.
@@ -240,7 +239,7 @@ def delete(
     on: NamedIndex = "",
     tenant: NamedTenant = "",
     as_json: AsJson = False,
-    timeout: _Timeout = 30.0,
+    timeout: Timeout = 30.0,
     credentials: Credentials | None = None,
 ) -> None:
     """Delete the passages that match a filter, or those of a document.

@@ -15,6 +15,7 @@ from winnow.cli.options import (
     NamedIndex,
     NamedTenant,
     RetrieverOption,
+    Timeout,
     parse_positions,
 )
 from winnow.cli.output import HIGHLIGHT, console, print_json, printable
@@ -42,9 +43,7 @@ def search(
         ),
     ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    timeout: Annotated[
-        float, typer.Option(min=0.001, help="Seconds until the search is given up.")
-    ] = 10.0,
+    timeout: Timeout = 10.0,
     credentials: Credentials | None = None,
 ) -> None:
     """Find the passages that are most likely to answer a question, without reading them.

@@ -14,7 +14,7 @@ from winnow import signals
 from winnow.address import DEFAULT_ADDRESS
 from winnow.cli.access import with_credentials
 from winnow.cli.exits import FAILED, print_error
-from winnow.cli.options import split_commas
+from winnow.cli.options import Timeout, split_commas
 from winnow.cli.output import console, print_json, printable, replace_unencodable_characters
 from winnow.cli.predict.batches import Ask, batches, predict_batch
 from winnow.cli.predict.render import render_predictions
@@ -58,9 +58,7 @@ def predict(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a line of JSON for each text.")
     ] = False,
-    timeout: Annotated[
-        float, typer.Option(min=0.001, help="Seconds until a request is given up.")
-    ] = 10.0,
+    timeout: Timeout = 10.0,
     credentials: Credentials | None = None,
 ) -> None:
     """Predict labels and entities of texts with heads on a running front node.

@@ -11,7 +11,7 @@ from rich.text import Text
 from winnow.address import DEFAULT_ADDRESS
 from winnow.cli.access import with_credentials
 from winnow.cli.ask.render import notes_on_question
-from winnow.cli.options import FrontAddress
+from winnow.cli.options import FrontAddress, Timeout
 from winnow.cli.output import HIGHLIGHT, console, print_json, printable
 from winnow.cli.passages.place import run_at
 from winnow.client import Credentials, ReadReply, TextReading
@@ -33,9 +33,7 @@ def read(
     address: FrontAddress = DEFAULT_ADDRESS,
     answers: Annotated[int, typer.Option(min=1, max=1000, help="Answers to show.")] = 3,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    timeout: Annotated[
-        float, typer.Option(min=0.001, help="Seconds until the call is given up.")
-    ] = 60.0,
+    timeout: Timeout = 60.0,
     credentials: Credentials | None = None,
 ) -> None:
     """Read text files: find the words in them that answer a question. No index is needed.

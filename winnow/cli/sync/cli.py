@@ -15,7 +15,7 @@ from winnow import signals
 from winnow.cli.access import with_credentials
 from winnow.cli.feed.batches import FeedBatch
 from winnow.cli.feed.job import FeedProgress
-from winnow.cli.options import FrontAddress, NamedIndex, NamedTenant
+from winnow.cli.options import FrontAddress, NamedIndex, NamedTenant, Timeout
 from winnow.cli.output import AsJson, print_json, printable
 from winnow.cli.sync.job import FolderSync, SyncOptions, SyncReport
 from winnow.cli.sync.watching import changes_of, keep_synced
@@ -59,9 +59,7 @@ def sync(
     patience: Annotated[
         float, typer.Option(min=0, help="Seconds for which a failed request is retried.")
     ] = 120.0,
-    timeout: Annotated[
-        float, typer.Option(min=0.1, max=3600, help="Timeout of a request, in seconds.")
-    ] = 60.0,
+    timeout: Timeout = 60.0,
     as_json: AsJson = False,
     credentials: Credentials | None = None,
 ) -> None:

@@ -7,7 +7,7 @@ import typer
 
 from winnow.address import DEFAULT_ADDRESS
 from winnow.cli.access import with_credentials
-from winnow.cli.options import FrontAddress, NamedIndex
+from winnow.cli.options import FrontAddress, NamedIndex, Timeout
 from winnow.cli.output import AsJson, console, print_json, printable, table
 from winnow.cli.passages.exporting import STANDARD_OUTPUT, export, opened_for_writing, pause
 from winnow.cli.passages.place import run_at
@@ -18,7 +18,6 @@ from winnow.quoting import many, were
 
 app = typer.Typer(no_args_is_help=True)
 _Tenant = Annotated[str, typer.Argument(metavar="TENANT", help="Name of the tenant.")]
-_Timeout = Annotated[float, typer.Option(min=0.001, help="Seconds until a request is given up.")]
 
 
 @app.command("list")
@@ -27,7 +26,7 @@ def list_(
     address: FrontAddress = DEFAULT_ADDRESS,
     on: NamedIndex = "",
     as_json: AsJson = False,
-    timeout: _Timeout = 30.0,
+    timeout: Timeout = 30.0,
     credentials: Credentials | None = None,
 ) -> None:
     """List the tenants of an index that have passages, by name.
@@ -54,7 +53,7 @@ def usage(
     address: FrontAddress = DEFAULT_ADDRESS,
     on: NamedIndex = "",
     as_json: AsJson = False,
-    timeout: _Timeout = 30.0,
+    timeout: Timeout = 30.0,
     credentials: Credentials | None = None,
 ) -> None:
     """Show how many passages a tenant has, and their bytes, and its quota of both.
@@ -89,7 +88,7 @@ def export_(
     ] = STANDARD_OUTPUT,
     address: FrontAddress = DEFAULT_ADDRESS,
     on: NamedIndex = "",
-    timeout: _Timeout = 30.0,
+    timeout: Timeout = 30.0,
     credentials: Credentials | None = None,
 ) -> None:
     """Write the passages of a tenant as JSON lines with the field tenant.
@@ -117,7 +116,7 @@ def delete(
     address: FrontAddress = DEFAULT_FEED_ADDRESS,
     on: NamedIndex = "",
     as_json: AsJson = False,
-    timeout: _Timeout = 60.0,
+    timeout: Timeout = 60.0,
     credentials: Credentials | None = None,
 ) -> None:
     """Delete all passages of a tenant.
