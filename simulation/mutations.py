@@ -7,6 +7,7 @@ Each mutation replaces a function or a value while a simulation runs. `python -m
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from inspect import Parameter, signature
 from typing import Any
 from unittest.mock import patch
 
@@ -53,6 +54,8 @@ def mutation(description: str, target: object, name: str) -> Callable[[Any], Any
         static = isinstance(target, type) and isinstance(target.__dict__[name], property)
         source = target.__dict__[name].fget if static else original
 
+        _check_arguments(source, replacement)
+
         def replaced(*arguments: Any, **options: Any) -> Any:
             return replacement(source, *arguments, **options)
 
@@ -63,9 +66,21 @@ def mutation(description: str, target: object, name: str) -> Callable[[Any], Any
     return register
 
 
+def _check_arguments(source: Callable[..., Any], replacement: Callable[..., Any]) -> None:
+    """Raises TypeError if a replacement does not take all arguments of what it replaces.
+
+    Else the simulation would find this error of the mutation, and not the mutation.
+    """
+    parameters = signature(source).parameters.values()
+    by_name = {each.name: None for each in parameters if each.kind is Parameter.KEYWORD_ONLY}
+    plain = Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD
+    by_place = [None for each in parameters if each.kind in plain]
+    signature(replacement).bind(source, *by_place, **by_name)
+
+
 @mutation("commits are not synced", log, "connect")
-def _(original: Any, *arguments: Any) -> Any:
-    connection = original(*arguments)
+def _(original: Any, *arguments: Any, **options: Any) -> Any:
+    connection = original(*arguments, **options)
     connection.execute("PRAGMA synchronous = OFF")
     return connection
 
@@ -227,7 +242,9 @@ def _(original: Any, after: int, received: Any) -> Any:
 @mutation(
     "a write is acknowledged once the journal has it", journaled.JournaledShard, "_publish_and_wait"
 )
-async def _(original: Any, self: Any, content: bytes, attempt: Any, deadline: Any) -> Any:
+async def _(
+    original: Any, self: Any, content: bytes, attempt: Any, deadline: Any, check: Any = None
+) -> Any:
     await self._journal.publish(content, attempt.call, deadline)
     writes = self._messages.decode(content).writes
     return [Written(Outcome.STORED, self._shard.sequence, self._shard.log_id) for _ in writes]
