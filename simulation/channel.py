@@ -138,9 +138,17 @@ class Addresses:
     """Number of calls by the name of the caller."""
 
     def lose_connections(self, process: Process) -> None:
-        """Fails all calls to a process that has just been killed."""
+        """Fails all calls to a process whose machine is gone: it no longer answers pings."""
         for call in list(self.in_flight):
             call.lose_connection_to(process)
+
+    def end_connections(self, process: Process) -> None:
+        """Ends all calls of a process that has just been killed, and all calls to it.
+
+        The other sides learn of it after what the process has sent.
+        """
+        for call in list(self.in_flight):
+            call.end_connection_of(process)
 
     def break_connections(self, one: str, other: str) -> None:
         """Breaks the connections between two processes.
@@ -323,6 +331,16 @@ class _Call:
         if self._endpoint is not None and self._endpoint.process is process and self._caller.alive:
             self._loop.run_in(self._caller, self._lose)
 
+    def end_connection_of(self, process: Process) -> None:
+        """Ends the call, after what was sent, if the process makes or handles it."""
+        endpoint = self._endpoint
+        if endpoint is None:
+            return
+        if self._caller is process:
+            self._send(process, endpoint.process, Part.CANCEL, " ends", self._stop, ends=True)
+        elif endpoint.process is process and self._caller.alive:
+            self._send(process, self._caller, Part.REPLY, " ends", self._lose, ends=True)
+
     def break_connection(self, names: set[str]) -> None:
         """Fails the call soon if it is between two processes."""
         endpoint = self._endpoint
@@ -344,12 +362,12 @@ class _Call:
         endpoint = self._endpoint
         if endpoint is None or self._cancelled:
             return
+        self._send(self._caller, endpoint.process, Part.CANCEL, " cancel", self._stop)
 
-        def stop() -> None:
-            self._cancelled = True
-            self._cancel_handling()
-
-        self._send(self._caller, endpoint.process, Part.CANCEL, " cancel", stop)
+    def _stop(self) -> None:
+        """Ends the handling in the server."""
+        self._cancelled = True
+        self._cancel_handling()
 
     def _send(
         self,
@@ -359,9 +377,11 @@ class _Call:
         label: str,
         deliver: Callable[[], None],
         lost: Callable[[], None] = lambda: None,
+        *,
+        ends: bool = False,
     ) -> None:
         method = self._method.rpartition("/")[2]
         message = Message(
-            source, target, self._label + label, deliver, lost, method, part, self._shards
+            source, target, self._label + label, deliver, lost, method, part, self._shards, ends
         )
         self._network.send(message, self._connection)

@@ -247,7 +247,7 @@ class Cluster:
             lose, context = self.addresses.lose_connections, OUTSIDE.context()
             self._loop.call_later(_KEEPALIVE, lose, process, context=context)
         else:
-            self.addresses.lose_connections(process)
+            self.addresses.end_connections(process)
         if name in self.nodes:
             node = self.nodes[name]
             node.running = None

@@ -4,6 +4,10 @@ A connection is one direction between two processes of a call, as in TCP: messag
 Different connections overtake each other. A partition holds the messages of one direction back. If
 connections stall, only messages of the present connections are held back, and not those of later
 ones.
+
+The kernel delivers what a process sent before it was killed, up to a drawn message of each
+connection: a reset may discard the last ones. Then it tells the other side that the connection has
+ended.
 """
 
 from collections import defaultdict
@@ -13,13 +17,15 @@ from enum import Enum
 from random import Random
 
 from simulation.loop import SimulatedLoop
-from simulation.process import Process
+from simulation.process import OUTSIDE, Process
 
 _USUAL_SECONDS, _SLOWEST_SECONDS = 0.0005, 0.3
 _GAP = 1e-6
 """Seconds between two messages of a connection."""
 _SLOW_SHARE = 0.01
 """Share of messages with a long delay, as after a lost packet."""
+_RESET_SHARE = 0.25
+"""Share of the messages of an ended process that a reset discards, with all later ones."""
 
 
 @dataclass(slots=True)
@@ -52,6 +58,10 @@ class Message:
     part: Part = Part.REQUEST
     shards: int = 1
     """Number of shards of the call."""
+    ends: bool = False
+    """Whether this is the end of a connection, which the kernel sends after its process."""
+    was_held: bool = False
+    """Whether it was held back on its way, so that no kernel can discard it."""
 
 
 @dataclass(slots=True)
@@ -75,19 +85,30 @@ class Network:
         default_factory=lambda: defaultdict(_Direction)
     )
     _held: list[tuple[str, Message]] = field(default_factory=list)
+    _reset: set[tuple[Process, Process, str]] = field(default_factory=set)
+    """Connections between two runs of processes that deliver nothing more but their end."""
 
     def send(self, message: Message, connection: str = "") -> None:
-        """Sends a message; messages of one `connection` arrive in their order."""
+        """Sends a message; messages of one `connection` arrive in their order.
+
+        An ended process sends nothing more, although its stack may still unwind. Only its kernel
+        sends the end of its connections.
+        """
+        if message.source.alive or message.ends:
+            self._forward(message, connection)
+
+    def _forward(self, message: Message, connection: str) -> None:
         self.messages += 1
-        names = (message.source.name, message.target.name)
         if self._is_held(connection, message):
-            self._held.append((connection, message))
+            self._hold(connection, message)
             return
-        direction = self._directions[(*names, connection)]
+        direction = self._directions[(message.source.name, message.target.name, connection)]
         delay = self._delay(message.source, message.target)
         arrival = max(self.loop.time() + delay, direction.last_arrival + _GAP)
         direction.last_arrival = arrival
-        self.loop.call_at(arrival, self._arrive, connection, message)
+        # not in the context of the source: a kernel also delivers while the process is stopped
+        context = OUTSIDE.context()
+        self.loop.call_at(arrival, self._arrive, connection, message, context=context)
 
     def stall(self, source: str, target: str) -> list[tuple[str, str, str]]:
         """Stalls the present connections in one direction; returns them."""
@@ -113,7 +134,11 @@ class Network:
         """Sends the held messages again, in their order."""
         held, self._held = self._held, []
         for connection, message in held:
-            self.send(message, connection)
+            self._forward(message, connection)
+
+    def _hold(self, connection: str, message: Message) -> None:
+        message.was_held = True
+        self._held.append((connection, message))
 
     def _delay(self, source: Process, target: Process) -> float:
         delay = self.rng.expovariate(1 / _USUAL_SECONDS)
@@ -124,7 +149,9 @@ class Network:
     def _arrive(self, connection: str, message: Message) -> None:
         source, target = message.source, message.target
         if self._is_held(connection, message):
-            self._held.append((connection, message))
+            self._hold(connection, message)
+            return
+        if self._is_discarded(connection, message):
             return
         if not target.alive:
             if target.name not in self.dark and source.alive:
@@ -132,6 +159,16 @@ class Network:
             return
         self.record(f"{source.name} -> {target.name}  {message.label}")
         self._deliver(message)
+
+    def _is_discarded(self, connection: str, message: Message) -> bool:
+        """Whether a message is lost because its source has ended."""
+        if message.source.alive or message.ends or message.was_held:
+            return False
+        key = message.source, message.target, connection
+        if key not in self._reset and self.rng.random() < _RESET_SHARE:
+            self._reset.add(key)
+            self.record(f"{message.source.name}  resets its connection to {message.target.name}")
+        return key in self._reset
 
     def _deliver(self, message: Message) -> None:
         self.loop.run_in(message.target, message.deliver)
