@@ -310,6 +310,8 @@ class Checker:
         position = call.position
         if position is None or call.outcome is not Outcome.STORED or position.index != self.index:
             return
+        if position.shard in self.lost:
+            return
         for part in sorted(self._history.logs):
             log = self.log(part).writes
             is_part = shares_passages(part, position.shard, self._shards)

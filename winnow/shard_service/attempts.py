@@ -9,7 +9,8 @@ from winnow.domain.write import WriteAttempt
 from winnow.errors import UnavailableError
 
 LATER_ATTEMPT = "a later attempt to store these writes has arrived"
-_MIN_PURGE = 1_000
+_MIN_PURGE = 32
+"""Number of entries from which on expired ones are forgotten."""
 
 
 class LatestAttempts:
