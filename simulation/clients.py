@@ -1,4 +1,4 @@
-"""Clients that write and ask, and what they may expect of each answer."""
+"""The clients of a cluster: they write and ask, and check each result when they get it."""
 
 from simulation.cluster import Cluster
 from simulation.faults import Faults
@@ -27,32 +27,32 @@ _Shard = tuple[str, int]
 
 
 class Clients:
-    """All clients of a cluster. Each writes to and asks one front."""
+    """All clients, and what was acknowledged to them."""
 
     def __init__(
         self,
         shape: Shape,
         cluster: Cluster,
+        history: History,
         indexes: Indexes,
         faults: Faults,
-        history: History,
         loop: SimulatedLoop,
         timeline: Timeline,
     ) -> None:
-        self._shape, self._cluster = shape, cluster
+        self._shape, self._cluster, self._history = shape, cluster, history
         self._indexes, self._faults = indexes, faults
-        self._history, self._loop, self._timeline = history, loop, timeline
+        self._loop, self._timeline = loop, timeline
         self._acknowledged: dict[str, dict[_Shard, list[tuple[float, int]]]] = {}
         """When each write of a shard was acknowledged, by front."""
         self._positions: dict[_Shard, Position] = {}
         """The last acknowledged write in each shard."""
 
     def forget(self, front: str) -> None:
-        """Expects nothing of the process that replaces a killed front: it knows of no write."""
+        """Notes that a front is killed: a new one knows of no write."""
         self._acknowledged.pop(front, None)
 
     async def write(self, step: Step) -> WriteCall:
-        """Writes or deletes a passage, and checks how the call ends."""
+        """Puts or deletes a passage; returns the call, which may have failed."""
         call = WriteCall(
             client=step.client,
             front=self._front_of(step.client),
@@ -91,7 +91,7 @@ class Clients:
         return call
 
     async def ask(self, step: Step) -> QuestionCall:
-        """Asks a question, and checks the answer."""
+        """Asks a question; returns the call, which may have failed."""
         front = self._front_of(step.client)
         # also those of other fronts, which the front of this client may not know yet
         after = tuple(
@@ -184,9 +184,10 @@ class Clients:
     def _is_calm(self, front: str, shard: int | None = None) -> bool:
         """Whether no fault concerns a front, the journal and the nodes of a shard, or all nodes."""
         nodes = self._shape.nodes()
-        is_fixed = not (self._shape.is_assigned or self._shape.is_named)
         names = [
-            name for name, own in nodes.items() if shard is None or not is_fixed or shard in own
+            name
+            for name, own in nodes.items()
+            if shard is None or not self._shape.is_fixed or shard in own
         ]
         return not any(self._faults.is_troubled(name) for name in (*names, "journal", front))
 

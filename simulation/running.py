@@ -7,24 +7,15 @@ import shutil
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from simulation import (
-    addresses,
-    clock,
-    fault_points,
-    fixtures,
-    logs,
-    randomness,
-)
-from simulation.checking import Checker
+from simulation import addresses, clock, fault_points, fixtures, logs, randomness
 from simulation.clients import Clients
 from simulation.cluster import Cluster, SimulatedNode
 from simulation.disk import DISKS
-from simulation.end_checks import EndChecks
 from simulation.faults import Faults, KilledError
 from simulation.history import AppliedWrite, History
 from simulation.indexes import Indexes
@@ -33,13 +24,12 @@ from simulation.loop import SimulatedLoop, StoppedEarlyError
 from simulation.observing import applied, observed_appends
 from simulation.plan import Plan, Step, StepKind
 from simulation.process import current_process
+from simulation.recovery import Recovery
 from simulation.shared_files import UNREADABLE
 from simulation.timeline import Timeline
 from winnow.bundle import Bundle
 from winnow.domain.catalog import Catalog
-from winnow.errors import (
-    UnavailableError,
-)
+from winnow.errors import UnavailableError
 
 _STARTED = 5.0
 """Seconds until the first step, in which the cluster starts."""
@@ -60,22 +50,22 @@ _NEVER_LOGGED = ("inconsistent document frequencies",)
 """Parts of log lines that are a violation at any level."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Result:
     """What happened in a simulation."""
 
     plan: Plan
-    violations: list[str] = field(default_factory=list)
-    timeline: list[str] = field(default_factory=list)
-    digest: str = ""
+    violations: list[str]
+    timeline: list[str]
+    digest: str
     """The hash of the timeline: equal if two runs are equal."""
-    simulated_seconds: float = 0.0
-    processor_seconds: float = 0.0
-    events: int = 0
-    messages: int = 0
-    calls: int = 0
-    failed_calls: int = 0
-    faults: dict[str, int] = field(default_factory=dict)
+    simulated_seconds: float
+    processor_seconds: float
+    events: int
+    messages: int
+    calls: int
+    failed_calls: int
+    faults: Mapping[str, int]
     """Number of faults by kind."""
 
 
@@ -83,33 +73,27 @@ class Simulation:
     """One run of a plan."""
 
     def __init__(self, plan: Plan, bundle: Bundle, index: Path, directory: Path) -> None:
-        self.plan = plan
-        self.result = Result(plan)
+        self.plan, shape = plan, plan.shape
         self.loop = SimulatedLoop(randomness.seeded(f"loop {plan.seed}"))  # type: ignore[abstract]
-        self._timeline = Timeline(self.loop.time, directory)
-        self.history = History(fixtures.built_texts(plan.shape.passages, plan.shape.tenants))
+        self.timeline = Timeline(self.loop, directory)
+        self.history = History(fixtures.built_texts(shape.passages, shape.tenants))
         self.cluster = Cluster(
             plan,
             bundle,
             index,
             loop=self.loop,
             directory=directory,
-            record=self._timeline.record,
-            report=self._timeline.report,
+            record=self.timeline.record,
+            report=self.timeline.report,
             lose_tail=self.lose_tail,
             on_load=self.observe_loaded,
             on_catalog=self.observe_catalog,
         )
-        self.indexes = Indexes(self.history, bundle, self.cluster.catalog, plan.shape.shards)
-        self.faults = Faults(self.cluster, self.loop, self._timeline.record)
-        parts = self.history, self.loop, self._timeline
-        self._clients = Clients(plan.shape, self.cluster, self.indexes, self.faults, *parts)
-        self._end_checks = EndChecks(plan.shape, self.cluster, self.indexes, self._clients, *parts)
-
-    @property
-    def checker(self) -> Checker:
-        """The checker of the index to which clients write."""
-        return self.indexes.present
+        self.indexes = Indexes(self.history, bundle, self.cluster.catalog, shape.shards)
+        self.faults = Faults(self.cluster, self.loop, self.timeline.record)
+        world = shape, self.cluster, self.history, self.indexes
+        self._clients = Clients(*world, self.faults, self.loop, self.timeline)
+        self._recovery = Recovery(*world, self._clients, self.loop, self.timeline)
 
     def record_log(self, level: str, line: str) -> None:
         """Adds a log line to the timeline.
@@ -118,36 +102,37 @@ class Simulation:
         a shard that cannot be opened yet because other nodes do not reply.
         """
         process = current_process()
-        is_expected = process.full_disk or bool(self.checker.lost)
+        is_expected = process.full_disk or bool(self.indexes.present.lost)
         if process.name in UNREADABLE:
             is_expected = is_expected or "cannot be read" in line
-        if self.plan.shape.is_assigned or self.plan.shape.is_named:  # the end is checked
+        if not self.plan.shape.is_fixed:  # the end is checked
             is_expected = is_expected or any(each in line for each in _TRIED_AGAIN)
         if (level == "error" and not is_expected) or any(each in line for each in _NEVER_LOGGED):
-            self._timeline.report(line)
+            self.timeline.report(line)
         else:
-            self._timeline.record(line)
+            self.timeline.record(line)
 
     def observe(self, index_id: str, shard: int, node: str, writes: list[AppliedWrite]) -> None:
         """Checks what the log of a node holds now."""
         checker = self.indexes.of_id(index_id)
-        self._timeline.report_all(checker.append(shard, node, writes, self.loop.time()))
+        self.timeline.report_all(checker.append(shard, node, writes, self.loop.time()))
 
     def lose_tail(self, shard: int) -> None:
         """Notes that the journal of a shard has lost acknowledged entries."""
-        self.checker.lost.add(shard)
+        self.indexes.present.lost.add(shard)
 
     def observe_catalog(self, catalog: Catalog) -> None:
         """Checks a version of the catalog that a command has written."""
-        self._timeline.report_all(self.indexes.observe(catalog, self.loop.time()))
+        self.timeline.report_all(self.indexes.observe(catalog, self.loop.time()))
 
     def observe_loaded(self, node: SimulatedNode) -> None:
         """Observes writes that a node finds in its log, although their commit has failed."""
         assert node.running is not None
-        is_fixed = not (self.plan.shape.is_assigned or self.plan.shape.is_named)
         for name, checker in self.indexes.all.items():
             index_id = self.indexes.id_of(name)
-            for shard in node.shards if is_fixed else node.running.numbers(index_id):
+            for shard in (
+                node.shards if self.plan.shape.is_fixed else node.running.numbers(index_id)
+            ):
                 served = node.running.served(index_id).searcher(shard)
                 if served.fault:
                     continue
@@ -167,22 +152,25 @@ class Simulation:
         began = clock.processor_seconds()
         with contextlib.suppress(StoppedEarlyError):
             self.loop.run(self._main())
-        result = self.result
         for context in self.loop.errors:
             error = context.get("exception")
-            if isinstance(error, KilledError):
-                continue
-            self._timeline.report(f"unhandled: {context.get('message')} {error!r}")
-        result.violations, result.timeline = self._timeline.violations, self._timeline.lines
-        result.digest = self._timeline.digest
-        result.simulated_seconds = self.loop.time()
-        result.processor_seconds = clock.processor_seconds() - began
-        result.events, result.messages = self.loop.events, self.cluster.network.messages
+            if not isinstance(error, KilledError):
+                self.timeline.report(f"unhandled: {context.get('message')} {error!r}")
         errors = [call.error for call in self.history.writes]
         errors += [call.error for call in self.history.questions]
-        result.calls, result.failed_calls = len(errors), sum(map(bool, errors))
-        result.faults = dict(self.faults.counts)
-        return result
+        return Result(
+            plan=self.plan,
+            violations=self.timeline.violations,
+            timeline=self.timeline.lines,
+            digest=self.timeline.digest,
+            simulated_seconds=self.loop.time(),
+            processor_seconds=clock.processor_seconds() - began,
+            events=self.loop.events,
+            messages=self.cluster.network.messages,
+            calls=len(errors),
+            failed_calls=sum(map(bool, errors)),
+            faults=dict(self.faults.counts),
+        )
 
     async def _main(self) -> None:
         self.cluster.start()
@@ -195,15 +183,15 @@ class Simulation:
         for task in running:
             task.result()
         self.cluster.network.heal()
-        self._timeline.record("all faults have ended")
+        self.timeline.record("all faults have ended")
         await asyncio.sleep(_SETTLE_SECONDS)
         for _ in range(_MOVE_WAITS):
-            if not self.plan.shape.is_assigned or self._has_moved_all():
+            if not self.plan.shape.is_assigned or self._recovery.has_moved_all():
                 break
             await asyncio.sleep(_SETTLE_SECONDS)
         if self.plan.shape.is_named:
             await self._finish_copy()
-        await self._end_checks.run()
+        await self._recovery.check()
 
     async def _finish_copy(self) -> None:
         """Ends all commands; then rebuilds and switches once more, which must succeed."""
@@ -212,13 +200,13 @@ class Simulation:
             terminals.restart(name)
         await self._wait_for_commands()
         if len(self.indexes.all) > 1:
-            before = self.checker.index
+            before = self.indexes.present.index
             (name, *_) = terminals.all
             terminals.enter(name, StepKind.REBUILD)
             terminals.enter(name, StepKind.SWITCH)
             await self._wait_for_commands()
-            if self.checker.index == before:
-                self._timeline.report(f"the alias still stands for {before} at the end")
+            if self.indexes.present.index == before:
+                self.timeline.report(f"the alias still stands for {before} at the end")
         await asyncio.sleep(_SWITCHED_SECONDS)
 
     async def _wait_for_commands(self) -> None:
@@ -226,7 +214,7 @@ class Simulation:
             if self.cluster.terminals.are_idle:
                 return
             await asyncio.sleep(1.0)
-        self._timeline.report(f"commands have not ended after {_COMMAND_SECONDS} s without a fault")
+        self.timeline.report(f"commands have not ended after {_COMMAND_SECONDS} s without a fault")
 
     async def _run_step(self, step: Step) -> None:
         match step.kind:
@@ -241,14 +229,6 @@ class Simulation:
                 if step.kind is StepKind.KILL and step.target in self.cluster.fronts:
                     self._clients.forget(step.target)
                 await self.faults.inject(step)
-
-    def _has_moved_all(self) -> bool:
-        """Whether each node has exactly its shards."""
-        return all(
-            node.running is not None
-            and node.running.numbers() == sorted(self.cluster.shards_of(node.name))
-            for node in self.cluster.nodes.values()
-        )
 
 
 @cache
