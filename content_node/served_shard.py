@@ -1,6 +1,6 @@
 """A shard in the states that callers can see: loading, served, withdrawn, leaving or failed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from winnow.content_node.local_shard import LocalShard, Retrieval
@@ -27,7 +27,7 @@ class ServedShard:
         """Id of the index; empty if it is unknown yet."""
         self._searcher: LocalShard | None = None
         self._writing: WritableShard | None = None
-        self._transfer: TransferSource | None = None
+        self._transfer: Callable[[], TransferSource] | None = None
         self.fault = ""
         """Why the shard is not served, which is the error of every call. Empty without a fault."""
         self._is_temporary = False
@@ -42,8 +42,8 @@ class ServedShard:
         """Sends writes to `writing` from now on."""
         self._writing = writing
 
-    def allow_transfer(self, source: TransferSource) -> None:
-        """Lets other nodes copy the shard from `source`."""
+    def allow_transfer(self, source: Callable[[], TransferSource]) -> None:
+        """Lets other nodes copy the shard. `source` is called by each of their requests."""
         self._transfer = source
 
     @property
@@ -52,7 +52,7 @@ class ServedShard:
 
         Raises NotLoadedError or UnavailableError if the shard is not served.
         """
-        return self._available_part(self._transfer)
+        return self._available_part(self._transfer)()
 
     @property
     def writing(self) -> WritableShard:

@@ -135,6 +135,11 @@ class NodeSettings(PeerSettings, ServiceSettings):
         description="Seconds without a question, a write or another call after which a shard is "
         "archived.",
     )
+    archive_restores: Count = Field(
+        4,
+        description="Maximum number of archived shards that are restored at the same time. The "
+        "calls of others wait in turn, until their deadlines.",
+    )
     merge_after: Count = Field(
         2_000,
         description="Minimum number of unmerged writes that start a merge into the files of a "
@@ -171,16 +176,15 @@ class NodeSettings(PeerSettings, ServiceSettings):
     @model_validator(mode="after")
     def _validate_archive(self) -> Self:
         if not self.archive_url:
-            if "archive_after" in self.model_fields_set:
-                raise ValueError("--archive-after needs --archive-url, the place of the archive")
+            for name in ("archive_after", "archive_restores"):
+                if name in self.model_fields_set:
+                    flag = name.replace("_", "-")
+                    raise ValueError(f"--{flag} needs --archive-url, the place of the archive")
             return self
         if not self.feed:
             raise ValueError("--archive-url needs --feed: only then no other node uses the shards")
-        for name in ("journal", "assignment", "indexes"):
-            if getattr(self, name):
-                raise ValueError(
-                    f"--archive-url does not work with --{name}: leave one of them out"
-                )
+        if self.journal:
+            raise ValueError("--archive-url does not work with --journal: leave one of them out")
         return self
 
     @model_validator(mode="after")

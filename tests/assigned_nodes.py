@@ -122,14 +122,17 @@ async def assigned_node(
 
 
 class Nodes:
-    """Nodes of an index of three shards, which a has at first."""
+    """Nodes of an index of some shards, which a has at first."""
 
-    def __init__(self, root: Path, index: Path, bundle: Bundle, stack: AsyncExitStack) -> None:
+    def __init__(
+        self, root: Path, index: Path, bundle: Bundle, stack: AsyncExitStack, *, shards: int = 3
+    ) -> None:
         self.root, self.bundle, self.stack = root, bundle, stack
         self.path = root / "assignment.json"
         for shard in shard_directories(index):
             shutil.copytree(shard, root / "a" / shard.name)
-        manifest = read_shard_manifest(root / "a" / shard_name(0, 3))
+        self.built = shards
+        manifest = read_shard_manifest(root / "a" / shard_name(0, shards))
         self.index_id = manifest.index_id
         self.nodes: dict[str, AssignedNode] = {}
 
@@ -153,7 +156,7 @@ class Nodes:
             nodes = addresses if before is None else {**before.nodes, **addresses}
             return Assignment(
                 index_id=self.index_id,
-                shards=3,
+                shards=self.built,
                 version=version,
                 nodes=nodes,
                 holders=everything,

@@ -6,7 +6,7 @@ from prometheus_client import CollectorRegistry
 
 from winnow.content_node.journal.metrics import JournalMetrics
 from winnow.content_node.live.disk_metrics import DiskMetrics
-from winnow.content_node.metrics import MergeMetrics, NodeMetrics, ShardMetrics
+from winnow.content_node.metrics import ArchiveMetrics, MergeMetrics, NodeMetrics, ShardMetrics
 from winnow.content_node.metrics import WriteMetrics as NodeFeedMetrics
 from winnow.encoder_node.metrics import EncoderMetrics
 from winnow.heads.metrics import HeadCacheMetrics, HeadNodeMetrics
@@ -44,7 +44,7 @@ def declared() -> frozenset[str]:
     """Returns metric names of fronts, nodes, encoder and head servers; counters end in `_total`."""
     registry = CollectorRegistry()
     for made in (
-        AdmissionMetrics, BundleMetrics, CertificateMetrics, ClusterMetrics, EncoderMetrics, FeedMetrics, FrontMetrics,
+        AdmissionMetrics, ArchiveMetrics, BundleMetrics, CertificateMetrics, ClusterMetrics, EncoderMetrics, FeedMetrics, FrontMetrics,
         HeadMetrics, HeadNodeMetrics, HttpMetrics, JournalMetrics, KeyMetrics, MergeMetrics, NodeFeedMetrics, NodeMetrics,
         QuotaMetrics, ReadinessMetrics, ReplicaMetrics, RpcMetrics, RuntimeMetrics, HeadCacheMetrics, ShardMetrics, TextPoolMetrics, TextReadingMetrics,
     ):  # fmt: skip

@@ -87,7 +87,7 @@ class Holder:
 
     def allow_transfer(self, takes_writes: bool = True) -> None:
         self.served.allow_transfer(
-            TransferSource(
+            lambda: TransferSource(
                 shard=self.shard,
                 directory=self.directory,
                 index_id=INDEX,

@@ -46,7 +46,7 @@ async def archive_and_ask(
             return open_writable(directory)
 
         live = await asyncio.to_thread(opened)
-        return OpenedShard(live=live, searcher=live, writer=live, info=live)
+        return OpenedShard(live=live, searcher=live, writer=live, copied=live, info=live)
 
     async def close_shard() -> None:
         await opened_shards.pop().live.close()
@@ -54,7 +54,7 @@ async def archive_and_ask(
     opened_shards: list[OpenedShard] = []
     shard = ArchivableShard(
         directory,
-        Archives(str(archive), ArchivePolicy(0.0)),
+        Archives(str(archive), ArchivePolicy(0.0), asyncio.Semaphore(1)),
         open_shard=open_shard,
         close_shard=close_shard,
         merge_lock=asyncio.Lock(),

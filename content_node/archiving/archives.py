@@ -15,6 +15,8 @@ class Archives:
     url: str
     """Directory or URL of the archive."""
     policy: ArchivePolicy
+    restores: asyncio.Semaphore
+    """Held while a shard is restored. It limits the restores at the same time."""
     one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while a shard is archived: copies share the disk and the network."""
 
@@ -23,4 +25,5 @@ class Archives:
         """Returns the archive that the settings name; None if they name none."""
         if not settings.archive_url:
             return None
-        return cls(settings.archive_url, ArchivePolicy(settings.archive_after))
+        limit = asyncio.Semaphore(settings.archive_restores)
+        return cls(settings.archive_url, ArchivePolicy(settings.archive_after), limit)

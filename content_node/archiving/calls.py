@@ -55,6 +55,7 @@ class ArchivableSearcher:
         assert stub is not None  # set before the gate closes
         return replace(
             shard_info(stub, self._bundle),
+            moves=self._shard.moves,
             seconds_per_read=load.seconds_per_read,
             reads_in_hand=load.reads_in_flight,
         )
@@ -103,6 +104,27 @@ class ArchivablePassages:
                 return known
         async with self._gate.enter(deadline) as opened:
             return await opened.searcher.passages.fetch(request, deadline)
+
+
+class ArchivableCopies:
+    """A `TakesCopies` that is restored by its first write."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+
+    async def store_copied(
+        self, writes: Sequence[Write], run: int, deadline: Deadline
+    ) -> list[Written]:
+        """Stores copied writes in the restored shard."""
+        async with self._gate.enter(deadline) as opened:
+            return await opened.copied.store_copied(writes, run, deadline)
+
+    async def find_unchanged_copied(
+        self, puts: Sequence[PassageDigest], run: int, deadline: Deadline
+    ) -> list[Written | None]:
+        """Compares copied puts with the passages of the restored shard."""
+        async with self._gate.enter(deadline) as opened:
+            return await opened.copied.find_unchanged_copied(puts, run, deadline)
 
 
 class ArchivableWriter:

@@ -21,16 +21,27 @@ def folder_of(directory: Path, name: str) -> str:
 
     `name` is the name of the shard. Raises OSError if the choice cannot be recorded.
     """
-    path = directory / LIVE / FOLDER_FILE
-    status = directory.stat()
-    here = [status.st_dev, status.st_ino]
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        content = json.loads(path.read_bytes())
-        if content["directory"] == here:
-            return str(content["folder"])
+    if recorded := recorded_folder(directory):
+        return recorded
+    path, here = directory / LIVE / FOLDER_FILE, _identity(directory)
     folder = f"{name}.{uuid4().hex}"
     if not path.parent.is_dir():
         path.parent.mkdir()
         sync_directory(directory)
     write_durably(path, json.dumps({"folder": folder, "directory": here}).encode())
     return folder
+
+
+def recorded_folder(directory: Path) -> str:
+    """Returns the folder of the shard in this directory; empty if it was never archived."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        content = json.loads((directory / LIVE / FOLDER_FILE).read_bytes())
+        if content["directory"] == _identity(directory):
+            return str(content["folder"])
+    return ""
+
+
+def _identity(directory: Path) -> list[int]:
+    """Device and inode of a directory. A copy of the directory has others."""
+    status = directory.stat()
+    return [status.st_dev, status.st_ino]

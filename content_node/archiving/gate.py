@@ -42,6 +42,17 @@ class ShardGate(Generic[Opened]):
         """When the last call ended, on the clock; now while calls are inside or waiting."""
         return self._clock() if self._calls else self._last_call
 
+    def touch(self) -> Opened:
+        """Returns the shard to a call that does not wait. Begins to restore a closed shard.
+
+        Raises RestoringError if it is closed, and UnavailableError if a restore has just failed.
+        """
+        self._last_call = self._clock()
+        if self._opened is None:
+            self.begin_restore()
+            raise RestoringError(RESTORING).with_public(RESTORING)
+        return self._opened
+
     def open(self, shard: Opened) -> None:
         """Opens the gate."""
         self._opened, self._failed = shard, None

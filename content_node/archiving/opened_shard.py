@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from winnow.content_node.live.copied_writer import TakesCopies
 from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.local_shard import LocalShard
 from winnow.domain.shard import ShardInfo
@@ -15,5 +16,7 @@ class OpenedShard:
     live: LiveShard
     searcher: LocalShard
     writer: CountingShardWriter
+    copied: TakesCopies
+    """Takes the writes of a run of copying."""
     info: ShardInfo
     """The description of the shard when it was opened."""

@@ -22,6 +22,7 @@ from winnow.content_node.archiving.opened_shard import OpenedShard
 from winnow.content_node.archiving.policy import ShardUse
 from winnow.content_node.archiving.stub import ArchiveStub, read_stub
 from winnow.content_node.daemon_work import DaemonWork
+from winnow.content_node.live.custody import read_custody
 from winnow.content_node.live.locks import DirectoryLock
 from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.live.tenant_usage import usages_in
@@ -49,6 +50,7 @@ class ArchivableShard:
         open_shard: Callable[[], Awaitable[OpenedShard]],
         close_shard: Callable[[], Awaitable[None]],
         merge_lock: asyncio.Lock,
+        may_archive: Callable[[], bool] = lambda: True,
         metrics: ArchiveMetrics,
         clock: Clock = time.monotonic,
         sleep: Sleep = asyncio.sleep,
@@ -62,6 +64,7 @@ class ArchivableShard:
             open_shard: opens the shard; an archived one is restored first.
             close_shard: closes the shard and releases its directory.
             merge_lock: held while a shard of the node is merged.
+            may_archive: whether the shard may be archived now: false while it moves, for example.
             metrics: metrics of this shard.
             clock: returns the time in seconds.
             sleep: waits for a number of seconds.
@@ -70,10 +73,13 @@ class ArchivableShard:
         """
         self._directory, self._archives, self._metrics = directory, archives, metrics
         self._open_shard, self._close_shard = open_shard, close_shard
-        self._merge_lock, self._clock, self._sleep, self._now = merge_lock, clock, sleep, now
+        self._merge_lock, self._may_archive = merge_lock, may_archive
+        self._clock, self._sleep, self._now = clock, sleep, now
         self.gate = ShardGate[OpenedShard](self._bring_back, clock)
         self.stub: ArchiveStub | None = None
         """The stub of the shard while it is not open. It describes the shard."""
+        self.moves = 0
+        """Number of times that the shard was handed over, while it is not open."""
         self._is_archived = False
         self._lock: DirectoryLock | None = None
         """The lock of the directory while the shard is archived."""
@@ -93,6 +99,7 @@ class ArchivableShard:
             self.gate.open(await self._open_shard())
         else:
             self.stub, self._lock = held
+            self.moves = (await DaemonWork(partial(read_custody, self._directory)).result()).moves
             self._set_archived(True)
         return self.stub
 
@@ -119,12 +126,14 @@ class ArchivableShard:
         started = self._clock()
         try:
             stub = await self._upload(opened.live)
+            moves = opened.live.custody.moves
             async with self._merge_lock:
-                if not self.gate.try_close(since):
+                if not self._may_archive() or not self.gate.try_close(since):
                     self._metrics.archives.labels("abandoned").inc()
                     _log.info("archiving abandoned: the shard is used", **self._names)
                     return False
                 self.stub = stub  # describes the shard from now on
+                self.moves = moves
                 del opened
                 self._committing = asyncio.create_task(self._commit(stub))
                 await asyncio.shield(self._committing)
@@ -163,7 +172,7 @@ class ArchivableShard:
 
     def _is_due(self) -> bool:
         opened = self.gate.opened
-        if opened is None:
+        if opened is None or not self._may_archive():
             return False
         now = self._clock()
         use = ShardUse(
@@ -222,8 +231,11 @@ class ArchivableShard:
             self._set_archived(True)
 
     async def _bring_back(self) -> OpenedShard:
-        """Restores and opens the shard. Raises the errors of `open_shard`."""
-        async with self._changing:
+        """Restores and opens the shard. Raises the errors of `open_shard`.
+
+        If as many shards of the node are being restored as allowed, this waits for one of them.
+        """
+        async with self._changing, self._archives.restores:
             started = self._clock()
             if self._lock is not None:
                 self._lock.release()

@@ -9,6 +9,7 @@ from typing import Protocol
 
 import structlog
 
+from winnow.content_node.archiving.removing import try_remove_archives
 from winnow.content_node.assigned.directories import (
     delete_partial_copies,
     delete_shard,
@@ -235,6 +236,8 @@ class AssignedShards:
                 await self._shards.remove(self._failed.pop(shard))
                 self._hidden.discard(shard)
             await self._delete_partial_copies()
+        if not self._restore_for_changes(assignment):
+            return  # archived shards are restored before they change
         held = await self._held_shards()
         is_settled = held.keys() == own and not self._hidden
         if is_settled and not any(copy.must_be_replaced for copy in held.values()):
@@ -250,6 +253,25 @@ class AssignedShards:
             if not self._is_family_changing(shard) and await self._try_prepare_close(shard):
                 self._start_change(shard, self._close_shard(shard))
         await self._open_next(assignment, steps, reports)
+
+    def _restore_for_changes(self, assignment: Assignment) -> bool:
+        """Restores archived shards that move or are split; returns whether all of them are here."""
+        changing = [each for n, each in self._held.items() if not self._is_settled(n, assignment)]
+        are_here = [each.restore_for_change() for each in changing]  # begins all restores
+        return all(are_here)
+
+    def _may_archive(self, shard: int) -> bool:
+        """Whether the assignment changes nothing about a shard of this node now."""
+        assignment = self._assignment
+        if assignment is None or shard in self._changing or shard in self._hidden:
+            return False
+        return self._is_settled(shard, assignment)
+
+    def _is_settled(self, shard: int, assignment: Assignment) -> bool:
+        """Whether this node is the only holder of a shard, and does not split it or its parent."""
+        parent = parent_of(shard, assignment.shards)
+        is_only_holder = assignment.holders.get(shard) == (self._settings.name,)
+        return is_only_holder and (parent is None or parent not in self._held)
 
     def _is_half_to_make(self, shard: int, assignment: Assignment) -> bool:
         """Whether this is a half of a shard that this node splits. The half may be assigned to
@@ -390,6 +412,7 @@ class AssignedShards:
         hidden = await self._is_half_of_held(shard)
         running = self._shards.add(directory, max_unmerged=self._max_unmerged(), hidden=hidden)
         running.served.number = shard
+        running.may_archive = partial(self._may_archive, shard)
         if hidden:
             self._hidden.add(shard)
         else:
@@ -500,6 +523,10 @@ class AssignedShards:
         directory = running.directory
         del running
         collect_closed()
+        # this node follows the assignment further, although the archive may be unreachable
+        await DaemonWork(
+            partial(try_remove_archives, [directory], self._settings.archive_url)
+        ).result()
         await DaemonWork(partial(delete_shard, directory)).result()
         _log.info("shard closed; other nodes serve it", shard=shard)
 

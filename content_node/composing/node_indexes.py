@@ -12,6 +12,7 @@ import structlog
 
 from winnow.catalog import CatalogFile
 from winnow.catalog_reader import CATALOG_INTERVAL, CatalogReader, ReadsCatalog
+from winnow.content_node.archiving.removing import try_remove_archives
 from winnow.content_node.assigned.directories import delete_shard, prepare_data
 from winnow.content_node.composing.assigned_shards import AssignedShards
 from winnow.content_node.composing.shard import RunningShard
@@ -25,6 +26,7 @@ from winnow.domain.assignment import Assignment
 from winnow.domain.catalog import Catalog, CatalogIndex
 from winnow.domain.copying import index_writes
 from winnow.domain.index_copy import IndexWrites
+from winnow.domain.shard import shard_number_of
 from winnow.errors import WinnowError
 from winnow.heap import collect_closed
 from winnow.settings.errors import SettingsError
@@ -112,6 +114,7 @@ class NodeIndexes:
         """
         assert settings.data is not None
         self._name, self._data = settings.name, settings.data
+        self._archive_url = settings.archive_url
         self._reader = CatalogReader(file, _in_daemon_thread)
         self._saved = CatalogFile(str(settings.data / _SAVED))
         self._opener, self.indexes = opener, served
@@ -334,10 +337,15 @@ class NodeIndexes:
         for directory in await DaemonWork(partial(_index_directories, self._data)).result():
             index_id = directory.name.removeprefix("index-")
             if self._may_change(index_id, now) and catalog.is_deleted(index_id, now):
-                if await DaemonWork(partial(delete_shard, directory)).result():
+                if await DaemonWork(partial(self._delete_index, directory)).result():
                     _log.info("dropped index deleted", index_id=index_id)
                 else:
                     self._not_before[index_id] = now + _RETRY_AFTER
+
+    def _delete_index(self, directory: Path) -> bool:
+        """Deletes an index, with the archives of its shards; returns False to try again later."""
+        shards = [each for each in directory.iterdir() if shard_number_of(each.name) is not None]
+        return try_remove_archives(shards, self._archive_url) and delete_shard(directory)
 
 
 async def _in_daemon_thread(read: Callable[[], Catalog | None]) -> Catalog | None:

@@ -1,7 +1,8 @@
 """Composes a served shard of this process: loading, file checks, writes and merges."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import contextlib
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import IO
@@ -10,7 +11,11 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 from winnow.content_node.admission import AdmittedSearcher
-from winnow.content_node.archiving.calls import ArchivableSearcher, ArchivableWriter
+from winnow.content_node.archiving.calls import (
+    ArchivableCopies,
+    ArchivableSearcher,
+    ArchivableWriter,
+)
 from winnow.content_node.archiving.files import restore_shard
 from winnow.content_node.archiving.opened_shard import OpenedShard
 from winnow.content_node.archiving.shard import ArchivableShard
@@ -119,6 +124,10 @@ class RunningShard:
         self._cannot_follow = False
         """Whether this copy of a moving shard cannot follow its owner any more."""
         self._closing = Closing()
+        self._copied: Mapping[str, Mapping[int, int]] = {}
+        """The positions of copies of the index, which follow the log, by the name of the copy."""
+        self.may_archive: Callable[[], bool] = lambda: True
+        """Whether the assignment lets this shard be archived now."""
         self._archive = self._archivable()
 
     async def load(self) -> None:
@@ -145,14 +154,15 @@ class RunningShard:
         assert self._write_path is not None  # set when the shard was opened
         copied = partial(CopiedWriter, self._write_path.copied)
         self.served.accept_writes(WritableShard(opened.writer, opened.info, encoding, copied))
-        takes_writes = self._parts.settings.feed and not self._parts.settings.journal
-        self.served.allow_transfer(
-            TransferSource(
-                shard=opened.live,
-                directory=self.directory,
-                index_id=opened.info.index_id,
-                takes_writes=takes_writes,
-            )
+        self.served.allow_transfer(lambda: self._transfer_source(opened))
+
+    def _transfer_source(self, opened: OpenedShard) -> TransferSource:
+        settings = self._parts.settings
+        return TransferSource(
+            shard=opened.live,
+            directory=self.directory,
+            index_id=opened.info.index_id,
+            takes_writes=settings.feed and not settings.journal,
         )
 
     async def _serve_archivable(self, archive: ArchivableShard) -> None:
@@ -172,7 +182,10 @@ class RunningShard:
             _log.warning("shard is never archived: its index has no tenants", shard=info.shard)
         self.served.serve(ArchivableSearcher(archive, parts.bundle, parts.load))
         encoding = parts.bundle.manifest.encoding_fingerprint
-        self.served.accept_writes(WritableShard(ArchivableWriter(archive.gate), info, encoding))
+        writer, copied = ArchivableWriter(archive.gate), ArchivableCopies(archive.gate)
+        copied_writer = partial(CopiedWriter, copied)
+        self.served.accept_writes(WritableShard(writer, info, encoding, copied_writer))
+        self.served.allow_transfer(lambda: self._transfer_source(archive.gate.touch()))
         self._start_task("archiving", archive.run)
 
     async def _open_shard(self) -> OpenedShard:
@@ -184,6 +197,7 @@ class RunningShard:
         live, searcher = await self.loading.result()
         self._live = live
         live.begin_closed(self._closing)
+        self._hold_log(live)
         self.served.number = live.base.manifest.shard
         self.served.index_id = live.base.manifest.index_id
         try:
@@ -210,7 +224,13 @@ class RunningShard:
         if self._parts.settings.feed:
             self._merger = self._open_merger(live)
             self._start_task("merging", self._merger.run, self._open_tasks)
-        return OpenedShard(live=live, searcher=searcher, writer=writer, info=info)
+        return OpenedShard(
+            live=live,
+            searcher=searcher,
+            writer=writer,
+            copied=self._write_path.copied,
+            info=info,
+        )
 
     async def _close_shard(self) -> None:
         """Stores waiting writes, and releases the directory of the opened shard and its memory."""
@@ -220,7 +240,7 @@ class RunningShard:
         finally:
             if self._late is not None:
                 self._late = self._late_ranking()
-            self._live = self._write_path = self._merger = None
+            self._live = self._write_path = self._merger = self._follower = None
             self._write_metrics.observe_waiting(lambda: 0, 0)
             await self._status.files_closed()
             collect_closed()
@@ -278,6 +298,8 @@ class RunningShard:
         called. Raises a WinnowError if the owner does not reply.
         """
         live, settings = self._live, self._parts.settings
+        if self._is_archived:
+            return False  # it is restored first
         if live is None or not settings.feed or self.must_be_replaced:
             return True
         if self._follower is not None and live.custody.role is Role.FOLLOWER:
@@ -289,18 +311,53 @@ class RunningShard:
         says.
 
         Before the shard is loaded, this takes effect once it is loaded. Raises UnavailableError if
-        the node is leaving.
+        the node is leaving. An archived shard is restored while the index is copied or closed.
         """
         self._closing = Closing(writes.closed_since, writes.source)
+        self._copied = writes.copied
+        if self._takes_part_in_copying and not self.restore_for_change():
+            return
         if self._live is None or self._write_path is None:
             return
-        for copy, positions in writes.copied.items():
-            self._live.hold_log(f"copy {copy}", positions.get(self._live.base.manifest.shard, 0))
+        self._hold_log(self._live)
         await self._write_path.close_to_fronts(self._closing)
+
+    def _hold_log(self, live: LiveShard) -> None:
+        """Keeps the writes that copies of the index lack."""
+        for copy, positions in self._copied.items():
+            live.hold_log(f"copy {copy}", positions.get(live.base.manifest.shard, 0))
+
+    def restore_for_change(self) -> bool:
+        """Begins to restore an archived shard; returns whether the shard is on this disk.
+
+        A shard is restored before it moves, is replicated, split or copied.
+        """
+        if self._archive is None or not self._is_archived:
+            return True
+        with contextlib.suppress(UnavailableError):  # it failed a moment ago, and is logged
+            self._archive.gate.begin_restore()
+        return False
+
+    @property
+    def _is_archived(self) -> bool:
+        """Whether the shard is archived, or is being archived or restored."""
+        archive = self._archive
+        return archive is not None and archive.stub is not None and archive.gate.opened is None
+
+    @property
+    def _takes_part_in_copying(self) -> bool:
+        return bool(self._closing.since or self._closing.source or self._copied)
+
+    def _may_be_archived(self) -> bool:
+        """Whether nothing but calls keeps the shard open."""
+        is_owner = self._live is not None and self._live.custody.takes_writes
+        return is_owner and not self._takes_part_in_copying and self.may_archive()
 
     @property
     def can_split(self) -> bool:
         """Whether this copy takes the writes of the shard, or its halves do after a split."""
+        if self._is_archived:
+            return False  # it is restored first
         custody = self._live.custody if self._live is not None else OWNED
         return custody.takes_writes or (custody.role is Role.FORMER_OWNER and not custody.node)
 
@@ -387,6 +444,7 @@ class RunningShard:
             open_shard=self._open_shard,
             close_shard=self._close_shard,
             merge_lock=parts.merge_lock,
+            may_archive=self._may_be_archived,
             metrics=ArchiveMetrics(self._registry),
         )
 

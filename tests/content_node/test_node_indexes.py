@@ -10,6 +10,7 @@ from fakes import joint_retrieval
 from manual_clock import ManualClock
 from tenacious import happens
 
+from winnow.content_node.composing import node_indexes
 from winnow.content_node.composing.assigned_shards import AssignedShards
 from winnow.content_node.composing.node_indexes import (
     CatalogAssignment,
@@ -22,6 +23,7 @@ from winnow.content_node.settings import NodeSettings
 from winnow.domain.catalog import Catalog, CatalogIndex
 from winnow.domain.copying import with_copy, with_hold
 from winnow.domain.index_copy import IndexWrites
+from winnow.domain.shard import shard_name
 from winnow.errors import UnavailableError
 
 BOTH = (
@@ -203,3 +205,26 @@ async def test_shards_take_writes_as_the_catalog_says(tmp_path: Path) -> None:
     assert found["old"] == IndexWrites(closed_since=held.version, copied={"copy": {}})
     assert found["copy"] == IndexWrites(closed_since=copying.version, source="old")
     assert found["new"] == IndexWrites()
+
+
+async def test_an_index_is_deleted_once_the_archives_of_its_shards_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the directories name their folders in the archive, which may be unreachable now."""
+    node, asked = FakeNode(tmp_path, BOTH), list[tuple[list[Path], str]]()
+
+    def remove(shards: list[Path], url: str) -> bool:
+        asked.append((shards, url))
+        return len(asked) > 1
+
+    monkeypatch.setattr(node_indexes, "try_remove_archives", remove)
+    await node.update()
+    shard = index_directory(tmp_path, "1") / shard_name(0, 1)
+    shard.mkdir()
+    node.catalog = BOTH.with_dropped("old", delete_at=node.clock.now)
+    await node.update()
+    await node.update()
+    assert (asked, shard.exists()) == ([([shard], "")], True)
+    node.clock.advance(10.0)
+    await node.update()
+    assert (len(asked), shard.exists()) == (2, False)

@@ -29,6 +29,7 @@ from winnow.content_node.archiving.files import (
 )
 from winnow.content_node.archiving.opened_shard import OpenedShard
 from winnow.content_node.archiving.policy import ArchivePolicy
+from winnow.content_node.archiving.removing import try_remove_archives
 from winnow.content_node.archiving.shard import ArchivableShard
 from winnow.content_node.archiving.stub import read_stub
 from winnow.content_node.live.limits import WriteLimits
@@ -44,7 +45,7 @@ from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.deadline import Deadline
 from winnow.domain.tenant import id_of_whole_tenant, stored_id
 from winnow.domain.write import Write
-from winnow.errors import ArtefactError, UnavailableError, WinnowError
+from winnow.errors import ArtefactError, RestoringError, UnavailableError, WinnowError
 from winnow.storage.pull import NoProgress
 
 LIMITS = WriteLimits(
@@ -77,6 +78,10 @@ def opened(directory: Path) -> LiveShard:
         WriteMetrics(CollectorRegistry()),
         feeding=True,
     )
+
+
+def archives_at(url: str) -> Archives:
+    return Archives(url, ArchivePolicy(60), asyncio.Semaphore(4))
 
 
 def now() -> datetime:
@@ -113,14 +118,14 @@ class Archiving:
             restore_shard(self.directory, self.url, NoProgress())
             self._live = live = opened(self.directory)
             parts: Any = live
-            return OpenedShard(live=live, searcher=parts, writer=live, info=parts)
+            return OpenedShard(live=live, searcher=parts, writer=live, copied=parts, info=parts)
 
         async def close() -> None:
             await self._live.close()
 
         return ArchivableShard(
             self.directory,
-            parts.pop("archives", Archives(self.url, ArchivePolicy(60))),
+            parts.pop("archives", None) or archives_at(self.url),
             open_shard=open_again,
             close_shard=close,
             merge_lock=asyncio.Lock(),
@@ -256,7 +261,7 @@ async def test_a_call_while_another_shard_is_archived_keeps_the_shard(
     archiving: Archiving,
 ) -> None:
     """Its time without calls begins again."""
-    archives, clock = Archives(archiving.url, ArchivePolicy(60)), ManualClock()
+    archives, clock = archives_at(archiving.url), ManualClock()
     sleeps: list[float] = []
 
     async def sleep(_: float) -> None:
@@ -420,3 +425,39 @@ async def test_calls_that_wait_share_one_restore(archiving: Archiving) -> None:
     assert shard.stub is None
     assert shard.gate.opened is not None
     await shard._close_shard()
+
+
+async def test_shards_are_restored_in_turn_and_calls_wait_until_their_deadlines(
+    archiving: Archiving,
+) -> None:
+    archives = Archives(archiving.url, ArchivePolicy(60), asyncio.Semaphore(1))
+    shard = archiving.shard(archives=archives)
+    await shard.begin()
+    assert await shard.archive()
+    async with archives.restores:  # another shard is being restored
+        with pytest.raises(RestoringError):
+            async with shard.gate.enter(Deadline.after(0.01)):
+                pass
+        assert read_stub(archiving.directory) is not None
+    async with shard.gate.enter(Deadline.after(60)) as inside:
+        assert contents(inside.live) == archiving.passages
+        await inside.live.close()
+    await archiving.check()
+
+
+async def test_the_archive_of_a_deleted_shard_is_removed_unless_a_copy_of_it_is_deleted(
+    archiving: Archiving, tmp_path: Path
+) -> None:
+    """The folder belongs to one directory: a copy of the directory must not remove it."""
+    await (await archiving.archive()).close()
+    copy, archive = tmp_path / "copy", Path(archiving.url)
+    shutil.copytree(archiving.directory, copy)
+    assert try_remove_archives([copy], "")
+    archive.rename(tmp_path / "away")
+    archive.write_text("not a directory")
+    assert not try_remove_archives([archiving.directory], "")
+    archive.unlink()
+    (tmp_path / "away").rename(archive)
+    assert list(archive.glob("*/*/files/*"))
+    assert try_remove_archives([archiving.directory], "")
+    assert not [each for each in archive.rglob("*") if each.is_file()]

@@ -4,16 +4,19 @@ import gc
 import json
 import weakref
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from assigned_nodes import Nodes
 from prometheus_client import CollectorRegistry
+from tenacious import happens
 
 from winnow.bundle import Bundle
 from winnow.content_node.archiving.stub import read_stub
+from winnow.content_node.composing import assigned_shards
 from winnow.content_node.composing.parts import open_node_parts
 from winnow.content_node.composing.shards import RunningShards
 from winnow.content_node.indexing.builder import build_index
@@ -22,11 +25,13 @@ from winnow.content_node.settings import NodeSettings
 from winnow.content_node.shard.changes import FileChange
 from winnow.content_node.startup_checks import shards_to_serve
 from winnow.deadline import Deadline
+from winnow.domain.index_copy import IndexWrites
 from winnow.domain.listing import CountRequest, TenantListing
+from winnow.domain.partition import halves_of
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import ShardInfo
 from winnow.domain.tenant import id_of_whole_tenant
-from winnow.domain.write import Write
+from winnow.domain.write import Outcome, Write
 from winnow.errors import PermissionDeniedError, RestoringError
 from winnow.inference.encoder import open_question_encoder
 from winnow.searcher import Retrieved
@@ -180,3 +185,86 @@ async def test_a_shard_whose_files_were_touched_is_served_again_once_it_is_archi
         assert (await described(running)).passages == 3
         await shard.served.retrieve(asked, DEPTH, SOON)
         assert (await described(running)).passages == 3
+
+
+async def test_a_shard_is_restored_before_its_index_is_copied_and_not_archived_meanwhile(
+    index: Path, bundle: Bundle, tmp_path: Path
+) -> None:
+    """A rebuild follows the log, and waits until each shard reports that it takes no writes."""
+    async with node(index, bundle, archive_url=str(tmp_path / "archive")) as running:
+        (shard,) = running.all
+        archive = shard._archive
+        assert archive is not None
+        for writes in (IndexWrites(copied={"new": {0: 0}}), IndexWrites(closed_since=7)):
+            assert await archive.archive()
+            assert (await described(running)).closed_since == 0
+            await shard.apply_copies(writes)
+            await happens(lambda: archive.gate.opened is not None)
+            assert (await described(running)).closed_since == writes.closed_since
+            assert not await archive.archive()
+            await shard.apply_copies(IndexWrites())
+        assert await archive.archive()
+
+
+async def test_a_copy_of_an_index_is_written_by_its_run_although_its_shard_was_archived(
+    index: Path, bundle: Bundle, tmp_path: Path
+) -> None:
+    async with node(index, bundle, archive_url=str(tmp_path / "archive")) as running:
+        (shard,) = running.all
+        archive, copied = shard._archive, shard.served.writing.copied_writer
+        assert archive is not None
+        assert copied is not None
+        assert await archive.archive()
+        await shard.apply_copies(IndexWrites(closed_since=7, source="old"))
+        (written,) = await copied(7).write([Write(id_of_whole_tenant("acme"))], SOON)
+        assert written.outcome is Outcome.STORED
+        count = await shard.served.passages.fetch(CountRequest(tenant="acme"), SOON)
+        assert count.passages == 0
+
+
+async def test_an_archived_shard_moves_once_it_is_restored_and_its_archive_is_removed(
+    index: Path, bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both nodes have folders of their own, and the report counts moves while it is archived."""
+    archive, asked = tmp_path / "archive", question_of("acme", bundle)
+    flags: dict[str, Any] = {"feed": True, "archive_url": str(archive)}
+    monkeypatch.setattr(assigned_shards, "_RETRY_AFTER", 0.1)
+    async with AsyncExitStack() as stack:
+        nodes = Nodes(tmp_path, index, bundle, stack, shards=1)
+        a, b = await nodes.start("a", **flags), await nodes.start("b", **flags)
+        nodes.assign({}, range(1))
+        await a.serves(0)
+        (shard,) = a.shards.all
+        await happens(shard._may_be_archived)
+        assert shard._archive is not None
+        assert await shard._archive.archive()
+        await a.serves(0)
+        nodes.assign({0: "b"}, range(1))
+        await b.serves(0)
+        await a.serves()
+        await happens(lambda: not b.shards._changing and not shard.directory.exists())
+        assert not [each for each in archive.rglob("*") if each.is_file()]
+        (moved,) = b.shards.all
+        await happens(moved._may_be_archived)
+        assert moved._archive is not None
+        assert await moved._archive.archive()
+        (info,) = (await b.report()).infos
+        assert (info.moves, info.passages) == (1, 3)
+        assert len((await moved.served.retrieve(asked, DEPTH, SOON)).hits) == 2
+
+
+async def test_an_archived_shard_is_split_once_it_is_restored(
+    index: Path, bundle: Bundle, tmp_path: Path
+) -> None:
+    async with AsyncExitStack() as stack:
+        nodes = Nodes(tmp_path, index, bundle, stack, shards=1)
+        a = await nodes.start("a", feed=True, archive_url=str(tmp_path / "archive"))
+        nodes.assign({}, range(1))
+        await a.serves(0)
+        (shard,) = a.shards.all
+        await happens(shard._may_be_archived)
+        assert shard._archive is not None
+        assert await shard._archive.archive()
+        nodes.assign({}, halves_of(0, 1))
+        await a.serves(*halves_of(0, 1))
+        assert sum(info.passages for info in (await a.report()).infos) == 3

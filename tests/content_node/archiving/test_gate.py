@@ -2,7 +2,6 @@
 
 import asyncio
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -131,14 +130,7 @@ def test_a_shard_is_archived_after_a_time_without_calls() -> None:
             {"archive_url": "s3://b/a", "feed": True, "journal": "nats://h:4222"},
             "does not work with --journal",
         ),
-        (
-            {"archive_url": "s3://b/a", "feed": True, "assignment": "a.json", "data": Path("d")},
-            "does not work with --assignment",
-        ),
-        (
-            {"archive_url": "s3://b/a", "feed": True, "indexes": "i.json", "data": Path("d")},
-            "does not work with --indexes",
-        ),
+        ({"archive_restores": 2, "feed": True}, "--archive-restores needs --archive-url"),
     ],
 )
 def test_settings_that_do_not_work_together_are_refused(flags: Any, problem: str) -> None:

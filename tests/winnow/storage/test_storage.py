@@ -2,6 +2,7 @@
 
 import errno
 import io
+import itertools
 import os
 import sys
 import threading
@@ -17,9 +18,10 @@ from small_disks import limited_files
 
 from winnow.caller import message_of
 from winnow.errors import ArtefactError, UnavailableError
-from winnow.storage import Storage, open_storage
+from winnow.storage import Storage, open_storage, remote
 from winnow.storage.local import LocalStorage
 from winnow.storage.remote import RemoteStorage
+from winnow.storage.stalling import StoreStalledError, WatchedRequest
 
 
 @pytest.fixture(params=["directory", "file url", "object store", "fsspec disk"])
@@ -261,3 +263,43 @@ def test_a_file_of_the_storage_that_cannot_be_read_is_no_fault_of_the_target(
     monkeypatch.setattr(Path, "open", lambda *_: Unreadable())
     with pytest.raises(UnavailableError, match=r"cannot use .* for bundles: Input/output error"):
         storage.download(name, tmp_path / "target")
+
+
+def test_a_request_is_given_up_once_it_makes_no_progress() -> None:
+    """A slow copy is none that hangs, however long it takes."""
+    never, done, copied = threading.Event(), threading.Event(), itertools.count()
+
+    def progress() -> int:
+        if (blocks := next(copied)) == 3:
+            done.set()
+        return blocks
+
+    assert WatchedRequest(done.wait, 0.01).result(progress)
+    with pytest.raises(StoreStalledError, match="no reply and no data for 0"):
+        WatchedRequest(never.wait, 0.01).result()
+    never.set()
+
+
+def test_a_store_that_hangs_is_unavailable_and_its_late_reply_changes_no_file(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = open_storage(f"memory://{uuid4().hex}", "things")
+    storage.upload("a", source / "model")
+    replies, written = threading.Event(), threading.Event()
+    get = fsspec.filesystem("memory").get_file
+
+    def hang(path: str, target: str, **_: object) -> None:
+        replies.wait()
+        Path(target).write_bytes(b"late")
+        written.set()
+
+    monkeypatch.setattr(remote, "STALLED_SECONDS", 0.01)
+    monkeypatch.setattr(fsspec.filesystem("memory"), "get_file", hang)
+    with pytest.raises(UnavailableError, match="for things: no reply and no data"):
+        storage.download("a", tmp_path / "a")
+    monkeypatch.setattr(remote, "STALLED_SECONDS", 60.0)
+    monkeypatch.setattr(fsspec.filesystem("memory"), "get_file", get)
+    storage.download("a", tmp_path / "a")
+    replies.set()
+    assert written.wait(60)
+    assert (tmp_path / "a").read_bytes() == (source / "model").read_bytes()

@@ -94,6 +94,11 @@ spec:
             {{- end }}
             {{- if .Values.feed.enabled }}
             - {name: WINNOW_NODE_FEED, value: "true"}
+            {{- with .Values.feed.archive.url }}
+            - {name: WINNOW_NODE_ARCHIVE_URL, value: {{ . | quote }} }
+            - {name: WINNOW_NODE_ARCHIVE_AFTER, value: {{ $.Values.feed.archive.after | int64 | quote }} }
+            - {name: WINNOW_NODE_ARCHIVE_RESTORES, value: {{ $.Values.feed.archive.restores | int64 | quote }} }
+            {{- end }}
             {{- if .Values.feed.journalSecretName }}
             - name: WINNOW_NODE_JOURNAL
               valueFrom: {secretKeyRef: {name: {{ .Values.feed.journalSecretName }}, key: url}}
