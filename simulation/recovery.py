@@ -224,9 +224,11 @@ class Recovery:
                 self._timeline.report(
                     f"{node} has write {live.sequence} of shard {shard}, not {last}"
                 )
-            expected = checker.own_state(shard, node)
-            if self._shape.is_assigned:
-                expected = checker.state(shard, live.sequence)
+            expected = (
+                checker.state(shard, live.sequence)
+                if self._shape.is_assigned
+                else checker.own_state(shard, node)
+            )
             texts = _texts_of(live.view)
             if texts != expected:
                 self._timeline.report(
