@@ -44,10 +44,16 @@ def _try_remove(directory: Path, archive: str) -> bool:
 
 def _remove_archive(directory: Path, archive: str) -> None:
     """Removes the files of a shard from the archive, its manifests first."""
-    folder = recorded_folder(directory)
+    folder, stub = recorded_folder(directory), read_stub(directory)
     if not folder:
+        if stub is not None:  # a copied directory has the same stub, so its folder may be in use
+            _log.warning(
+                "archive of a deleted shard may be left",
+                directory=str(directory),
+                url=stub.url,
+                folder=stub.folder,
+            )
         return
-    stub = read_stub(directory)
     url = archive or (stub.url if stub is not None else "")
     if not url:
         return  # the shard was restored, and the node has no archive any more

@@ -12,6 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+import structlog.testing
 from damaged_files import flip_bit
 from live_shards import built
 from live_writes import put
@@ -452,7 +453,13 @@ async def test_the_archive_of_a_deleted_shard_is_removed_unless_a_copy_of_it_is_
     await (await archiving.archive()).close()
     copy, archive = tmp_path / "copy", Path(archiving.url)
     shutil.copytree(archiving.directory, copy)
-    assert try_remove_archives([copy], "")
+    with structlog.testing.capture_logs() as logged:
+        assert try_remove_archives([copy], "")
+    (line,) = logged
+    assert (line["event"], line["directory"]) == (
+        "archive of a deleted shard may be left",
+        str(copy),
+    )
     archive.rename(tmp_path / "away")
     archive.write_text("not a directory")
     assert not try_remove_archives([archiving.directory], "")

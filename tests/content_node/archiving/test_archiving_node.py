@@ -18,6 +18,7 @@ from winnow.bundle import Bundle
 from winnow.content_node.archiving.stub import read_stub
 from winnow.content_node.composing import assigned_shards
 from winnow.content_node.composing.parts import open_node_parts
+from winnow.content_node.composing.shard import RunningShard
 from winnow.content_node.composing.shards import RunningShards
 from winnow.content_node.indexing.builder import build_index
 from winnow.content_node.indexing.plan import BuildPlan
@@ -222,6 +223,13 @@ async def test_a_copy_of_an_index_is_written_by_its_run_although_its_shard_was_a
         assert count.passages == 0
 
 
+async def archive_now(shard: RunningShard) -> None:
+    """Archives a shard once no change of it is under way."""
+    await happens(shard._may_be_archived)
+    assert shard._archive is not None
+    assert await shard._archive.archive()
+
+
 async def test_an_archived_shard_moves_once_it_is_restored_and_its_archive_is_removed(
     index: Path, bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -235,9 +243,7 @@ async def test_an_archived_shard_moves_once_it_is_restored_and_its_archive_is_re
         nodes.assign({}, range(1))
         await a.serves(0)
         (shard,) = a.shards.all
-        await happens(shard._may_be_archived)
-        assert shard._archive is not None
-        assert await shard._archive.archive()
+        await archive_now(shard)
         await a.serves(0)
         nodes.assign({0: "b"}, range(1))
         await b.serves(0)
@@ -245,9 +251,7 @@ async def test_an_archived_shard_moves_once_it_is_restored_and_its_archive_is_re
         await happens(lambda: not b.shards._changing and not shard.directory.exists())
         assert not [each for each in archive.rglob("*") if each.is_file()]
         (moved,) = b.shards.all
-        await happens(moved._may_be_archived)
-        assert moved._archive is not None
-        assert await moved._archive.archive()
+        await archive_now(moved)
         (info,) = (await b.report()).infos
         assert (info.moves, info.passages) == (1, 3)
         assert len((await moved.served.retrieve(asked, DEPTH, SOON)).hits) == 2
@@ -262,9 +266,7 @@ async def test_an_archived_shard_is_split_once_it_is_restored(
         nodes.assign({}, range(1))
         await a.serves(0)
         (shard,) = a.shards.all
-        await happens(shard._may_be_archived)
-        assert shard._archive is not None
-        assert await shard._archive.archive()
+        await archive_now(shard)
         nodes.assign({}, halves_of(0, 1))
         await a.serves(*halves_of(0, 1))
         assert sum(info.passages for info in (await a.report()).infos) == 3
