@@ -123,11 +123,12 @@ def restore_shard(directory: Path, archive: str, progress: CopyProgress) -> Arch
         UnavailableError: the archive cannot be reached, or the files cannot be written.
 
     """
-    stub = read_stub(directory)
-    if stub is None:
-        return None
     with _local_errors(directory):
-        lock = lock_shard(directory)
+        held = lock_archived(directory)
+        if held is None:
+            shutil.rmtree(directory / _PULLED, ignore_errors=True)  # left by a kill
+            return None
+        stub, lock = held
         try:
             remove_files(directory, keep=(_PULLED,))
             found = find_snapshot(stub.snapshot_url(archive), stub.snapshot)
@@ -169,6 +170,31 @@ def lock_shard(directory: Path) -> DirectoryLock:
         live.mkdir()
         sync_directory(directory)
     return DirectoryLock(live / LOCK_FILE)
+
+
+def lock_archived(directory: Path) -> tuple[ArchiveStub, DirectoryLock] | None:
+    """Locks the directory of an archived shard; returns None if the shard is not archived.
+
+    Raises ArtefactError if the stub is damaged, or another process has locked the directory.
+    """
+    if read_stub(directory) is None:
+        return None
+    lock = lock_shard(directory)
+    try:
+        stub = read_stub(directory)
+    except BaseException:
+        lock.release()
+        raise
+    if stub is None:  # it was restored before it was locked, so its files count
+        lock.release()
+        return None
+    return stub, lock
+
+
+def remove_read_back(directory: Path) -> None:
+    """Removes what a killed process has left of a file that it read back from the archive."""
+    with suppress(OSError):
+        (directory / _READ_BACK).unlink(missing_ok=True)
 
 
 def remove_files(directory: Path, keep: Collection[str] = ()) -> None:

@@ -4,6 +4,7 @@ Knows neither the files nor the calls of the shard. Used on the event loop.
 """
 
 import asyncio
+import contextvars
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, Generic, TypeVar
@@ -17,20 +18,28 @@ from winnow.errors import RestoringError, UnavailableError, WinnowError
 _log = structlog.get_logger("content_node")
 Opened = TypeVar("Opened")
 RESTORING = "the shard is being restored from its archive: try again"
+_ENDED = "the node is leaving, or closes the shard"
 
 
 class ShardGate(Generic[Opened]):
     """The gate of one shard. It counts the calls inside, and knows when the last one ended."""
 
     def __init__(self, restore: Callable[[], Coroutine[Any, Any, Opened]], clock: Clock) -> None:
-        """Begins closed. `restore` returns the opened shard; it runs once at a time."""
+        """Begins closed. `restore` returns the opened shard; it runs once at a time.
+
+        It runs in the present context: log lines of the shard must not name the request that
+        happens to restore it.
+        """
         self._restore, self._clock = restore, clock
+        self._context = contextvars.copy_context()
         self._opened: Opened | None = None
         self._calls = 0
         self._last_call = clock()
         self._restoring: asyncio.Task[Opened] | None = None
         self._failed: tuple[float, Exception] | None = None
         """Time and error of the last restore, if it failed."""
+        self._has_ended = False
+        """Whether nothing is restored any more."""
 
     @property
     def opened(self) -> Opened | None:
@@ -82,19 +91,23 @@ class ShardGate(Generic[Opened]):
     def begin_restore(self) -> "asyncio.Task[Opened] | None":
         """Begins to restore a closed shard, unless that is running; returns None if it is open.
 
-        Raises the error of a restore that has failed a moment ago.
+        Raises UnavailableError if a restore has failed a moment ago, or after `close`.
         """
         if self._opened is not None:
             return None
+        if self._has_ended:
+            raise UnavailableError(_ENDED)
         if self._restoring is None:
             if self._failed is not None and self._clock() < self._failed[0] + RESTORE_PAUSE:
                 raise _unavailable(self._failed[1])
-            self._restoring = asyncio.create_task(self._restore_and_open())
+            restoring = self._restore_and_open()
+            self._restoring = asyncio.create_task(restoring, context=self._context.copy())
             self._restoring.add_done_callback(self._restored)
         return self._restoring
 
     async def close(self) -> None:
-        """Ends a running restore: calls that wait for it fail."""
+        """Ends a running restore: calls that wait for it fail, and later ones restore nothing."""
+        self._has_ended = True
         if self._restoring is not None:
             self._restoring.cancel()
             await asyncio.gather(self._restoring, return_exceptions=True)
@@ -108,7 +121,7 @@ class ShardGate(Generic[Opened]):
         if not restoring.done():
             raise RestoringError(RESTORING).with_public(RESTORING)
         if restoring.cancelled():
-            raise UnavailableError("the node is leaving")
+            raise UnavailableError(_ENDED)
         if (error := restoring.exception()) is not None:
             raise _unavailable(error)
         return restoring.result()

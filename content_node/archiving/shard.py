@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -12,15 +13,16 @@ import structlog
 from winnow.content_node.archiving.archives import Archives
 from winnow.content_node.archiving.files import (
     commit_archive,
-    lock_shard,
+    lock_archived,
     remove_earlier,
     remove_files,
+    remove_read_back,
     upload_shard,
 )
 from winnow.content_node.archiving.gate import ShardGate
 from winnow.content_node.archiving.opened_shard import OpenedShard
 from winnow.content_node.archiving.policy import ShardUse
-from winnow.content_node.archiving.stub import ArchiveStub, read_stub
+from winnow.content_node.archiving.stub import ArchiveStub
 from winnow.content_node.daemon_work import DaemonWork
 from winnow.content_node.live.custody import read_custody
 from winnow.content_node.live.locks import DirectoryLock
@@ -125,13 +127,20 @@ class ArchivableShard:
             return False
         started = self._clock()
         try:
+            view = opened.live.view
             stub = await self._upload(opened.live)
             moves = opened.live.custody.moves
             async with self._merge_lock:
-                if not self._may_archive() or not self.gate.try_close(since):
+                if (
+                    stub is None
+                    or opened.live.view is not view
+                    or not self._may_archive()
+                    or not self.gate.try_close(since)
+                ):
                     self._metrics.archives.labels("abandoned").inc()
-                    _log.info("archiving abandoned: the shard is used", **self._names)
+                    _log.info("archiving abandoned: the shard is used or changes", **self._names)
                     return False
+                del view
                 self.stub = stub  # describes the shard from now on
                 self.moves = moves
                 del opened
@@ -183,17 +192,17 @@ class ArchivableShard:
         )
         return self._archives.policy.is_due(use)
 
-    async def _upload(self, live: LiveShard) -> ArchiveStub:
+    async def _upload(self, live: LiveShard) -> ArchiveStub | None:
         """Copies the shard to the archive; returns its stub.
 
-        Raises as `upload_shard`. Raises UnavailableError if the shard was written to meanwhile.
+        Returns None if the shard was written to or merged meanwhile. Raises as `upload_shard`.
         """
         view = live.view
         upload = partial(upload_shard, self._directory, self._archives.url, self._now)
         uploaded = await DaemonWork(upload).result()
         (part,) = uploaded.snapshot.parts
-        if part.sequence != view.sequence:
-            raise UnavailableError("the shard was written to while it was copied")
+        if live.view is not view or part.sequence != view.sequence:
+            return None
         built = await DaemonWork(partial(read_shard_manifest, self._directory)).result()
         usages = await DaemonWork(partial(usages_in, view)).result()
         return ArchiveStub(
@@ -226,7 +235,8 @@ class ArchivableShard:
                 commit = partial(commit_archive, self._directory, stub)
                 self._lock = await DaemonWork(commit).result()
             except BaseException:
-                self.gate.begin_restore()  # waits until this ends
+                with suppress(UnavailableError):  # the shard is being closed
+                    self.gate.begin_restore()  # waits until this ends
                 raise
             self._set_archived(True)
 
@@ -277,12 +287,12 @@ def _hold_archived(directory: Path) -> tuple[ArchiveStub, DirectoryLock] | None:
     Returns None if the shard is not archived. Raises ArtefactError if the stub is damaged, or the
     directory is used by another node or cannot be written.
     """
-    stub = read_stub(directory)
-    if stub is None:
-        return None
     try:
-        lock = lock_shard(directory)
-        remove_files(directory)
+        held = lock_archived(directory)
+        if held is None:
+            remove_read_back(directory)
+        else:
+            remove_files(directory)
     except OSError as error:
         raise ArtefactError(f"{directory} cannot be used: {error.strerror or error}") from error
-    return stub, lock
+    return held

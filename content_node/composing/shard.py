@@ -271,9 +271,9 @@ class RunningShard:
     async def close(self) -> None:
         """Stores waiting writes, and releases the directory."""
         await _end(self._tasks)
-        await _end(self._open_tasks)
         if self._archive is not None:
             await self._archive.close()
+        await _end(self._open_tasks)  # a restore that has just ended has started some
         await self._close_write_path()
 
     async def _close_write_path(self) -> None:

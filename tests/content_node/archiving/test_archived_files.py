@@ -32,9 +32,10 @@ from winnow.content_node.archiving.opened_shard import OpenedShard
 from winnow.content_node.archiving.policy import ArchivePolicy
 from winnow.content_node.archiving.removing import try_remove_archives
 from winnow.content_node.archiving.shard import ArchivableShard
-from winnow.content_node.archiving.stub import read_stub
+from winnow.content_node.archiving.stub import ArchiveStub, read_stub
 from winnow.content_node.live.limits import WriteLimits
 from winnow.content_node.live.loading import open_live
+from winnow.content_node.live.locks import DirectoryLock
 from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.merging.merge import merge
 from winnow.content_node.merging.newest import open_newest
@@ -246,6 +247,7 @@ async def test_a_write_during_archiving_keeps_the_shard_and_is_not_lost(
     assert shard.gate.opened is not None
     live = shard.gate.opened.live
     stub = await shard._upload(live)
+    assert stub is not None
     await live.write([put(stored_id("b", "late"), "a late text")], Deadline.after(60))
     await live.close()
     before = present(archiving.directory)
@@ -256,6 +258,67 @@ async def test_a_write_during_archiving_keeps_the_shard_and_is_not_lost(
     with pytest.raises(ArtefactError, match="held by another node"):
         commit_archive(archiving.directory, stub)
     lock.release()
+
+
+async def test_files_that_another_process_restores_before_it_is_locked_are_kept(
+    archiving: Archiving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A restore that was given up goes on in its thread, while the shard is opened again."""
+    await (await archiving.archive()).close()
+    lock = files.lock_shard
+
+    def restore_first(directory: Path) -> DirectoryLock:
+        monkeypatch.undo()
+        assert restore_shard(directory, archiving.url, NoProgress()) is not None
+        return lock(directory)
+
+    monkeypatch.setattr(files, "lock_shard", restore_first)
+    assert restore_shard(archiving.directory, archiving.url, NoProgress()) is None
+    await (await archiving.archive()).close()
+    monkeypatch.setattr(files, "lock_shard", restore_first)
+    shard = archiving.shard()
+    assert await shard.begin() is None
+    assert shard.gate.opened is not None
+    assert contents(shard.gate.opened.live) == archiving.passages
+    await shard._close_shard()
+    await archiving.check()
+
+
+@pytest.mark.parametrize("merges", [False, True])
+async def test_a_write_or_a_merge_while_the_shard_is_copied_is_no_failure(
+    archiving: Archiving, merges: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is tried again as soon as the shard is unused, and no alert tells of it."""
+    shard = archiving.shard()
+    await shard.begin()
+    assert shard.gate.opened is not None
+    live, upload = shard.gate.opened.live, shard._upload
+
+    async def change_meanwhile(uploaded: LiveShard) -> ArchiveStub | None:
+        if merges:
+            merged = merge(live.directory, archiving.directory, live.sequence)
+            await live.swap(open_shard(Path(merged.directory), ef=64))
+            return await upload(uploaded)
+        stub = await upload(uploaded)
+        async with shard.gate.enter(Deadline.after(60)):
+            await live.write([put(stored_id("b", "late"))], Deadline.after(60))
+        return stub
+
+    monkeypatch.setattr(shard, "_upload", change_meanwhile)
+    with structlog.testing.capture_logs() as logged:
+        assert not await shard.archive()
+    assert [each["log_level"] for each in logged] == ["info"]
+    assert shard._failed_at is None
+    await shard._close_shard()
+
+
+async def test_leftovers_of_killed_processes_are_removed(archiving: Archiving) -> None:
+    (archiving.directory / "archived.partial").write_bytes(b"read back")
+    shutil.copytree(archiving.directory / "live", archiving.directory / "restored.partial/live")
+    shard = archiving.shard()
+    await shard.begin()
+    assert not [each for each in present(archiving.directory) if ".partial" in each]
+    await shard._close_shard()
 
 
 async def test_a_call_while_another_shard_is_archived_keeps_the_shard(

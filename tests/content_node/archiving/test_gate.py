@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import structlog
 from manual_clock import ManualClock
 from pydantic import ValidationError
 from tenacious import turn
@@ -88,6 +89,39 @@ async def test_the_gate_is_open_in_the_step_in_which_the_restore_ends() -> None:
     gate = ShardGate(restore, loop.time)
     assert await call(gate, 60) == "shard"
     assert seen == ["shard"]
+
+
+@in_virtual_time
+async def test_a_restore_has_no_context_of_the_request_that_began_it() -> None:
+    """The tasks of the restored shard live on, and their log lines would name that request."""
+    seen: list[dict[str, Any]] = []
+
+    async def restore() -> str:
+        seen.append(structlog.contextvars.get_contextvars())
+        return "shard"
+
+    with structlog.contextvars.bound_contextvars(index="docs"):
+        gate = ShardGate(restore, asyncio.get_running_loop().time)
+    with structlog.contextvars.bound_contextvars(request_id="q1"):
+        assert await call(gate, 60) == "shard"
+    assert seen == [{"index": "docs"}]
+
+
+@in_virtual_time
+async def test_no_call_restores_a_shard_that_was_closed() -> None:
+    """It would open a directory that another process uses now, or that is deleted."""
+    restores = Restores()
+    gate = gate_of(restores)
+    waiting = asyncio.create_task(call(gate, 60))
+    await turn()
+    await gate.close()
+    with pytest.raises(UnavailableError, match="closes the shard"):
+        await waiting
+    with pytest.raises(UnavailableError, match="closes the shard"):
+        await call(gate, 60)
+    with pytest.raises(UnavailableError, match="closes the shard"):
+        gate.touch()
+    assert restores.begun == 1
 
 
 def test_the_gate_closes_only_if_no_call_came_since() -> None:
