@@ -56,11 +56,12 @@ def connect(
 
 
 def create_log(
-    path: Path, log_id: str, trimmed: TrimmedWrites | None = None
+    path: Path, log_id: str, trimmed: TrimmedWrites | None = None, journal_position: str = ""
 ) -> tuple[State, TrimmedWrites]:
     """Creates an empty log under another name and renames it, so that no partial log ever appears.
 
-    Its first write comes after the last one of `trimmed`. Without `trimmed`, it is write 1.
+    Its first write comes after the last one of `trimmed`. Without `trimmed`, it is write 1. If the
+    log follows a journal, it follows it from `journal_position`.
 
     Raises:
         NotWritableError: there is a log already.
@@ -79,8 +80,9 @@ def create_log(
         state = create_tables(connection, log_id)
         if trimmed is not None:
             state = replace(state, last=trimmed.last, link=trimmed.link)
-            put_state(connection, state)
             put_trimmed(connection, trimmed)
+        state = replace(state, journal_position=journal_position)
+        put_state(connection, state)
         trimmed = get_trimmed(connection)
         connection.execute("COMMIT")
     if wal_path(partial).exists():

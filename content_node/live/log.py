@@ -72,6 +72,7 @@ class WriteLog:
         if position is not None:
             self._state, self._trimmed = position
         self._new_id = log_id
+        self._new_position = ""
         self.overwrites = False
         """Whether trimmed writes are overwritten with zeros. Set it before the first write."""
         self._uncertain_states: set[State] = set()
@@ -119,6 +120,8 @@ class WriteLog:
         exist yet is created with the id `log_id`, if there is one.
         """
         self._new_id = log_id or self._new_id
+        # with writes, the position must wait for their transaction
+        self._new_position = "" if writes else journal_position or ""
         with self._thread_lock, self._transaction() as (connection, state):
             link = state.link
             rows = []
@@ -302,7 +305,9 @@ class WriteLog:
             self._directory_lock = self._directory_lock or DirectoryLock(path)
         except ArtefactError as error:
             raise NotWritableError(str(error)) from error
-        self._state, self._trimmed = create_log(self.path, self._new_id or uuid4().hex)
+        self._state, self._trimmed = create_log(
+            self.path, self._new_id or uuid4().hex, journal_position=self._new_position
+        )
 
     def _is_same_file(self) -> bool:
         """Whether the path still names the opened file: SQLite would write to a deleted file."""

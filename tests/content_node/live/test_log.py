@@ -7,12 +7,14 @@ import pytest
 from live_writes import logged
 from structlog.testing import capture_logs
 
+import winnow.content_node.live.log as log_module
 from winnow.content_node.live.acknowledged import ACKNOWLEDGED_FILE
 from winnow.content_node.live.log import WriteLog
 from winnow.content_node.live.log_entry import LoggedWrite
 from winnow.content_node.live.opening import open_log
-from winnow.content_node.live.reading import log_path, read_writes, wal_path
-from winnow.errors import ArtefactError, NotWritableError
+from winnow.content_node.live.reading import log_path, read_state, read_writes, wal_path
+from winnow.content_node.live.schema import State
+from winnow.errors import ArtefactError, NotWritableError, WinnowError
 
 
 def written(shard: Path) -> list[LoggedWrite]:
@@ -232,3 +234,37 @@ def _lay(shard: Path, database: bytes, wal: bytes, acknowledged: bytes) -> None:
     log_path(shard).write_bytes(database)
     wal_path(log_path(shard)).write_bytes(wal)
     (live / ACKNOWLEDGED_FILE).write_bytes(acknowledged)
+
+
+def test_a_new_log_never_appears_without_its_position_in_the_journal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A snapshot, or a kill, between both would leave a replica that cannot follow the journal."""
+    appeared: list[State | None] = []
+    monkeypatch.setattr(
+        log_module, "reach", lambda _: appeared.append(read_state(log_path(tmp_path)))
+    )
+    log = open_log(tmp_path)
+    log.append([], "0", "journal-1")
+    log.close()
+    assert appeared
+    assert {(state.log_id, state.journal_position) for state in appeared if state} == {
+        ("journal-1", "0")
+    }
+    assert None not in appeared
+
+
+def test_a_new_log_has_no_position_of_writes_that_it_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: str) -> None:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(log_module, "reach", fail)
+    log = open_log(tmp_path)
+    with pytest.raises(WinnowError, match="the disk is full"):
+        log.append(some(1, 3), "7 key", "journal-1")
+    state = read_state(log_path(tmp_path))
+    assert state is not None
+    assert (state.last, state.journal_position) == (0, "")
+    log.close()
