@@ -15,7 +15,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from winnow.content_node.archiving.folder import FOLDER_FILE, folder_of
+from winnow.content_node.archiving.folder import (
+    FOLDER_FILE,
+    ArchiveFolder,
+    folder_of,
+)
+from winnow.content_node.archiving.removing import remove_folder
 from winnow.content_node.archiving.stub import ArchiveStub, folder_url, read_stub, write_stub
 from winnow.content_node.live.custody import CUSTODY_FILE
 from winnow.content_node.live.locks import LOCK_FILE, DirectoryLock
@@ -41,7 +46,7 @@ from winnow.files.durable import sync_directory
 from winnow.files.opened import verify
 from winnow.quoting import shown
 from winnow.reading.states_kind import KINDS
-from winnow.storage.pull import CopyProgress, NoProgress, pull_files
+from winnow.storage.pull import CopyProgress, pull_files
 
 _PULLED = "restored.partial"
 """Subdirectory of an archived shard into which its files are restored."""
@@ -60,10 +65,25 @@ class Uploaded:
     snapshot: Snapshot
 
 
-def upload_shard(directory: Path, archive: str, clock: Callable[[], datetime]) -> Uploaded:
+def upload_shard(
+    directory: Path,
+    archive: str,
+    clock: Callable[[], datetime],
+    *,
+    merged: int = 0,
+    check: Callable[[], None] = lambda: None,
+) -> Uploaded:
     """Copies a shard, which may be served, into the archive; verifies the copy.
 
-    Files that its folder has already are not copied again, but verified.
+    Files that its folder has already are not copied again, but verified. If the directory of the
+    shard is deleted meanwhile, the folder is removed.
+
+    Args:
+        directory: the shard.
+        archive: directory or URL of the archive.
+        clock: returns the time of the snapshot.
+        merged: number of the last write in the merged files of the shard.
+        check: raises UnavailableError once the copy is not wanted any more; often called.
 
     Raises:
         ArtefactError: a file of the shard or of the archive is damaged.
@@ -73,16 +93,22 @@ def upload_shard(directory: Path, archive: str, clock: Callable[[], datetime]) -
     """
     manifest = read_shard_manifest(directory)
     name = shard_name(manifest.shard, manifest.shards)
-    folder = folder_of(directory, name)
+    folder = folder_of(directory, name, manifest.index_id, archive, merged)
     root = folder_url(archive, manifest.index_id, folder)
-    snapshot = take_snapshot(directory, root, NoProgress(), clock, is_backup=False)
-    reach("archive.uploaded")
-    found = find_snapshot(f"{root}/{name}", snapshot.name)
-    if found.snapshot != snapshot:
-        raise ArtefactError(f"snapshot {snapshot.name} at {shown(root)} is not the one just taken")
-    _check_states(directory, snapshot, name)
-    _verify_stored(found, directory)
-    reach("archive.verified")
+    try:
+        snapshot = take_snapshot(directory, root, _CheckedProgress(check), clock, is_backup=False)
+        reach("archive.uploaded")
+        found = find_snapshot(f"{root}/{name}", snapshot.name)
+        if found.snapshot != snapshot:
+            raise ArtefactError(
+                f"snapshot {snapshot.name} at {shown(root)} is not the one just taken"
+            )
+        _check_states(directory, snapshot, name)
+        _verify_stored(found, directory, check)
+        reach("archive.verified")
+    finally:
+        if not directory.exists():  # only the directory names the folder
+            remove_folder(archive, ArchiveFolder(folder, manifest.index_id, archive, merged))
     return Uploaded(folder, snapshot)
 
 
@@ -145,19 +171,29 @@ def restore_shard(directory: Path, archive: str, progress: CopyProgress) -> Arch
     return stub
 
 
-def remove_earlier(archive: str, stub: ArchiveStub) -> None:
+def remove_earlier(
+    archive: str, stub: ArchiveStub, check: Callable[[], None] = lambda: None
+) -> None:
     """Removes what earlier archivings have left in the folder of an archived shard.
 
-    So passages that were deleted meanwhile leave the archive, too. An interrupted removal is
-    finished by the next archiving. Raises UnavailableError if the archive cannot be reached.
+    So passages that were deleted meanwhile leave the archive, too. `check` raises UnavailableError
+    once another process may archive the shard. Raises UnavailableError if the archive cannot be
+    reached, and OSError if a local one cannot be changed.
     """
     found = find_snapshot(stub.snapshot_url(archive), stub.snapshot)
-    for name in snapshot_names(found.storage):
-        if name != stub.snapshot:
-            found.storage.remove(f"{SNAPSHOTS}/{name}.json")
-    used = {entry.sha256 for entry in found.files.values()}
-    for name in found.storage.sizes(FILES).keys() - used:
-        found.storage.remove(f"{FILES}/{name}")
+    storage, used = found.storage, {entry.sha256 for entry in found.files.values()}
+    names = [name for name in snapshot_names(storage) if name != stub.snapshot]
+    others = storage.sizes(FILES).keys() - used
+    for path in (
+        *(f"{SNAPSHOTS}/{name}.json" for name in names),
+        *(f"{FILES}/{n}" for n in others),
+    ):
+        check()
+        storage.remove(path)
+    if (local := storage.directory(FILES)) is not None:
+        for each in local.glob(".*"):  # copies that were interrupted
+            check()
+            each.unlink(missing_ok=True)
 
 
 def lock_shard(directory: Path) -> DirectoryLock:
@@ -234,14 +270,18 @@ def _check_states(directory: Path, snapshot: Snapshot, name: str) -> None:
             raise ArtefactError(f"the {kind.noun} of {directory} could not be copied")
 
 
-def _verify_stored(found: FoundSnapshot, directory: Path) -> None:
+def _verify_stored(found: FoundSnapshot, directory: Path, check: Callable[[], None]) -> None:
     """Reads back every file of a snapshot; raises ArtefactError if one is damaged or missing."""
+
+    def on_copied(_: int) -> None:
+        check()
+
     source = pull_source(found)
     target = directory / _READ_BACK
     try:
         for name, file in pulled_files(found).items():
             try:
-                found.storage.download(file.path, target)
+                found.storage.download(file.path, target, on_copied)
             except FileNotFoundError as error:
                 raise source.missing(name, file) from error
             try:
@@ -278,6 +318,19 @@ def _entries_to_move(pulled: Path) -> Iterator[Path]:
             yield from list(each.iterdir())
         elif each.name != SHARD_FILE:
             yield each
+
+
+class _CheckedProgress:
+    """A `CopyProgress` that ends a copy which is not wanted any more."""
+
+    def __init__(self, check: Callable[[], None]) -> None:
+        self._check = check
+
+    def start(self, stage: str, total: int | None, done: int = 0) -> None:
+        self._check()
+
+    def advance(self, steps: int) -> None:
+        self._check()
 
 
 @contextmanager

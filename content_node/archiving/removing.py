@@ -1,20 +1,23 @@
 """Removes the archives of shards that are deleted from this node. Blocks: use a thread."""
 
+import shutil
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import structlog
 
-from winnow.content_node.archiving.folder import recorded_folder
+from winnow.content_node.archiving.folder import ArchiveFolder, recorded_folder
 from winnow.content_node.archiving.stub import folder_url, read_stub
-from winnow.content_node.shard.manifest import read_shard_manifest
 from winnow.content_node.snapshots.stored_snapshots import (
     FILES,
     SNAPSHOTS,
     open_snapshots,
     snapshot_names,
 )
-from winnow.errors import UnavailableError, WinnowError
+from winnow.errors import WinnowError
+from winnow.faultpoints import reach
+from winnow.quoting import shown
 from winnow.storage import open_storage
 
 _log = structlog.get_logger("content_node")
@@ -23,45 +26,73 @@ _log = structlog.get_logger("content_node")
 def try_remove_archives(directories: Iterable[Path], archive: str) -> bool:
     """Removes the archives of shards whose directories are deleted next; logs failures.
 
-    `archive` is the present URL of the archive; empty for those of the stubs. Returns False if an
-    archive cannot be reached, so that a later attempt may succeed. Call it before a directory is
+    `archive` is the present URL of the archive; empty if the node has none. Returns False if an
+    archive could not be removed, so that a later attempt may succeed. A node without an archive
+    does not wait for the one that it had, if the shard was restored. Call it before a directory is
     deleted, because only the directory names the folder.
     """
     removed = [_try_remove(each, archive) for each in directories]
     return all(removed)
 
 
+def remove_folder(archive: str, folder: ArchiveFolder) -> None:
+    """Removes the folder of a shard from the archive, its manifests first.
+
+    Raises UnavailableError if the archive cannot be reached, and OSError if a local one cannot be
+    changed.
+    """
+    # an archive that is not mounted must not count as empty
+    open_storage(archive, "archived shards", must_exist=True).folders()
+    storage = open_snapshots(folder_url(archive, folder.index_id, folder.name))
+    for name in snapshot_names(storage):
+        storage.remove(f"{SNAPSHOTS}/{name}.json")
+    reach("unarchive.unlisted")
+    for name in storage.sizes(FILES):
+        reach("unarchive.removing")
+        storage.remove(f"{FILES}/{name}")
+    if (local := storage.directory("")) is not None:
+        shutil.rmtree(local)  # with hidden files of copies that were interrupted
+    reach("unarchive.removed")
+
+
 def _try_remove(directory: Path, archive: str) -> bool:
+    url, name = archive, ""
     try:
-        _remove_archive(directory, archive)
-    except (WinnowError, OSError) as error:
+        folder = recorded_folder(directory)
+        if folder is None:
+            _warn_of_copied_stub(directory)
+            return True
+        url, name = archive or folder.archive, folder.name
+        remove_folder(url, folder)
+    except Exception as error:  # noqa: BLE001 (only the directory names the folder, so it stays)
+        known = isinstance(error, WinnowError | OSError)
         _log.warning(
-            "archive of a deleted shard not removed", directory=str(directory), reason=str(error)
+            "archive of a deleted shard not removed",
+            directory=str(directory),
+            url=shown(url),
+            folder=name,
+            reason=str(error) or repr(error),
+            exc_info=None if known else error,
         )
-        return not isinstance(error, UnavailableError)
+        return not (archive or _is_archived(directory))
     return True
 
 
-def _remove_archive(directory: Path, archive: str) -> None:
-    """Removes the files of a shard from the archive, its manifests first."""
-    folder, stub = recorded_folder(directory), read_stub(directory)
-    if not folder:
-        if stub is not None:  # a copied directory has the same stub, so its folder may be in use
+def _is_archived(directory: Path) -> bool:
+    with suppress(WinnowError, OSError):
+        return read_stub(directory) is not None
+    return False
+
+
+def _warn_of_copied_stub(directory: Path) -> None:
+    """Tells of an archive that stays. A copied directory has the same stub as the original, so the
+    folder of the stub may be in use.
+    """
+    with suppress(WinnowError, OSError):
+        if (stub := read_stub(directory)) is not None:
             _log.warning(
                 "archive of a deleted shard may be left",
                 directory=str(directory),
                 url=stub.url,
                 folder=stub.folder,
             )
-        return
-    url = archive or (stub.url if stub is not None else "")
-    if not url:
-        return  # the shard was restored, and the node has no archive any more
-    built = stub.manifest if stub is not None else read_shard_manifest(directory)
-    # an archive that is not mounted must not count as empty
-    open_storage(url, "archived shards", must_exist=True).folders()
-    storage = open_snapshots(folder_url(url, built.index_id, folder))
-    for name in snapshot_names(storage):
-        storage.remove(f"{SNAPSHOTS}/{name}.json")
-    for name in storage.sizes(FILES):
-        storage.remove(f"{FILES}/{name}")

@@ -89,6 +89,7 @@ class ArchivableShard:
         """Held while the shard is closed and archived, or restored and opened."""
         self._committing: asyncio.Task[None] | None = None
         self._failed_at: float | None = None
+        self._is_closed = False
 
     async def begin(self) -> ArchiveStub | None:
         """Opens the gate to a shard on this disk; returns the stub of an archived one instead.
@@ -173,6 +174,7 @@ class ArchivableShard:
 
     async def close(self) -> None:
         """Ends archiving and restoring, and releases the directory of an archived shard."""
+        self._is_closed = True
         if self._committing is not None:
             await asyncio.gather(self._committing, return_exceptions=True)
         await self.gate.close()
@@ -198,7 +200,14 @@ class ArchivableShard:
         Returns None if the shard was written to or merged meanwhile. Raises as `upload_shard`.
         """
         view = live.view
-        upload = partial(upload_shard, self._directory, self._archives.url, self._now)
+        upload = partial(
+            upload_shard,
+            self._directory,
+            self._archives.url,
+            self._now,
+            merged=live.merged,
+            check=self._check_in_use,
+        )
         uploaded = await DaemonWork(upload).result()
         (part,) = uploaded.snapshot.parts
         if live.view is not view or part.sequence != view.sequence:
@@ -222,7 +231,8 @@ class ArchivableShard:
     async def _remove_earlier(self, stub: ArchiveStub) -> None:
         """Removes earlier versions of the shard from the archive; logs a failure."""
         try:
-            await DaemonWork(partial(remove_earlier, self._archives.url, stub)).result()
+            remove = partial(remove_earlier, self._archives.url, stub, self._check_in_use)
+            await DaemonWork(remove).result()
         except Exception as error:  # noqa: BLE001 (the next archiving removes them)
             reason = str(error) or repr(error)
             _log.warning("earlier version not removed from the archive", reason=reason)
@@ -275,6 +285,11 @@ class ArchivableShard:
     def _set_archived(self, archived: bool) -> None:
         self._is_archived = archived
         self._metrics.archived.set(archived)
+
+    def _check_in_use(self) -> None:
+        """Raises UnavailableError once the shard is closed, to end the work of a thread."""
+        if self._is_closed:
+            raise UnavailableError("the shard was closed")
 
     @property
     def _names(self) -> dict[str, str]:

@@ -132,6 +132,8 @@ class NodeIndexes:
         self._close_at: dict[str, float] = {}
         """When dropped indexes are closed, by id."""
         self._tasks: list[asyncio.Task[None]] = []
+        self._deleting = asyncio.Lock()
+        """Held while the files of an index are deleted."""
         self._is_leaving = False
         self._is_saved = True
         """Whether the last version of the catalog was saved for the next start."""
@@ -151,7 +153,7 @@ class NodeIndexes:
         if self._default is not None:
             await self._default.load()
         saved = await self._read_saved()
-        await self.update()
+        await self._read_catalog()
         if self._catalog is None and saved is not None:
             _log.warning("catalog of an earlier run is used", version=saved.version)
             await self._apply(saved, self._clock())
@@ -185,15 +187,20 @@ class NodeIndexes:
 
     async def update(self) -> None:
         """Reads the catalog once, and begins the changes that it asks for."""
+        catalog = await self._read_catalog()
+        if catalog is not None:
+            await self._delete_dropped(catalog, self._clock())
+
+    async def _read_catalog(self) -> Catalog | None:
+        """Reads the catalog once; begins to open and close indexes as it says."""
         catalog = await self._reader.read()
         if catalog is None:
             await self._apply_copies()  # the logs are kept for copies
-            return
+            return None
         if catalog != self._catalog or not self._is_saved:
             self._is_saved = await self._save(catalog)
-        now = self._clock()
-        await self._apply(catalog, now)
-        await self._delete_dropped(catalog, now)
+        await self._apply(catalog, self._clock())
+        return catalog
 
     async def _apply(self, catalog: Catalog, now: float) -> None:
         """Begins to open and close indexes as a version of the catalog says."""
@@ -333,19 +340,25 @@ class NodeIndexes:
         _log.info("index closed", index_id=index_id)
 
     async def _delete_dropped(self, catalog: Catalog, now: float) -> None:
-        """Deletes the files of dropped indexes whose grace time has ended."""
+        """Begins to delete the files of dropped indexes whose grace time has ended.
+
+        That takes long if the archive of their shards hangs.
+        """
         for directory in await DaemonWork(partial(_index_directories, self._data)).result():
             index_id = directory.name.removeprefix("index-")
             if self._may_change(index_id, now) and catalog.is_deleted(index_id, now):
-                if await DaemonWork(partial(self._delete_index, directory)).result():
-                    _log.info("dropped index deleted", index_id=index_id)
-                else:
-                    self._not_before[index_id] = now + _RETRY_AFTER
+                self._start_change(index_id, self._delete_index(index_id, directory))
 
-    def _delete_index(self, directory: Path) -> bool:
-        """Deletes an index, with the archives of its shards; returns False to try again later."""
-        shards = [each for each in directory.iterdir() if shard_number_of(each.name) is not None]
-        return try_remove_archives(shards, self._archive_url) and delete_shard(directory)
+    async def _delete_index(self, index_id: str, directory: Path) -> None:
+        """Deletes the files of an index. After a failure, it is tried again later."""
+        async with self._deleting:
+            try:
+                delete = partial(_try_delete, directory, self._archive_url)
+                is_deleted = await DaemonWork(delete).result()
+            finally:
+                self._not_before[index_id] = self._clock() + _RETRY_AFTER
+        if is_deleted:
+            _log.info("dropped index deleted", index_id=index_id)
 
 
 async def _in_daemon_thread(read: Callable[[], Catalog | None]) -> Catalog | None:
@@ -357,6 +370,16 @@ def _closing_time(catalog: Catalog, index_id: str, now: float) -> float:
     """Returns when an open index is closed that was just found to be dropped or deleted."""
     times = {index.index_id: index.delete_at for index in catalog.indexes.values()}
     return min(now + _LINGER, times.get(index_id) or now)
+
+
+def _try_delete(directory: Path, archive_url: str) -> bool:
+    """Deletes an index, with the archives of its shards; returns whether that succeeded."""
+    try:
+        shards = [each for each in directory.iterdir() if shard_number_of(each.name) is not None]
+    except OSError as error:
+        _log.warning("dropped index not deleted", directory=str(directory), reason=str(error))
+        return False
+    return try_remove_archives(shards, archive_url) and delete_shard(directory)
 
 
 def _index_directories(data: Path) -> list[Path]:

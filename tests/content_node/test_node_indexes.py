@@ -207,6 +207,28 @@ async def test_shards_take_writes_as_the_catalog_says(tmp_path: Path) -> None:
     assert found["new"] == IndexWrites()
 
 
+async def test_a_node_starts_and_follows_the_catalog_while_the_deletion_of_an_index_hangs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The archive of its shards may not reply for minutes."""
+    replies = threading.Event()
+    monkeypatch.setattr(node_indexes, "try_remove_archives", lambda *_: replies.wait(60))
+    index_directory(tmp_path, "1").mkdir()
+    dropped = BOTH.with_dropped("old", delete_at=0.0)
+    node = FakeNode(tmp_path, dropped)
+    await node.indexes.load()
+    await node.indexes.update()
+    assert "1" in node.indexes._changing
+    another = CatalogIndex(index_id="3", shards=1, holders={0: ("a",)})
+    node.catalog = dropped.with_index("another", another, {"a": "a:9000"})
+    await node.indexes.update()
+    await happens(lambda: node.serves("3"))
+    replies.set()
+    await happens(lambda: not node.indexes._changing)
+    assert not index_directory(tmp_path, "1").exists()
+    await node.indexes.close()
+
+
 async def test_an_index_is_deleted_once_the_archives_of_its_shards_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

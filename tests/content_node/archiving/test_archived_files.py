@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import json
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 from tenacious import happens, turn
 
-from winnow.content_node.archiving import files
+from winnow.content_node.archiving import files, removing
 from winnow.content_node.archiving.archives import Archives
 from winnow.content_node.archiving.files import (
     commit_archive,
@@ -28,6 +29,7 @@ from winnow.content_node.archiving.files import (
     restore_shard,
     upload_shard,
 )
+from winnow.content_node.archiving.folder import recorded_folder
 from winnow.content_node.archiving.opened_shard import OpenedShard
 from winnow.content_node.archiving.policy import ArchivePolicy
 from winnow.content_node.archiving.removing import try_remove_archives
@@ -43,6 +45,7 @@ from winnow.content_node.merging.tidying import remove_obsolete
 from winnow.content_node.metrics import ArchiveMetrics, WriteMetrics
 from winnow.content_node.shard import open_shard
 from winnow.content_node.shard.manifest import SHARD_FILE, read_shard_manifest
+from winnow.content_node.snapshots.manifest import Snapshot
 from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.deadline import Deadline
 from winnow.domain.tenant import id_of_whole_tenant, stored_id
@@ -53,6 +56,7 @@ from winnow.storage.pull import NoProgress
 LIMITS = WriteLimits(
     shard=0, shards=1, dimension=8, vocabulary=1_000, max_unmerged=10_000, has_tenants=True
 )
+REMOVING = ("unarchive.unlisted", "unarchive.removing", "unarchive.removing:2", "unarchive.removed")
 POINTS = (
     "archive.uploaded",
     "archive.verified",
@@ -68,6 +72,20 @@ POINTS = (
 
 class Killed(BaseException):
     """The process is killed here: no handler of errors runs."""
+
+
+def killing(point: str) -> Callable[[str], None]:
+    """Returns a `reach` that kills at a point; with `:N`, when it is reached for the N-th time."""
+    name, _, times = point.partition(":")
+    left = int(times or 1)
+
+    def reach(reached: str) -> None:
+        nonlocal left
+        left -= reached == name
+        if not left and reached == name:
+            raise Killed
+
+    return reach
 
 
 def opened(directory: Path) -> LiveShard:
@@ -198,15 +216,7 @@ async def test_a_kill_at_any_step_loses_no_write(
 ) -> None:
     """At each moment the directory has either the whole shard, or a stub of a whole archive."""
     name, _, times = point.partition(":")
-    left = int(times or 1)
-
-    def reach(reached: str) -> None:
-        nonlocal left
-        left -= reached == name
-        if not left and reached == name:
-            raise Killed
-
-    monkeypatch.setattr(files, "reach", reach)
+    monkeypatch.setattr(files, "reach", killing(point))
     if name.startswith("restore"):
         await (await archiving.archive()).close()
         killed = _killed(lambda: restore_shard(archiving.directory, "", NoProgress()))
@@ -531,3 +541,107 @@ async def test_the_archive_of_a_deleted_shard_is_removed_unless_a_copy_of_it_is_
     assert list(archive.glob("*/*/files/*"))
     assert try_remove_archives([archiving.directory], "")
     assert not [each for each in archive.rglob("*") if each.is_file()]
+
+
+@pytest.mark.parametrize("point", REMOVING)
+async def test_a_killed_removal_of_an_archive_is_finished_by_the_next_one(
+    archiving: Archiving, point: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It leaves no file, also none that an interrupted copy has left."""
+    await (await archiving.archive()).close()
+    stored = next(Path(archiving.url).glob("*/*/files"))
+    (stored / ".winnow-interrupted").write_bytes(b"half a file")
+    monkeypatch.setattr(removing, "reach", killing(point))
+    assert _killed(lambda: try_remove_archives([archiving.directory], archiving.url))
+    monkeypatch.undo()
+    assert archiving.directory.exists()
+    assert try_remove_archives([archiving.directory], archiving.url)
+    assert not [each for each in Path(archiving.url).rglob("*") if each.is_file()]
+
+
+@pytest.mark.parametrize("error", [OSError(errno.EIO, "I/O error"), RuntimeError("unexpected")])
+async def test_a_shard_stays_if_its_archive_is_not_removed_for_any_reason(
+    archiving: Archiving, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only its directory names the folder in the archive."""
+    await (await archiving.archive()).close()
+
+    def fail(*_: object) -> None:
+        raise error
+
+    for name in ("recorded_folder", "remove_folder"):
+        with monkeypatch.context() as patched, structlog.testing.capture_logs() as logged:
+            patched.setattr(removing, name, fail)
+            assert not try_remove_archives([archiving.directory], archiving.url)
+        assert logged[0]["event"] == "archive of a deleted shard not removed"
+    (archiving.directory / SHARD_FILE).write_text("damaged")
+    assert try_remove_archives([archiving.directory], archiving.url)
+    assert not [each for each in Path(archiving.url).rglob("*") if each.is_file()]
+
+
+async def test_a_node_without_an_archive_tries_once_to_remove_the_one_that_it_had(
+    archiving: Archiving, tmp_path: Path
+) -> None:
+    """The local files of a dropped index must not wait for a store that is gone."""
+    await (await archiving.archive()).close()
+    restore_shard(archiving.directory, "", NoProgress())
+    away = Path(archiving.url).rename(tmp_path / "away")
+    assert try_remove_archives([archiving.directory], "")
+    away.rename(archiving.url)
+    assert try_remove_archives([archiving.directory], "")
+    assert not [each for each in Path(archiving.url).rglob("*") if each.is_file()]
+
+
+async def test_the_folder_of_a_shard_stays_if_its_disk_gets_another_number(
+    archiving: Archiving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some machines number their devices differently after a start. Each shard would leave its folder behind."""
+    await (await archiving.archive()).close()
+    before, stat = recorded_folder(archiving.directory), Path.stat
+
+    def stat_later(path: Path, **options: Any) -> os.stat_result:
+        found = stat(path, **options)
+        fields = {name: getattr(found, name) for name in ("st_mtime_ns", "st_ctime_ns")}
+        return os.stat_result((*found[:2], found.st_dev + 1, *found[3:]), fields)
+
+    monkeypatch.setattr(Path, "stat", stat_later)
+    assert before is not None
+    assert recorded_folder(archiving.directory) == before
+
+
+async def test_a_copy_that_outlives_its_shard_leaves_nothing_in_the_archive(
+    archiving: Archiving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The thread of a cancelled archiving goes on, while the dropped index is deleted."""
+
+    Path(archiving.url).mkdir()
+
+    def take_later(source: Path, *given: Any, **options: Any) -> Snapshot:
+        assert try_remove_archives([source], archiving.url)
+        deleted = source.rename(source.with_name("deleted"))  # whose files are still open
+        return take_snapshot(deleted, *given, **options)
+
+    monkeypatch.setattr(files, "take_snapshot", take_later)
+    with pytest.raises((WinnowError, OSError)):
+        upload_shard(archiving.directory, archiving.url, now)
+    assert not [each for each in Path(archiving.url).rglob("*") if each.is_file()]
+
+
+async def test_a_copy_ends_soon_after_its_shard_is_closed(
+    archiving: Archiving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shard = archiving.shard()
+    await shard.begin()
+    closings: list[asyncio.Future[None]] = []
+    loop, reached = asyncio.get_running_loop(), list[str]()
+
+    def close(point: str) -> None:
+        reached.append(point)
+        if not closings:
+            closings.append(asyncio.run_coroutine_threadsafe(shard.close(), loop))  # type: ignore[arg-type]
+            closings[0].result()
+
+    monkeypatch.setattr(files, "reach", close)
+    assert not await shard.archive()
+    assert reached == ["archive.uploaded"]
+    await shard._close_shard()
