@@ -28,6 +28,7 @@ BENCHMARKS = {
     "quotas": ("bench.quotas.run", "measure tenants beside one beyond its quota"),
     "reading": ("bench.reading.run", "compare reading and reranking with other libraries"),
     "rebuilds": ("bench.rebuilds", "rebuild an index under questions and writes, with kills"),
+    "sizes": ("bench.sizes", "extrapolate accuracy to a larger index"),
     "soak": ("bench.soak", "check that the memory of content nodes does not grow under load"),
     "state-bits": ("bench.state_bits", "measure the accuracy of states of fewer bits"),
     "state-times": ("bench.state_times", "measure loading and reading of passages with states"),
