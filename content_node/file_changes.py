@@ -48,7 +48,6 @@ class ShardHealth:
 
     async def stopped_following(self, change: FileChange) -> None:
         """Withdraws the shard for good, because it no longer follows its journal or its owner."""
-        _log.error("shard no longer follows its journal", reason=change.reason)
         self._permanent_change = change
         await self._update_health()
 

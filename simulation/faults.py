@@ -17,6 +17,7 @@ _WAIT_FOR_POINT = 12.0
 """Seconds until a kill at a fault point is given up."""
 _WAIT_FOR_LEAVING = 10.0
 """Seconds until a node that shuts down is killed."""
+_AT_POINTS = frozenset([StepKind.KILL_AT, StepKind.POWER_LOSS_AT])
 Handler = Callable[[Step], Awaitable[None]]
 
 
@@ -32,7 +33,7 @@ class Faults:
     ) -> None:
         self._cluster, self._loop, self._record = cluster, loop, record
         self.counts = Counter[str]()
-        """Number of faults by kind."""
+        """Number of faults by kind, without kills at points that were not reached."""
         self._troubled_until: dict[str, float] = {}
         """Until when a fault may affect a process, by its name."""
         self._awaited_points: dict[str, tuple[Step, asyncio.Future[None]]] = {}
@@ -60,7 +61,8 @@ class Faults:
     async def inject(self, step: Step) -> None:
         """Brings a fault about; returns once it has ended."""
         self._record(f"fault: {step}")
-        self.counts[step.kind.value] += 1
+        if step.kind not in _AT_POINTS:  # a point may never be reached
+            self.counts[step.kind.value] += 1
         names = [step.target, *([step.other] if step.other else [])]
         if step.kind is StepKind.UNREADABLE:  # the last version stays, so no question fails
             names = [_catalog_of(step.target)]
@@ -87,6 +89,7 @@ class Faults:
         if step.point != point:
             return
         self._record(f"{process.name}  reaches {point}")
+        self.counts[step.kind.value] += 1
         self._cluster.kill(process.name, power_loss=step.kind is StepKind.POWER_LOSS_AT)
         self._loop.run_in(OUTSIDE, reached.set_result, None)
         raise KilledError

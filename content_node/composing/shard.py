@@ -63,6 +63,7 @@ from winnow.errors import (
     NotLoadedError,
     NotWritableError,
     UnavailableError,
+    WinnowError,
 )
 from winnow.heap import collect_closed, trim_heap
 from winnow.inference.niceness import lower_priority
@@ -419,7 +420,10 @@ class RunningShard:
                 self._write_path.follow_journal()
         except Exception as error:  # noqa: BLE001 (no other code would notice the failure)
             reason = str(error) or repr(error)
-            _log.exception("following the owner stopped", reason=reason)
+            if isinstance(error, WinnowError):  # the assignment has the shard copied again
+                _log.warning("the copy of the shard will be replaced", reason=reason)
+            else:
+                _log.exception("following the owner stopped", reason=reason)
             self._cannot_follow = True
             await self._status.stopped_following(FileChange(reason, readable=True))
 

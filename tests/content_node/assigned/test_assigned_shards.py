@@ -1,5 +1,7 @@
 """Nodes follow an assignment: they receive, serve and close shards."""
 
+import asyncio
+import shutil
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,7 +12,7 @@ from assigned_nodes import AssignedNode, Nodes, assigned_node, briefly
 from awaited import AwaitedCount
 
 from winnow.bundle import Bundle
-from winnow.content_node.live.custody import Custody, read_custody
+from winnow.content_node.live.custody import Custody, Role, read_custody, write_custody
 from winnow.content_node.pull_shard import LoggedProgress
 from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.deadline import Deadline
@@ -128,6 +130,27 @@ async def test_a_node_that_is_started_again_goes_on_with_a_move(nodes: Nodes) ->
     nodes.assign({2: "b"})  # with its new address
     await b.serves(2)
     await a.serves(0, 1)
+
+
+async def test_a_copy_that_cannot_follow_its_owner_any_more_is_replaced(
+    nodes: Nodes, tmp_path: Path
+) -> None:
+    """The node repairs it by itself, so no error is logged."""
+    a = await nodes.start("a", feed=True)
+    writer, copy = a.shards.served.searcher(1).writing.writer, tmp_path / "b" / shard_name(1, 3)
+    await writer.write([deletion(1)], Deadline.after(60))
+    await asyncio.to_thread(shutil.copytree, tmp_path / "a" / copy.name, copy)
+    write_custody(copy, Custody(Role.FOLLOWER, "a"))
+    (written,) = await writer.write([deletion(1, version=2)], Deadline.after(60))
+    await next(each for each in a.shards.all if each.served.number == 1).merge()
+    with structlog.testing.capture_logs() as logs:
+        b = await nodes.start("b", feed=True)
+        nodes.assign({1: "b"})
+        await b.reports(lambda report: [i.writes_elsewhere for i in report.infos] == [False])
+    assert [info.sequence for info in (await b.report()).infos] == [written.sequence]
+    said = [line["event"] for line in logs]
+    assert "the copy of the shard will be replaced" in said
+    assert [line for line in logs if line["log_level"] == "error"] == []
 
 
 async def test_a_node_keeps_a_shard_while_the_other_node_is_silent(nodes: Nodes) -> None:
