@@ -19,6 +19,8 @@ from winnow.content_node.archiving.folder import (
     FOLDER_FILE,
     ArchiveFolder,
     folder_of,
+    forget_folder,
+    recorded_folder,
 )
 from winnow.content_node.archiving.removing import remove_folder
 from winnow.content_node.archiving.stub import ArchiveStub, folder_url, read_stub, write_stub
@@ -194,6 +196,21 @@ def remove_earlier(
         for each in local.glob(".*"):  # copies that were interrupted
             check()
             each.unlink(missing_ok=True)
+
+
+def remove_obsolete_copy(
+    directory: Path, archive: str, merged: int, check: Callable[[], None] = lambda: None
+) -> None:
+    """Removes the copy that the archive has of a shard on this disk, if it was merged since.
+
+    The copy has passages that were deleted, and the next archiving would copy most files anyway.
+    `merged` is the number of the last write in the merged files of the shard. Raises as
+    `remove_earlier`.
+    """
+    folder = recorded_folder(directory)
+    if folder is not None and folder.merged != merged:
+        remove_folder(archive, folder, check)
+        forget_folder(directory)
 
 
 def lock_shard(directory: Path) -> DirectoryLock:

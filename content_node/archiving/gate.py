@@ -88,17 +88,18 @@ class ShardGate(Generic[Opened]):
             self._calls -= 1
             self._last_call = self._clock()
 
-    def begin_restore(self) -> "asyncio.Task[Opened] | None":
+    def begin_restore(self, pause: float = RESTORE_PAUSE) -> "asyncio.Task[Opened] | None":
         """Begins to restore a closed shard, unless that is running; returns None if it is open.
 
-        Raises UnavailableError if a restore has failed a moment ago, or after `close`.
+        Raises UnavailableError if a restore has failed in the last `pause` seconds, or after
+        `close`.
         """
         if self._opened is not None:
             return None
         if self._has_ended:
             raise UnavailableError(_ENDED)
         if self._restoring is None:
-            if self._failed is not None and self._clock() < self._failed[0] + RESTORE_PAUSE:
+            if self._failed is not None and self._clock() < self._failed[0] + pause:
                 raise _unavailable(self._failed[1])
             restoring = self._restore_and_open()
             self._restoring = asyncio.create_task(restoring, context=self._context.copy())

@@ -11,6 +11,9 @@ _RETRY_AFTER = 600.0
 RESTORE_PAUSE = 1.0
 """Seconds after a failed restore in which calls get its error. The next call tries again."""
 
+CHANGE_PAUSE = 10.0
+"""The same for a shard that is restored to be moved, split or copied: nobody waits for a reply."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardUse:
@@ -40,10 +43,14 @@ class ArchivePolicy:
         """
         if not use.has_tenants or use.deletes_tenant:
             return False
-        pause = min(self.after, _RETRY_AFTER)
-        if use.since_failure is not None and use.since_failure < pause:
+        if use.since_failure is not None and use.since_failure < self.retry_pause:
             return False
         return use.idle >= self.after
+
+    @property
+    def retry_pause(self) -> float:
+        """Seconds after which a failed step is tried again."""
+        return min(self.after, _RETRY_AFTER)
 
     @property
     def check_interval(self) -> float:

@@ -1,7 +1,7 @@
 """Removes the archives of shards that are deleted from this node. Blocks: use a thread."""
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -35,21 +35,26 @@ def try_remove_archives(directories: Iterable[Path], archive: str) -> bool:
     return all(removed)
 
 
-def remove_folder(archive: str, folder: ArchiveFolder) -> None:
+def remove_folder(
+    archive: str, folder: ArchiveFolder, check: Callable[[], None] = lambda: None
+) -> None:
     """Removes the folder of a shard from the archive, its manifests first.
 
-    Raises UnavailableError if the archive cannot be reached, and OSError if a local one cannot be
-    changed.
+    `check` raises UnavailableError once the folder may be used again. Raises UnavailableError if
+    the archive cannot be reached, and OSError if a local one cannot be changed.
     """
     # an archive that is not mounted must not count as empty
     open_storage(archive, "archived shards", must_exist=True).folders()
     storage = open_snapshots(folder_url(archive, folder.index_id, folder.name))
     for name in snapshot_names(storage):
+        check()
         storage.remove(f"{SNAPSHOTS}/{name}.json")
     reach("unarchive.unlisted")
     for name in storage.sizes(FILES):
         reach("unarchive.removing")
+        check()
         storage.remove(f"{FILES}/{name}")
+    check()
     if (local := storage.directory("")) is not None:
         shutil.rmtree(local)  # with hidden files of copies that were interrupted
     reach("unarchive.removed")

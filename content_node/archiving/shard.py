@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from winnow.content_node.archiving.files import (
     lock_archived,
     remove_earlier,
     remove_files,
+    remove_obsolete_copy,
     remove_read_back,
     upload_shard,
 )
@@ -90,6 +91,9 @@ class ArchivableShard:
         self._committing: asyncio.Task[None] | None = None
         self._failed_at: float | None = None
         self._is_closed = False
+        self._tidied = ""
+        """The state of the shard for which the archive has nothing else; empty if unknown."""
+        self._tidying_failed_at: float | None = None
 
     async def begin(self) -> ArchiveStub | None:
         """Opens the gate to a shard on this disk; returns the stub of an archived one instead.
@@ -110,6 +114,7 @@ class ArchivableShard:
         """Archives the shard whenever the policy asks for it, until it is cancelled."""
         while True:
             await self._sleep(self._archives.policy.check_interval)
+            await self._tidy_if_due()
             if not self._is_due():
                 continue
             async with self._archives.one_at_a_time:
@@ -128,6 +133,7 @@ class ArchivableShard:
             return False
         started = self._clock()
         try:
+            self._tidied = ""
             view = opened.live.view
             stub = await self._upload(opened.live)
             moves = opened.live.custody.moves
@@ -169,7 +175,7 @@ class ArchivableShard:
             sequence=stub.sequence,
             seconds=round(self._clock() - started, 3),
         )
-        await self._remove_earlier(stub)
+        await self._tidy()
         return True
 
     async def close(self) -> None:
@@ -228,14 +234,47 @@ class ArchivableShard:
             tenants=tuple((name, used.passages, used.bytes) for name, used in usages.items()),
         )
 
-    async def _remove_earlier(self, stub: ArchiveStub) -> None:
-        """Removes earlier versions of the shard from the archive; logs a failure."""
+    async def _tidy_if_due(self) -> None:
+        """Removes what the shard does not need from the archive, if a change or a restart of the
+        node may have left something there. After a failure, this is tried again.
+        """
+        failed_at, pause = self._tidying_failed_at, self._archives.policy.retry_pause
+        has_paused = failed_at is None or self._clock() >= failed_at + pause
+        if has_paused and self._state not in ("", self._tidied):
+            # many shards may have been archived when the node started
+            is_open = self.gate.opened is not None
+            async with nullcontext() if is_open else self._archives.one_at_a_time:
+                await self._tidy()
+
+    @property
+    def _state(self) -> str:
+        """The snapshot of an archived shard, or the merged files of an open one; else empty."""
+        if (opened := self.gate.opened) is not None:
+            return f"merged {opened.live.merged}"
+        return self.stub.snapshot if self._is_archived and self.stub is not None else ""
+
+    async def _tidy(self) -> None:
+        """Removes what the shard does not need from the archive; logs a failure."""
+        state, opened, stub = self._state, self.gate.opened, self.stub
+        url, check = self._archives.url, self._check_in_use
+        if opened is not None:
+            merged = opened.live.merged
+            remove = partial(remove_obsolete_copy, self._directory, url, merged, check)
+        elif state and stub is not None:
+            remove = partial(remove_earlier, url, stub, check)
+        else:
+            return  # it is being restored
+        del opened
         try:
-            remove = partial(remove_earlier, self._archives.url, stub, self._check_in_use)
             await DaemonWork(remove).result()
-        except Exception as error:  # noqa: BLE001 (the next archiving removes them)
+        except Exception as error:  # noqa: BLE001 (it is tried again)
+            self._tidying_failed_at = self._clock()
             reason = str(error) or repr(error)
-            _log.warning("earlier version not removed from the archive", reason=reason)
+            _log.warning(
+                "earlier version not removed from the archive", **self._names, reason=reason
+            )
+        else:
+            self._tidied, self._tidying_failed_at = state, None
 
     async def _commit(self, stub: ArchiveStub) -> None:
         """Closes the shard, and replaces its files by the stub. After a failure it is reopened."""
@@ -255,8 +294,8 @@ class ArchivableShard:
 
         If as many shards of the node are being restored as allowed, this waits for one of them.
         """
+        started = self._clock()
         async with self._changing, self._archives.restores:
-            started = self._clock()
             if self._lock is not None:
                 self._lock.release()
                 self._lock = None

@@ -236,8 +236,7 @@ class AssignedShards:
                 await self._shards.remove(self._failed.pop(shard))
                 self._hidden.discard(shard)
             await self._delete_partial_copies()
-        if not self._restore_for_changes(assignment):
-            return  # archived shards are restored before they change
+        self._restore_for_changes(assignment)
         held = await self._held_shards()
         is_settled = held.keys() == own and not self._hidden
         if is_settled and not any(copy.must_be_replaced for copy in held.values()):
@@ -254,11 +253,14 @@ class AssignedShards:
                 self._start_change(shard, self._close_shard(shard))
         await self._open_next(assignment, steps, reports)
 
-    def _restore_for_changes(self, assignment: Assignment) -> bool:
-        """Restores archived shards that move or are split; returns whether all of them are here."""
-        changing = [each for n, each in self._held.items() if not self._is_settled(n, assignment)]
-        are_here = [each.restore_for_change() for each in changing]  # begins all restores
-        return all(are_here)
+    def _restore_for_changes(self, assignment: Assignment) -> None:
+        """Begins to restore archived shards that move or are split. They change once they are here.
+
+        The other shards do not wait for them: an archive may be damaged or unreachable.
+        """
+        for shard, running in self._held.items():
+            if not self._is_settled(shard, assignment):
+                running.restore_for_change()
 
     def _may_archive(self, shard: int) -> bool:
         """Whether the assignment changes nothing about a shard of this node now."""

@@ -18,6 +18,7 @@ from winnow.content_node.archiving.calls import (
 )
 from winnow.content_node.archiving.files import restore_shard
 from winnow.content_node.archiving.opened_shard import OpenedShard
+from winnow.content_node.archiving.policy import CHANGE_PAUSE
 from winnow.content_node.archiving.shard import ArchivableShard
 from winnow.content_node.composing.parts import NodeParts
 from winnow.content_node.daemon_work import DaemonWork
@@ -130,6 +131,8 @@ class RunningShard:
         self.may_archive: Callable[[], bool] = lambda: True
         """Whether the assignment lets this shard be archived now."""
         self._archive = self._archivable()
+        self.is_never_archived = False
+        """Whether the node has an archive, and the index of the shard has no tenants."""
 
     async def load(self) -> None:
         """Loads and serves the shard. To be called once.
@@ -179,8 +182,7 @@ class RunningShard:
             assert archive.gate.opened is not None  # opened by `begin`
             info = archive.gate.opened.info
         self.served.number, self.served.index_id = info.shard, info.index_id
-        if not info.tenants:
-            _log.warning("shard is never archived: its index has no tenants", shard=info.shard)
+        self.is_never_archived = not info.tenants
         self.served.serve(ArchivableSearcher(archive, parts.bundle, parts.load))
         encoding = parts.bundle.manifest.encoding_fingerprint
         writer, copied = ArchivableWriter(archive.gate), ArchivableCopies(archive.gate)
@@ -336,7 +338,7 @@ class RunningShard:
         if self._archive is None or not self._is_archived:
             return True
         with contextlib.suppress(UnavailableError):  # it failed a moment ago, and is logged
-            self._archive.gate.begin_restore()
+            self._archive.gate.begin_restore(CHANGE_PAUSE)
         return False
 
     @property

@@ -57,6 +57,7 @@ class RunningShards:
         self._serving: dict[Path, bool] = {}
         """Whether a loaded shard is served."""
         self._is_leaving = False
+        self._told_of_no_archive = False
         self.all: list[RunningShard] = []
         self.served = served if served is not None else ServedShards(joint=parts.joint)
         for directory, pull in directories.items():
@@ -124,6 +125,12 @@ class RunningShards:
             shard.served.fail(str(error))
             raise
         self._serving[shard.directory] = True
+        if shard.is_never_archived and not self._told_of_no_archive:
+            self._told_of_no_archive = True
+            _log.warning(
+                "shards are never archived: their index has no tenants",
+                index_id=shard.served.index_id,
+            )
 
     async def remove(self, shard: RunningShard) -> None:
         """Removes a shard: stores its waiting writes, and releases its directory."""

@@ -645,3 +645,69 @@ async def test_a_copy_ends_soon_after_its_shard_is_closed(
     assert not await shard.archive()
     assert reached == ["archive.uploaded"]
     await shard._close_shard()
+
+
+async def tidied(shard: ArchivableShard) -> None:
+    """Waits until a shard has removed from the archive what it does not need."""
+    running = asyncio.create_task(shard.run())
+    await happens(lambda: shard._tidied == shard._state)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+def stored_files(archiving: Archiving) -> set[Path]:
+    return {each for each in Path(archiving.url).rglob("*") if each.is_file()}
+
+
+async def test_earlier_versions_leave_the_archive_also_after_a_failure_or_a_kill(
+    archiving: Archiving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They have passages of deleted tenants. The shard may stay archived for years."""
+
+    def fail(*_: object) -> None:
+        raise UnavailableError("the store is away")
+
+    clock = ManualClock()
+    parts: dict[str, Any] = {"clock": clock, "sleep": lambda _: turn()}
+    shard = archiving.shard(**parts)
+    await shard.begin()
+    monkeypatch.setattr("winnow.content_node.archiving.shard.remove_earlier", fail)
+    assert await shard.archive()
+    monkeypatch.undo()
+    needed = stored_files(archiving)
+    earlier = next(Path(archiving.url).glob("*/*/files")) / ("0" * 64)
+    earlier.write_bytes(b"text of acme")
+    clock.advance(60)
+    await tidied(shard)
+    assert stored_files(archiving) == needed
+    await shard.close()
+    earlier.write_bytes(b"text of acme")
+    again = archiving.shard(**parts)
+    await again.begin()
+    await tidied(again)
+    assert stored_files(archiving) == needed
+    await again.close()
+    await archiving.check()
+
+
+async def test_the_copy_of_a_restored_shard_leaves_the_archive_after_a_merge(
+    archiving: Archiving,
+) -> None:
+    """A shard with a deleted tenant may be used every day, so that it is never archived again."""
+    shard = archiving.shard(clock=ManualClock(), sleep=lambda _: turn())
+    await shard.begin()
+    assert await shard.archive()
+    async with shard.gate.enter(Deadline.after(60)) as inside:
+        live = inside.live
+        await live.write([Write(id_of_whole_tenant("acme"))], Deadline.after(60))
+        await tidied(shard)
+        assert stored_files(archiving)
+        merged = merge(live.directory, archiving.directory, live.sequence)
+        await live.swap(open_shard(Path(merged.directory), ef=64))
+        archiving.passages, archiving.sequence = contents(live), live.sequence
+    await tidied(shard)
+    assert not stored_files(archiving)
+    assert await shard.archive()
+    assert stored_files(archiving)
+    await shard.close()
+    await archiving.check()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog.testing
 from assigned_nodes import Nodes
 from prometheus_client import CollectorRegistry
 from tenacious import happens
@@ -17,6 +18,7 @@ from tenacious import happens
 from winnow.bundle import Bundle
 from winnow.content_node.archiving.stub import read_stub
 from winnow.content_node.composing import assigned_shards
+from winnow.content_node.composing import shard as composing_shard
 from winnow.content_node.composing.parts import open_node_parts
 from winnow.content_node.composing.shard import RunningShard
 from winnow.content_node.composing.shards import RunningShards
@@ -47,18 +49,27 @@ SOON = Deadline.after(600)
 @pytest.fixture
 def index(bundle: Bundle, tmp_path: Path, recorder: Any) -> Path:
     """An index of one shard with three passages of two tenants."""
+    return built_index(bundle, tmp_path, recorder)
+
+
+def built_index(
+    bundle: Bundle, tmp_path: Path, recorder: Any, *, shards: int = 1, tenants: bool = True
+) -> Path:
     rows = [
         {"id": f"p{n}", "title": "Prizes", "text": f"{who} won prize {n}.", "tenant": who}
         for who, count in (("acme", 2), ("beta", 1))
         for n in range(count)
     ]
+    if not tenants:
+        for row in rows:
+            row["id"] += row.pop("tenant")
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     plan = BuildPlan(
         source=tmp_path / "rows.jsonl",
         target=tmp_path / "index",
-        shards=1,
+        shards=shards,
         threads=1,
-        tenants=True,
+        tenants=tenants,
     )
     build_index(plan, bundle, recorder)
     return tmp_path / "index"
@@ -270,3 +281,39 @@ async def test_an_archived_shard_is_split_once_it_is_restored(
         nodes.assign({}, halves_of(0, 1))
         await a.serves(*halves_of(0, 1))
         assert sum(info.passages for info in (await a.report()).infos) == 3
+
+
+async def test_other_shards_move_although_an_archived_one_cannot_be_restored(
+    bundle: Bundle, tmp_path: Path, recorder: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One damaged archive must not keep a node from following its assignment."""
+    index = built_index(bundle, tmp_path, recorder, shards=2)
+    archive = tmp_path / "archive"
+    monkeypatch.setattr(assigned_shards, "_RETRY_AFTER", 0.1)
+    monkeypatch.setattr(composing_shard, "CHANGE_PAUSE", 0.1)
+    async with AsyncExitStack() as stack:
+        nodes = Nodes(tmp_path, index, bundle, stack, shards=2)
+        a = await nodes.start("a", feed=True, archive_url=str(archive))
+        b = await nodes.start("b", feed=True)
+        nodes.assign({}, range(2))
+        await a.serves(0, 1)
+        shard = next(each for each in a.shards.all if each.served.number == 0)
+        await archive_now(shard)
+        away = archive.rename(tmp_path / "away")
+        nodes.assign({0: "b", 1: "b"}, range(2))
+        await b.serves(1)
+        await a.serves(0)
+        away.rename(archive)
+        await b.serves(0, 1)
+        await a.serves()
+
+
+async def test_a_node_tells_once_that_an_index_is_never_archived(
+    bundle: Bundle, tmp_path: Path, recorder: Any
+) -> None:
+    index = built_index(bundle, tmp_path, recorder, shards=2, tenants=False)
+    with structlog.testing.capture_logs() as logged:
+        async with node(index, bundle, archive_url=str(tmp_path / "archive")):
+            pass
+    told = [each for each in logged if "never archived" in each["event"]]
+    assert [each["log_level"] for each in told] == ["warning"]

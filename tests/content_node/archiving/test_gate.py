@@ -70,8 +70,10 @@ async def test_a_failed_restore_is_told_to_all_that_wait_and_tried_again_by_a_la
     restores.error = None
     with pytest.raises(UnavailableError, match="the store is away"):
         await call(gate, 60)  # at once, since a restore has just failed
-    assert restores.begun == 1
     await asyncio.sleep(1)
+    with pytest.raises(UnavailableError, match="the store is away"):
+        gate.begin_restore(pause=10)  # nobody waits for it
+    assert restores.begun == 1
     assert await call(gate, 60) == "shard"
 
 
