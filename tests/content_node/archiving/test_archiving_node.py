@@ -1,7 +1,6 @@
 """A node that archives its shards, with real models."""
 
 import gc
-import json
 import weakref
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 import structlog.testing
+from archiving_index import DEPTH, SOON, archive_now, built_index, question_of
 from assigned_nodes import Nodes
 from prometheus_client import CollectorRegistry
 from tenacious import happens
@@ -20,59 +20,27 @@ from winnow.content_node.archiving.stub import read_stub
 from winnow.content_node.composing import assigned_shards
 from winnow.content_node.composing import shard as composing_shard
 from winnow.content_node.composing.parts import open_node_parts
-from winnow.content_node.composing.shard import RunningShard
 from winnow.content_node.composing.shards import RunningShards
-from winnow.content_node.indexing.builder import build_index
-from winnow.content_node.indexing.plan import BuildPlan
 from winnow.content_node.settings import NodeSettings
 from winnow.content_node.shard.changes import FileChange
 from winnow.content_node.startup_checks import shards_to_serve
-from winnow.deadline import Deadline
 from winnow.domain.index_copy import IndexWrites
 from winnow.domain.listing import CountRequest, TenantListing
 from winnow.domain.partition import halves_of
-from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import ShardInfo
 from winnow.domain.tenant import id_of_whole_tenant
 from winnow.domain.write import Outcome, Write
 from winnow.errors import PermissionDeniedError, RestoringError
-from winnow.inference.encoder import open_question_encoder
 from winnow.searcher import Retrieved
 from winnow.telemetry.runtimes import RuntimeMetrics
-from winnow.text.tokenizer import Tokenizer
 
 pytestmark = pytest.mark.bundle
-DEPTH = RetrievalDepth(passages=3, candidates=10, by_words=10)
-SOON = Deadline.after(600)
 
 
 @pytest.fixture
 def index(bundle: Bundle, tmp_path: Path, recorder: Any) -> Path:
     """An index of one shard with three passages of two tenants."""
     return built_index(bundle, tmp_path, recorder)
-
-
-def built_index(
-    bundle: Bundle, tmp_path: Path, recorder: Any, *, shards: int = 1, tenants: bool = True
-) -> Path:
-    rows = [
-        {"id": f"p{n}", "title": "Prizes", "text": f"{who} won prize {n}.", "tenant": who}
-        for who, count in (("acme", 2), ("beta", 1))
-        for n in range(count)
-    ]
-    if not tenants:
-        for row in rows:
-            row["id"] += row.pop("tenant")
-    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    plan = BuildPlan(
-        source=tmp_path / "rows.jsonl",
-        target=tmp_path / "index",
-        shards=shards,
-        threads=1,
-        tenants=tenants,
-    )
-    build_index(plan, bundle, recorder)
-    return tmp_path / "index"
 
 
 @asynccontextmanager
@@ -93,18 +61,6 @@ async def node(
     finally:
         await running.close()
         parts.close()
-
-
-def question_of(tenant: str, bundle: Bundle) -> EncodedQuestion:
-    tokenizer = Tokenizer(bundle.tokenizer)
-    ids = tokenizer.tokenise("Who won prize 1?").ids
-    return EncodedQuestion(
-        text="Who won prize 1?",
-        token_ids=ids,
-        vector=open_question_encoder(bundle, tokenizer.special).question(ids),
-        bundle_fingerprint=bundle.manifest.fingerprint,
-        tenant=tenant,
-    )
 
 
 def found(retrieved: Retrieved) -> list[Any]:
@@ -232,13 +188,6 @@ async def test_a_copy_of_an_index_is_written_by_its_run_although_its_shard_was_a
         assert written.outcome is Outcome.STORED
         count = await shard.served.passages.fetch(CountRequest(tenant="acme"), SOON)
         assert count.passages == 0
-
-
-async def archive_now(shard: RunningShard) -> None:
-    """Archives a shard once no change of it is under way."""
-    await happens(shard._may_be_archived)
-    assert shard._archive is not None
-    assert await shard._archive.archive()
 
 
 async def test_an_archived_shard_moves_once_it_is_restored_and_its_archive_is_removed(
