@@ -93,7 +93,13 @@ class SharedPolls(Generic[Index]):
         self, indexes: Sequence[Index], deadline: Deadline
     ) -> Sequence[NodeReport | WinnowError]:
         try:
-            return await self._fetch(indexes, deadline)
+            results = await self._fetch(indexes, deadline)
+            if len(results) == len(indexes):
+                return results
+            failure = WinnowError(
+                f"invalid reply to a poll: it has {len(results)} reports, but the call listed "
+                f"{len(indexes)} indexes"
+            )
         except WinnowError as error:
             failure = error
         except Exception as error:  # noqa: BLE001 (polling must continue)

@@ -31,8 +31,14 @@ def quantise_question(vectors: NDArray[np.float32]) -> NDArray[np.int16]:
 
 
 def quantise_passage(vectors: NDArray[np.float32]) -> NDArray[np.int8]:
-    """Returns the levels of a passage's token vectors, [tokens, values]."""
+    """Returns the levels of a passage's token vectors, [tokens, values].
+
+    Those of a vector with a value that is not finite are 0: it is similar to no token.
+    """
     magnitudes = np.abs(vectors).max(axis=1, keepdims=True, initial=0)
+    finite = np.isfinite(magnitudes)
+    if not finite.all():
+        vectors, magnitudes = (np.where(finite, each, 0) for each in (vectors, magnitudes))
     scales = np.maximum(magnitudes, _MIN_MAGNITUDE) / np.float32(PASSAGE_LEVELS)
     levels: NDArray[np.int8] = np.rint(vectors / scales).astype(np.int8)
     return levels

@@ -14,6 +14,7 @@ from winnow.inference.runtime import open_session
 from winnow.inference.session import Session
 from winnow.inference.stop_signal import StopSignal
 from winnow.passages.encoding import MAX_TITLE_TOKENS
+from winnow.quoting import shortened
 from winnow.reading.model import split_windows
 from winnow.reading.passage_states import PassageStates, concatenate, quantise
 from winnow.reading.states_kind import READER_STATES, StatesKind
@@ -87,13 +88,18 @@ class LowerLayers:
     def packed(self, stored: StoredPassage) -> bytes:
         """Computes the states of a passage, in the format on disk.
 
-        Raises ArtefactError if they are not as wide as the bundle says.
+        Raises ArtefactError if they are not finite, or not as wide as the bundle says.
         """
         states = self.passage_states(stored)
         if (found := states.levels.shape[1]) != self.width:
             raise ArtefactError(
                 f"the reader returns states of {found} values, not {self.width}, although the "
                 "bundle's manifest says so: use another bundle"
+            )
+        if not np.isfinite(states.scales).all():
+            raise ArtefactError(
+                f"the reader returns states of passage {shortened(stored.passage.id)} that are not "
+                "finite numbers: use another bundle"
             )
         return states.packed()
 

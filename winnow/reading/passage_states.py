@@ -36,10 +36,17 @@ class PassageStates:
 
 
 def quantise(states: NDArray[np.float32]) -> PassageStates:
-    """Quantises float32 [tokens, width]; the result is the same on every machine."""
+    """Quantises float32 [tokens, width]; the result is the same on every machine.
+
+    A token with a value that is not finite gets the scale NaN. A reader finds no span in its window.
+    """
     magnitudes = np.abs(states).max(axis=1, initial=0).astype(np.float32)
+    finite = np.isfinite(magnitudes)
+    if not finite.all():
+        states, magnitudes = (np.where(finite, each.T, 0).T for each in (states, magnitudes))
     scales = np.maximum(magnitudes, _MIN_MAGNITUDE) / np.float32(MAX_LEVEL)
-    return PassageStates(round_levels(np.rint(states / scales[:, None]).astype(np.int8)), scales)
+    levels = np.rint(states / scales[:, None]).astype(np.int8)
+    return PassageStates(round_levels(levels), np.where(finite, scales, np.float32(np.nan)))
 
 
 def concatenate(parts: list[PassageStates]) -> PassageStates:

@@ -105,6 +105,11 @@ class StatesKind:
 
     def check(self, data: bytes, width: int) -> None:
         """Raises ArtefactError if the data of a passage is damaged."""
+        if len(data) < CHECKSUM_BYTES:
+            raise ArtefactError(
+                f"the {self.noun} of a passage are damaged: they have {len(data)} bytes, which is "
+                "less than a checksum"
+            )
         body = memoryview(data)[:-CHECKSUM_BYTES]
         if crc32(body) != int.from_bytes(data[-CHECKSUM_BYTES:], "little"):
             raise ArtefactError(

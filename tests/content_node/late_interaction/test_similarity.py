@@ -61,6 +61,18 @@ def test_a_score_has_the_same_bits_in_any_company(
     assert late_scores(question, stored(passages)).tolist() == alone
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_vector_that_is_not_finite_is_similar_to_no_token(value: float) -> None:
+    vectors = np.eye(3, 8, dtype=np.float32)
+    vectors[1, 5] = value
+    levels = quantise_passage(vectors)
+    assert levels.dtype == np.int8
+    assert np.array_equal(
+        levels, [*quantise_passage(np.eye(1, 8, dtype=np.float32)), [0] * 8, levels[2]]
+    )
+    assert levels[2].max() == 127
+
+
 def test_nothing_to_score_has_no_scores() -> None:
     _, question = asked(8)
     nothing = PassageVectors(np.zeros((0, 8), np.int8), np.zeros(0, np.int64))

@@ -9,6 +9,7 @@ from hypothesis.extra import numpy as arrays
 from winnow.errors import ArtefactError
 from winnow.reading.four_bits import GROUP, decode, encode, round_levels
 from winnow.reading.passage_states import concatenate, packed_size, quantise, unpack
+from winnow.reading.states_kind import CHECKSUM_BYTES, KINDS, READER_STATES, StatesKind
 
 WIDTH = 5
 SHARES = (-127, -88, -67, -50, -36, -23, -12, 0, 10, 20, 31, 43, 56, 71, 92, 127)
@@ -92,3 +93,26 @@ def test_any_altered_bit_is_found(states: np.ndarray, data: st.DataObject) -> No
     packed[place] ^= 1 << data.draw(st.integers(0, 7))
     with pytest.raises(ArtefactError, match="checksum"):
         unpack(bytes(packed), WIDTH)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, READER_STATES.in_format(2)])
+@pytest.mark.parametrize("size", range(CHECKSUM_BYTES))
+def test_zeros_that_are_shorter_than_a_checksum_are_damaged(kind: StatesKind, size: int) -> None:
+    with pytest.raises(ArtefactError, match=f"they have {size} bytes"):
+        kind.check(bytes(size), WIDTH)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_a_token_that_is_not_finite_has_the_scale_nan_and_changes_no_other_token(
+    value: float,
+) -> None:
+    states = np.linspace(-2, 2, 3 * WIDTH, dtype=np.float32).reshape(3, WIDTH)
+    expected = quantise(states)
+    states[1, 2] = value
+    made = quantise(states)
+    assert np.isnan(made.scales).tolist() == [False, True, False]
+    assert made.levels[1].tolist() == [0] * WIDTH
+    for row in (0, 2):
+        assert np.array_equal(made.levels[row], expected.levels[row])
+        assert made.scales[row] == expected.scales[row]
+    assert made.scales.dtype == np.float32

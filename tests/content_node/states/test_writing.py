@@ -174,6 +174,18 @@ def test_a_reader_whose_states_are_of_another_width_is_refused(shard: Path) -> N
     assert not (shard / STATES_FILE).exists()
 
 
+def test_a_reader_whose_states_are_not_finite_is_refused(shard: Path) -> None:
+    class Broken(LowerSession):
+        def run(self, inputs, stop=None):  # type: ignore[no-untyped-def]
+            states = super().run(inputs, stop)[0]
+            states[0, 1, 2] = np.nan
+            return [states]
+
+    with pytest.raises(ArtefactError, match="passage p0 that are not finite numbers"):
+        write(shard, lower(Broken()))
+    assert not (shard / STATES_FILE).exists()
+
+
 def test_states_of_another_reader_are_not_used_and_replaced(shard: Path) -> None:
     write(shard, lower(fingerprint="0" * 16))
     generation = read_shard_manifest(shard).generation

@@ -274,6 +274,22 @@ async def test_an_index_that_cannot_record_a_result_stops_no_other_index() -> No
     assert received == [NodeReport(())] * 2
 
 
+@pytest.mark.parametrize("reports", [0, 2, 4])
+async def test_a_reply_with_a_wrong_number_of_reports_is_an_error_of_all_indexes(
+    reports: int,
+) -> None:
+    async def fetch(indexes: Sequence[int], _: Deadline) -> list[NodeReport]:
+        return [NodeReport(())] * reports
+
+    polls, received = SharedPolls[int](fetch), []
+    members = [polls.join(number) for number in range(3)]
+    for member in members:
+        member.follow(lambda result, _: received.append(result), lambda: True)
+    await members[0].poll(Deadline.after(LONG))
+    assert [type(each) for each in received] == [WinnowError] * 3
+    assert f"it has {reports} reports, but the call listed 3 indexes" in str(received[0])
+
+
 async def test_a_call_lists_the_shards_of_all_indexes_and_the_errors_of_those_that_fail(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from winnow.bundle.manifest import SplitReaderEntry
 from winnow.domain.passage import Passage
 from winnow.inference.stop_signal import StopSignal
+from winnow.reading.decode import best_span
 from winnow.reading.lower_layers import LowerLayers
 from winnow.reading.model import WindowLogits, max_question_tokens
 from winnow.reading.passage_states import quantise
@@ -127,6 +128,19 @@ def test_states_of_another_number_of_tokens_are_computed_again() -> None:
     (found,) = model.run_windows((7,), replace(passage, states=other))
     (computed,) = model.run_windows((7,), passage)
     assert same(found, computed)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_window_whose_states_are_not_finite_has_no_span(value: float) -> None:
+    class Broken(LowerSession):
+        def run(self, inputs, stop=None):  # type: ignore[no-untyped-def]
+            states = super().run(inputs, stop)[0]
+            if inputs["token_type_ids"][0, 0]:
+                states[0, :, 0] = value
+            return [states]
+
+    windows = SplitReader(lower(Broken()), UpperSession()).run_windows((7, 8), stored(20))
+    assert [best_span(each.start, each.end, 10) for each in windows] == [None]
 
 
 def test_a_question_may_be_as_long_as_there_are_places_before_the_passage() -> None:
