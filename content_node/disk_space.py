@@ -1,5 +1,6 @@
 """Checks that a directory has room for shards and can be used. Blocks: use a thread."""
 
+import errno
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,3 +35,14 @@ def check_disk_space(directory: Path, size: int, alternative: str) -> None:
         advice = f"make room, or {alternative}"
         full = ArtefactError(f"{directory.parent} has {room}: {advice}")
         raise full.with_public(f"the disk has {room}: {advice}")
+
+
+def check_room(directory: Path, size: int) -> None:
+    """Raises OSError if the disk of `directory` has no room for `size` bytes.
+
+    For files that a shard can do without. On a full disk, writes to the shard would be refused.
+    """
+    free = shutil.disk_usage(directory).free
+    if free < size * _ROOM_FACTOR:
+        room = f"{free / MB:,.0f} MB of free space for {size / MB:,.0f} MB"
+        raise OSError(errno.ENOSPC, room)

@@ -20,6 +20,7 @@ from winnow.content_node.shard.manifest import (
 )
 from winnow.content_node.shard.saving import file_entry, save_graph, save_vectors
 from winnow.content_node.shard.store import PassageStore
+from winnow.content_node.states.relabelling import relabel_data
 from winnow.errors import ArtefactError
 from winnow.faultpoints import reach
 from winnow.files.durable import sync_directory
@@ -124,7 +125,9 @@ def _update_manifest(directory: Path, manifest: ShardManifest, rebuilt: Iterable
     """Writes the manifest with the checksums of the rebuilt files."""
     entries = {**manifest.files, **{name: file_entry(directory / name) for name in rebuilt}}
     partial = directory / f"{SHARD_FILE}.partial"
-    write_manifest(partial, manifest.model_copy(update={"files": entries}))
+    repaired = write_manifest(partial, manifest.model_copy(update={"files": entries}))
     partial.replace(directory / SHARD_FILE)
     reach("repair.named")
     sync_directory(directory)
+    # a rebuilt graph has another checksum, so the generation has another id
+    relabel_data(directory, manifest.generation, repaired.generation)

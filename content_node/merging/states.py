@@ -1,5 +1,6 @@
 """Carries precomputed data to the next generation: copies known data, computes missing data."""
 
+import contextlib
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -8,6 +9,7 @@ from winnow.bundle import load_bundle
 from winnow.bundle.manifest import BundleEncoder
 from winnow.content_node.merging.copied_tokens import CopiedTokens
 from winnow.content_node.merging.handed_tokens import HandedTokens
+from winnow.content_node.merging.lost_model import LostModel
 from winnow.content_node.merging.merge import carry_or_explain
 from winnow.content_node.shard.manifest import read_shard_manifest
 from winnow.content_node.states.index import fingerprint_of, open_states_model
@@ -53,22 +55,44 @@ def _carry_kind(
     base: Path,
     generation: Path,
 ) -> str:
-    """Carries one kind of data.
+    """Carries one kind of data. Returns and raises as `carry_states`.
 
-    Token vectors of another encoder are copied, but none are computed.
-
-    Raises ArtefactError if states are not of the bundle's reader, or a passage or the bundle cannot
-    be read. Raises OSError if there is no room even for an empty file.
+    After a failure it writes an empty file, which shows the next merge that the shard uses the
+    data.
     """
     sources = [each for each in dict.fromkeys((base, shard)) if (each / kind.manifest).exists()]
     if not sources:
         return ""
+    try:
+        return _carry_from(sources, kind, bundle, handed, base, generation)
+    except Exception as error:
+        if not _write_none(kind, sources, generation):
+            raise
+        return str(error) or repr(error)
+
+
+def _carry_from(
+    sources: Sequence[Path],
+    kind: StatesKind,
+    bundle: Path,
+    handed: HandedTokens | None,
+    base: Path,
+    generation: Path,
+) -> str:
+    """Carries the data of one kind that `sources` have.
+
+    Of another model, states are left out. Token vectors are copied then, but none are computed.
+
+    Raises ArtefactError if a passage or the bundle cannot be read. Raises OSError if there is no
+    room even for an empty file.
+    """
     loaded = load_bundle(bundle)
-    known = open_reusable_states(sources, fingerprint_of(kind, loaded.manifest), kind)
-    if not known:
+    fingerprint = fingerprint_of(kind, loaded.manifest)
+    known = open_reusable_states(sources, fingerprint, kind)
+    if not known and not _may_be_of(sources, fingerprint, kind):
         other = f"the {kind.noun} are not of the {kind.model} of bundle {loaded.manifest.name}"
         if kind is not TOKEN_VECTORS:
-            raise ArtefactError(other)
+            return other
         missing = _copy_tokens(loaded.manifest.encoder, sources, generation)
         return f"{other}, so {many(missing, 'passage')} got none" if missing else ""
     model = open_states_model(kind, loaded)
@@ -77,6 +101,30 @@ def _carry_kind(
         reusable.append(handed)
     merged = read_shard_manifest(generation).sequence - read_shard_manifest(base).sequence
     return write_carried_states(generation, model, reusable, max(MAX_COMPUTED, 2 * merged))
+
+
+def _may_be_of(sources: Sequence[Path], fingerprint: str, kind: StatesKind) -> bool:
+    """Whether data that cannot be used is damaged data of this model, and not of another model."""
+    for each in sources if fingerprint else ():
+        try:
+            if read_states_manifest(each, kind).fingerprint == fingerprint:
+                return True
+        except ArtefactError:
+            return True
+    return False
+
+
+def _write_none(kind: StatesKind, sources: Sequence[Path], generation: Path) -> bool:
+    """Writes an empty file of the data that `sources` have; returns whether one is readable.
+
+    Raises as `carry_states`.
+    """
+    for each in sources:
+        with contextlib.suppress(ArtefactError):
+            manifest = read_states_manifest(each, kind)
+            _write_states(StatesWriter(generation, LostModel(kind, manifest)), 0)
+            return True
+    return False
 
 
 def _copy_tokens(entry: BundleEncoder, sources: Sequence[Path], generation: Path) -> int:

@@ -23,13 +23,12 @@ from winnow.content_node.snapshots.stored_snapshots import (
     find_snapshot,
     split_url,
 )
-from winnow.content_node.states.manifest import read_states_manifest, write_states_manifest
+from winnow.content_node.states.relabelling import relabel_data
 from winnow.domain.shard import shard_name
 from winnow.errors import ArtefactError, NotFoundError, UnavailableError
 from winnow.files.durable import sync_directory, sync_file
 from winnow.journal.journal import JOURNAL
 from winnow.quoting import shown
-from winnow.reading.states_kind import KINDS, StatesKind
 from winnow.storage.partial import restored_directory
 from winnow.storage.pull import CopyProgress, PulledFile, PullSource, pull_files
 
@@ -114,18 +113,7 @@ def _rename_log(shard: Path, log_id: str) -> None:
             directory / SHARD_FILE, manifest.model_copy(update={"log_id": log_id})
         )
         sync_directory(directory)
-        for kind in KINDS:
-            _relabel_data(kind, directory, manifest.generation, renamed.generation)
-
-
-def _relabel_data(kind: StatesKind, directory: Path, old: str, new: str) -> None:
-    """Changes the generation of precomputed data; its rows stay the same."""
-    if not (directory / kind.manifest).exists():
-        return
-    with contextlib.suppress(ArtefactError):  # damaged data is not used
-        states = read_states_manifest(directory, kind)
-        if states.generation == old:
-            write_states_manifest(directory, states.model_copy(update={"generation": new}), kind)
+        relabel_data(directory, manifest.generation, renamed.generation)
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,11 +171,17 @@ class StateFile:
 
 
 def open_states(
-    directory: Path, generation: str, fingerprint: str, kind: StatesKind = READER_STATES
+    directory: Path,
+    generation: str,
+    fingerprint: str,
+    kind: StatesKind = READER_STATES,
+    *,
+    verify_all: bool = True,
 ) -> StateFile | None:
     """Opens the data of a kind beside a shard; None without data of this model and generation.
 
-    Token vectors are verified, because they are read without their checksums.
+    Token vectors are verified, because `StateFile.read_rows` does not check them. Without
+    `verify_all` they are not, for callers that read them by `StateFile.packed`.
     """
     if not fingerprint or not (directory / kind.manifest).exists():
         return None
@@ -183,7 +189,7 @@ def open_states(
         manifest, manifest_file = open_states_manifest(directory, kind)
         if (manifest.fingerprint, manifest.generation) == (fingerprint, generation):
             states = StateFile.open_beside(directory, manifest, kind)
-            if kind.verified:
+            if kind.verified and verify_all:
                 states.verify(manifest.sha256)
             if manifest_file.has_its_path:  # otherwise the files beside it may be of another model
                 return states

@@ -1,5 +1,6 @@
 """Finds data that other generations of a shard already have."""
 
+import contextlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -22,8 +23,8 @@ class GenerationStates:
 
         Damaged states count as missing, and are computed again.
         """
-        row = self._find_row(identifier, sequence)
         try:
+            row = self._find_row(identifier, sequence)
             return b"" if row is None else self._states.packed(row)
         except ArtefactError:
             return b""
@@ -33,8 +34,11 @@ class GenerationStates:
 
         Damaged states have a size, too.
         """
-        row = self._find_row(identifier, sequence)
-        return 0 if row is None else self._states.size(row)
+        try:
+            row = self._find_row(identifier, sequence)
+            return 0 if row is None else self._states.size(row)
+        except ArtefactError:
+            return 0
 
     def _find_row(self, identifier: str, sequence: int) -> int | None:
         location = self._store.locate(identifier)
@@ -48,15 +52,17 @@ def open_reusable_states(
 ) -> Sequence[GenerationStates]:
     """Opens the data of a model beside generations; skips generations that have none.
 
-    Raises:
-        ArtefactError: a generation is damaged.
-
+    It also skips damaged generations: nobody reads the passages of the built shard any more once it
+    was merged. The data of each passage is verified when it is copied.
     """
     found = []
     for directory in directories:
-        manifest = read_shard_manifest(directory)
-        states = open_states(directory, manifest.generation, fingerprint, kind)
-        if states is not None:
-            store = PassageStore(OpenFile(directory / manifest.store))
-            found.append(GenerationStates(store, states))
+        with contextlib.suppress(ArtefactError):
+            manifest = read_shard_manifest(directory)
+            states = open_states(
+                directory, manifest.generation, fingerprint, kind, verify_all=False
+            )
+            if states is not None:
+                store = PassageStore(OpenFile(directory / manifest.store))
+                found.append(GenerationStates(store, states))
     return found

@@ -6,13 +6,15 @@ again only if the machine went down while the files were renamed.
 
 import contextlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.content_node.disk_space import check_room
 from winnow.content_node.shard.manifest import read_shard_manifest
 from winnow.content_node.shard.rows import RowNumbers
 from winnow.content_node.shard.saving import save_array
@@ -58,6 +60,9 @@ class StatesWriter:
         self._partial = directory / kind.partial.replace("*", "-".join(self._key))
         self._starts = directory / kind.partial_starts.replace("*", "-".join(self._key))
         self._finished: StateFile | None = None
+        self._extra: Iterator[int] = count()
+        """Has an item for each passage that may be computed because its reusable data is damaged.
+        """
 
     @property
     def reusable(self) -> Sequence[ReusableStates]:
@@ -88,7 +93,7 @@ class StatesWriter:
                 says.
             UnavailableError: another process is writing states.
             OSError: a file cannot be written, for example on a full disk; finished passages are
-                kept.
+                kept. With `max_computed`, nothing is written unless the disk has room for all.
 
         """
         if (manifest := self._find_complete()) is None:
@@ -108,35 +113,55 @@ class StatesWriter:
         if (existing := self._open_existing()) is not None:  # damaged or incomplete
             self._reusable = [*self._reusable, GenerationStates(self._store, existing[1])]
         rows, sizes = self._rows_and_sizes()
+        to_compute = frozenset[int]()
         if max_computed is not None:
-            skipped = self._rows_to_compute(rows, sizes)
-            skipped = skipped[: max(len(skipped) - max_computed, 0)]
+            missing = self._rows_to_compute(rows, sizes)
+            skipped = missing[: max(len(missing) - max_computed, 0)]
             sizes[skipped] = 0
             rows = np.setdiff1d(rows, skipped)
+            to_compute = frozenset(missing[len(skipped) :].tolist())
+            self._extra = iter(range(max_computed - len(to_compute)))
+            check_room(self.directory, int(sizes.sum()))
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         with self._partial.open("ab"):
             file = OpenFile(self._partial)  # stays open, even if a merge removes it
         remaining = rows[self._resume(file, rows, starts) :]
         on_start(len(rows), len(rows) - len(remaining))
-        self._append(remaining, sizes, threads, on_advance)
+        self._append(remaining, sizes, threads, on_advance, to_compute)
+        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self._finished = StateFile(file, starts, self._model.width, self._kind)
         return self._publish(starts, sizes)
 
     def _append(
-        self, rows: RowNumbers, sizes: NDArray[np.int64], threads: int, on_advance: OnAdvance
+        self,
+        rows: RowNumbers,
+        sizes: NDArray[np.int64],
+        threads: int,
+        on_advance: OnAdvance,
+        to_compute: frozenset[int],
     ) -> None:
+        """Appends the states of rows, and sets the sizes of rows that get none to 0."""
         with self._partial.open("ab") as file, ThreadPoolExecutor(threads, "states") as pool:
             for start in range(0, len(rows), _CHUNK_PASSAGES):
                 chunk = rows[start : start + _CHUNK_PASSAGES]
                 names = self._store.ids_and_sequences(chunk.tolist())
-                packed = pool.map(self._packed, chunk.tolist(), sizes[chunk].tolist(), names)
+                computed = [row in to_compute for row in chunk.tolist()]
+                packed = list(
+                    pool.map(self._packed, chunk.tolist(), sizes[chunk].tolist(), names, computed)
+                )
                 file.writelines(packed)
+                sizes[chunk] = [len(each) for each in packed]
                 on_advance(len(chunk))
 
-    def _packed(self, row: int, size: int, name: tuple[str, int]) -> bytes:
-        """Returns the states of a row in the format on disk: copied if possible, else computed."""
+    def _packed(self, row: int, size: int, name: tuple[str, int], is_computed: bool) -> bytes:
+        """Returns the states of a row in the format on disk: copied if possible, else computed.
+
+        Returns none if those to copy are damaged, and too many of these were computed already.
+        """
         data = next(filter(None, (states.packed(*name) for states in self._reusable)), b"")
         if len(data) != size:  # missing, or of other windows
+            if not is_computed and next(self._extra, None) is None:
+                return b""
             data = self._model.packed(self._store.load([row])[0])
         if len(data) != size:
             raise ArtefactError(

@@ -38,7 +38,7 @@ class PassageStates:
 def quantise(states: NDArray[np.float32]) -> PassageStates:
     """Quantises float32 [tokens, width]; the result is the same on every machine.
 
-    A token with a value that is not finite gets the scale NaN. A reader finds no span in its window.
+    A token with a value that is not finite gets the scale NaN. So no span of its window is found.
     """
     magnitudes = np.abs(states).max(axis=1, initial=0).astype(np.float32)
     finite = np.isfinite(magnitudes)
