@@ -106,20 +106,26 @@ def _open_kind(kind: StatesKind, directory: Path, generation: str) -> list[Snaps
         data, starts = OpenFile(directory / kind.data), OpenFile(directory / kind.starts_file)
         data_entry = FileEntry(sha256=manifest.sha256, bytes=manifest.bytes)
         starts_entry = FileEntry(sha256=manifest.starts_sha256, bytes=manifest.starts_bytes)
+        if (data.size, starts.size) != (manifest.bytes, manifest.starts_bytes):
+            raise ArtefactError(
+                f"the files of the {kind.noun} have other sizes than their manifest says"
+            )
         return [
             SnapshotFile(kind.data, data, data_entry),
             SnapshotFile(kind.starts_file, starts, starts_entry),
             hashed_file(manifest_file),
         ]
     except (ArtefactError, ValidationError) as error:
-        warn_states_omitted(directory, str(error))
+        warn_data_omitted(kind, directory, str(error))
         return []
 
 
-def warn_states_omitted(directory: Path, reason: str) -> None:
-    """Logs that a snapshot is taken without the states of a shard."""
+def warn_data_omitted(kind: StatesKind, directory: Path, reason: str) -> None:
+    """Logs that a snapshot or a copy has no precomputed data of a kind."""
     _log.warning(
-        "the states of the shard are not in the snapshot", directory=str(directory), reason=reason
+        f"the {kind.noun} of the shard are not in the snapshot",
+        directory=str(directory),
+        reason=reason,
     )
 
 

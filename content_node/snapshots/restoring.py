@@ -17,6 +17,7 @@ from winnow.content_node.live.reading import log_path
 from winnow.content_node.live.schema import get_state, put_state
 from winnow.content_node.merging.names import LIVE, newest_first
 from winnow.content_node.shard.manifest import SHARD_FILE, read_shard_manifest, write_manifest
+from winnow.content_node.snapshots.pulling import pull_shards
 from winnow.content_node.snapshots.stored_snapshots import (
     FILES,
     FoundSnapshot,
@@ -30,7 +31,7 @@ from winnow.files.durable import sync_directory, sync_file
 from winnow.journal.journal import JOURNAL
 from winnow.quoting import shown
 from winnow.storage.partial import restored_directory
-from winnow.storage.pull import CopyProgress, PulledFile, PullSource, pull_files
+from winnow.storage.pull import CopyProgress, PulledFile, PullSource
 
 
 def restore_snapshot(
@@ -38,7 +39,8 @@ def restore_snapshot(
 ) -> FoundSnapshot:
     """Copies a snapshot into `target`, which appears once all files are copied and verified.
 
-    Files that an interrupted restore has copied are reused.
+    Files that an interrupted restore has copied are reused. Precomputed data that is damaged in the
+    storage is left out.
 
     Args:
         url: the URL of snapshots; with `/shard-00000-of-00003` appended, it restores one shard.
@@ -54,7 +56,7 @@ def restore_snapshot(
     found = find_snapshot(url, name)
     try:
         with restored_directory(target) as directory:
-            pull_files(pull_source(found), pulled_files(found), directory, progress)
+            pull_shards(pull_source(found), pulled_files(found), directory, progress)
             rename_logs(directory)
     except sqlite3.Error as error:
         raise ArtefactError(

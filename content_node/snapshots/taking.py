@@ -20,7 +20,7 @@ from winnow.content_node.snapshots.contents import (
     SnapshotFile,
     hashed_file,
     open_shard_files,
-    warn_states_omitted,
+    warn_data_omitted,
 )
 from winnow.content_node.snapshots.last_snapshot import write_last_snapshot
 from winnow.content_node.snapshots.manifest import Snapshot, SnapshotShard
@@ -29,6 +29,7 @@ from winnow.domain.shard import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 from winnow.index_directory import present_shards
+from winnow.reading.states_kind import KINDS, kind_of_file
 from winnow.storage import Storage
 from winnow.storage.pull import CopyProgress, start_copying
 from winnow.storage.storage import OnCopied
@@ -142,17 +143,20 @@ class _SnapshotBuilder:
         self._manifest = manifest
 
     def _upload_states(self, directory: Path, opened: ShardFiles) -> tuple[SnapshotFile, ...]:
-        """Copies and returns the states; omits states that are damaged or being rewritten."""
-        if not opened.states:
-            return ()
-        shard = opened.manifest
-        try:
-            stage = f"copying states of shard {shard.shard} of {shard.shards}, MB"
-            self._uploader.upload(stage, opened.states)
-        except ArtefactError as error:
-            warn_states_omitted(directory, str(error))
-            return ()
-        return opened.states
+        """Copies and returns precomputed data; omits data that is damaged or being rewritten."""
+        shard, copied = opened.manifest, list[SnapshotFile]()
+        for kind in KINDS:
+            files = [each for each in opened.states if kind_of_file(each.path) is kind]
+            if not files:
+                continue
+            try:
+                stage = f"copying {kind.noun} of shard {shard.shard} of {shard.shards}, MB"
+                self._uploader.upload(stage, files)
+            except ArtefactError as error:
+                warn_data_omitted(kind, directory, str(error))
+            else:
+                copied += files
+        return tuple(copied)
 
     def build(self, now: datetime) -> Snapshot:
         """Returns the manifest of the copied shards."""

@@ -7,10 +7,11 @@ import structlog
 
 from winnow.content_node.disk_space import check_disk_space
 from winnow.content_node.live.custody import Custody, Role, write_custody
+from winnow.content_node.snapshots.pulling import pull_shards
 from winnow.content_node.transfer.remote import PeerCopy, PeerShard
 from winnow.errors import ArtefactError
 from winnow.storage.partial import restored_directory
-from winnow.storage.pull import CopyProgress, PullSource, pull_files
+from winnow.storage.pull import CopyProgress, PullSource
 
 _log = structlog.get_logger("content_node")
 
@@ -25,6 +26,8 @@ async def receive_shard(
     only_holder: bool = True,
 ) -> None:
     """Copies a shard into `directory`, which appears once all files are copied and verified.
+
+    Precomputed data that is damaged there is left out.
 
     The files that an interrupted call has copied are reused. If the other node takes writes, the
     copy follows the log of that node.
@@ -73,6 +76,6 @@ def _pull_files(copy: PeerCopy, owner: str, directory: Path, progress: CopyProgr
         advice_if_damaged="verify the shard there",
     )
     with restored_directory(directory) as content:
-        pull_files(source, copy.files, content, progress)
+        pull_shards(source, copy.files, content, progress)
         if copy.takes_writes:
             write_custody(content, Custody(Role.FOLLOWER, owner, copy.moves))

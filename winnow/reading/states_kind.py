@@ -147,6 +147,12 @@ TOKEN_VECTORS: Final = StatesKind(
 KINDS: Final = (READER_STATES, TOKEN_VECTORS)
 
 
+def kind_of_file(path: str) -> StatesKind | None:
+    """Returns the kind of data that a file of this name belongs to; None for other files."""
+    name = path.rpartition("/")[2]
+    return next((kind for kind in KINDS if name in kind.files), None)
+
+
 def with_checksum(data: bytes) -> bytes:
     """Returns the data of a passage with its checksum, as on disk."""
     return data + crc32(data).to_bytes(CHECKSUM_BYTES, "little")

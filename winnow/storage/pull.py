@@ -75,6 +75,15 @@ class PulledFile:
     bytes: int
 
 
+class PulledFileError(ArtefactError):
+    """A file to pull is missing or damaged in its storage."""
+
+    def __init__(self, message: str, name: str) -> None:
+        """`name` is the path of the file in the directory of the pull."""
+        super().__init__(message)
+        self.name = name
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullSource:
     """The storage from which files are pulled, and texts for its error messages."""
@@ -87,14 +96,14 @@ class PullSource:
     advice_if_damaged: str
     """What to do if a stored file is damaged."""
 
-    def missing(self, name: str, file: PulledFile) -> ArtefactError:
-        return ArtefactError(
-            f"{name} of {self.source} is missing ({file.path}): {self.advice_if_missing}"
+    def missing(self, name: str, file: PulledFile) -> PulledFileError:
+        return PulledFileError(
+            f"{name} of {self.source} is missing ({file.path}): {self.advice_if_missing}", name
         )
 
-    def damaged(self, name: str, file: PulledFile) -> ArtefactError:
-        return ArtefactError(
-            f"{name} of {self.source} is damaged ({file.path}): {self.advice_if_damaged}"
+    def damaged(self, name: str, file: PulledFile) -> PulledFileError:
+        return PulledFileError(
+            f"{name} of {self.source} is damaged ({file.path}): {self.advice_if_damaged}", name
         )
 
 
@@ -105,7 +114,7 @@ def pull_files(
 
     Intact files of an earlier pull are not copied again.
 
-    Raises ArtefactError if a stored file is missing or damaged. Raises UnavailableError if the
+    Raises PulledFileError if a stored file is missing or damaged. Raises UnavailableError if the
     storage cannot be reached. Raises OSError if a file cannot be written.
     """
     _remove_others(directory, files)

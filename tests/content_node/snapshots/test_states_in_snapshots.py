@@ -7,6 +7,7 @@ import pytest
 from conftest import Recorder
 from damaged_files import flip_bit
 from fake_split_reader import lower
+from fake_token_vectors import FINGERPRINT, write_token_vectors
 from live_shards import Fed, built
 from structlog.testing import capture_logs
 
@@ -17,6 +18,9 @@ from winnow.content_node.snapshots.restoring import restore_snapshot
 from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.content_node.states.manifest import DATA, FILES, STARTS, STATES_FILE
 from winnow.content_node.states.writing import StatesWriter
+from winnow.errors import ArtefactError
+from winnow.files.opened import sha256
+from winnow.reading.states_kind import TOKEN_VECTORS
 
 TEXTS = {f"built {n}": f"text number {n} of {n % 7}" for n in range(30)}
 
@@ -91,3 +95,41 @@ def test_damaged_states_are_left_out_of_a_snapshot(shard: Path, name: str) -> No
 def test_states_of_another_reader_are_restored_and_not_used(shard: Path) -> None:
     write(shard)
     assert opened(restored(shard), "0" * 16).states is None
+
+
+def test_damaged_states_do_not_keep_token_vectors_out_of_a_snapshot(shard: Path) -> None:
+    """Without those of one shard, no question would be ranked by late interaction."""
+    write(shard)
+    write_token_vectors(shard)
+    flip_bit(shard / DATA)
+    copy = restored(shard)
+    assert open_shard(copy, ef=64, token_vectors_fingerprint=FINGERPRINT).token_vectors is not None
+    assert not any((copy / name).exists() for name in FILES)
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("damage", [flip_bit, Path.unlink])
+def test_states_that_are_damaged_in_the_storage_are_left_out_of_a_restore(
+    shard: Path,
+    name: str,
+    damage,  # type: ignore[no-untyped-def]
+) -> None:
+    """A shard can do without them, and nothing else may be left of it."""
+    write(shard)
+    write_token_vectors(shard)
+    url, target = shard.parent / "snapshots", shard.parent / "restored"
+    take_snapshot(shard, str(url), Recorder(), lambda: datetime.now(UTC))
+    damage(url / "files" / sha256(shard / name))
+    with capture_logs() as logs:
+        restore_snapshot(str(url / shard.name), target, Recorder())
+    assert name in logs[0]["reason"]
+    assert sorted(each.name for each in target.glob("states*")) == []
+    assert all((target / each).exists() for each in TOKEN_VECTORS.files)
+
+
+def test_a_damaged_file_that_a_shard_needs_is_refused_by_a_restore(shard: Path) -> None:
+    url, target = shard.parent / "snapshots", shard.parent / "restored"
+    take_snapshot(shard, str(url), Recorder(), lambda: datetime.now(UTC))
+    flip_bit(url / "files" / sha256(shard / "postings.npy"))
+    with pytest.raises(ArtefactError, match=r"postings.npy of snapshot .* is damaged"):
+        restore_snapshot(str(url / shard.name), target, Recorder())

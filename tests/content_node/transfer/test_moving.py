@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from damaged_files import flip_bit
 from doubtful_commits import doubt
+from fake_split_reader import lower
 from live_shards import built
 from live_writes import delete, put
 from moving_shards import INDEX, Holder, holding, merged, moves, opened, store
@@ -22,6 +23,8 @@ from winnow.content_node.live.custody import (
     write_custody,
 )
 from winnow.content_node.live.shard import LiveShard
+from winnow.content_node.states.manifest import DATA
+from winnow.content_node.states.writing import StatesWriter
 from winnow.content_node.transfer.batches import check_copied_log
 from winnow.content_node.transfer.following import LogFollower
 from winnow.content_node.transfer.receiving import receive_shard
@@ -307,6 +310,20 @@ async def test_a_file_that_is_damaged_on_its_way_is_refused(owner: Holder, tmp_p
     with pytest.raises(ArtefactError, match=r"postings.npy of the shard at node old is damaged"):
         await copied(owner, tmp_path / "copy")
     assert not (tmp_path / "copy").exists()
+
+
+def cut_short(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-9])
+
+
+@pytest.mark.parametrize("damage", [flip_bit, cut_short])
+async def test_damaged_states_stop_no_move(owner: Holder, tmp_path: Path, damage) -> None:  # type: ignore[no-untyped-def]
+    """The node that receives the shard computes them for each question, as the owner does."""
+    StatesWriter(owner.directory, lower()).write(1, lambda *_: None, lambda _: None)
+    damage(owner.directory / DATA)
+    directory = await copied(owner, tmp_path / "copy")
+    assert list(directory.glob("states*")) == []
+    await opened(directory).close()
 
 
 async def test_an_unknown_node_and_a_silent_one_are_named(owner: Holder) -> None:
