@@ -9,17 +9,17 @@ from winnow.bundle import load_bundle
 from winnow.bundle.manifest import BundleEncoder
 from winnow.content_node.merging.copied_tokens import CopiedTokens
 from winnow.content_node.merging.handed_tokens import HandedTokens
-from winnow.content_node.merging.lost_model import LostModel
 from winnow.content_node.merging.merge import carry_or_explain
 from winnow.content_node.shard.manifest import read_shard_manifest
 from winnow.content_node.states.index import fingerprint_of, open_states_model
-from winnow.content_node.states.manifest import read_states_manifest
+from winnow.content_node.states.manifest import StatesManifest, read_states_manifest
 from winnow.content_node.states.model import ReusableStates, StatesModel
 from winnow.content_node.states.reusable_states import open_reusable_states
 from winnow.content_node.states.writing import StatesWriter
 from winnow.errors import ArtefactError
 from winnow.quoting import many
 from winnow.reading.states_kind import KINDS, TOKEN_VECTORS, StatesKind
+from winnow.reading.stored_passage import StoredPassage
 
 _THREADS = 1
 """Threads that compute data: only one, because answering questions has priority."""
@@ -114,6 +114,23 @@ def _may_be_of(sources: Sequence[Path], fingerprint: str, kind: StatesKind) -> b
     return False
 
 
+class _LostModel:
+    """A `StatesModel` that computes nothing. It only says which data a shard had."""
+
+    def __init__(self, kind: StatesKind, manifest: StatesManifest) -> None:
+        """`manifest` is that of the data."""
+        self.kind = kind
+        self.fingerprint, self.width = manifest.fingerprint, manifest.width
+
+    def count_tokens(self, stored: StoredPassage) -> int:
+        """Returns 0, since no passage gets data."""
+        return 0
+
+    def packed(self, stored: StoredPassage) -> bytes:
+        """Raises ArtefactError."""
+        raise ArtefactError(f"the {self.kind.noun} of passage {stored.passage.id} were lost")
+
+
 def _write_none(kind: StatesKind, sources: Sequence[Path], generation: Path) -> bool:
     """Writes an empty file of the data that `sources` have; returns whether one is readable.
 
@@ -122,7 +139,7 @@ def _write_none(kind: StatesKind, sources: Sequence[Path], generation: Path) -> 
     for each in sources:
         with contextlib.suppress(ArtefactError):
             manifest = read_states_manifest(each, kind)
-            _write_states(StatesWriter(generation, LostModel(kind, manifest)), 0)
+            _write_states(StatesWriter(generation, _LostModel(kind, manifest)), 0)
             return True
     return False
 

@@ -26,7 +26,9 @@ def pull_shards(
             if kind is None:
                 raise
             _log.warning(f"the {kind.noun} of a shard are left out", reason=str(error))
-            omitted = {path.with_name(name).as_posix() for name in kind.files}
+            # the manifest shows merges that the shard uses the data, so that they compute it
+            names = {*kind.files} - ({kind.manifest} - {path.name})
+            omitted = {path.with_name(name).as_posix() for name in names}
             files = {name: file for name, file in files.items() if name not in omitted}
         else:
             return

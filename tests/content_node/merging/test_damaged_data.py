@@ -1,5 +1,7 @@
 """Damage to precomputed data, or to files that hold it, costs a merge no data of other passages."""
 
+import shutil
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -11,7 +13,6 @@ from fake_token_vectors import FINGERPRINT, FakePassageTokens, write_token_vecto
 from live_shards import Fed, built
 
 from winnow.bundle.manifest import Manifest
-from winnow.content_node import disk_space
 from winnow.content_node.merging import states as carrying
 from winnow.content_node.merging.merge import merge
 from winnow.content_node.merging.newest import open_newest
@@ -25,7 +26,6 @@ from winnow.reading.states_kind import READER_STATES, TOKEN_VECTORS, StatesKind
 
 TEXTS = {f"built {n}": f"text number {n} " * 9 for n in range(30)}
 OF = "f" * 16
-NONE: tuple[int | None, int | None] = None, None
 
 
 @dataclass
@@ -77,9 +77,12 @@ def opened(directory: Path) -> StoredSegment:
 
 def counts(directory: Path | str) -> tuple[int | None, int | None]:
     """The number of passages with states, and with token vectors; None where none are used."""
-    files = (opened(Path(directory)).states, opened(Path(directory)).token_vectors)
-    states, tokens = (each and each.passages for each in files)
-    return states, tokens
+    segment = opened(Path(directory))
+    states, tokens = segment.states, segment.token_vectors
+    return (
+        None if states is None else states.passages,
+        None if tokens is None else tokens.passages,
+    )
 
 
 @pytest.mark.parametrize(
@@ -145,7 +148,9 @@ def test_damaged_token_vectors_of_the_next_bundle_are_left_out(
 
 @pytest.mark.parametrize("name", ["passages.sqlite", "manifest.json"])
 @pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(bytes(9_000))])
-def test_a_damaged_built_shard_costs_a_generation_no_data(fed: Fed, name: str, damage) -> None:  # type: ignore[no-untyped-def]
+def test_a_damaged_built_shard_costs_a_generation_no_data(
+    fed: Fed, name: str, damage: Callable[[Path], object]
+) -> None:
     base = Path(merged(fed, fed.shard).directory)
     damage(fed.shard / name)
     done = merged(fed, base)
@@ -200,7 +205,7 @@ def test_states_for_which_there_is_no_room_are_not_begun(
     class Disk:
         free = (fed.shard / DATA).stat().st_size
 
-    monkeypatch.setattr(disk_space.shutil, "disk_usage", lambda _: Disk)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Disk)
     done = merged(fed, fed.shard)
     assert "there is no room" in done.without_states
     assert models.session.runs == []
