@@ -102,6 +102,8 @@ class LateScorer:
         """Caches token vectors, [tokens, values], of the passage that the write `sequence` put."""
         if not self._is_closed:
             self._computed.put((self, passage_id, sequence), levels)
+        if self._is_closed:  # by another thread, which may have emptied the cache before
+            self._computed.discard(self)
 
     def forget_stored(self, view: ShardView) -> None:
         """Removes the token vectors of merged writes from the cache, if the base has all of them.

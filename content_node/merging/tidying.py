@@ -62,7 +62,7 @@ def remove_obsolete(shard: Path, served: int) -> None:
     built shard is never served again, because the log was trimmed. In an index with tenants all
     passages of the built shard are removed, since some may be of deleted tenants.
 
-    Raises OSError if a file cannot be removed.
+    Raises OSError if a file cannot be removed, and UnavailableError as `remove_built_passages`.
     """
     _remove_files_of(shard, obsolete_names(list_names(shard), served))
     generation = generation_path(shard, served)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from winnow.content_node.shard.manifest import ShardManifest, read_shard_manifest
 from winnow.content_node.states.removing import drop_states
+from winnow.errors import UnavailableError
 from winnow.files.durable import sync_directory
 from winnow.reading.states_kind import KINDS
 
@@ -22,6 +23,7 @@ def remove_built_passages(shard: Path) -> None:
     Raises:
         ArtefactError: the manifest is damaged.
         OSError: a file cannot be removed.
+        UnavailableError: another process computes precomputed data of these passages.
 
     """
     manifest = read_shard_manifest(shard)
@@ -32,8 +34,11 @@ def remove_built_passages(shard: Path) -> None:
         if name not in remaining_files(manifest):
             (shard / name).unlink(missing_ok=True)
     sync_directory(shard)
-    for kind in KINDS:
-        drop_states(shard, kind)
+    busy = [kind.noun for kind in KINDS if not drop_states(shard, kind)]
+    if busy:
+        raise UnavailableError(
+            f"the {' and '.join(busy)} of {shard} are being computed, so they are removed later"
+        )
 
 
 def is_emptied(shard: Path, manifest: ShardManifest) -> bool:

@@ -26,18 +26,18 @@ def are_complete(directory: Path, kind: StatesKind = READER_STATES) -> bool:
     return (states.generation, passages) == (shard.generation, shard.passages)
 
 
-def drop_states(directory: Path, kind: StatesKind = READER_STATES) -> None:
+def drop_states(directory: Path, kind: StatesKind = READER_STATES) -> bool:
     """Removes the data beside a generation, and the files of an interrupted computation.
 
-    Removes nothing while a process computes this data. After an interruption no node uses the
-    remaining files, and the next call removes them.
+    Removes nothing, and returns False, while a process computes this data. After an interruption no
+    node uses the remaining files, and the next call removes them.
 
     Raises:
         OSError: a file cannot be removed.
 
     """
     if not _states_files(directory, kind):
-        return
+        return True
     try:
         with locked(directory / kind.lock, f"{kind.noun} of {directory} are being written"):
             # the manifest first: without it nodes ignore the data
@@ -46,7 +46,8 @@ def drop_states(directory: Path, kind: StatesKind = READER_STATES) -> None:
             for path in _states_files(directory, kind):
                 path.unlink()
     except UnavailableError:
-        return
+        return False
+    return True
 
 
 def _states_files(directory: Path, kind: StatesKind) -> list[Path]:

@@ -21,7 +21,7 @@ from shards_made import in_memory, make, passages
 from tenacious import LONG
 
 from winnow.content_node.late_interaction.background import BackgroundTokens
-from winnow.content_node.late_interaction.computed_tokens import ComputedTokens
+from winnow.content_node.late_interaction.computed_tokens import ComputedTokens, TokensKey
 from winnow.content_node.late_interaction.passage_tokens import PassageTokens
 from winnow.content_node.late_interaction.scoring import LateScorer
 from winnow.content_node.shard import ShardView, open_shard, view_of
@@ -309,3 +309,19 @@ def test_nothing_is_computed_after_the_end(view: ShardView) -> None:
     background.update(ranking(model).scorer, view)
     assert background.wait_until_idle(LONG)
     assert not model.computed
+
+
+def test_a_shard_that_is_closed_while_token_vectors_are_kept_leaves_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    computed = ComputedTokens()
+    scorer = LateScorer(OpenModel(FakePassageTokens()), computed)
+    put = computed.put
+
+    def close_first(key: TokensKey, levels: NDArray[np.int8]) -> None:
+        scorer.close()
+        put(key, levels)
+
+    monkeypatch.setattr(computed, "put", close_first)
+    scorer.keep("a", 1, np.zeros((1, 8), np.int8))
+    assert not computed._levels.bytes

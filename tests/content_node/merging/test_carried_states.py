@@ -17,6 +17,8 @@ from winnow.content_node.states.manifest import DATA, FILES, STATES_FILE
 from winnow.content_node.states.removing import are_complete
 from winnow.content_node.states.reusable_states import open_reusable_states
 from winnow.content_node.states.writing import StatesWriter
+from winnow.domain.tenant import stored_id
+from winnow.errors import UnavailableError
 from winnow.files.lock import locked
 from winnow.reading.states_kind import READER_STATES
 
@@ -149,6 +151,22 @@ def test_nothing_goes_while_a_process_computes_states(fed: Fed) -> None:
     with locked(fed.shard / READER_STATES.lock, "the test holds it"):
         remove_obsolete(fed.shard, done.sequence)
     assert with_states(fed.shard) == set(TEXTS)
+
+
+def test_states_of_tenants_are_removed_once_no_process_computes_them(tmp_path: Path) -> None:
+    """They may be of a tenant that was deleted. After the error, the node tries again."""
+    texts = {stored_id("a", name.replace(" ", "-")): text for name, text in TEXTS.items()}
+    fed = Fed(built(tmp_path, texts, tenants=True), texts)
+    compute(fed.shard)
+    fed.delete(next(iter(texts)))
+    done = merge(fed.shard, fed.shard, fed.log.last)
+    with (
+        locked(fed.shard / READER_STATES.lock, "the test holds it"),
+        pytest.raises(UnavailableError, match=r"the states of .* are being computed"),
+    ):
+        remove_obsolete(fed.shard, done.sequence)
+    remove_obsolete(fed.shard, done.sequence)
+    assert not any((fed.shard / name).exists() for name in FILES)
 
 
 @pytest.mark.parametrize("after", [1, 2])
