@@ -22,6 +22,7 @@ from winnow.content_node.shard.segment import Segment
 from winnow.content_node.shard.view import PlacedSegment, ShardView
 from winnow.content_node.states.file import StateFile
 from winnow.domain.question import QuestionTokens
+from winnow.errors import ArtefactError
 from winnow.inference.stop_signal import StopSignal
 
 
@@ -70,11 +71,12 @@ class LateScorer:
         """Scores rows. There are no scores if too many token vectors are missing.
 
         There are none either if some are missing and the model that computes them is not open. A
-        question does not wait until it is.
+        question does not wait until it is. Nor are there any if stored token vectors cannot be
+        read, which is logged.
 
         Raises:
             StoppedError: `stop` was set while token vectors were computed.
-            ArtefactError: a file of the shard was changed.
+            ArtefactError: another file of the shard was changed.
 
         """
         parts = _split_rows(view, np.array(rows, np.int64))
@@ -87,7 +89,10 @@ class LateScorer:
             return LateScores(None, len(missing))
         scores = np.empty(len(rows))
         for part in parts:
-            scores[part.places] = self._segment_scores(part, question, stop)
+            own = self._segment_scores(part, question, stop)
+            if own is None:
+                return LateScores(None, int(part.stored.sum()))
+            scores[part.places] = own
         return LateScores(scores)
 
     def close_model(self) -> None:
@@ -179,11 +184,17 @@ class LateScorer:
 
     def _segment_scores(
         self, part: "_SegmentRows", question: QuestionTokens, stop: StopSignal | None
-    ) -> NDArray[np.float64]:
+    ) -> NDArray[np.float64] | None:
+        """Returns the score of each row, [rows]; None if token vectors cannot be read."""
         segment, rows, stored = part.segment, part.rows, part.stored
         scores, file = np.empty(len(rows)), segment.token_vectors
         if file is not None and stored.any():
-            scores[stored] = late_scores(question, read_vectors(file, rows[stored]))
+            try:
+                vectors = read_vectors(file, rows[stored])
+            except ArtefactError as error:  # a question can do without late interaction
+                file.log_unreadable(error)
+                return None
+            scores[stored] = late_scores(question, vectors)
         if not stored.all():
             computed = [self._computed_levels(segment, row, stop) for row in rows[~stored].tolist()]
             lengths = np.array([len(each) for each in computed], np.int64)
@@ -261,7 +272,10 @@ def _has_stored_tokens(segment: Segment, rows: RowNumbers) -> RowMask:
 
 
 def read_vectors(file: StateFile, rows: RowNumbers) -> PassageVectors:
-    """Reads the stored token vectors of rows that have some."""
+    """Reads the stored token vectors of rows that have some.
+
+    Raises ArtefactError if the file was changed, or cannot be read.
+    """
     data, sizes = file.read_rows(rows)
     levels = np.frombuffer(data, np.int8).reshape(-1, file.width)
     return PassageVectors(levels, sizes // file.width)

@@ -89,11 +89,13 @@ def _carry_from(
     loaded = load_bundle(bundle)
     fingerprint = fingerprint_of(kind, loaded.manifest)
     known = open_reusable_states(sources, fingerprint, kind)
-    if not known and not _may_be_of(sources, fingerprint, kind):
+    newest = _newest_manifest(sources, kind)
+    is_of_another = newest is not None and newest.fingerprint != fingerprint
+    if newest is not None and is_of_another and (kind is TOKEN_VECTORS or not known):
         other = f"the {kind.noun} are not of the {kind.model} of bundle {loaded.manifest.name}"
         if kind is not TOKEN_VECTORS:
             return other
-        missing = _copy_tokens(loaded.manifest.encoder, sources, generation)
+        missing = _copy_tokens(loaded.manifest.encoder, newest, sources, generation)
         return f"{other}, so {many(missing, 'passage')} got none" if missing else ""
     model = open_states_model(kind, loaded)
     reusable: list[ReusableStates] = [*known]
@@ -103,15 +105,12 @@ def _carry_from(
     return write_carried_states(generation, model, reusable, max(MAX_COMPUTED, 2 * merged))
 
 
-def _may_be_of(sources: Sequence[Path], fingerprint: str, kind: StatesKind) -> bool:
-    """Whether data that cannot be used is damaged data of this model, and not of another model."""
-    for each in sources if fingerprint else ():
-        try:
-            if read_states_manifest(each, kind).fingerprint == fingerprint:
-                return True
-        except ArtefactError:
-            return True
-    return False
+def _newest_manifest(sources: Sequence[Path], kind: StatesKind) -> StatesManifest | None:
+    """Returns the first manifest that can be read; None if all are damaged."""
+    for each in sources:
+        with contextlib.suppress(ArtefactError):
+            return read_states_manifest(each, kind)
+    return None
 
 
 class _LostModel:
@@ -136,20 +135,19 @@ def _write_none(kind: StatesKind, sources: Sequence[Path], generation: Path) -> 
 
     Raises as `carry_states`.
     """
-    for each in sources:
-        with contextlib.suppress(ArtefactError):
-            manifest = read_states_manifest(each, kind)
-            _write_states(StatesWriter(generation, _LostModel(kind, manifest)), 0)
-            return True
-    return False
+    manifest = _newest_manifest(sources, kind)
+    if manifest is not None:
+        _write_states(StatesWriter(generation, _LostModel(kind, manifest)), 0)
+    return manifest is not None
 
 
-def _copy_tokens(entry: BundleEncoder, sources: Sequence[Path], generation: Path) -> int:
+def _copy_tokens(
+    entry: BundleEncoder, manifest: StatesManifest, sources: Sequence[Path], generation: Path
+) -> int:
     """Copies token vectors of another encoder; returns the number of passages without any.
 
     Raises as `carry_states`.
     """
-    manifest = read_states_manifest(sources[0], TOKEN_VECTORS)
     known = open_reusable_states(sources, manifest.fingerprint, TOKEN_VECTORS)
     writer = StatesWriter(generation, CopiedTokens(entry, manifest), known)
     _write_states(writer, 0)

@@ -21,6 +21,10 @@ _MAX_LOGGED = 20
 """Maximum number of damaged passages that are logged, so that a damaged file fills no log."""
 
 
+_WHOLE_FILE = -1
+"""Stands for all rows among those that were logged."""
+
+
 class StateFile:
     """Reads the data of each row. Safe to use from several threads.
 
@@ -127,6 +131,15 @@ class StateFile:
         data = self._file.read_each(sizes.tolist(), starts.tolist())
         self._file.check()
         return data, sizes
+
+    def log_unreadable(self, error: ArtefactError) -> None:
+        """Logs an error of `read_rows`, once."""
+        if self._should_log(_WHOLE_FILE):
+            _log.error(
+                f"the {self._kind.noun} of the shard cannot be read, {self._kind.loss}; "
+                f"{states_command(self._file.path.parent, kind=self._kind)} replaces them",
+                reason=str(error),
+            )
 
     def verify(self, sha256: str) -> None:
         """Verifies the whole file. Raises ArtefactError if it is damaged."""

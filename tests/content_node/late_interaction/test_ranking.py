@@ -3,7 +3,8 @@ token vectors are stored or computed.
 """
 
 import itertools
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from manual_clock import ManualClock
 from shards_made import in_memory, make, passages, question
+from structlog.testing import capture_logs
 from tenacious import LONG
 
 from winnow.candidates.joint import without_outranked
@@ -43,6 +45,7 @@ from winnow.domain.answered import ShardTimings
 from winnow.domain.question import EncodedQuestion, QuestionTokens, RetrievalDepth
 from winnow.domain.shard import DEFAULT_EF
 from winnow.domain.write import EncodedPassage
+from winnow.reading.states_kind import TOKEN_VECTORS
 from winnow.searcher import Retrieved
 from winnow.stateless.answer.choose import best_overall
 
@@ -286,6 +289,32 @@ def test_damaged_token_vectors_are_not_used(tmp_path: Path) -> None:
     (directory / "token-vectors.bin").write_bytes(data)
     segment = open_shard(directory, 64, token_vectors_fingerprint=FINGERPRINT)
     assert segment.token_vectors is None
+
+
+def date_back(path: Path) -> None:
+    os.utime(path, (1, 1))
+
+
+def cut_short(path: Path) -> None:
+    os.truncate(path, 100)
+
+
+@pytest.mark.parametrize("change", [date_back, cut_short])
+def test_token_vectors_that_were_written_to_are_not_used_and_logged_once(
+    tmp_path: Path, change: Callable[[Path], None]
+) -> None:
+    """They are derived: a question can do without them."""
+    view, asked = opened(tmp_path / "shard", ALL), asked_with_tokens(1)
+    assert retrieved(view, asked, DEPTHS[0]).late_interaction
+    change(tmp_path / "shard" / TOKEN_VECTORS.data)
+    plain = retrieved(view, replace(asked, tokens=None), DEPTHS[0])
+    with capture_logs() as logs:
+        for _ in range(2):
+            found = retrieved(view, asked, DEPTHS[0])
+            assert not found.late_interaction
+            assert found.hits == plain.hits
+    (logged,) = logs
+    assert "the token vectors of the shard cannot be read" in logged["event"]
 
 
 def test_token_vectors_of_another_encoder_are_not_used(tmp_path: Path) -> None:

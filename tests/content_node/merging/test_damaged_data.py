@@ -18,7 +18,7 @@ from winnow.content_node.merging.merge import merge
 from winnow.content_node.merging.newest import open_newest
 from winnow.content_node.merging.protocol import Merged
 from winnow.content_node.shard import StoredSegment, open_shard
-from winnow.content_node.states.manifest import DATA, STATES_FILE
+from winnow.content_node.states.manifest import DATA, STATES_FILE, read_states_manifest
 from winnow.content_node.states.writing import StatesWriter
 from winnow.errors import ArtefactError
 from winnow.packaged import default_bundle
@@ -144,6 +144,18 @@ def test_damaged_token_vectors_of_the_next_bundle_are_left_out(
     done = merged(fed, fed.shard)
     assert "so 2 passages got none" in done.without_states
     assert models.tokens.computed == []
+
+
+def test_token_vectors_of_the_next_bundle_replace_those_of_the_built_shard(fed: Fed) -> None:
+    """Those of the built shard stay until a generation has all."""
+    base = Path(merged(fed, fed.shard).directory)
+    next_tokens = FakePassageTokens()
+    next_tokens.fingerprint = "n" * 16
+    StatesWriter(base, next_tokens).write(1, lambda *_: None, lambda _: None)
+    done = merged(fed, base)
+    assert "are not of the encoder of bundle" in done.without_states
+    manifest = read_states_manifest(Path(done.directory), TOKEN_VECTORS)
+    assert manifest.fingerprint == next_tokens.fingerprint
 
 
 @pytest.mark.parametrize("name", ["passages.sqlite", "manifest.json"])
