@@ -183,8 +183,6 @@ class NodeSettings(PeerSettings, ServiceSettings):
             return self
         if not self.feed:
             raise ValueError("--archive-url needs --feed: only then no other node uses the shards")
-        if self.journal:
-            raise ValueError("--archive-url does not work with --journal: leave one of them out")
         return self
 
     @model_validator(mode="after")

@@ -6,7 +6,13 @@ from contextlib import suppress
 
 from winnow.deadline import Deadline
 from winnow.errors import DeadlineExceededError, IdentityError, UnavailableError
-from winnow.journal.journal import JOURNAL, EntryBatch, JournalEntry, PublishedEntry
+from winnow.journal.journal import (
+    JOURNAL,
+    EntryBatch,
+    JournalEnd,
+    JournalEntry,
+    PublishedEntry,
+)
 
 
 class FakeJournal:
@@ -22,6 +28,8 @@ class FakeJournal:
         """The attempt that stored each entry, by key."""
         self.reachable = asyncio.Event()
         self.reachable.set()
+        self.removed = 0
+        """The last entry that a limit of the journal has removed."""
         self.reads: list[int] = []
         """The `after` of each read."""
         self.is_late = False
@@ -54,6 +62,8 @@ class FakeJournal:
         self.reads.append(after)
         if after > len(self.entries):
             raise IdentityError("another journal")
+        if after < self.removed:
+            raise IdentityError(f"begins at entry {self.removed + 1}")
         if key and self.entries[after - 1].key != key:
             raise IdentityError("another entry")
         while True:
@@ -75,6 +85,21 @@ class FakeJournal:
 
     def join(self) -> None:
         self.reachable.set()
+
+    async def close(self) -> None:
+        return None
+
+
+class FakeEnds:
+    """A `ReadsJournalEnds` of one `FakeJournal`."""
+
+    def __init__(self, journal: FakeJournal) -> None:
+        self._journal = journal
+
+    async def read(self, index_id: str, shard: int) -> JournalEnd | None:
+        if not self._journal.reachable.is_set():
+            raise UnavailableError("out of reach")
+        return JournalEnd(self._journal.id, len(self._journal.entries))
 
     async def close(self) -> None:
         return None

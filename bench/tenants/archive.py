@@ -46,7 +46,12 @@ async def archive_and_ask(
             return open_writable(directory)
 
         live = await asyncio.to_thread(opened)
-        return OpenedShard(live=live, searcher=live, writer=live, copied=live, info=live)
+        return OpenedShard(
+            live=live, searcher=live, writer=live, copied=live, catch_up=no_catch_up, info=live
+        )
+
+    async def no_catch_up() -> None:
+        """The shard follows no journal."""
 
     async def close_shard() -> None:
         await opened_shards.pop().live.close()

@@ -42,8 +42,14 @@ Gate = ShardGate[OpenedShard]
 class ArchivableSearcher:
     """A `LocalShard` that is restored by its first call."""
 
-    def __init__(self, shard: ArchivableShard, bundle: Bundle, load: NodeLoad) -> None:
-        """`bundle` and `load` are those of the node, for the description of an archived shard."""
+    def __init__(
+        self, shard: ArchivableShard, bundle: Bundle, load: NodeLoad, *, journaled: bool = False
+    ) -> None:
+        """`bundle` and `load` are those of the node, for the description of an archived shard.
+
+        `journaled` means that the shard follows a journal.
+        """
+        self._journaled = journaled
         self._shard, self._gate, self._bundle, self._load = shard, shard.gate, bundle, load
         self.passages = ArchivablePassages(shard)
 
@@ -55,6 +61,7 @@ class ArchivableSearcher:
         assert stub is not None  # set before the gate closes
         return replace(
             shard_info(stub, self._bundle),
+            journaled=self._journaled,
             moves=self._shard.moves,
             seconds_per_read=load.seconds_per_read,
             reads_in_hand=load.reads_in_flight,
@@ -100,7 +107,7 @@ class ArchivablePassages:
         stub = self._shard.stub
         if stub is not None and request.after <= stub.sequence:
             known: Seen | None = _known_reply(request, stub)
-            if known is not None:
+            if known is not None and await self._shard.knows_all_writes():
                 return known
         async with self._gate.enter(deadline) as opened:
             return await opened.searcher.passages.fetch(request, deadline)

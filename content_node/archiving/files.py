@@ -129,6 +129,9 @@ def commit_archive(directory: Path, stub: ArchiveStub) -> DirectoryLock:
             raise ArtefactError(
                 f"{directory} has write {last}, but its archive ends at write {stub.sequence}"
             )
+        position = state.journal_position if state is not None else ""
+        if position != (stub.journal_position or ""):
+            raise ArtefactError(f"{directory} has an entry of its journal that its archive lacks")
         write_stub(directory, stub)
         reach("archive.stubbed")
         remove_files(directory)

@@ -62,6 +62,10 @@ class ShardGate(Generic[Opened]):
             raise RestoringError(RESTORING).with_public(RESTORING)
         return self._opened
 
+    def record_use(self) -> None:
+        """Records that the shard is used without a call: it stores an entry of its journal."""
+        self._last_call = self._clock()
+
     def open(self, shard: Opened) -> None:
         """Opens the gate."""
         self._opened, self._failed = shard, None

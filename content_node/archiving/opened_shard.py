@@ -1,5 +1,6 @@
 """A shard that is open in this process."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from winnow.content_node.live.copied_writer import TakesCopies
@@ -18,5 +19,7 @@ class OpenedShard:
     writer: CountingShardWriter
     copied: TakesCopies
     """Takes the writes of a run of copying."""
+    catch_up: Callable[[], Awaitable[None]]
+    """Returns once the shard has the present entries of its journal, or cannot get them soon."""
     info: ShardInfo
     """The description of the shard when it was opened."""

@@ -21,10 +21,12 @@ from winnow.content_node.archiving.files import (
     upload_shard,
 )
 from winnow.content_node.archiving.gate import ShardGate
+from winnow.content_node.archiving.journal_watch import WatchedReplica
 from winnow.content_node.archiving.opened_shard import OpenedShard
-from winnow.content_node.archiving.policy import ShardUse
+from winnow.content_node.archiving.policy import CHANGE_PAUSE, ShardUse
 from winnow.content_node.archiving.stub import ArchiveStub
 from winnow.content_node.daemon_work import DaemonWork
+from winnow.content_node.journal.metrics import JournalMetrics
 from winnow.content_node.live.custody import read_custody
 from winnow.content_node.live.locks import DirectoryLock
 from winnow.content_node.live.shard import LiveShard
@@ -32,6 +34,7 @@ from winnow.content_node.live.tenant_usage import usages_in
 from winnow.content_node.metrics import ArchiveMetrics
 from winnow.content_node.shard.manifest import read_shard_manifest
 from winnow.deadline import Clock, Sleep
+from winnow.domain.partition import root_of
 from winnow.errors import ArtefactError, UnavailableError, WinnowError
 from winnow.quoting import shown
 
@@ -55,6 +58,7 @@ class ArchivableShard:
         merge_lock: asyncio.Lock,
         may_archive: Callable[[], bool] = lambda: True,
         metrics: ArchiveMetrics,
+        journal_metrics: Callable[[], JournalMetrics] | None = None,
         clock: Clock = time.monotonic,
         sleep: Sleep = asyncio.sleep,
         now: Callable[[], datetime] = _utc_now,
@@ -69,6 +73,7 @@ class ArchivableShard:
             merge_lock: held while a shard of the node is merged.
             may_archive: whether the shard may be archived now: false while it moves, for example.
             metrics: metrics of this shard.
+            journal_metrics: returns the metrics of the shard's journal; None without a journal.
             clock: returns the time in seconds.
             sleep: waits for a number of seconds.
             now: returns the time that a snapshot records.
@@ -77,6 +82,7 @@ class ArchivableShard:
         self._directory, self._archives, self._metrics = directory, archives, metrics
         self._open_shard, self._close_shard = open_shard, close_shard
         self._merge_lock, self._may_archive = merge_lock, may_archive
+        self._journal_metrics = journal_metrics
         self._clock, self._sleep, self._now = clock, sleep, now
         self.gate = ShardGate[OpenedShard](self._bring_back, clock)
         self.stub: ArchiveStub | None = None
@@ -84,6 +90,8 @@ class ArchivableShard:
         self.moves = 0
         """Number of times that the shard was handed over, while it is not open."""
         self._is_archived = False
+        self._watched: WatchedReplica | None = None
+        """The shard as `Archives.watch` has it while it is archived."""
         self._lock: DirectoryLock | None = None
         """The lock of the directory while the shard is archived."""
         self._changing = asyncio.Lock()
@@ -98,10 +106,14 @@ class ArchivableShard:
     async def begin(self) -> ArchiveStub | None:
         """Opens the gate to a shard on this disk; returns the stub of an archived one instead.
 
-        To be called once. Raises ArtefactError if the shard cannot be opened or locked, and the
-        errors of `open_shard`.
+        To be called once. A node with a journal restores a shard that was archived without one: its
+        stub does not say which entries it has. Raises ArtefactError if the shard cannot be opened
+        or locked, and the errors of `open_shard`.
         """
         held = await DaemonWork(partial(_hold_archived, self._directory)).result()
+        if held is not None and self._archives.watch and held[0].journal_end is None:
+            held[1].release()
+            held = None
         if held is None:
             self.gate.open(await self._open_shard())
         else:
@@ -141,6 +153,7 @@ class ArchivableShard:
                 if (
                     stub is None
                     or opened.live.view is not view
+                    or opened.live.journal_position != (stub.journal_position or "")
                     or not self._may_archive()
                     or not self.gate.try_close(since)
                 ):
@@ -181,9 +194,11 @@ class ArchivableShard:
     async def close(self) -> None:
         """Ends archiving and restoring, and releases the directory of an archived shard."""
         self._is_closed = True
+        self._unwatch()
         if self._committing is not None:
             await asyncio.gather(self._committing, return_exceptions=True)
         await self.gate.close()
+        self._unwatch()  # it may have been archived meanwhile
         if self._lock is not None:
             self._lock.release()
 
@@ -205,7 +220,7 @@ class ArchivableShard:
 
         Returns None if the shard was written to or merged meanwhile. Raises as `upload_shard`.
         """
-        view = live.view
+        view, position = live.view, live.journal_position
         upload = partial(
             upload_shard,
             self._directory,
@@ -218,6 +233,8 @@ class ArchivableShard:
         (part,) = uploaded.snapshot.parts
         if live.view is not view or part.sequence != view.sequence:
             return None
+        if live.journal_position != position:
+            return None  # an entry without writes: the copy may have been made before or after it
         built = await DaemonWork(partial(read_shard_manifest, self._directory)).result()
         usages = await DaemonWork(partial(usages_in, view)).result()
         return ArchiveStub(
@@ -229,6 +246,7 @@ class ArchivableShard:
             generation=view.generation,
             sequence=view.sequence,
             log_id=view.log_id,
+            journal_position=position or None,
             fields=view.field_names,
             has_token_vectors=view.has_token_vectors,
             tenants=tuple((name, used.passages, used.bytes) for name, used in usages.items()),
@@ -306,6 +324,8 @@ class ArchivableShard:
                 reason = str(error) or repr(error)
                 _log.error("restoring a shard failed", **self._names, reason=reason)
                 raise
+            self._unwatch()
+            await opened.catch_up()  # so answers are as current as those of an open replica
             stub, self.stub = self.stub, None
             if self._is_archived and stub is not None:
                 self._set_archived(False)
@@ -324,6 +344,38 @@ class ArchivableShard:
     def _set_archived(self, archived: bool) -> None:
         self._is_archived = archived
         self._metrics.archived.set(archived)
+        if archived:
+            self._watch_journal()
+
+    async def knows_all_writes(self) -> bool:
+        """Returns whether the stub of the archived shard knows all writes of its journal."""
+        watch, watched = self._archives.watch, self._watched
+        return watch is None or watched is None or await watch.is_current(watched)
+
+    def _watch_journal(self) -> None:
+        """Restores the archived shard once its journal has an entry that it lacks."""
+        watch, metrics, stub = self._archives.watch, self._journal_metrics, self.stub
+        if watch is None or metrics is None or stub is None or self._is_closed:
+            return
+        assert stub.journal_end is not None  # only a shard that follows the journal is archived
+        built = stub.manifest
+        self._watched = WatchedReplica(
+            index_id=built.index_id,
+            shard=root_of(built.shard, built.shards),
+            end=stub.journal_end,
+            restore=self._restore_for_entry,
+            metrics=metrics(),
+        )
+        watch.add(self._watched)
+
+    def _restore_for_entry(self) -> None:
+        with suppress(UnavailableError):  # it failed a moment ago, and is tried again
+            self.gate.begin_restore(CHANGE_PAUSE)
+
+    def _unwatch(self) -> None:
+        watched, self._watched = self._watched, None
+        if watched is not None and self._archives.watch is not None:
+            self._archives.watch.remove(watched)
 
     def _check_in_use(self) -> None:
         """Raises UnavailableError once the shard is closed, to end the work of a thread."""

@@ -11,6 +11,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from winnow.content_node.live.half_log import journal_of_log
 from winnow.content_node.shard.manifest import (
     ARCHIVED_FORMAT,
     SHARD_FILE,
@@ -29,6 +30,7 @@ from winnow.files.checksummed_json import (
     to_checksummed_json,
 )
 from winnow.files.durable import write_durably
+from winnow.journal.journal import JournalEnd
 
 
 class ArchiveStub(BaseModel):
@@ -50,6 +52,8 @@ class ArchiveStub(BaseModel):
     sequence: int
     """Sequence number of the last write."""
     log_id: str
+    journal_position: str | None = None
+    """Number and key of the last applied entry of a journal; None if the log follows none."""
     fields: tuple[str, ...]
     has_token_vectors: bool
     tenants: tuple[tuple[str, int, int], ...]
@@ -68,6 +72,14 @@ class ArchiveStub(BaseModel):
         """Returns what a tenant has stored in the shard."""
         found = (TenantUsage(*counts) for name, *counts in self.tenants if name == tenant)
         return next(found, TenantUsage())
+
+    @property
+    def journal_end(self) -> JournalEnd | None:
+        """The journal, and its last entry that the shard has; None if the log follows none."""
+        if not self.journal_position:
+            return None
+        number, _, _ = self.journal_position.partition(" ")
+        return JournalEnd(journal_of_log(self.log_id), int(number))
 
     @property
     def field_names(self) -> tuple[str, ...]:

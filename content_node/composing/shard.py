@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import IO
 
@@ -25,6 +25,7 @@ from winnow.content_node.daemon_work import DaemonWork
 from winnow.content_node.file_changes import ShardHealth, watch_changes
 from winnow.content_node.identity import shard_info
 from winnow.content_node.journal.composing import ShardWritePath
+from winnow.content_node.journal.metrics import JournalMetrics
 from winnow.content_node.late_interaction.scoring import LateRanking, LateScorer
 from winnow.content_node.late_interaction.sent_tokens import SentTokens
 from winnow.content_node.live.closing import Closing
@@ -183,7 +184,9 @@ class RunningShard:
             info = archive.gate.opened.info
         self.served.number, self.served.index_id = info.shard, info.index_id
         self.is_never_archived = not info.tenants
-        self.served.serve(ArchivableSearcher(archive, parts.bundle, parts.load))
+        journaled = bool(parts.settings.journal)
+        searcher = ArchivableSearcher(archive, parts.bundle, parts.load, journaled=journaled)
+        self.served.serve(searcher)
         encoding = parts.bundle.manifest.encoding_fingerprint
         writer, copied = ArchivableWriter(archive.gate), ArchivableCopies(archive.gate)
         copied_writer = partial(CopiedWriter, copied)
@@ -210,8 +213,9 @@ class RunningShard:
                 shard=live,
                 info=info,
                 encoding_fingerprint=self._parts.bundle.manifest.encoding_fingerprint,
-                registry=self._registry,
+                metrics=self._journal_metrics if self._parts.settings.journal else None,
                 skew=self._parts.settings.journal_skew,
+                on_entry=self._record_entry,
             )
         except BaseException:
             live.abandon()
@@ -232,8 +236,19 @@ class RunningShard:
             searcher=searcher,
             writer=writer,
             copied=self._write_path.copied,
+            catch_up=self._write_path.catch_up,
             info=info,
         )
+
+    @cached_property
+    def _journal_metrics(self) -> JournalMetrics:
+        """Metrics of the journal. A shard that is not loaded yet has none: it cannot follow one."""
+        return JournalMetrics(self._registry)
+
+    def _record_entry(self) -> None:
+        """Counts an entry of the journal as a use of the shard."""
+        if self._archive is not None:
+            self._archive.gate.record_use()
 
     async def _close_shard(self) -> None:
         """Stores waiting writes, and releases the directory of the opened shard and its memory."""
@@ -276,6 +291,7 @@ class RunningShard:
         await _end(self._tasks)
         if self._archive is not None:
             await self._archive.close()
+            await _end(self._open_tasks)  # a restore may just have opened the shard
         await _end(self._open_tasks)  # a restore that has just ended has started some
         await self._close_write_path()
 
@@ -354,7 +370,9 @@ class RunningShard:
     def _may_be_archived(self) -> bool:
         """Whether nothing but calls keeps the shard open."""
         is_owner = self._live is not None and self._live.custody.takes_writes
-        return is_owner and not self._takes_part_in_copying and self.may_archive()
+        is_current = self._write_path is not None and self._write_path.is_current
+        unchanged = not self._takes_part_in_copying and self.may_archive()
+        return is_owner and is_current and unchanged
 
     @property
     def can_split(self) -> bool:
@@ -452,6 +470,7 @@ class RunningShard:
             merge_lock=parts.merge_lock,
             may_archive=self._may_be_archived,
             metrics=ArchiveMetrics(self._registry),
+            journal_metrics=lambda: self._journal_metrics,
         )
 
     def _load(self) -> tuple[LiveShard, AdmittedSearcher]:

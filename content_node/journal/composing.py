@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import structlog
-from prometheus_client import CollectorRegistry
 
 from winnow.content_node.journal.following import JournalFollower
 from winnow.content_node.journal.journaled import JournaledShard
@@ -19,14 +19,44 @@ from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.shard.changes import FileChange
 from winnow.domain.partition import root_of
 from winnow.domain.shard import ShardInfo
+from winnow.domain.write import Written
 from winnow.journal.expiry import SKEW
+from winnow.journal.journal import JournalEntry
 from winnow.journal.opening import open_journal
 from winnow.shard_writer import CountingShardWriter
 
 _log = structlog.get_logger("content_node")
 _CANCEL_INTERVAL = 0.25
 """Seconds after which a task that is still running is cancelled again."""
+_CATCH_UP_SECONDS = 2.0
+"""Seconds that calls of a restored shard wait until it has the entries of its journal."""
 OnChange = Callable[[FileChange], Awaitable[None]]
+
+
+class JournalContact:
+    """Whether a replica has stored all entries of its journal, as of its last contact."""
+
+    def __init__(self) -> None:
+        self.is_current = False
+        """Whether the replica is in contact with the journal, and lacks no entry."""
+        self._settled = asyncio.Event()
+
+    def record(self, behind: int | None) -> None:
+        """Records how many entries the replica lacks; None if the journal cannot be followed."""
+        self.is_current = behind == 0
+        if not behind:
+            self._settled.set()
+
+    async def wait(self, seconds: float) -> None:
+        """Returns once the replica has caught up for the first time, or cannot follow the journal.
+
+        Returns after `seconds` in any case.
+        """
+        try:
+            async with asyncio.timeout(seconds):
+                await self._settled.wait()
+        except TimeoutError:
+            return
 
 
 class ShardWritePath:
@@ -42,10 +72,13 @@ class ShardWritePath:
         shard: LiveShard,
         info: ShardInfo,
         encoding_fingerprint: str,
-        registry: CollectorRegistry,
+        metrics: JournalMetrics | None = None,
         skew: float = SKEW,
+        on_entry: Callable[[], None] = lambda: None,
     ) -> None:
         """`journal` is a URL, empty for none; `skew` is passed to `open_journal`.
+
+        `metrics` is needed for a journal. `on_entry` is called after each entry that was stored.
 
         Raises UnavailableError if the package of the journal's client is not installed.
         """
@@ -53,8 +86,10 @@ class ShardWritePath:
         self._writer: JournaledShard | None = None
         self._task: asyncio.Task[None] | None = None
         self._on_change: OnChange | None = None
+        self._contact, self._on_entry = JournalContact(), on_entry
         if not journal:
             return
+        assert metrics is not None  # the caller has a journal
         built = root_of(info.shard, info.shards)
         self._journal = open_journal(journal, info.index_id, built, skew)
         messages = JournalMessages(info.index_id, built, info.shard, encoding_fingerprint)
@@ -64,9 +99,10 @@ class ShardWritePath:
             journal=self._journal,
             replica=shard,
             decode=messages.decode,
-            on_applied=self._writer.deliver_result,
-            metrics=JournalMetrics(registry),
+            on_applied=partial(self._deliver_result, self._writer),
+            metrics=metrics,
             on_fault=self._writer.set_fault,
+            on_contact=self._contact.record,
         )
 
     def start(self, on_change: OnChange) -> CountingShardWriter:
@@ -82,6 +118,19 @@ class ShardWritePath:
         if self._shard.follows_journal:
             _log.warning("writes are refused", reason=direct_write_refusal(self._shard.log_id))
         return self._shard
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the shard has all entries of its journal; True without a journal."""
+        return self._writer is None or self._contact.is_current
+
+    async def catch_up(self) -> None:
+        """Returns once the shard has the present entries of its journal.
+
+        Returns after two seconds in any case, and at once if the journal cannot be followed.
+        """
+        if self._task is not None:
+            await self._contact.wait(_CATCH_UP_SECONDS)
 
     @property
     def copied(self) -> TakesCopies:
@@ -135,6 +184,12 @@ class ShardWritePath:
             await self._journal.close()
         await self._shard.close()
 
+    def _deliver_result(
+        self, writer: JournaledShard, entry: JournalEntry, result: list[Written] | Exception
+    ) -> None:
+        self._on_entry()
+        writer.deliver_result(entry, result)
+
     async def _follow_journal(self, writer: JournaledShard, on_change: OnChange) -> None:
         try:
             await self._follower.run()
@@ -142,6 +197,7 @@ class ShardWritePath:
         except Exception as error:  # noqa: BLE001 (no other code would notice the failure)
             reason = str(error) or repr(error)
             _log.exception("following the journal stopped", reason=reason)
+            self._contact.record(None)
             writer.stop_following(reason)
             await on_change(FileChange(reason, readable=True))
 

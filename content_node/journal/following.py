@@ -46,6 +46,7 @@ _EXPIRED = (
 Decode = Callable[[bytes], JournalContent]
 OnApplied = Callable[[JournalEntry, list[Written] | Exception], None]
 OnFault = Callable[[str], None]
+OnContact = Callable[[int | None], None]
 
 
 class JournalReplica(Protocol):
@@ -91,14 +92,17 @@ class JournalFollower:
         metrics: JournalMetrics,
         sleep: Sleep = asyncio.sleep,
         on_fault: OnFault = lambda _: None,
+        on_contact: OnContact = lambda _: None,
     ) -> None:
         """`on_applied` is called with the results of each entry once they are durable here.
 
         `on_fault` is called with the reason why entries cannot be read or stored, and with an empty
-        reason once they can.
+        reason once they can. `on_contact` is called with the number of entries that the replica
+        lacks after each delivery, and with None while the journal cannot be followed.
         """
         self._journal, self._replica, self._decode = journal, replica, decode
         self._on_applied, self._on_fault = on_applied, on_fault
+        self._on_contact = on_contact
         self._metrics, self._sleep = metrics, sleep
 
     async def run(self) -> None:
@@ -116,15 +120,18 @@ class JournalFollower:
                         if not self._replica.takes_writes:
                             return
                         self._metrics.record_followed(delivered.backlog)
+                        self._on_contact(delivered.backlog)
                         self._on_fault("")
                         if failures:
                             _log.info("the journal is followed again", journal=self._journal.name)
                         failures = 0
             except IdentityError:
                 self._metrics.record_lost()
+                self._on_contact(None)
                 raise
             except WinnowError as error:
                 self._metrics.record_lost()
+                self._on_contact(None)
                 self._on_fault(str(error))
                 if failures % _FAILURES_PER_WARNING == 0:
                     _log.warning("the journal is not followed; trying again", reason=str(error))

@@ -410,11 +410,6 @@ def test_nobody_may_feed_by_default() -> None:
         (SMALL | {"monitoring": {"runbooks": "wiki"}}, "runbooks"),
         (SMALL | {"feed": {"enabled": True}}, "follow a journal"),
         (SMALL | {"feed": {"archive": {"url": "s3://b/a"}}}, "feed.archive.url: only an index"),
-        (
-            SMALL
-            | {"feed": {"enabled": True, "journal": "nats://n:1", "archive": {"url": "s3://b/a"}}},
-            "nodes with a journal do not archive",
-        ),
         (READ_ONLY | {"feed": {"enabled": True}}, "writes are kept on disks"),
         (READ_ONLY | {"nodes": {"replicas": 2}}, "nodes keep shards on disks"),
         (SMALL | {"nodes": {"replicas": 1}}, "set node.replicas to at most nodes.replicas"),

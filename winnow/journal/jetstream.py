@@ -31,7 +31,7 @@ from winnow.journal.publishing import publish
 from winnow.journal.pulling import new_entries, pull_messages
 
 _log = structlog.get_logger("winnow.journal")
-_CONNECT_TIMEOUT = 3.0
+CONNECT_TIMEOUT = 3.0
 """Seconds that connecting may take."""
 _CLIENT_OPTIONS: dict[str, Any] = {
     "max_reconnect_attempts": -1,  # unlimited
@@ -88,7 +88,7 @@ class JetStreamJournal:
     async def open(self) -> str:
         with self._translated_errors():
             _, streams = await self._connected()
-            return _id_of(await self._ensure_stream(streams))
+            return id_of_stream(await self._ensure_stream(streams))
 
     async def publish(
         self, content: bytes, key: str, deadline: Deadline, attempt: int = 0
@@ -136,30 +136,14 @@ class JetStreamJournal:
         """Connects if needed; returns the client and its JetStream context."""
         async with self._connect_lock:
             if self._client is None or self._client.is_closed:
-                client = await self._connect()
+                client = await connect(self._url, self._stream)
                 try:
-                    await self._ensure_stream(client.jetstream(timeout=_CONNECT_TIMEOUT))
+                    await self._ensure_stream(client.jetstream(timeout=CONNECT_TIMEOUT))
                 except BaseException:
                     await client.close()
                     raise
                 self._client = client
-            return self._client, self._client.jetstream(timeout=_CONNECT_TIMEOUT)
-
-    async def _connect(self) -> Client:
-        client = Client()
-        try:
-            async with asyncio.timeout(_CONNECT_TIMEOUT):
-                await client.connect(
-                    self._url, name=self._stream, error_cb=self._log_error, **_CLIENT_OPTIONS
-                )
-        except BaseException:
-            await client.close()
-            raise
-        return client
-
-    async def _log_error(self, error: Exception) -> None:
-        """Logs an error from which the client recovers by itself."""
-        _log.debug("NATS client error", error=repr(error), journal=self._name)
+            return self._client, self._client.jetstream(timeout=CONNECT_TIMEOUT)
 
     async def _ensure_stream(self, streams: JetStreamContext) -> StreamInfo:
         """Returns the info of the stream; creates the stream if it is missing."""
@@ -236,12 +220,12 @@ class JetStreamJournal:
                 "max_payload of the server"
             ) from error
         except (nats.errors.Error, OSError, TimeoutError) as error:
-            raise UnavailableError(f"{self._name} cannot be reached: {_reason(error)}") from error
+            raise unreachable(self._name, error) from error
         except UnavailableError as error:
             raise UnavailableError(f"{self._name} cannot be followed: {error}") from error
 
 
-def _id_of(info: StreamInfo) -> str:
+def id_of_stream(info: StreamInfo) -> str:
     """Returns the id of a stream. It depends on the time of creation, because a recreated stream
     starts again at sequence number 1.
     """
@@ -259,5 +243,25 @@ def _entry(message: Msg) -> JournalEntry:
     )
 
 
-def _reason(error: BaseException) -> str:
-    return str(error) or repr(error)
+async def connect(url: str, name: str) -> Client:
+    """Returns a connected client that reconnects by itself; `name` is shown by the server.
+
+    Raises nats.errors.Error, OSError or TimeoutError if that fails.
+    """
+
+    async def log_error(error: Exception) -> None:
+        _log.debug("NATS client error", error=repr(error), client=name)
+
+    client = Client()
+    try:
+        async with asyncio.timeout(CONNECT_TIMEOUT):
+            await client.connect(url, name=name, error_cb=log_error, **_CLIENT_OPTIONS)
+    except BaseException:
+        await client.close()
+        raise
+    return client
+
+
+def unreachable(name: str, error: BaseException) -> UnavailableError:
+    """Returns the error of calls to a journal that cannot be reached."""
+    return UnavailableError(f"{name} cannot be reached: {str(error) or repr(error)}")

@@ -49,6 +49,30 @@ class EntryBatch:
     backlog: int
 
 
+@dataclass(frozen=True, slots=True)
+class JournalEnd:
+    """Which journal a shard has, and its last entry."""
+
+    id: str
+    """Id of the journal, as `Journal.open` returns it."""
+    sequence: int
+    """Sequence number of the last entry, even if it was removed; 0 before the first one."""
+
+
+class ReadsJournalEnds(Protocol):
+    """Reads the ends of many journals by one connection."""
+
+    async def read(self, index_id: str, shard: int) -> JournalEnd | None:
+        """Returns the end of a shard's journal, or None if there is no journal.
+
+        `shard` is the number of the shard as it was built. Creates no journal. Raises
+        UnavailableError if the journals cannot be reached.
+        """
+
+    async def close(self) -> None:
+        """Disconnects."""
+
+
 class Journal(Protocol):
     """A durable log. All methods raise `UnavailableError` if it cannot be reached."""
 

@@ -138,7 +138,9 @@ class Archiving:
             restore_shard(self.directory, self.url, NoProgress())
             self._live = live = opened(self.directory)
             parts: Any = live
-            return OpenedShard(live=live, searcher=parts, writer=live, copied=parts, info=parts)
+            return OpenedShard(
+                live=live, searcher=parts, writer=live, copied=parts, catch_up=turn, info=parts
+            )
 
         async def close() -> None:
             await self._live.close()

@@ -12,15 +12,19 @@ import pytest
 import structlog.testing
 from archiving_index import DEPTH, SOON, archive_now, built_index, question_of
 from assigned_nodes import Nodes
+from fake_journal import FakeEnds, FakeJournal
 from prometheus_client import CollectorRegistry
 from tenacious import happens
 
 from winnow.bundle import Bundle
+from winnow.content_node.archiving import archives, journal_watch
 from winnow.content_node.archiving.stub import read_stub
 from winnow.content_node.composing import assigned_shards
 from winnow.content_node.composing import shard as composing_shard
 from winnow.content_node.composing.parts import open_node_parts
 from winnow.content_node.composing.shards import RunningShards
+from winnow.content_node.journal import composing as journal_composing
+from winnow.content_node.journal.messages import JournalMessages
 from winnow.content_node.settings import NodeSettings
 from winnow.content_node.shard.changes import FileChange
 from winnow.content_node.startup_checks import shards_to_serve
@@ -28,7 +32,7 @@ from winnow.domain.index_copy import IndexWrites
 from winnow.domain.listing import CountRequest, TenantListing
 from winnow.domain.partition import halves_of
 from winnow.domain.shard import ShardInfo
-from winnow.domain.tenant import id_of_whole_tenant
+from winnow.domain.tenant import id_of_whole_tenant, stored_id
 from winnow.domain.write import Outcome, Write
 from winnow.errors import PermissionDeniedError, RestoringError
 from winnow.searcher import Retrieved
@@ -135,6 +139,43 @@ async def test_a_write_restores_a_shard_and_is_stored_after_a_restart(
     async with node(index, bundle) as running:
         assert ((await described(running)).passages, running.all[0]._archive) == (1, None)
         assert read_stub(running.all[0].directory) is None
+
+
+async def test_a_replica_is_restored_by_an_entry_of_its_journal_also_after_a_restart(
+    index: Path, bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fronts see a replica that follows a journal, and its list of tenants has all deletions."""
+    journal = FakeJournal()
+    monkeypatch.setattr(journal_composing, "open_journal", lambda *_: journal)
+    monkeypatch.setattr(archives, "open_journal_ends", lambda _: FakeEnds(journal))
+    monkeypatch.setattr(journal_watch, "_INTERVAL", 0.01)
+    flags: dict[str, Any] = {
+        "archive_url": str(tmp_path / "archive"),
+        "journal": "nats://127.0.0.1:4222",
+    }
+    async with node(index, bundle, **flags) as running:
+        (shard,) = running.all
+        writer = shard.served.writing.writer
+        (first,) = await writer.write([Write(stored_id("acme", "none"))], SOON)
+        archive = shard._archive
+        assert archive is not None
+        assert archive.gate.opened is not None
+        live = weakref.ref(archive.gate.opened.live)
+        await archive_now(shard)
+        assert live() is None
+        info = await described(running)
+        assert (info.journaled, info.sequence, info.log_id) == (True, first.sequence, journal.id)
+        await journal.publish(journal.entries[-1].content, "other replica", SOON)
+        await happens(lambda: archive.gate.opened is not None)
+        await archive_now(shard)
+    fingerprint = bundle.manifest.encoding_fingerprint
+    messages = JournalMessages(info.index_id, 0, 0, fingerprint)
+    (deletion,) = messages.encode([Write(id_of_whole_tenant("acme"))], journal.max_bytes)
+    await journal.publish(deletion, "while the node is down", SOON)
+    async with node(index, bundle, **flags) as running:
+        (shard,) = running.all
+        page = await shard.served.passages.fetch(TenantListing(limit=2), SOON)
+        assert [each.name for each in page.tenants] == ["beta"]
 
 
 async def test_a_shard_whose_files_were_touched_is_served_again_once_it_is_archived(

@@ -162,10 +162,6 @@ def test_a_shard_is_archived_after_a_time_without_calls() -> None:
     [
         ({"archive_url": "s3://b/a"}, "--archive-url needs --feed"),
         ({"archive_after": 60.0, "feed": True}, "--archive-after needs --archive-url"),
-        (
-            {"archive_url": "s3://b/a", "feed": True, "journal": "nats://h:4222"},
-            "does not work with --journal",
-        ),
         ({"archive_restores": 2, "feed": True}, "--archive-restores needs --archive-url"),
     ],
 )

@@ -18,6 +18,7 @@ from prometheus_client import CollectorRegistry
 from tenacious import LONG, available, happens
 
 from winnow.content_node.journal.composing import ShardWritePath
+from winnow.content_node.journal.metrics import JournalMetrics
 from winnow.content_node.live.limits import WriteLimits
 from winnow.content_node.live.loading import open_live
 from winnow.content_node.live.log_entry import LoggedWrite
@@ -73,7 +74,7 @@ async def served(directory: Path, url: str) -> AsyncIterator[Replica]:
         shard=live,
         info=INFO,
         encoding_fingerprint="encoding",
-        registry=CollectorRegistry(),
+        metrics=JournalMetrics(CollectorRegistry()),
     )
     try:
         yield Replica(directory, live, fed)

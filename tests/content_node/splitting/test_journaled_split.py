@@ -16,6 +16,7 @@ from tenacious import happens
 
 from winnow.content_node.journal import composing
 from winnow.content_node.journal.composing import ShardWritePath
+from winnow.content_node.journal.metrics import JournalMetrics
 from winnow.content_node.live import write_store
 from winnow.content_node.live.custody import Custody, Role, write_custody
 from winnow.content_node.live.reading import log_path, read_writes
@@ -54,7 +55,7 @@ class Node:
             shard=live,
             info=shard_info(number),
             encoding_fingerprint="encoding",
-            registry=CollectorRegistry(),
+            metrics=JournalMetrics(CollectorRegistry()),
         )
         self.writers[number] = fed.start(self._tell)
 

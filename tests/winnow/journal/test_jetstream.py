@@ -13,8 +13,8 @@ from tenacious import LONG, available
 
 from winnow.deadline import Deadline
 from winnow.errors import DeadlineExceededError, IdentityError, OverloadedError, UnavailableError
-from winnow.journal.journal import Journal, JournalEntry
-from winnow.journal.opening import journal_url, open_journal
+from winnow.journal.journal import Journal, JournalEnd, JournalEntry
+from winnow.journal.opening import journal_url, open_journal, open_journal_ends
 
 pytestmark = needs_nats
 
@@ -89,6 +89,27 @@ async def test_shards_have_journals_of_their_own(nats_server: NatsServer, journa
         assert [each.content for each in await some(other, 0, 1)] == [b"b"]
     finally:
         await other.close()
+
+
+async def test_the_ends_of_journals_are_read_by_one_connection_and_none_is_created(
+    nats_server: NatsServer, journal: Journal
+) -> None:
+    """Archived replicas compare the last entry with their own."""
+    ends = open_journal_ends(nats_server.url)
+    try:
+        assert await ends.read("index", 0) is None
+        own = await journal.open()
+        assert await ends.read("index", 0) == JournalEnd(own, 0)
+        await publish(journal, "a", "b")
+        assert await ends.read("index", 0) == JournalEnd(own, 2)
+        assert await ends.read("index", 1) is None
+        nats_server.stop()
+        with pytest.raises(UnavailableError, match="cannot be reached"):
+            await ends.read("index", 0)
+        nats_server.start()
+        assert await available(lambda: ends.read("index", 0), LONG) == JournalEnd(own, 2)
+    finally:
+        await ends.close()
 
 
 async def test_a_server_that_is_killed_loses_nothing_that_it_acknowledged(
