@@ -4,6 +4,7 @@ Until they are computed, questions that have many new passages among their candi
 without late interaction. When nothing is left to compute for a while, the models are closed.
 """
 
+import itertools
 import threading
 import time
 from collections.abc import Callable
@@ -96,8 +97,18 @@ class BackgroundTokens:
             for by_shard in (self._generations, self._views, self._failed, self._handled):
                 by_shard.pop(scorer, None)
             self._merged.discard(scorer)
+            self._keep_model_of(scorer)
             self._changed.notify_all()
         scorer.close()
+
+    def _keep_model_of(self, removed: LateScorer) -> None:
+        """Lets another shard with the same model close it later. Without one, nothing refers to the
+        model any more: that of a dropped index must not stay open while other shards have work.
+        """
+        if removed in self._used:
+            self._used.remove(removed)
+            others = (each for each in self._generations if each.model is removed.model)
+            self._used.update(itertools.islice(others, 1))
 
     def wait_until_idle(self, timeout: float) -> bool:
         """Waits until nothing is left to compute; returns False after `timeout` seconds."""

@@ -95,6 +95,11 @@ class LateScorer:
             scores[part.places] = own
         return LateScores(scores)
 
+    @property
+    def model(self) -> OpensPassageTokens:
+        """The model, which shards with the same bundle share."""
+        return self._model
+
     def close_model(self) -> None:
         """Closes the model, since nothing is left to compute.
 

@@ -325,3 +325,30 @@ def test_a_shard_that_is_closed_while_token_vectors_are_kept_leaves_none(
     monkeypatch.setattr(computed, "put", close_first)
     scorer.keep("a", 1, np.zeros((1, 8), np.int8))
     assert not computed._levels.bytes
+
+
+def test_the_model_of_a_dropped_index_is_freed_even_if_other_shards_always_have_work(
+    view: ShardView, background: BackgroundTokens
+) -> None:
+    model = OpenModel(FakePassageTokens())
+    kept, scorer = weakref.ref(model), LateScorer(model, ComputedTokens())
+    background.update(scorer, view)
+    assert background.wait_until_idle(LONG)
+    background.remove(scorer)
+    del model, scorer
+    gc.collect()
+    assert kept() is None
+
+
+def test_the_last_shard_with_a_model_closes_it_although_another_one_has_used_it(
+    view: ShardView,
+) -> None:
+    model, computed = OpenModel(FakePassageTokens()), ComputedTokens()
+    first, second = (LateScorer(model, computed) for _ in range(2))
+    background = BackgroundTokens(idle_seconds=0.2)
+    background.update(second, merged(view))
+    background.update(first, view)
+    assert background.wait_until_idle(LONG)
+    background.remove(first)
+    assert model.closed.wait(LONG)
+    background.close()
