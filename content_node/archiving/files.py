@@ -11,7 +11,7 @@ import os
 import shutil
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -272,7 +272,8 @@ def remove_files(directory: Path, keep: Collection[str] = ()) -> None:
 def _remove(path: Path) -> None:
     reach("archive.removing")
     if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
+        with suppress(FileNotFoundError):  # the end of a merge removes files, too
+            shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
 
@@ -291,12 +292,16 @@ def _check_states(directory: Path, snapshot: Snapshot, name: str) -> None:
 
 
 def _verify_stored(found: FoundSnapshot, directory: Path, check: Callable[[], None]) -> None:
-    """Reads back every file of a snapshot; raises ArtefactError if one is damaged or missing."""
+    """Reads back every file of a snapshot; raises ArtefactError if one is damaged or missing.
+
+    A damaged file is removed, so that the next archiving copies it again.
+    """
 
     def on_copied(_: int) -> None:
         check()
 
-    source = pull_source(found)
+    again = "the next attempt copies it again"
+    source = replace(pull_source(found), advice_if_missing=again, advice_if_damaged=again)
     target = directory / _READ_BACK
     try:
         for name, file in pulled_files(found).items():
@@ -307,6 +312,7 @@ def _verify_stored(found: FoundSnapshot, directory: Path, check: Callable[[], No
             try:
                 verify(target, file.sha256, file.bytes)
             except ArtefactError as error:
+                found.storage.remove(file.path)
                 raise source.damaged(name, file) from error
     finally:
         target.unlink(missing_ok=True)
@@ -317,7 +323,9 @@ def _pull(found: FoundSnapshot, target: Path, progress: CopyProgress) -> None:
     kept = {f"{LIVE}/{name}" for name in _KEPT}
     files = {name: file for name, file in pulled_files(found).items() if name not in kept}
     target.mkdir(exist_ok=True)
-    pull_files(pull_source(found), files, target, progress)
+    advice = "this is the only copy of the shard, so take the file from a backup of the archive"
+    source = replace(pull_source(found), advice_if_missing=advice, advice_if_damaged=advice)
+    pull_files(source, files, target, progress)
     for directory, _, _ in os.walk(target):
         sync_directory(Path(directory))
 
