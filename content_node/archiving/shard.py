@@ -319,7 +319,7 @@ class ArchivableShard:
                 self._lock = None
             try:
                 opened = await self._open_shard()
-            except BaseException as error:
+            except Exception as error:
                 self._metrics.restores.labels("failed").inc()
                 reason = str(error) or repr(error)
                 _log.error("restoring a shard failed", **self._names, reason=reason)
@@ -397,8 +397,12 @@ def _hold_archived(directory: Path) -> tuple[ArchiveStub, DirectoryLock] | None:
         held = lock_archived(directory)
         if held is None:
             remove_read_back(directory)
-        else:
+            return None
+        try:
             remove_files(directory)
+        except BaseException:
+            held[1].release()
+            raise
     except OSError as error:
         raise ArtefactError(f"{directory} cannot be used: {error.strerror or error}") from error
     return held

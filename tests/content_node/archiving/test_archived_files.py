@@ -460,6 +460,42 @@ async def test_a_restarted_node_finishes_the_removal_and_holds_the_directory(
     await archiving.check()
 
 
+async def test_a_directory_that_cannot_be_used_now_is_not_held(
+    archiving: Archiving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The shard is opened again later, while the error may still be referred to."""
+    await (await archiving.archive()).close()
+
+    def fail(_: str) -> None:
+        raise OSError(errno.EIO, "I/O error")
+
+    (archiving.directory / "graph.hnsw").write_bytes(b"left by a kill")
+    monkeypatch.setattr(files, "reach", fail)
+    with pytest.raises(ArtefactError, match="cannot be used: I/O error") as told:
+        await archiving.shard().begin()
+    monkeypatch.undo()
+    assert told.value.__cause__ is not None
+    shard = archiving.shard()
+    assert await shard.begin() is not None
+    await shard.close()
+
+
+async def test_a_restore_that_ends_with_its_node_is_no_failure(
+    archiving: Archiving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise an alert would fire."""
+    shard = await archiving.archive()
+    monkeypatch.setattr(shard, "_open_shard", asyncio.Event().wait)  # never ends
+    with structlog.testing.capture_logs() as logged:
+        restoring = shard.gate.begin_restore()
+        await turn()
+        await shard.close()
+    assert restoring is not None
+    assert restoring.cancelled()
+    assert logged == []
+    await archiving.check()
+
+
 async def test_the_archive_has_only_the_last_version_of_a_shard(archiving: Archiving) -> None:
     """So what was deleted leaves the archive, too. A copy of the directory has its own folder."""
     shard = await archiving.archive()
