@@ -7,6 +7,7 @@ again.
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import structlog
@@ -18,6 +19,8 @@ from winnow.journal.journal import JournalEnd, ReadsJournalEnds
 _log = structlog.get_logger("content_node")
 _INTERVAL = 5.0
 """Seconds between two looks at all journals. A journal must keep its entries for far longer."""
+_REPLY_SECONDS = 1.0
+"""Seconds that a call waits for the journal's reply."""
 _AT_ONCE = 16
 """Journals that are asked at the same time, so that a silent one does not delay the others."""
 
@@ -71,7 +74,9 @@ class JournalWatch:
 
         Asks the journal. If it cannot be reached, the replica is as current as an open one.
         """
-        await self._check(replica)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_REPLY_SECONDS):
+                await self._check(replica)
         return not replica.is_behind
 
     async def _run(self) -> None:

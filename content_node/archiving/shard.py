@@ -324,8 +324,11 @@ class ArchivableShard:
                 reason = str(error) or repr(error)
                 _log.error("restoring a shard failed", **self._names, reason=reason)
                 raise
+            # so that answers are as current as those of an open replica; the follower alone would
+            # report an unchanged journal only after a heartbeat
+            if not await self.knows_all_writes():
+                await opened.catch_up()
             self._unwatch()
-            await opened.catch_up()  # so answers are as current as those of an open replica
             stub, self.stub = self.stub, None
             if self._is_archived and stub is not None:
                 self._set_archived(False)

@@ -71,6 +71,8 @@ class Replica:
         self.registry = CollectorRegistry()
         self._metrics = JournalMetrics(self.registry)
         self.changes: list[FileChange] = []
+        self.catch_ups = 0
+        """How often calls had to wait for entries of the journal."""
         self._look = asyncio.Event()
         self.fed: ShardWritePath | None = None
         self.archive = ArchivableShard(
@@ -123,9 +125,14 @@ class Replica:
             searcher=parts,
             writer=self.fed.start(self._tell),
             copied=parts,
-            catch_up=self.fed.catch_up,
+            catch_up=self._catch_up,
             info=INFO,
         )
+
+    async def _catch_up(self) -> None:
+        assert self.fed is not None
+        self.catch_ups += 1
+        await self.fed.catch_up()
 
     async def _tell(self, change: FileChange) -> None:
         self.changes.append(change)
@@ -239,14 +246,21 @@ async def test_a_write_to_archived_replicas_restores_one_and_then_the_other(star
 
 
 async def test_the_first_call_finds_the_entries_that_the_journal_had_before(start: Start) -> None:
-    """It may come before the node looks at the journal; the list of tenants is not the old one."""
+    """It may come before the node looks at the journal; the list of tenants is not the old one.
+
+    It waits for no entries if there are none.
+    """
     a, b = await start("a"), await start("b")
+    await a.archive_now()
+    async with a.archive.gate.enter(LATER):
+        assert a.catch_ups == 0
     await a.archive_now()
     assert await a.archive.knows_all_writes()
     sequence = await b.write("new")
     assert not await a.archive.knows_all_writes()
     async with a.archive.gate.enter(LATER) as opened:
         assert opened.live.sequence == sequence
+    assert a.catch_ups == 1
 
 
 async def test_a_replica_stays_archived_while_the_journal_is_unreachable(start: Start) -> None:
