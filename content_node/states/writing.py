@@ -92,8 +92,8 @@ class StatesWriter:
             ArtefactError: a passage cannot be read, or the states are not as wide as the bundle
                 says.
             UnavailableError: another process is writing states.
-            OSError: a file cannot be written, for example on a full disk; finished passages are
-                kept. With `max_computed`, nothing is written unless the disk has room for all.
+            OSError: a file cannot be written, or the disk has no room for the remaining passages;
+                finished passages are kept.
 
         """
         if (manifest := self._find_complete()) is None:
@@ -121,11 +121,11 @@ class StatesWriter:
             rows = np.setdiff1d(rows, skipped)
             to_compute = frozenset(missing[len(skipped) :].tolist())
             self._extra = iter(range(max_computed - len(to_compute)))
-            check_room(self.directory, int(sizes.sum()))
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         with self._partial.open("ab"):
             file = OpenFile(self._partial)  # stays open, even if a merge removes it
         remaining = rows[self._resume(file, rows, starts) :]
+        check_room(self.directory, int(sizes[remaining].sum()))
         on_start(len(rows), len(rows) - len(remaining))
         self._append(remaining, sizes, threads, on_advance, to_compute)
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

@@ -78,6 +78,21 @@ def test_an_error_of_the_disk_comes_with_advice(fed: Fed) -> None:
         states_computed(fed, LowerSession())
 
 
+def test_states_for_which_the_disk_has_no_room_are_not_begun(
+    fed: Fed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Computed states are kept, so the disk would stay full, and a node would refuse writes."""
+
+    class Disk:
+        free = 3_000
+
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Disk)
+    session = LowerSession()
+    with pytest.raises(ArtefactError, match=r"0 MB of free space for .*computed states are kept"):
+        states_computed(fed, session)
+    assert session.runs == []
+
+
 def test_a_build_interrupted_while_computing_states_says_how_to_resume(
     monkeypatch: pytest.MonkeyPatch, bundle: Bundle
 ) -> None:
