@@ -31,8 +31,7 @@ def try_remove_archives(directories: Iterable[Path], archive: str) -> bool:
     does not wait for the one that it had, if the shard was restored. Call it before a directory is
     deleted, because only the directory names the folder.
     """
-    removed = [_try_remove(each, archive) for each in directories]
-    return all(removed)
+    return all(_try_remove(each, archive) for each in directories)  # the first failure ends it
 
 
 def remove_folder(

@@ -198,15 +198,23 @@ class ShardFiles:
 def open_shard_files(directory: Path) -> Iterator[ShardFiles]:
     """Opens the files of a shard, while a node may serve it and write to it.
 
-    Raises ArtefactError if a file is missing or damaged. Raises UnavailableError if the log cannot
-    be copied, or merges disturbed every attempt.
+    Raises ArtefactError if a file is missing or damaged, or the shard is being archived. Raises
+    UnavailableError if the log cannot be copied, or merges disturbed every attempt.
     """
-    built, base = _open_built(directory)
     with tempfile.TemporaryDirectory(prefix="winnow-snapshot-") as temporary:
         for attempt in range(_MAX_ATTEMPTS):
             log_directory = Path(temporary) / str(attempt)
             log_directory.mkdir()
-            if (opened := _open_newest(directory, built, log_directory)) is not None:
+            built, base = _open_built(directory)
+            manifest_file = base[-1].file
+            try:
+                opened = _open_newest(directory, built, log_directory)
+            except (ArtefactError, UnavailableError):
+                if manifest_file.has_its_path:
+                    raise
+                opened = None
+            # archiving replaces the manifest before it removes a file
+            if opened is not None and manifest_file.has_its_path:
                 newest, log = opened
                 passages = (newest.manifest if newest else built).passages
                 sequence = log.last_write if log else newest.sequence if newest else 0

@@ -45,6 +45,7 @@ from winnow.content_node.merging.tidying import remove_obsolete
 from winnow.content_node.metrics import ArchiveMetrics, WriteMetrics
 from winnow.content_node.shard import open_shard
 from winnow.content_node.shard.manifest import SHARD_FILE, read_shard_manifest
+from winnow.content_node.snapshots import contents as contents_module
 from winnow.content_node.snapshots.manifest import Snapshot
 from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.deadline import Deadline
@@ -322,6 +323,41 @@ async def test_a_write_or_a_merge_while_the_shard_is_copied_is_no_failure(
     assert [each["log_level"] for each in logged] == ["info"]
     assert shard._failed_at is None
     await shard._close_shard()
+
+
+@pytest.mark.parametrize("step", ["newest_name", "copy_log"])
+@pytest.mark.parametrize("comes_back", [False, True])
+async def test_a_snapshot_lacks_no_write_although_the_shard_is_archived_meanwhile(
+    archiving: Archiving,
+    step: str,
+    comes_back: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The built files may be open already, while the merged ones and the log are removed."""
+    shard = archiving.shard()
+    await shard.begin()
+    assert shard.gate.opened is not None
+    stub = await shard._upload(shard.gate.opened.live)
+    assert stub is not None
+    await shard._close_shard()
+    do_step = getattr(contents_module, step)
+
+    def archive_first(*given: Any) -> Any:
+        monkeypatch.undo()
+        commit_archive(archiving.directory, stub).release()
+        if comes_back:
+            restore_shard(archiving.directory, "", NoProgress())
+        return do_step(*given)
+
+    monkeypatch.setattr(contents_module, step, archive_first)
+    url = str(tmp_path / "snapshots")
+    if comes_back:
+        (part,) = take_snapshot(archiving.directory, url, NoProgress(), now).parts
+        assert part.sequence == archiving.sequence
+    else:
+        with pytest.raises(ArtefactError, match="is archived at"):
+            take_snapshot(archiving.directory, url, NoProgress(), now)
 
 
 async def test_leftovers_of_killed_processes_are_removed(archiving: Archiving) -> None:
@@ -611,8 +647,9 @@ async def test_a_shard_stays_if_its_archive_is_not_removed_for_any_reason(
     for name in ("recorded_folder", "remove_folder"):
         with monkeypatch.context() as patched, structlog.testing.capture_logs() as logged:
             patched.setattr(removing, name, fail)
-            assert not try_remove_archives([archiving.directory], archiving.url)
-        assert logged[0]["event"] == "archive of a deleted shard not removed"
+            assert not try_remove_archives([archiving.directory] * 2, archiving.url)
+        (line,) = logged  # each shard would wait for minutes if the archive hangs
+        assert line["event"] == "archive of a deleted shard not removed"
     (archiving.directory / SHARD_FILE).write_text("damaged")
     assert try_remove_archives([archiving.directory], archiving.url)
     assert not [each for each in Path(archiving.url).rglob("*") if each.is_file()]
