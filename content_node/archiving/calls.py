@@ -107,7 +107,7 @@ class ArchivablePassages:
         stub = self._shard.stub
         if stub is not None and request.after <= stub.sequence:
             known: Seen | None = _known_reply(request, stub)
-            if known is not None and await self._shard.knows_all_writes():
+            if known is not None and await self._shard.knows_all_writes(deadline):
                 return known
         async with self._gate.enter(deadline) as opened:
             return await opened.searcher.passages.fetch(request, deadline)

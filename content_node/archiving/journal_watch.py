@@ -13,16 +13,17 @@ from dataclasses import dataclass, field
 import structlog
 
 from winnow.content_node.journal.metrics import JournalMetrics
+from winnow.content_node.supervision import keep_running
 from winnow.deadline import Sleep
 from winnow.journal.journal import JournalEnd, ReadsJournalEnds
 
 _log = structlog.get_logger("content_node")
 _INTERVAL = 5.0
 """Seconds between two looks at all journals. A journal must keep its entries for far longer."""
-_REPLY_SECONDS = 1.0
+REPLY_SECONDS = 1.0
 """Seconds that a call waits for the journal's reply."""
 _AT_ONCE = 16
-"""Journals that are asked at the same time, so that a silent one does not delay the others."""
+"""Journals that a look asks at the same time, so that a silent one does not delay the others."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -69,41 +70,52 @@ class JournalWatch:
             self._task.cancel()
             self._task = None
 
-    async def is_current(self, replica: WatchedReplica) -> bool:
-        """Returns whether the replica has all entries of its journal, as far as is known.
+    async def has_all_entries(self, replica: WatchedReplica, seconds: float) -> bool | None:
+        """Asks the journal whether the replica has all its entries; does not wait for a look.
 
-        Asks the journal. If it cannot be reached, the replica is as current as an open one.
+        Returns None if the journal does not reply within `seconds`. Returns False if the replica is
+        not watched any more: it was restored, and may have later entries.
         """
+        failure = "no reply in time"
         with suppress(TimeoutError):
-            async with asyncio.timeout(_REPLY_SECONDS):
-                await self._check(replica)
-        return not replica.is_behind
+            async with asyncio.timeout(seconds):
+                failure = await self._check(replica)
+        if replica.is_behind or replica not in self._replicas:
+            return False
+        return None if failure else True
 
     async def _run(self) -> None:
         try:
-            while True:
-                failures = await asyncio.gather(*map(self._check, self._replicas))
-                failure = next(filter(None, failures), "")
-                if failure and not self._failure:
-                    _log.warning("journals of archived shards not reached", reason=failure)
-                self._failure = failure
-                await self._sleep(_INTERVAL)
+            await keep_running("watching journals", self._look_at_all)
         finally:
             if self._ends is not None and not self._replicas:
                 await self._ends.close()
+
+    async def _look_at_all(self) -> None:
+        """Looks at all journals at intervals, until it is cancelled."""
+        while True:
+            failures = await asyncio.gather(*map(self._check_in_turn, self._replicas))
+            failure = next(filter(None, failures), "")
+            if failure and not self._failure:
+                _log.warning("journals of archived shards not reached", reason=failure)
+            self._failure = failure
+            await self._sleep(_INTERVAL)
+
+    async def _check_in_turn(self, replica: WatchedReplica) -> str:
+        async with self._at_once:
+            return await self._check(replica)
 
     async def _check(self, replica: WatchedReplica) -> str:
         """Begins to restore a replica unless the last entry of its journal is its own.
 
         Returns why its journal cannot be read; an empty text if it was read.
         """
+        if replica not in self._replicas:
+            return ""  # it was restored meanwhile
         try:
-            async with self._at_once:
-                if replica not in self._replicas:
-                    return ""  # it was restored meanwhile
-                if self._ends is None:
-                    self._ends = self._open_ends()
-                end = await self._ends.read(replica.index_id, replica.shard)
+            if self._ends is None:
+                self._ends = self._open_ends()
+            end = await self._ends.read(replica.index_id, replica.shard)
         except Exception as error:  # noqa: BLE001 (the next look may succeed)
             if replica in self._replicas:
                 replica.metrics.record_lost()

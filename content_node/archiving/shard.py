@@ -21,7 +21,7 @@ from winnow.content_node.archiving.files import (
     upload_shard,
 )
 from winnow.content_node.archiving.gate import ShardGate
-from winnow.content_node.archiving.journal_watch import WatchedReplica
+from winnow.content_node.archiving.journal_watch import REPLY_SECONDS, WatchedReplica
 from winnow.content_node.archiving.opened_shard import OpenedShard
 from winnow.content_node.archiving.policy import CHANGE_PAUSE, ShardUse
 from winnow.content_node.archiving.stub import ArchiveStub
@@ -33,7 +33,7 @@ from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.live.tenant_usage import usages_in
 from winnow.content_node.metrics import ArchiveMetrics
 from winnow.content_node.shard.manifest import read_shard_manifest
-from winnow.deadline import Clock, Sleep
+from winnow.deadline import Clock, Deadline, Sleep
 from winnow.domain.partition import root_of
 from winnow.errors import ArtefactError, UnavailableError, WinnowError
 from winnow.quoting import shown
@@ -91,7 +91,7 @@ class ArchivableShard:
         """Number of times that the shard was handed over, while it is not open."""
         self._is_archived = False
         self._watched: WatchedReplica | None = None
-        """The shard as `Archives.watch` has it while it is archived."""
+        """The shard as `Archives.watch` has it while its stub describes it."""
         self._lock: DirectoryLock | None = None
         """The lock of the directory while the shard is archived."""
         self._changing = asyncio.Lock()
@@ -119,6 +119,7 @@ class ArchivableShard:
         else:
             self.stub, self._lock = held
             self.moves = (await DaemonWork(partial(read_custody, self._directory)).result()).moves
+            self._watch_journal()
             self._set_archived(True)
         return self.stub
 
@@ -165,6 +166,7 @@ class ArchivableShard:
                 self.moves = moves
                 del opened
                 self._committing = asyncio.create_task(self._commit(stub))
+                self._watch_journal()  # the follower ends, and the stub replies from now on
                 await asyncio.shield(self._committing)
         except Exception as error:  # noqa: BLE001 (the shard stays, and archiving is tried again)
             self._failed_at = self._clock()
@@ -326,7 +328,7 @@ class ArchivableShard:
                 raise
             # so that answers are as current as those of an open replica; the follower alone would
             # report an unchanged journal only after a heartbeat
-            if not await self.knows_all_writes():
+            if await self._has_all_entries(REPLY_SECONDS) is not True:
                 await opened.catch_up()
             self._unwatch()
             stub, self.stub = self.stub, None
@@ -347,16 +349,25 @@ class ArchivableShard:
     def _set_archived(self, archived: bool) -> None:
         self._is_archived = archived
         self._metrics.archived.set(archived)
-        if archived:
-            self._watch_journal()
 
-    async def knows_all_writes(self) -> bool:
-        """Returns whether the stub of the archived shard knows all writes of its journal."""
+    async def knows_all_writes(self, deadline: Deadline) -> bool:
+        """Returns whether the stub has all writes of its journal, as far as is known.
+
+        Asks the journal. If it does not reply in time, the stub is as current as an open replica.
+        Returns False once the shard is open.
+        """
+        seconds = min(REPLY_SECONDS, max(deadline.before_reply().left(), 0.0))
+        return await self._has_all_entries(seconds) is not False
+
+    async def _has_all_entries(self, seconds: float) -> bool | None:
+        """Returns whether the stub has all entries; None if its journal does not reply."""
         watch, watched = self._archives.watch, self._watched
-        return watch is None or watched is None or await watch.is_current(watched)
+        if watch is None:
+            return True
+        return watched is not None and await watch.has_all_entries(watched, seconds)
 
     def _watch_journal(self) -> None:
-        """Restores the archived shard once its journal has an entry that it lacks."""
+        """Restores the shard once its journal has an entry that the stub lacks."""
         watch, metrics, stub = self._archives.watch, self._journal_metrics, self.stub
         if watch is None or metrics is None or stub is None or self._is_closed:
             return

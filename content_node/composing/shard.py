@@ -175,8 +175,12 @@ class RunningShard:
         parts = self._parts
         stub = await archive.begin()
         if stub is not None:
-            self._check(stub.manifest, self.directory)
-            info = shard_info(stub, parts.bundle)
+            try:
+                self._check(stub.manifest, self.directory)
+                info = shard_info(stub, parts.bundle)
+            except (ArtefactError, IdentityError):
+                await archive.close()  # else an entry of its journal would restore it
+                raise
             await DaemonWork(parts.reader.open_warm).result()  # not by the first question
             _log.info("shard is archived", shard=info.shard, url=stub.url, sequence=info.sequence)
         else:

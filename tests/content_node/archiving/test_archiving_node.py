@@ -23,6 +23,7 @@ from winnow.content_node.composing import assigned_shards
 from winnow.content_node.composing import shard as composing_shard
 from winnow.content_node.composing.parts import open_node_parts
 from winnow.content_node.composing.shards import RunningShards
+from winnow.content_node.identity import DescribedShard, shard_info
 from winnow.content_node.journal import composing as journal_composing
 from winnow.content_node.journal.messages import JournalMessages
 from winnow.content_node.settings import NodeSettings
@@ -34,7 +35,12 @@ from winnow.domain.partition import halves_of
 from winnow.domain.shard import ShardInfo
 from winnow.domain.tenant import id_of_whole_tenant, stored_id
 from winnow.domain.write import Outcome, Write
-from winnow.errors import PermissionDeniedError, RestoringError
+from winnow.errors import (
+    IdentityError,
+    PermissionDeniedError,
+    RestoringError,
+    UnavailableError,
+)
 from winnow.searcher import Retrieved
 from winnow.telemetry.runtimes import RuntimeMetrics
 
@@ -176,6 +182,35 @@ async def test_a_replica_is_restored_by_an_entry_of_its_journal_also_after_a_res
         (shard,) = running.all
         page = await shard.served.passages.fetch(TenantListing(limit=2), SOON)
         assert [each.name for each in page.tenants] == ["beta"]
+
+
+async def test_an_archived_replica_that_the_node_refuses_is_not_restored_by_its_journal(
+    bundle: Bundle, tmp_path: Path, recorder: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would be restored every ten seconds, and refused again."""
+    index, journal = built_index(bundle, tmp_path, recorder, shards=2), FakeJournal()
+    monkeypatch.setattr(journal_composing, "open_journal", lambda *_: journal)
+    monkeypatch.setattr(archives, "open_journal_ends", lambda _: FakeEnds(journal))
+    flags: dict[str, Any] = {
+        "archive_url": str(tmp_path / "archive"),
+        "journal": "nats://127.0.0.1:4222",
+    }
+    async with node(index, bundle, **flags) as running:
+        refused, _ = running.all
+        await archive_now(refused)
+
+    def check(view: DescribedShard, bundle: Bundle) -> ShardInfo:
+        if view.manifest.shard == refused.served.number:
+            raise IdentityError("another bundle")
+        return shard_info(view, bundle)
+
+    monkeypatch.setattr(composing_shard, "shard_info", check)
+    async with node(index, bundle, **flags) as running:
+        archive = running.all[0]._archive
+        assert archive is not None
+        with pytest.raises(UnavailableError):
+            archive.gate.begin_restore()
+    assert read_stub(refused.directory) is not None
 
 
 async def test_a_shard_whose_files_were_touched_is_served_again_once_it_is_archived(

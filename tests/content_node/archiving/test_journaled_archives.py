@@ -255,9 +255,9 @@ async def test_the_first_call_finds_the_entries_that_the_journal_had_before(star
     async with a.archive.gate.enter(LATER):
         assert a.catch_ups == 0
     await a.archive_now()
-    assert await a.archive.knows_all_writes()
+    assert await a.archive.knows_all_writes(LATER)
     sequence = await b.write("new")
-    assert not await a.archive.knows_all_writes()
+    assert not await a.archive.knows_all_writes(LATER)
     async with a.archive.gate.enter(LATER) as opened:
         assert opened.live.sequence == sequence
     assert a.catch_ups == 1
@@ -271,9 +271,10 @@ async def test_a_replica_stays_archived_while_the_journal_is_unreachable(start: 
     a.look()
     await happens(lambda: a.metric("followed") == 0)
     assert a.is_archived
-    assert await a.archive.knows_all_writes()  # as far as an open replica would know
+    assert await a.archive.knows_all_writes(LATER)  # as far as an open replica would know
     async with a.archive.gate.enter(LATER) as opened:
         assert opened.live.sequence == 0
+    assert a.catch_ups == 1  # the follower may reach the journal sooner than the watch
     assert not await a.archive.archive()
     a.journal.join()
     await happens(lambda: b.fed.is_current)
@@ -327,6 +328,27 @@ async def test_an_entry_during_the_copy_keeps_the_shard(
     assert not await a.archive.archive()
     assert read_stub(a.directory) is None
     assert a.archive.gate.last_call > since  # an entry is a use of the shard
+
+
+async def test_replies_ask_the_journal_while_the_files_are_removed(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The stub describes the replica already, and nothing follows the journal any more."""
+    a, b = await start("a"), await start("b")
+    loop, known = asyncio.get_running_loop(), []
+
+    async def write_and_ask() -> None:
+        await b.write("new")
+        known.append(await a.archive.knows_all_writes(LATER))
+
+    def reach(point: str) -> None:
+        if point == "archive.stubbed":
+            asyncio.run_coroutine_threadsafe(write_and_ask(), loop).result()
+
+    monkeypatch.setattr(files, "reach", reach)
+    await a.archive_now()
+    assert known == [False]
+    assert await a.has(b.live.sequence)  # without another look
 
 
 @pytest.mark.parametrize(

@@ -6,15 +6,18 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
+from typing import Any
 
 import pytest
+from manual_clock import ManualClock
 from nats_server import NatsServer, needs_nats
 from tenacious import LONG, available
 
 from winnow.deadline import Deadline
 from winnow.errors import DeadlineExceededError, IdentityError, OverloadedError, UnavailableError
+from winnow.journal import jetstream_ends
 from winnow.journal.journal import Journal, JournalEnd, JournalEntry
-from winnow.journal.opening import journal_url, open_journal, open_journal_ends
+from winnow.journal.opening import journal_url, open_journal, open_journal_ends, stream_of
 
 pytestmark = needs_nats
 
@@ -89,6 +92,27 @@ async def test_shards_have_journals_of_their_own(nats_server: NatsServer, journa
         assert [each.content for each in await some(other, 0, 1)] == [b"b"]
     finally:
         await other.close()
+
+
+async def test_reads_of_ends_share_a_failed_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A node with a thousand archived shards must not wait for as many connections in turn."""
+    clock, attempts = ManualClock(), 0
+
+    async def connect(*_: str) -> Any:
+        nonlocal attempts
+        attempts += 1
+        await asyncio.sleep(0)
+        raise TimeoutError
+
+    monkeypatch.setattr(jetstream_ends, "connect", connect)
+    ends = jetstream_ends.JetStreamEnds("nats://host", stream_of, clock)
+    for looks in (1, 2):
+        read = await asyncio.gather(
+            *(ends.read("index", shard) for shard in range(3)), return_exceptions=True
+        )
+        assert [type(each) for each in read] == [UnavailableError] * 3
+        assert attempts == looks
+        clock.advance(3.1)
 
 
 async def test_the_ends_of_journals_are_read_by_one_connection_and_none_is_created(

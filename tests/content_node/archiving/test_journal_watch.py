@@ -1,0 +1,88 @@
+"""The watch of the journals of archived replicas, with journals that reply slowly."""
+
+import asyncio
+
+from prometheus_client import CollectorRegistry
+from virtual_loop import in_virtual_time
+
+from winnow.content_node.archiving.journal_watch import JournalWatch, WatchedReplica
+from winnow.content_node.journal.metrics import JournalMetrics
+from winnow.journal.journal import JournalEnd
+
+STORED = JournalEnd("journal-1", 1)
+
+
+class SlowEnds:
+    """A `ReadsJournalEnds` whose journals have one more entry, but for silent ones no reply."""
+
+    def __init__(self) -> None:
+        self.replies = asyncio.Event()
+        self.silent: set[int] = set()
+        self.is_closed = False
+
+    async def read(self, index_id: str, shard: int) -> JournalEnd | None:
+        if shard in self.silent:
+            await self.replies.wait()
+        return JournalEnd(STORED.id, STORED.sequence + 1)
+
+    async def close(self) -> None:
+        self.is_closed = True
+
+
+def replica(shard: int) -> WatchedReplica:
+    return WatchedReplica(
+        index_id="index",
+        shard=shard,
+        end=STORED,
+        restore=lambda: None,
+        metrics=JournalMetrics(CollectorRegistry()),
+    )
+
+
+@in_virtual_time
+async def test_a_reply_about_a_replica_that_was_restored_meanwhile_does_not_count() -> None:
+    """The restored replica may have later entries than its stub."""
+    ends, watched = SlowEnds(), replica(0)
+    ends.silent.add(0)
+    watch = JournalWatch(lambda: ends)
+    watch.add(watched)
+    asked = asyncio.create_task(watch.has_all_entries(watched, 1.0))
+    await asyncio.sleep(0.5)
+    watch.remove(watched)
+    ends.replies.set()
+    assert await asked is False
+    await asyncio.sleep(1)
+    assert ends.is_closed
+
+
+@in_virtual_time
+async def test_a_call_does_not_wait_for_a_look_at_many_silent_journals() -> None:
+    ends, called = SlowEnds(), replica(99)
+    ends.silent.update(range(50))
+    watch = JournalWatch(lambda: ends)
+    silent = [replica(shard) for shard in range(50)]
+    for each in silent:
+        watch.add(each)
+    assert await watch.has_all_entries(silent[0], 1.0) is None
+    watch.add(called)
+    assert await watch.has_all_entries(called, 1.0) is False
+    for each in (called, *silent):
+        watch.remove(each)
+
+
+@in_virtual_time
+async def test_looks_go_on_after_an_unexpected_error() -> None:
+    ends, watched, restores = SlowEnds(), replica(0), 0
+
+    def restore() -> None:
+        nonlocal restores
+        restores += 1
+        if restores == 1:
+            raise ValueError
+
+    watched.restore = restore
+    watch = JournalWatch(lambda: ends)
+    watch.add(watched)
+    await asyncio.sleep(60)
+    assert restores > 1
+    watch.remove(watched)
