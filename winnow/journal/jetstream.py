@@ -116,15 +116,19 @@ class JetStreamJournal:
     async def read(self, after: int, key: str = "") -> AsyncGenerator[EntryBatch, None]:
         with self._translated_errors():
             client, streams = await self._connected()
-            self._check_range(after, await self._ensure_stream(streams))
+            info = await self._ensure_stream(streams)
+            self._check_range(after, info)
             await self._check_key(streams, after, key)
+            backlog = info.state.last_seq - after
             async with contextlib.aclosing(
                 pull_messages(client, streams, self._stream, after)
             ) as pulled:
                 async for batch in pulled:
+                    if batch:  # else the server sent a status, for example between two requests
+                        backlog = batch[-1].metadata.num_pending
                     entries = new_entries(after, map(_entry, batch))
                     after = entries[-1].sequence if entries else after
-                    yield EntryBatch(entries, batch[-1].metadata.num_pending if batch else 0)
+                    yield EntryBatch(entries, backlog)
 
     async def close(self) -> None:
         client, self._client = self._client, None

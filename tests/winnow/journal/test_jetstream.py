@@ -8,6 +8,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
+import needs
 import pytest
 from manual_clock import ManualClock
 from nats_server import NatsServer, needs_nats
@@ -15,11 +16,12 @@ from tenacious import LONG, available
 
 from winnow.deadline import Deadline
 from winnow.errors import DeadlineExceededError, IdentityError, OverloadedError, UnavailableError
-from winnow.journal import jetstream_ends
 from winnow.journal.journal import Journal, JournalEnd, JournalEntry
 from winnow.journal.opening import journal_url, open_journal, open_journal_ends, stream_of
 
 pytestmark = needs_nats
+jetstream = pytest.importorskip("winnow.journal.jetstream", reason=needs.NATS)
+jetstream_ends = pytest.importorskip("winnow.journal.jetstream_ends", reason=needs.NATS)
 
 
 @pytest.fixture
@@ -92,6 +94,32 @@ async def test_shards_have_journals_of_their_own(nats_server: NatsServer, journa
         assert [each.content for each in await some(other, 0, 1)] == [b"b"]
     finally:
         await other.close()
+
+
+async def test_a_status_of_the_server_does_not_mean_that_no_entries_are_left(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server sends one between two requests for large entries, for example."""
+
+    pull_messages = jetstream.pull_messages
+
+    async def pull_with_statuses(*arguments: Any) -> AsyncIterator[list[Any]]:
+        yield []
+        async with aclosing(pull_messages(*arguments)) as pulled:
+            async for batch in pulled:
+                for message in batch:
+                    yield [message]
+                    yield []
+
+    monkeypatch.setattr(jetstream, "pull_messages", pull_with_statuses)
+    await publish(journal, "a", "b", "c")
+    after = 0
+    async with aclosing(journal.read(after)) as reading:
+        async for delivered in reading:
+            after = delivered.entries[-1].sequence if delivered.entries else after
+            assert delivered.backlog == 3 - after
+            if after == 3 and not delivered.entries:
+                break
 
 
 async def test_reads_of_ends_share_a_failed_connection(monkeypatch: pytest.MonkeyPatch) -> None:
