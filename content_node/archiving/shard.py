@@ -14,9 +14,7 @@ from winnow.content_node.archiving.archives import Archives
 from winnow.content_node.archiving.files import (
     commit_archive,
     lock_archived,
-    remove_earlier,
     remove_files,
-    remove_obsolete_copy,
     remove_read_back,
     upload_shard,
 )
@@ -25,6 +23,7 @@ from winnow.content_node.archiving.journal_watch import REPLY_SECONDS, WatchedRe
 from winnow.content_node.archiving.opened_shard import OpenedShard
 from winnow.content_node.archiving.policy import CHANGE_PAUSE, ShardUse
 from winnow.content_node.archiving.stub import ArchiveStub
+from winnow.content_node.archiving.tidying import ArchiveTidying, Needed
 from winnow.content_node.daemon_work import DaemonWork
 from winnow.content_node.journal.metrics import JournalMetrics
 from winnow.content_node.live.custody import read_custody
@@ -99,9 +98,13 @@ class ArchivableShard:
         self._committing: asyncio.Task[None] | None = None
         self._failed_at: float | None = None
         self._is_closed = False
-        self._tidied = ""
-        """The state of the shard for which the archive has nothing else; empty if unknown."""
-        self._tidying_failed_at: float | None = None
+        self._tidying = ArchiveTidying(
+            directory,
+            archives.url,
+            check=self._check_in_use,
+            retry_pause=archives.policy.retry_pause,
+            clock=clock,
+        )
 
     async def begin(self) -> ArchiveStub | None:
         """Opens the gate to a shard on this disk; returns the stub of an archived one instead.
@@ -146,7 +149,7 @@ class ArchivableShard:
             return False
         started = self._clock()
         try:
-            self._tidied = ""
+            self._tidying.forget()
             view = opened.live.view
             stub = await self._upload(opened.live)
             moves = opened.live.custody.moves
@@ -256,45 +259,24 @@ class ArchivableShard:
 
     async def _tidy_if_due(self) -> None:
         """Removes what the shard does not need from the archive, if a change or a restart of the
-        node may have left something there. After a failure, this is tried again.
+        node may have left something there.
         """
-        failed_at, pause = self._tidying_failed_at, self._archives.policy.retry_pause
-        has_paused = failed_at is None or self._clock() >= failed_at + pause
-        if has_paused and self._state not in ("", self._tidied):
+        if self._needed is not None and self._tidying.is_due(self._needed):
             # many shards may have been archived when the node started
             is_open = self.gate.opened is not None
             async with nullcontext() if is_open else self._archives.one_at_a_time:
                 await self._tidy()
 
-    @property
-    def _state(self) -> str:
-        """The snapshot of an archived shard, or the merged files of an open one; else empty."""
-        if (opened := self.gate.opened) is not None:
-            return f"merged {opened.live.merged}"
-        return self.stub.snapshot if self._is_archived and self.stub is not None else ""
-
     async def _tidy(self) -> None:
-        """Removes what the shard does not need from the archive; logs a failure."""
-        state, opened, stub = self._state, self.gate.opened, self.stub
-        url, check = self._archives.url, self._check_in_use
-        if opened is not None:
-            merged = opened.live.merged
-            remove = partial(remove_obsolete_copy, self._directory, url, merged, check)
-        elif state and stub is not None:
-            remove = partial(remove_earlier, url, stub, check)
-        else:
-            return  # it is being restored
-        del opened
-        try:
-            await DaemonWork(remove).result()
-        except Exception as error:  # noqa: BLE001 (it is tried again)
-            self._tidying_failed_at = self._clock()
-            reason = str(error) or repr(error)
-            _log.warning(
-                "earlier version not removed from the archive", **self._names, reason=reason
-            )
-        else:
-            self._tidied, self._tidying_failed_at = state, None
+        if self._needed is not None:
+            await self._tidying.tidy(self._needed)
+
+    @property
+    def _needed(self) -> Needed | None:
+        """What the archive has to keep; None while the shard is archived or restored."""
+        if self.gate.opened is not None:
+            return self.gate.opened.live.merged
+        return self.stub if self._is_archived else None
 
     async def _commit(self, stub: ArchiveStub) -> None:
         """Closes the shard, and replaces its files by the stub. After a failure it is reopened."""

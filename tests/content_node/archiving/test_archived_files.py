@@ -726,7 +726,7 @@ async def test_a_copy_ends_soon_after_its_shard_is_closed(
 async def tidied(shard: ArchivableShard) -> None:
     """Waits until a shard has removed from the archive what it does not need."""
     running = asyncio.create_task(shard.run())
-    await happens(lambda: shard._tidied == shard._state)
+    await happens(lambda: shard._needed is not None and shard._tidying.is_done(shard._needed))
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
 
@@ -747,7 +747,7 @@ async def test_earlier_versions_leave_the_archive_also_after_a_failure_or_a_kill
     parts: dict[str, Any] = {"clock": clock, "sleep": lambda _: turn()}
     shard = archiving.shard(**parts)
     await shard.begin()
-    monkeypatch.setattr("winnow.content_node.archiving.shard.remove_earlier", fail)
+    monkeypatch.setattr("winnow.content_node.archiving.tidying.remove_earlier", fail)
     assert await shard.archive()
     monkeypatch.undo()
     needed = stored_files(archiving)
