@@ -3,12 +3,15 @@
 import asyncio
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Self
 
 from winnow.content_node.archiving.journal_watch import JournalWatch
 from winnow.content_node.archiving.policy import ArchivePolicy
 from winnow.content_node.settings import NodeSettings
+from winnow.errors import ArtefactError, UnavailableError
 from winnow.journal.opening import open_journal_ends
+from winnow.storage import open_storage
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +31,26 @@ class Archives:
 
     @classmethod
     def of(cls, settings: NodeSettings) -> Self | None:
-        """Returns the archive that the settings name; None if they name none."""
+        """Returns the archive that the settings name; None if they name none.
+
+        Raises ArtefactError if no archive can be at the URL. A directory may be missing. Nothing is
+        read from a store, which may be unreachable now.
+        """
         if not settings.archive_url:
             return None
+        _check_url(settings.archive_url)
         limit = asyncio.Semaphore(settings.archive_restores)
         journal = settings.journal
         watch = JournalWatch(partial(open_journal_ends, journal)) if journal else None
         policy = ArchivePolicy(settings.archive_after)
         return cls(settings.archive_url, policy, limit, watch=watch)
+
+
+def _check_url(url: str) -> None:
+    """Raises ArtefactError if the scheme of the URL is unsupported, or the path is a file."""
+    try:
+        open_storage(url, "archived shards")
+    except UnavailableError as error:
+        raise ArtefactError(f"{error}: correct --archive-url, or install the package") from error
+    if "://" not in url and Path(url).is_file():
+        raise ArtefactError(f"{url} is a file: name a directory or a URL by --archive-url")

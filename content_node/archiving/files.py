@@ -42,7 +42,7 @@ from winnow.content_node.snapshots.stored_snapshots import (
 )
 from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.domain.shard import shard_name
-from winnow.errors import ArtefactError, UnavailableError
+from winnow.errors import ArtefactError, NotFoundError, UnavailableError
 from winnow.faultpoints import reach
 from winnow.files.durable import sync_directory
 from winnow.files.opened import verify
@@ -151,6 +151,7 @@ def restore_shard(directory: Path, archive: str, progress: CopyProgress) -> Arch
     Raises:
         ArtefactError: the archive lacks a file or has a damaged one, or another process has opened
             the shard.
+        NotFoundError: the archive has no copy of the shard.
         UnavailableError: the archive cannot be reached, or the files cannot be written.
 
     """
@@ -162,7 +163,7 @@ def restore_shard(directory: Path, archive: str, progress: CopyProgress) -> Arch
         stub, lock = held
         try:
             remove_files(directory, keep=(_PULLED,))
-            found = find_snapshot(stub.snapshot_url(archive), stub.snapshot)
+            found = _find_archived(directory, stub, archive)
             _pull(found, directory / _PULLED, progress)
             reach("restore.pulled")
             _move_into_place(directory)
@@ -316,6 +317,18 @@ def _verify_stored(found: FoundSnapshot, directory: Path, check: Callable[[], No
                 raise source.damaged(name, file) from error
     finally:
         target.unlink(missing_ok=True)
+
+
+def _find_archived(directory: Path, stub: ArchiveStub, archive: str) -> FoundSnapshot:
+    """Finds the copy of an archived shard. Raises NotFoundError if the archive lacks it."""
+    try:
+        return find_snapshot(stub.snapshot_url(archive), stub.snapshot)
+    except NotFoundError as error:
+        raise NotFoundError(
+            f"{directory} was archived at {stub.url}, but {shown(archive or stub.url)} has no copy "
+            "of it: mount that archive again, correct --archive-url, or take the archive from a "
+            f"backup; {error}"
+        ) from error
 
 
 def _pull(found: FoundSnapshot, target: Path, progress: CopyProgress) -> None:

@@ -279,6 +279,10 @@ class RunningShard:
         """
         if self.served.fault:
             raise NotLoadedError(self.served.fault)
+        if self._archive is not None and self._archive.gate.opened is None:
+            raise UnavailableError(
+                "the shard is archived: ask a question of one of its tenants, which restores it"
+            )
         if self._merger is None:
             raise NotWritableError("the shard takes no writes, so there is nothing to merge")
         await self._merger.merge_now()

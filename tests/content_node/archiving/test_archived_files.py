@@ -51,7 +51,13 @@ from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.deadline import Deadline
 from winnow.domain.tenant import id_of_whole_tenant, stored_id
 from winnow.domain.write import Write
-from winnow.errors import ArtefactError, RestoringError, UnavailableError, WinnowError
+from winnow.errors import (
+    ArtefactError,
+    NotFoundError,
+    RestoringError,
+    UnavailableError,
+    WinnowError,
+)
 from winnow.storage.pull import NoProgress
 
 LIMITS = WriteLimits(
@@ -653,6 +659,18 @@ async def test_a_shard_stays_if_its_archive_is_not_removed_for_any_reason(
     (archiving.directory / SHARD_FILE).write_text("damaged")
     assert try_remove_archives([archiving.directory], archiving.url)
     assert not [each for each in Path(archiving.url).rglob("*") if each.is_file()]
+
+
+async def test_a_restore_from_another_archive_names_both_and_loses_nothing(
+    archiving: Archiving, tmp_path: Path
+) -> None:
+    await (await archiving.archive()).close()
+    elsewhere = str(tmp_path / "elsewhere")
+    with pytest.raises(NotFoundError) as refused:
+        restore_shard(archiving.directory, elsewhere, NoProgress())
+    assert f"was archived at {archiving.url}, but {elsewhere} has no copy" in str(refused.value)
+    assert "correct --archive-url" in str(refused.value)
+    assert restore_shard(archiving.directory, archiving.url, NoProgress()) is not None
 
 
 async def test_a_node_without_an_archive_tries_once_to_remove_the_one_that_it_had(

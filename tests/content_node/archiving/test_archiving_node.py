@@ -112,6 +112,8 @@ async def test_an_archived_shard_takes_no_memory_is_described_and_answers_the_ne
         assert (count.passages, count.content_bytes) == (2, 2 * len("Prizesacme won prize 0."))
         with pytest.raises(PermissionDeniedError):
             await shard.served.passages.fetch(CountRequest(), SOON)
+        with pytest.raises(UnavailableError, match="the shard is archived"):
+            await shard.merge()
         with pytest.raises(RestoringError):
             await shard.served.writing.writer.changes(SOON)
         assert read_stub(shard.directory) is not None

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from pydantic import ValidationError
 from tenacious import turn
 from virtual_loop import in_virtual_time
 
+from winnow.content_node.archiving.archives import Archives
 from winnow.content_node.archiving.gate import ShardGate
 from winnow.content_node.archiving.policy import ArchivePolicy, ShardUse
 from winnow.content_node.settings import NodeSettings
@@ -168,3 +170,18 @@ def test_a_shard_is_archived_after_a_time_without_calls() -> None:
 def test_settings_that_do_not_work_together_are_refused(flags: Any, problem: str) -> None:
     with pytest.raises(ValidationError, match=problem):
         NodeSettings(**flags)
+
+
+def settings_at(archive: str) -> NodeSettings:
+    flags: Any = {"feed": True, "archive_url": archive}
+    return NodeSettings(**flags)
+
+
+def test_an_archive_that_cannot_exist_is_refused_at_the_start(tmp_path: Path) -> None:
+    """Otherwise its first use would fail, a day later. A directory may be missing until then."""
+    file = tmp_path / "file"
+    file.touch()
+    for url, problem in (("s4://bucket/a", "s4.*correct --archive-url"), (str(file), "is a file")):
+        with pytest.raises(ArtefactError, match=problem):
+            Archives.of(settings_at(url))
+    assert Archives.of(settings_at(str(tmp_path / "new"))) is not None
