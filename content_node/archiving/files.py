@@ -22,7 +22,7 @@ from winnow.content_node.archiving.folder import (
     forget_folder,
     recorded_folder,
 )
-from winnow.content_node.archiving.removing import remove_folder
+from winnow.content_node.archiving.removing import remove_folder, remove_former_copy
 from winnow.content_node.archiving.stub import ArchiveStub, folder_url, read_stub, write_stub
 from winnow.content_node.live.custody import CUSTODY_FILE
 from winnow.content_node.live.locks import LOCK_FILE, DirectoryLock
@@ -95,6 +95,7 @@ def upload_shard(
     """
     manifest = read_shard_manifest(directory)
     name = shard_name(manifest.shard, manifest.shards)
+    remove_former_copy(directory, archive, check)
     folder = folder_of(directory, name, manifest.index_id, archive, merged)
     root = folder_url(archive, manifest.index_id, folder)
     try:
@@ -213,6 +214,7 @@ def remove_obsolete_copy(
     """
     folder = recorded_folder(directory)
     if folder is not None and folder.merged != merged:
+        remove_former_copy(directory, archive, check)
         remove_folder(archive, folder, check)
         forget_folder(directory)
 

@@ -59,6 +59,31 @@ def remove_folder(
     reach("unarchive.removed")
 
 
+def remove_former_copy(
+    directory: Path, archive: str, check: Callable[[], None] = lambda: None
+) -> None:
+    """Removes the copy that a shard has in another archive than `archive`.
+
+    The node had that archive before. It may be gone, or be the same one at another URL. So a
+    failure is only logged. `check` is that of `remove_folder`. Raises OSError if the record of the
+    directory cannot be read.
+    """
+    folder = recorded_folder(directory)
+    if folder is None or folder.archive == shown(archive):
+        return
+    try:
+        remove_folder(folder.archive, folder, check)
+    except (WinnowError, OSError) as error:
+        check()
+        _log.warning(
+            "the archive that the node had before may keep a copy of a shard: remove its folder",
+            directory=str(directory),
+            url=folder.archive,
+            folder=f"{folder.index_id}/{folder.name}",
+            reason=str(error),
+        )
+
+
 def _try_remove(directory: Path, archive: str) -> bool:
     url, name = archive, ""
     try:
@@ -67,6 +92,7 @@ def _try_remove(directory: Path, archive: str) -> bool:
             _warn_of_copied_stub(directory)
             return True
         url, name = archive or folder.archive, folder.name
+        remove_former_copy(directory, url)
         remove_folder(url, folder)
     except Exception as error:  # noqa: BLE001 (only the directory names the folder, so it stays)
         known = isinstance(error, WinnowError | OSError)

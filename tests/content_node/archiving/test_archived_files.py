@@ -805,3 +805,26 @@ async def test_the_copy_of_a_restored_shard_leaves_the_archive_after_a_merge(
     assert stored_files(archiving)
     await shard.close()
     await archiving.check()
+
+
+@pytest.mark.parametrize("is_gone", [False, True])
+async def test_a_shard_leaves_no_copy_in_the_archive_that_its_node_had_before(
+    archiving: Archiving, tmp_path: Path, is_gone: bool
+) -> None:
+    """An archive that is gone is named in a warning, and archiving goes on."""
+    shard, former = await archiving.archive(), Path(archiving.url)
+    async with shard.gate.enter(Deadline.after(60)):
+        assert stored_files(archiving)
+    await shard.close()
+    await archiving._live.close()
+    if is_gone:
+        shutil.rmtree(former)
+    archiving.url = str(tmp_path / "other")
+    with structlog.testing.capture_logs() as logs:
+        shard = await archiving.archive()
+    await shard.close()
+    assert stored_files(archiving)
+    assert not [each for each in former.rglob("*") if each.is_file()]
+    warned = [line["url"] for line in logs if "had before" in line["event"]]
+    assert warned == ([str(former)] if is_gone else [])
+    await archiving.check()
