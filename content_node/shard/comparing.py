@@ -37,7 +37,7 @@ class HnswlibTable:
     """A table in hnswlib, which computes distances as its graphs do."""
 
     def __init__(self, vectors: NDArray[np.float32], rows: NDArray[np.int64]) -> None:
-        self._table = hnsw.library.BFIndex(space=hnsw.SPACE, dim=vectors.shape[1])
+        self._table = hnsw.module.BFIndex(space=hnsw.SPACE, dim=vectors.shape[1])
         self._table.init_index(max_elements=max(len(vectors), 1))
         if len(vectors):
             self._table.add_items(vectors, rows)

@@ -16,7 +16,7 @@ try:
     import hnswlib
 except ImportError:
     hnswlib = None
-library: Any = hnswlib
+module: Any = hnswlib
 """The module `hnswlib`; None if it is not installed."""
 
 SPACE: Final = "l2"
@@ -58,14 +58,14 @@ class Graph(Protocol):
 
 def can_use_graphs() -> bool:
     """Whether hnswlib is installed."""
-    return library is not None
+    return module is not None
 
 
 def new_graph(dimension: int) -> Graph:
     """Returns a graph without vectors; raises ArtefactError if hnswlib is not installed."""
-    if library is None:
+    if module is None:
         raise ArtefactError(f"a graph needs hnswlib, which is not installed: {INSTALL_HNSWLIB}")
-    graph: Graph = library.Index(space=SPACE, dim=dimension)
+    graph: Graph = module.Index(space=SPACE, dim=dimension)
     return graph
 
 

@@ -45,7 +45,7 @@ def main() -> None:
             words=words,
         )
         if "--without-graph" in sys.argv:
-            hnsw.library = None
+            hnsw.module = None
         written = write_shard(staging.path, Path(directory), 0, identity, GraphPlan())
         target = here / f"shard-format-{written.format}"
         (Path(directory) / "shard-00000-of-00001").rename(target)

@@ -3,25 +3,29 @@
 import asyncio
 import errno
 import json
-import os
 import shutil
-from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
 import structlog.testing
+from archived_shard import (
+    Archiving,
+    Killed,
+    archives_at,
+    contents,
+    killing,
+    now,
+    was_killed,
+)
 from damaged_files import flip_bit
 from live_shards import built
 from live_writes import put
 from manual_clock import ManualClock
-from prometheus_client import CollectorRegistry
 from tenacious import happens, turn
 
-from winnow.content_node.archiving import files, removing
+from winnow.content_node.archiving import files
 from winnow.content_node.archiving.archives import Archives
 from winnow.content_node.archiving.files import (
     commit_archive,
@@ -29,28 +33,17 @@ from winnow.content_node.archiving.files import (
     restore_shard,
     upload_shard,
 )
-from winnow.content_node.archiving.folder import recorded_folder
-from winnow.content_node.archiving.opened_shard import OpenedShard
 from winnow.content_node.archiving.policy import ArchivePolicy
-from winnow.content_node.archiving.removing import try_remove_archives
-from winnow.content_node.archiving.shard import ArchivableShard
 from winnow.content_node.archiving.stub import ArchiveStub, read_stub
-from winnow.content_node.live.limits import WriteLimits
-from winnow.content_node.live.loading import open_live
 from winnow.content_node.live.locks import DirectoryLock
 from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.merging.merge import merge
-from winnow.content_node.merging.newest import open_newest
-from winnow.content_node.merging.tidying import remove_obsolete
-from winnow.content_node.metrics import ArchiveMetrics, WriteMetrics
 from winnow.content_node.shard import open_shard
 from winnow.content_node.shard.manifest import SHARD_FILE, read_shard_manifest
 from winnow.content_node.snapshots import contents as contents_module
-from winnow.content_node.snapshots.manifest import Snapshot
 from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.deadline import Deadline
-from winnow.domain.tenant import id_of_whole_tenant, stored_id
-from winnow.domain.write import Write
+from winnow.domain.tenant import stored_id
 from winnow.errors import (
     ArtefactError,
     NotFoundError,
@@ -60,10 +53,6 @@ from winnow.errors import (
 )
 from winnow.storage.pull import NoProgress
 
-LIMITS = WriteLimits(
-    shard=0, shards=1, dimension=8, vocabulary=1_000, max_unmerged=10_000, has_tenants=True
-)
-REMOVING = ("unarchive.unlisted", "unarchive.removing", "unarchive.removing:2", "unarchive.removed")
 POINTS = (
     "archive.uploaded",
     "archive.verified",
@@ -75,126 +64,6 @@ POINTS = (
     "restore.moved",
     "restore.renamed",
 )
-
-
-class Killed(BaseException):
-    """The process is killed here: no handler of errors runs."""
-
-
-def killing(point: str) -> Callable[[str], None]:
-    """Returns a `reach` that kills at a point; with `:N`, when it is reached for the N-th time."""
-    name, _, times = point.partition(":")
-    left = int(times or 1)
-
-    def reach(reached: str) -> None:
-        nonlocal left
-        left -= reached == name
-        if not left and reached == name:
-            raise Killed
-
-    return reach
-
-
-def opened(directory: Path) -> LiveShard:
-    return open_live(
-        directory,
-        lambda trimmed: open_newest(
-            directory, trimmed, lambda each: open_shard(each, ef=64), feeding=True
-        ),
-        lambda _: LIMITS,
-        WriteMetrics(CollectorRegistry()),
-        feeding=True,
-    )
-
-
-def archives_at(url: str) -> Archives:
-    return Archives(url, ArchivePolicy(60), asyncio.Semaphore(4))
-
-
-def now() -> datetime:
-    return datetime(2026, 1, 31, tzinfo=UTC)
-
-
-def contents(shard: LiveShard) -> dict[str, str]:
-    """The text of each passage that is served."""
-    found = {}
-    for placed in shard.view.segments:
-        for row in placed.segment.rows_after("").tolist():
-            if placed.live_rows is None or placed.live_rows[row]:
-                stored = shard.view.load(placed.first_row + row)
-                found[stored.passage.id] = stored.passage.text
-    return found
-
-
-@dataclass
-class Archiving:
-    """A shard of two tenants with a merged generation and later writes, and its archive."""
-
-    directory: Path
-    url: str
-    passages: dict[str, str]
-    log_id: str
-    sequence: int
-
-    def shard(self, opening: Callable[[], None] = lambda: None, **parts: Any) -> ArchivableShard:
-        """The shard as a node has it; `opening` is called when it is opened."""
-
-        async def open_again() -> OpenedShard:
-            await turn()  # as a node, which opens shards in a thread
-            opening()
-            restore_shard(self.directory, self.url, NoProgress())
-            self._live = live = opened(self.directory)
-            parts: Any = live
-            return OpenedShard(
-                live=live, searcher=parts, writer=live, copied=parts, catch_up=turn, info=parts
-            )
-
-        async def close() -> None:
-            await self._live.close()
-
-        return ArchivableShard(
-            self.directory,
-            parts.pop("archives", None) or archives_at(self.url),
-            open_shard=open_again,
-            close_shard=close,
-            merge_lock=asyncio.Lock(),
-            metrics=ArchiveMetrics(CollectorRegistry()),
-            now=now,
-            **parts,
-        )
-
-    async def archive(self) -> ArchivableShard:
-        """Archives the shard; returns it."""
-        shard = self.shard()
-        await shard.begin()
-        assert await shard.archive()
-        return shard
-
-    async def check(self) -> None:
-        """Checks that the shard opens with all its writes, and takes more."""
-        restore_shard(self.directory, self.url, NoProgress())
-        live = opened(self.directory)
-        assert contents(live) == self.passages
-        assert (live.sequence, live.log_id) == (self.sequence, self.log_id)
-        (written,) = await live.write([put(stored_id("b", "new"))], Deadline.after(60))
-        assert written.sequence == self.sequence + 1
-        await live.close()
-
-
-@pytest.fixture
-async def archiving(tmp_path: Path) -> Archiving:
-    names = [stored_id(tenant, f"p{n}") for tenant in ("acme", "b") for n in range(5)]
-    directory = built(tmp_path, {name: f"text of {name}" for name in names}, tenants=True)
-    live = opened(directory)
-    await live.write([put(stored_id("acme", "p1"), "written first")], Deadline.after(60))
-    merged = merge(live.directory, directory, live.sequence)
-    await live.swap(open_shard(Path(merged.directory), ef=64))
-    await live.write([put(stored_id("acme", "p2"), "written later")], Deadline.after(60))
-    made = Archiving(
-        directory, str(tmp_path / "archive"), contents(live), live.log_id, live.sequence
-    )
-    await live.close()
-    return made
 
 
 def present(directory: Path) -> list[str]:
@@ -228,7 +97,7 @@ async def test_a_kill_at_any_step_loses_no_write(
     monkeypatch.setattr(files, "reach", killing(point))
     if name.startswith("restore"):
         await (await archiving.archive()).close()
-        killed = _killed(lambda: restore_shard(archiving.directory, "", NoProgress()))
+        killed = was_killed(lambda: restore_shard(archiving.directory, "", NoProgress()))
     else:
         shard = archiving.shard()
         await shard.begin()
@@ -241,20 +110,12 @@ async def test_a_kill_at_any_step_loses_no_write(
         await shard._close_shard()
         if stub is not None:
             archived = stub
-            killed = _killed(lambda: commit_archive(archiving.directory, archived).release())
+            killed = was_killed(lambda: commit_archive(archiving.directory, archived).release())
     assert killed or times  # there are fewer files than tried
     monkeypatch.undo()
     if read_stub(archiving.directory) is None:
         shutil.rmtree(archiving.url, ignore_errors=True)  # only the shard counts
     await archiving.check()
-
-
-def _killed(work: Callable[[], object]) -> bool:
-    try:
-        work()
-    except Killed:
-        return True
-    return False
 
 
 async def test_a_write_during_archiving_keeps_the_shard_and_is_not_lost(
@@ -538,30 +399,6 @@ async def test_a_restore_that_ends_with_its_node_is_no_failure(
     await archiving.check()
 
 
-async def test_the_archive_has_only_the_last_version_of_a_shard(archiving: Archiving) -> None:
-    """So what was deleted leaves the archive, too. A copy of the directory has its own folder."""
-    shard = await archiving.archive()
-    async with shard.gate.enter(Deadline.after(60)) as inside:
-        await inside.live.write([Write(id_of_whole_tenant("acme"))], Deadline.after(60))
-        done = merge(inside.live.directory, archiving.directory, inside.live.sequence)
-        await inside.live.swap(open_shard(Path(done.directory), ef=64))
-        await inside.live.trim(inside.live.merged)
-        remove_obsolete(archiving.directory, inside.live.merged)
-    copied = archiving.directory.with_name("copy")
-    shutil.copytree(archiving.directory, copied)
-    before = upload_shard(copied, archiving.url, now)
-    assert await shard.archive()
-    stored = list(Path(archiving.url).glob("*/*/files/*"))
-    stub = read_stub(archiving.directory)
-    assert stub is not None
-    assert stub.folder != before.folder
-    own = [each for each in stored if each.parent.parent.name == stub.folder]
-    assert len(own) < len(stored)
-    assert not [each for each in own if b"text of acme" in each.read_bytes()]
-    assert len(list(Path(archiving.url).glob(f"*/{stub.folder}/snapshots/*"))) == 1
-    await shard.close()
-
-
 async def test_calls_that_wait_share_one_restore(archiving: Archiving) -> None:
     await (await archiving.archive()).close()
     restores = []
@@ -600,67 +437,6 @@ async def test_shards_are_restored_in_turn_and_calls_wait_until_their_deadlines(
     await archiving.check()
 
 
-async def test_the_archive_of_a_deleted_shard_is_removed_unless_a_copy_of_it_is_deleted(
-    archiving: Archiving, tmp_path: Path
-) -> None:
-    """The folder belongs to one directory: a copy of the directory must not remove it."""
-    await (await archiving.archive()).close()
-    copy, archive = tmp_path / "copy", Path(archiving.url)
-    shutil.copytree(archiving.directory, copy)
-    with structlog.testing.capture_logs() as logged:
-        assert try_remove_archives([copy], "")
-    (line,) = logged
-    assert (line["event"], line["directory"]) == (
-        "archive of a deleted shard may be left",
-        str(copy),
-    )
-    archive.rename(tmp_path / "away")
-    archive.write_text("not a directory")
-    assert not try_remove_archives([archiving.directory], "")
-    archive.unlink()
-    (tmp_path / "away").rename(archive)
-    assert list(archive.glob("*/*/files/*"))
-    assert try_remove_archives([archiving.directory], "")
-    assert not [each for each in archive.rglob("*") if each.is_file()]
-
-
-@pytest.mark.parametrize("point", REMOVING)
-async def test_a_killed_removal_of_an_archive_is_finished_by_the_next_one(
-    archiving: Archiving, point: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It leaves no file, also none that an interrupted copy has left."""
-    await (await archiving.archive()).close()
-    stored = next(Path(archiving.url).glob("*/*/files"))
-    (stored / ".winnow-interrupted").write_bytes(b"half a file")
-    monkeypatch.setattr(removing, "reach", killing(point))
-    assert _killed(lambda: try_remove_archives([archiving.directory], archiving.url))
-    monkeypatch.undo()
-    assert archiving.directory.exists()
-    assert try_remove_archives([archiving.directory], archiving.url)
-    assert not [each for each in Path(archiving.url).rglob("*") if each.is_file()]
-
-
-@pytest.mark.parametrize("error", [OSError(errno.EIO, "I/O error"), RuntimeError("unexpected")])
-async def test_a_shard_stays_if_its_archive_is_not_removed_for_any_reason(
-    archiving: Archiving, error: Exception, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Only its directory names the folder in the archive."""
-    await (await archiving.archive()).close()
-
-    def fail(*_: object) -> None:
-        raise error
-
-    for name in ("recorded_folder", "remove_folder"):
-        with monkeypatch.context() as patched, structlog.testing.capture_logs() as logged:
-            patched.setattr(removing, name, fail)
-            assert not try_remove_archives([archiving.directory] * 2, archiving.url)
-        (line,) = logged  # each shard would wait for minutes if the archive hangs
-        assert line["event"] == "archive of a deleted shard not removed"
-    (archiving.directory / SHARD_FILE).write_text("damaged")
-    assert try_remove_archives([archiving.directory], archiving.url)
-    assert not [each for each in Path(archiving.url).rglob("*") if each.is_file()]
-
-
 async def test_a_restore_from_another_archive_names_both_and_loses_nothing(
     archiving: Archiving, tmp_path: Path
 ) -> None:
@@ -671,54 +447,6 @@ async def test_a_restore_from_another_archive_names_both_and_loses_nothing(
     assert f"was archived at {archiving.url}, but {elsewhere} has no copy" in str(refused.value)
     assert "correct --archive-url" in str(refused.value)
     assert restore_shard(archiving.directory, archiving.url, NoProgress()) is not None
-
-
-async def test_a_node_without_an_archive_tries_once_to_remove_the_one_that_it_had(
-    archiving: Archiving, tmp_path: Path
-) -> None:
-    """The local files of a dropped index must not wait for a store that is gone."""
-    await (await archiving.archive()).close()
-    restore_shard(archiving.directory, "", NoProgress())
-    away = Path(archiving.url).rename(tmp_path / "away")
-    assert try_remove_archives([archiving.directory], "")
-    away.rename(archiving.url)
-    assert try_remove_archives([archiving.directory], "")
-    assert not [each for each in Path(archiving.url).rglob("*") if each.is_file()]
-
-
-async def test_the_folder_of_a_shard_stays_if_its_disk_gets_another_number(
-    archiving: Archiving, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Some machines number their devices differently after a start. Each shard would leave its folder behind."""
-    await (await archiving.archive()).close()
-    before, stat = recorded_folder(archiving.directory), Path.stat
-
-    def stat_later(path: Path, **options: Any) -> os.stat_result:
-        found = stat(path, **options)
-        fields = {name: getattr(found, name) for name in ("st_mtime_ns", "st_ctime_ns")}
-        return os.stat_result((*found[:2], found.st_dev + 1, *found[3:]), fields)
-
-    monkeypatch.setattr(Path, "stat", stat_later)
-    assert before is not None
-    assert recorded_folder(archiving.directory) == before
-
-
-async def test_a_copy_that_outlives_its_shard_leaves_nothing_in_the_archive(
-    archiving: Archiving, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The thread of a cancelled archiving goes on, while the dropped index is deleted."""
-
-    Path(archiving.url).mkdir()
-
-    def take_later(source: Path, *given: Any, **options: Any) -> Snapshot:
-        assert try_remove_archives([source], archiving.url)
-        deleted = source.rename(source.with_name("deleted"))  # whose files are still open
-        return take_snapshot(deleted, *given, **options)
-
-    monkeypatch.setattr(files, "take_snapshot", take_later)
-    with pytest.raises((WinnowError, OSError)):
-        upload_shard(archiving.directory, archiving.url, now)
-    assert not [each for each in Path(archiving.url).rglob("*") if each.is_file()]
 
 
 async def test_a_copy_ends_soon_after_its_shard_is_closed(
@@ -739,92 +467,3 @@ async def test_a_copy_ends_soon_after_its_shard_is_closed(
     assert not await shard.archive()
     assert reached == ["archive.uploaded"]
     await shard._close_shard()
-
-
-async def tidied(shard: ArchivableShard) -> None:
-    """Waits until a shard has removed from the archive what it does not need."""
-    running = asyncio.create_task(shard.run())
-    await happens(lambda: shard._needed is not None and shard._tidying.is_done(shard._needed))
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
-
-
-def stored_files(archiving: Archiving) -> set[Path]:
-    return {each for each in Path(archiving.url).rglob("*") if each.is_file()}
-
-
-async def test_earlier_versions_leave_the_archive_also_after_a_failure_or_a_kill(
-    archiving: Archiving, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """They have passages of deleted tenants. The shard may stay archived for years."""
-
-    def fail(*_: object) -> None:
-        raise UnavailableError("the store is away")
-
-    clock = ManualClock()
-    parts: dict[str, Any] = {"clock": clock, "sleep": lambda _: turn()}
-    shard = archiving.shard(**parts)
-    await shard.begin()
-    monkeypatch.setattr("winnow.content_node.archiving.tidying.remove_earlier", fail)
-    assert await shard.archive()
-    monkeypatch.undo()
-    needed = stored_files(archiving)
-    earlier = next(Path(archiving.url).glob("*/*/files")) / ("0" * 64)
-    earlier.write_bytes(b"text of acme")
-    clock.advance(60)
-    await tidied(shard)
-    assert stored_files(archiving) == needed
-    await shard.close()
-    earlier.write_bytes(b"text of acme")
-    again = archiving.shard(**parts)
-    await again.begin()
-    await tidied(again)
-    assert stored_files(archiving) == needed
-    await again.close()
-    await archiving.check()
-
-
-async def test_the_copy_of_a_restored_shard_leaves_the_archive_after_a_merge(
-    archiving: Archiving,
-) -> None:
-    """A shard with a deleted tenant may be used every day, so that it is never archived again."""
-    shard = archiving.shard(clock=ManualClock(), sleep=lambda _: turn())
-    await shard.begin()
-    assert await shard.archive()
-    async with shard.gate.enter(Deadline.after(60)) as inside:
-        live = inside.live
-        await live.write([Write(id_of_whole_tenant("acme"))], Deadline.after(60))
-        await tidied(shard)
-        assert stored_files(archiving)
-        merged = merge(live.directory, archiving.directory, live.sequence)
-        await live.swap(open_shard(Path(merged.directory), ef=64))
-        archiving.passages, archiving.sequence = contents(live), live.sequence
-    await tidied(shard)
-    assert not stored_files(archiving)
-    assert await shard.archive()
-    assert stored_files(archiving)
-    await shard.close()
-    await archiving.check()
-
-
-@pytest.mark.parametrize("is_gone", [False, True])
-async def test_a_shard_leaves_no_copy_in_the_archive_that_its_node_had_before(
-    archiving: Archiving, tmp_path: Path, is_gone: bool
-) -> None:
-    """An archive that is gone is named in a warning, and archiving goes on."""
-    shard, former = await archiving.archive(), Path(archiving.url)
-    async with shard.gate.enter(Deadline.after(60)):
-        assert stored_files(archiving)
-    await shard.close()
-    await archiving._live.close()
-    if is_gone:
-        shutil.rmtree(former)
-    archiving.url = str(tmp_path / "other")
-    with structlog.testing.capture_logs() as logs:
-        shard = await archiving.archive()
-    await shard.close()
-    assert stored_files(archiving)
-    assert not [each for each in former.rglob("*") if each.is_file()]
-    warned = [line["url"] for line in logs if "had before" in line["event"]]
-    assert warned == ([str(former)] if is_gone else [])
-    await archiving.check()

@@ -16,17 +16,17 @@ class SlowEnds:
     """A `ReadsJournalEnds` whose journals have one more entry, but for silent ones no reply."""
 
     def __init__(self) -> None:
-        self.replies = asyncio.Event()
+        self.asked, self.replies, self.closed = (asyncio.Event() for _ in range(3))
         self.silent: set[int] = set()
-        self.is_closed = False
 
     async def read(self, index_id: str, shard: int) -> JournalEnd | None:
+        self.asked.set()
         if shard in self.silent:
             await self.replies.wait()
         return JournalEnd(STORED.id, STORED.sequence + 1)
 
     async def close(self) -> None:
-        self.is_closed = True
+        self.closed.set()
 
 
 def replica(shard: int) -> WatchedReplica:
@@ -47,12 +47,11 @@ async def test_a_reply_about_a_replica_that_was_restored_meanwhile_does_not_coun
     watch = JournalWatch(lambda: ends)
     watch.add(watched)
     asked = asyncio.create_task(watch.has_all_entries(watched, 1.0))
-    await asyncio.sleep(0.5)
+    await ends.asked.wait()
     watch.remove(watched)
     ends.replies.set()
     assert await asked is False
-    await asyncio.sleep(1)
-    assert ends.is_closed
+    await ends.closed.wait()
 
 
 @in_virtual_time
@@ -72,17 +71,16 @@ async def test_a_call_does_not_wait_for_a_look_at_many_silent_journals() -> None
 
 @in_virtual_time
 async def test_looks_go_on_after_an_unexpected_error() -> None:
-    ends, watched, restores = SlowEnds(), replica(0), 0
+    ends, watched, restored = SlowEnds(), replica(0), asyncio.Event()
+    errors = [ValueError()]
 
     def restore() -> None:
-        nonlocal restores
-        restores += 1
-        if restores == 1:
-            raise ValueError
+        if errors:
+            raise errors.pop()
+        restored.set()
 
     watched.restore = restore
     watch = JournalWatch(lambda: ends)
     watch.add(watched)
-    await asyncio.sleep(60)
-    assert restores > 1
+    await restored.wait()
     watch.remove(watched)

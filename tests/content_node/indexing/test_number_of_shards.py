@@ -62,7 +62,7 @@ def test_shards_suit_the_number_of_passages(passages: int, shards: int) -> None:
 def test_without_hnswlib_a_large_shard_is_refused_before_passages_are_encoded(
     plan: BuildPlan, bundle: Bundle, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hnsw, "library", None)
+    monkeypatch.setattr(hnsw, "module", None)
     monkeypatch.setattr(hnsw, "GRAPHLESS_UP_TO", 1)
     with pytest.raises(ArtefactError, match=r"needs hnswlib, which is not installed: .*--shards"):
         build_index(plan, bundle, recorder)
@@ -76,7 +76,7 @@ def test_without_hnswlib_a_large_shard_is_refused_before_passages_are_encoded(
 def test_a_build_that_was_refused_for_large_shards_goes_on_with_more_shards(
     plan: BuildPlan, bundle: Bundle, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hnsw, "library", None)
+    monkeypatch.setattr(hnsw, "module", None)
     monkeypatch.setattr(hnsw, "GRAPHLESS_UP_TO", 1)
     with pytest.raises(ArtefactError, match="--shards"):
         build_index(plan, bundle, recorder)
@@ -93,7 +93,7 @@ def test_without_hnswlib_shards_are_small_enough_to_need_no_graph(
     plan = BuildPlan(source=tmp_path, target=tmp_path, threads=1)
     passages = PASSAGES_PER_SHARD
     assert chosen_shards(passages, plan) == 1
-    monkeypatch.setattr(hnsw, "library", None)
+    monkeypatch.setattr(hnsw, "module", None)
     assert passages / chosen_shards(passages, plan) < GRAPHLESS_UP_TO
 
 

@@ -93,7 +93,7 @@ def test_a_merge_needs_no_hnswlib_and_adds_the_graph_once_it_is_there(
     fed = Fed(built(tmp_path, TEXTS), TEXTS)
     fed.apply([(f"built {n}", None) for n in range(deleted)] + [("new 0", "one")])
     with monkeypatch.context() as patched:
-        patched.setattr(hnsw, "library", None)
+        patched.setattr(hnsw, "module", None)
         first = merged(fed)
         segment = opened(first)
         assert (segment.manifest.graph, segment.manifest.vectors) == (None, "vectors.npy")

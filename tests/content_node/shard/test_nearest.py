@@ -113,7 +113,7 @@ def nearest_by_hand(vectors: Vectors, k: int, rows: RowNumbers) -> list[tuple[in
 def comparing_by(library: str) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         if library == "NumPy":
-            patched.setattr(hnsw, "library", None)
+            patched.setattr(hnsw, "module", None)
         yield
 
 

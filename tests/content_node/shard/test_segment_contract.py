@@ -53,7 +53,7 @@ def segments(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Segment]:
     """The same passages in four ways; on disk rows 3 and 7 are empty."""
     place = tmp_path_factory.mktemp("segments")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(hnsw, "library", None)
+        patched.setattr(hnsw, "module", None)
         make(place / "without graph", ALL, holes=EMPTY_ROWS)
     return {
         "graph": stored(place / "graph", ALL, holes=EMPTY_ROWS, ef=200, exact_up_to=0),

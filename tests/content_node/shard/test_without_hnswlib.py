@@ -26,7 +26,7 @@ def with_graph(tmp_path: Path) -> Path:
 @pytest.fixture
 def missing(monkeypatch: pytest.MonkeyPatch, with_graph: Path) -> None:
     """Makes hnswlib be missing, once there is a shard with a graph."""
-    monkeypatch.setattr(hnsw, "library", None)
+    monkeypatch.setattr(hnsw, "module", None)
 
 
 def ids(segment: StoredSegment) -> list[str]:
@@ -38,7 +38,7 @@ def test_a_small_shard_with_a_graph_is_searched_exactly(
     with_graph: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = ids(open_shard(with_graph, ef=64))
-    monkeypatch.setattr(hnsw, "library", None)
+    monkeypatch.setattr(hnsw, "module", None)
     assert ids(open_shard(with_graph, ef=64, exact_up_to=0)) == expected
 
 
@@ -78,7 +78,7 @@ def test_a_flipped_bit_of_the_vectors_is_refused_by_name_and_repaired(tmp_path: 
 def test_vectors_of_another_shape_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hnsw, "library", None)
+    monkeypatch.setattr(hnsw, "module", None)
     with pytest.raises(ArtefactError, match="does not hold 61 vectors of 8 values"):
         stored(tmp_path / "shard", PASSAGES, rows=61)
 

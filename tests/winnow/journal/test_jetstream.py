@@ -12,7 +12,7 @@ import needs
 import pytest
 from manual_clock import ManualClock
 from nats_server import NatsServer, needs_nats
-from tenacious import LONG, available
+from tenacious import LONG, available, turn
 
 from winnow.deadline import Deadline
 from winnow.errors import DeadlineExceededError, IdentityError, OverloadedError, UnavailableError
@@ -129,7 +129,7 @@ async def test_reads_of_ends_share_a_failed_connection(monkeypatch: pytest.Monke
     async def connect(*_: str) -> Any:
         nonlocal attempts
         attempts += 1
-        await asyncio.sleep(0)
+        await turn()
         raise TimeoutError
 
     monkeypatch.setattr(jetstream_ends, "connect", connect)
