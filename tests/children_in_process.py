@@ -10,7 +10,7 @@ from importlib import import_module
 
 import pytest
 
-from winnow.content_node.composing import shard
+from winnow.content_node.composing import loader
 from winnow.content_node.merging.child_process import MergeChild, WritingChild
 from winnow.content_node.merging.protocol import MergeFailed, MergeResult, format_result
 from winnow.content_node.splitting import make_half
@@ -40,5 +40,5 @@ class MergeInProcess(ChildInProcess, MergeChild):
 
 def run_children(patch: pytest.MonkeyPatch) -> None:
     """Runs the children of nodes of this process in this process from now on."""
-    patch.setattr(shard, "MergeChild", MergeInProcess)
+    patch.setattr(loader, "MergeChild", MergeInProcess)
     patch.setattr(make_half, "WritingChild", ChildInProcess)

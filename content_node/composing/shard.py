@@ -1,11 +1,10 @@
-"""Composes a served shard of this process: loading, file checks, writes and merges."""
+"""Composes a served shard of this process: file checks, writes, merges, copies and archives."""
 
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property, partial
 from pathlib import Path
-from typing import IO
 
 import structlog
 from prometheus_client import CollectorRegistry
@@ -16,44 +15,30 @@ from winnow.content_node.archiving.calls import (
     ArchivableSearcher,
     ArchivableWriter,
 )
-from winnow.content_node.archiving.files import restore_shard
 from winnow.content_node.archiving.opened_shard import OpenedShard
 from winnow.content_node.archiving.policy import CHANGE_PAUSE
 from winnow.content_node.archiving.shard import ArchivableShard
+from winnow.content_node.composing.loader import ShardLoader
 from winnow.content_node.composing.parts import NodeParts
 from winnow.content_node.daemon_work import DaemonWork
 from winnow.content_node.file_changes import ShardHealth, watch_changes
 from winnow.content_node.identity import shard_info
 from winnow.content_node.journal.composing import ShardWritePath
 from winnow.content_node.journal.metrics import JournalMetrics
-from winnow.content_node.late_interaction.scoring import LateRanking, LateScorer
-from winnow.content_node.late_interaction.sent_tokens import SentTokens
 from winnow.content_node.live.closing import Closing
 from winnow.content_node.live.copied_writer import CopiedWriter
-from winnow.content_node.live.custody import OWNED, Custody, Role
+from winnow.content_node.live.custody import OWNED, Role
 from winnow.content_node.live.disk_metrics import DiskMetrics
-from winnow.content_node.live.half_log import resume_following
-from winnow.content_node.live.limits import WriteLimits
-from winnow.content_node.live.loading import open_live
 from winnow.content_node.live.shard import LiveShard
-from winnow.content_node.merging.child_process import MergeChild
-from winnow.content_node.merging.handed_tokens import write_tokens
 from winnow.content_node.merging.merger import Merger
-from winnow.content_node.merging.newest import open_newest
-from winnow.content_node.merging.policy import MergePolicy
-from winnow.content_node.merging.tidying import remove_obsolete
-from winnow.content_node.metrics import ArchiveMetrics, MergeMetrics, ShardMetrics, WriteMetrics
-from winnow.content_node.pull_shard import LoggedProgress, pull_shard
-from winnow.content_node.searcher import LocalSearcher
+from winnow.content_node.metrics import ArchiveMetrics, ShardMetrics
 from winnow.content_node.served_shard import ServedShard
-from winnow.content_node.shard import StoredSegment, open_shard
+from winnow.content_node.shard import StoredSegment
 from winnow.content_node.shard.changes import FileChange
 from winnow.content_node.shard.manifest import ShardManifest
-from winnow.content_node.shard.view import ShardView
 from winnow.content_node.snapshots.last_snapshot import SnapshotMetrics
 from winnow.content_node.splitting.make_half import make_half
 from winnow.content_node.splitting.parent import follow_parent
-from winnow.content_node.startup_checks import shard_advice
 from winnow.content_node.supervision import keep_running
 from winnow.content_node.transfer.following import LogFollower
 from winnow.content_node.transfer.source import TransferSource
@@ -67,8 +52,7 @@ from winnow.errors import (
     UnavailableError,
     WinnowError,
 )
-from winnow.heap import collect_closed, trim_heap
-from winnow.inference.niceness import lower_priority
+from winnow.heap import collect_closed
 from winnow.shard_writer import WritableShard
 
 _log = structlog.get_logger("content_node")
@@ -83,7 +67,7 @@ def _release(loaded: tuple[LiveShard, AdmittedSearcher]) -> None:
 
 
 class RunningShard:
-    """Loads a shard in a thread, serves it, checks its files, and stores and merges its writes."""
+    """Serves a shard: checks its files, stores and merges its writes, and follows its owner."""
 
     def __init__(
         self,
@@ -109,19 +93,24 @@ class RunningShard:
 
         """
         self.directory, self._parts, self._registry = directory, parts, registry
-        self._check, self._pull = check, pull
-        self._live_shard = live_shard
+        self._check, self._live_shard = check, live_shard
         self.served = ServedShard(shard_number_of(directory.name))
         self._shard_metrics = ShardMetrics(registry)
-        self._write_metrics, self._merge_metrics = WriteMetrics(registry), MergeMetrics(registry)
         self._status = ShardHealth(self.served, set_serving, self._shard_metrics)
-        self.loading = DaemonWork(self._load, _release)
+        self._loader = ShardLoader(
+            directory,
+            parts,
+            registry,
+            check=check,
+            closed_since=lambda: self._write_path.closed_since if self._write_path else 0,
+            pull=pull,
+        )
+        self.loading = DaemonWork(self._loader.load, _release)
         self._tasks: list[asyncio.Task[None]] = []
         self._open_tasks: list[asyncio.Task[None]] = []
         """The tasks that end when the shard is archived."""
         self._merger: Merger[StoredSegment] | None = None
         self._write_path: ShardWritePath | None = None
-        self._late = self._late_ranking()
         self._live: LiveShard | None = None
         self._follower: LogFollower | None = None
         self._cannot_follow = False
@@ -203,7 +192,7 @@ class RunningShard:
 
         Raises ArtefactError or IdentityError if it cannot be loaded.
         """
-        self.loading = DaemonWork(self._load, _release)
+        self.loading = DaemonWork(self._loader.load, _release)
         live, searcher = await self.loading.result()
         self._live = live
         live.begin_closed(self._closing)
@@ -233,7 +222,7 @@ class RunningShard:
         )
         self._start_task("checking the shard's files", checks, self._open_tasks)
         if self._parts.settings.feed:
-            self._merger = self._open_merger(live)
+            self._merger = self._loader.open_merger(live)
             self._start_task("merging", self._merger.run, self._open_tasks)
         return OpenedShard(
             live=live,
@@ -260,10 +249,7 @@ class RunningShard:
         try:
             await self._close_write_path()
         finally:
-            if self._late is not None:
-                self._late = self._late_ranking()
             self._live = self._write_path = self._merger = self._follower = None
-            self._write_metrics.observe_waiting(lambda: 0, 0)
             await self._status.files_closed()
             collect_closed()
             self._parts.trimmer.schedule_trim()
@@ -304,13 +290,12 @@ class RunningShard:
         await self._close_write_path()
 
     async def _close_write_path(self) -> None:
-        """Stores waiting writes, releases the directory, and drops the work of the scorer."""
+        """Stores waiting writes, releases the directory, and drops what was loaded."""
         try:
             if self._write_path is not None:
                 await self._write_path.close()
         finally:
-            if self._late is not None:
-                self._parts.passage_tokens.background.remove(self._late.scorer)
+            self._loader.release()
 
     @property
     def must_be_replaced(self) -> bool:
@@ -479,159 +464,6 @@ class RunningShard:
             may_archive=self._may_be_archived,
             metrics=ArchiveMetrics(self._registry),
             journal_metrics=lambda: self._journal_metrics,
-        )
-
-    def _load(self) -> tuple[LiveShard, AdmittedSearcher]:
-        """Restores an archived or missing shard, and loads it; runs in the thread of `loading`."""
-        restore_shard(self.directory, self._parts.settings.archive_url, LoggedProgress())
-        if self._pull:
-            lower_priority(self._parts.settings.reader_nice)
-            pull_shard(self._pull, self.directory)
-        return self._parts.loading.run(self._open)
-
-    def _open(self) -> tuple[LiveShard, AdmittedSearcher]:
-        """Opens the shard; runs in a thread that loads shards."""
-        parts, settings = self._parts, self._parts.settings
-        # other nodes of this machine may be serving while this one starts
-        lower_priority(settings.reader_nice)
-        if settings.feed and parts.peer_nodes is not None:
-            resume_following(self.directory)
-        live = open_live(
-            self.directory,
-            self._open_base,
-            partial(WriteLimits.of, settings, parts.reader.tokenizer.vocabulary),
-            self._write_metrics,
-            feeding=settings.feed,
-        )
-        try:
-            self._check(live.base.manifest, self.directory)
-            self._check_custody(live.custody)
-            return live, self._searcher(live)
-        except BaseException:
-            live.abandon()
-            raise
-
-    def _check_custody(self, custody: Custody) -> None:
-        """Raises ArtefactError for a shard that moves or splits, unless there is an assignment."""
-        if custody.takes_writes or self._parts.peer_nodes is not None:
-            return
-        if not custody.node:
-            raise ArtefactError(
-                f"{self.directory} is a shard that is being split, or a half of one: start this "
-                "node with --assignment"
-            )
-        unfinished = "is the copy of an unfinished move"
-        reason = "was handed over" if custody.role is Role.FORMER_OWNER else unfinished
-        raise ArtefactError(
-            f"{self.directory} {reason}, and node {custody.node} takes the writes: serve the shard "
-            "there, or start this node with --assignment"
-        )
-
-    def _searcher(self, live: LiveShard) -> AdmittedSearcher:
-        parts, shard = self._parts, live.base
-        searcher = LocalSearcher(
-            live.view,
-            parts.reader.open_warm(),
-            parts.bundle,
-            parts.pool,
-            pace=parts.pace,
-            metrics=parts.metrics,
-            journaled=bool(parts.settings.journal),
-            custody=lambda: live.custody,
-            closed_since=lambda: self._write_path.closed_since if self._write_path else 0,
-            on_drop=partial(self._forget_generation, live),
-            admit=parts.load.admit_retrieval,
-            late=self._late,
-        )
-        self._serve_views(live, searcher)
-        for advice in shard_advice(shard, self.directory, parts.bundle):
-            _log.warning(advice, shard=shard.manifest.shard)
-        _log.info(
-            "shard loaded",
-            shard=shard.manifest.shard,
-            shards=shard.manifest.shards,
-            passages=live.view.passages,
-            sequence=live.view.sequence,
-            bundle=parts.bundle.manifest.name,
-        )
-        trim_heap()  # memory freed by loading
-        return AdmittedSearcher(searcher, parts.load)
-
-    def _serve_views(self, live: LiveShard, searcher: LocalSearcher) -> None:
-        """Serves every new view, and computes the token vectors of its new passages."""
-        late, background = self._late, self._parts.passage_tokens.background
-
-        def serve(view: ShardView) -> None:
-            searcher.set_view(view)
-            if late is not None:
-                background.update(late.scorer, view)
-
-        live.on_new_view(serve)
-        if late is not None:
-            live.on_stored(SentTokens(self._parts.bundle.manifest, late.scorer).keep)
-            background.update(late.scorer, live.view)
-
-    def _forget_generation(self, live: LiveShard) -> None:
-        """Frees memory after a generation was dropped."""
-        if self._late is not None:
-            self._parts.passage_tokens.background.forget_merged(self._late.scorer, live.view)
-        self._parts.trimmer.schedule_trim()
-
-    def _late_ranking(self) -> LateRanking | None:
-        """Returns the ranking by late interaction; None if the bundle has none."""
-        entry = self._parts.bundle.manifest.late_interaction
-        if entry is None:
-            return None
-        model = self._parts.passage_tokens
-        scorer = LateScorer(model, model.computed)
-        return LateRanking(words=entry.words, tokens=entry.tokens, scorer=scorer)
-
-    def _token_writer(self, view: ShardView) -> Callable[[IO[bytes]], None] | None:
-        """Returns what writes the token vectors of unmerged passages for a merge; None if the shard
-        uses none.
-        """
-        if self._late is None or not view.has_token_vectors:
-            return None
-        scorer, fingerprint = (
-            self._late.scorer,
-            self._parts.bundle.manifest.token_vectors_fingerprint,
-        )
-        return lambda file: write_tokens(file, fingerprint, scorer.computed_tokens(view))
-
-    def _open_base(self, trimmed: int) -> StoredSegment:
-        feeding = self._parts.settings.feed
-        return open_newest(self.directory, trimmed, self._open_segment, feeding=feeding)
-
-    def _open_segment(self, directory: Path) -> StoredSegment:
-        settings, manifest = self._parts.settings, self._parts.bundle.manifest
-        exact, exact_up_to = settings.exact, settings.exact_up_to
-        return open_shard(
-            directory,
-            settings.ef,
-            exact,
-            exact_up_to,
-            lower_layers_fingerprint=manifest.lower_layers_fingerprint,
-            token_vectors_fingerprint=manifest.token_vectors_fingerprint,
-        )
-
-    def _open_merger(self, live: LiveShard) -> Merger[StoredSegment]:
-        settings, bundle = self._parts.settings, self._parts.bundle.directory
-        # at normal priority: hnswlib holds the GIL while it loads a graph, and a thread of low
-        # priority would block the event loop for longer
-        return Merger(
-            shard=live,
-            policy=MergePolicy(settings.merge_after, settings.max_unmerged),
-            new_merge=lambda base, upto: MergeChild(
-                base=base,
-                shard=self.directory,
-                upto=upto,
-                bundle=bundle,
-                write_tokens=self._token_writer(live.view),
-            ),
-            open_base=self._open_segment,
-            remove_obsolete=partial(remove_obsolete, self.directory),
-            metrics=self._merge_metrics,
-            one_at_a_time=self._parts.merge_lock,
         )
 
 

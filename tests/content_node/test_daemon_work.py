@@ -69,14 +69,14 @@ import sys
 import threading
 from pathlib import Path
 import winnow.content_node.__main__ as node
-from winnow.content_node.composing.shard import RunningShard
+from winnow.content_node.composing.loader import ShardLoader
 from winnow.content_node.settings import NodeSettings
 
 def load(*_):
     print("loading", file=sys.stderr, flush=True)
     threading.Event().wait()
 
-RunningShard._load = load
+ShardLoader.load = load
 node.run(NodeSettings(shard=Path("."), listen="127.0.0.1:0"))
 """
 

@@ -1,19 +1,22 @@
 """The model of token vectors is opened when it is needed, from a bundle that is verified again."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from archiving_index import built_index
 from damaged_files import flip_bit
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 
 from winnow.bundle import Bundle, load_bundle
+from winnow.content_node.composing import loader as composing
 from winnow.content_node.composing.one_index import SameIndexCheck
 from winnow.content_node.composing.parts import SharedPassageTokens, open_node_parts
-from winnow.content_node.composing.shard import RunningShard
 from winnow.content_node.late_interaction.scoring import LateScorer
-from winnow.content_node.live.shard import LiveShard
+from winnow.content_node.searcher import LocalSearcher
 from winnow.content_node.settings import NodeSettings
 from winnow.errors import ArtefactError
 from winnow.telemetry.runtimes import RuntimeMetrics
@@ -52,25 +55,45 @@ def test_bundles_share_the_cache_and_the_thread_of_a_process(
     assert (other.computed, other.background) == (shared.computed, shared.background)
 
 
-async def test_nothing_is_computed_for_a_closed_shard(
+def test_nothing_is_computed_for_a_closed_shard(
     bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its directory is deleted, and its files must not stay open."""
     registry, removed = CollectorRegistry(), list[LateScorer]()
     settings = NodeSettings.model_validate({"shard": tmp_path})
     parts = open_node_parts(settings, bundle, registry, RuntimeMetrics(registry), shards=1)
-
-    def no_shard(_: int) -> LiveShard:
-        raise AssertionError
-
-    async def set_serving(_: bool) -> None:
-        raise AssertionError
-
-    running = RunningShard(
-        tmp_path, parts, registry, set_serving, check=SameIndexCheck().check, live_shard=no_shard
-    )
+    check = SameIndexCheck().check
+    loader = composing.ShardLoader(tmp_path, parts, registry, check=check, closed_since=lambda: 0)
     monkeypatch.setattr(parts.passage_tokens.background, "remove", removed.append)
-    await running.close()
+    assert loader._late is not None
+    scorer = loader._late.scorer
+    loader.release()
     parts.close()
-    assert running._late is not None
-    assert removed == [running._late.scorer]
+    assert removed == [scorer]
+
+
+async def test_a_generation_that_is_dropped_late_does_not_keep_a_closed_shard(
+    bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recorder: Any
+) -> None:
+    """The last question of a generation may end after its shard was closed."""
+    on_drop: list[Callable[[], None]] = []
+
+    class Searcher(LocalSearcher):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            on_drop.append(options["on_drop"])
+            super().__init__(*args, **options)
+
+    monkeypatch.setattr(composing, "LocalSearcher", Searcher)
+    [directory] = built_index(bundle, tmp_path, recorder).glob("shard-*")
+    registry = CollectorRegistry()
+    settings = NodeSettings.model_validate({"shard": directory})
+    parts = open_node_parts(settings, bundle, registry, RuntimeMetrics(registry), shards=1)
+    check = SameIndexCheck().check
+    loader = composing.ShardLoader(directory, parts, registry, check=check, closed_since=lambda: 0)
+    live, _ = loader.load()
+    loader.release()
+    live.abandon()
+    [dropped] = on_drop
+    dropped()
+    assert parts.passage_tokens.background._generations == {}
+    parts.close()

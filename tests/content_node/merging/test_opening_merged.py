@@ -6,17 +6,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import AsyncMock
 
 import pytest
 from prometheus_client import CollectorRegistry
 
 from winnow.bundle import load_bundle
-from winnow.content_node.composing import shard as composing
+from winnow.content_node.composing import loader as composing
+from winnow.content_node.composing.loader import ShardLoader
 from winnow.content_node.composing.one_index import SameIndexCheck
 from winnow.content_node.composing.parts import open_node_parts
-from winnow.content_node.composing.shard import RunningShard
-from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.merging.child_process import MergeChild
 from winnow.content_node.merging.policy import MergeReason
 from winnow.content_node.merging.protocol import Merged
@@ -62,14 +60,10 @@ async def test_a_graph_is_loaded_by_a_thread_that_gives_way_to_nobody(
     bundle = load_bundle(default_bundle())
     parts = open_node_parts(settings, bundle, registry, RuntimeMetrics(registry), shards=1)
     live: Any = shard
-
-    def no_shard(_: int) -> LiveShard:
-        raise AssertionError
-
-    running = RunningShard(
-        tmp_path, parts, registry, AsyncMock(), check=SameIndexCheck().check, live_shard=no_shard
+    loader = ShardLoader(
+        tmp_path, parts, registry, check=SameIndexCheck().check, closed_since=lambda: 0
     )
-    await running._open_merger(live).merge(MergeReason.WRITES)
+    await loader.open_merger(live).merge(MergeReason.WRITES)
     parts.close()
     assert shard.served == ["segment"]
     assert niceness == [os.getpriority(os.PRIO_PROCESS, os.getpid())]
