@@ -7,7 +7,8 @@ from prometheus_client import CollectorRegistry
 
 from winnow.assignment import AssignmentFile
 from winnow.bundle import Bundle
-from winnow.content_node.composing.assigned_shards import AssignedShards, ReadsAssignment
+from winnow.content_node.assigned.followed import ReadsAssignment
+from winnow.content_node.composing.assigned_shards import AssignedShards
 from winnow.content_node.composing.parts import NodeParts, open_node_parts
 from winnow.content_node.composing.shards import RunningShards
 from winnow.content_node.served_shards import ServedShards

@@ -5,7 +5,6 @@ import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 import structlog
 
@@ -17,30 +16,28 @@ from winnow.content_node.assigned.directories import (
     prepare_data,
     shards_in,
 )
+from winnow.content_node.assigned.followed import FollowedAssignment, ReadsAssignment
+from winnow.content_node.assigned.other_nodes import OtherNodes
 from winnow.content_node.assigned.steps import (
     HeldShard,
     NextSteps,
     next_steps,
     nodes_serving,
-    other_nodes,
 )
 from winnow.content_node.composing.shard import RunningShard
 from winnow.content_node.composing.shards import RunningShards
 from winnow.content_node.daemon_work import DaemonWork
 from winnow.content_node.live.locks import DirectoryLock
-from winnow.content_node.pull_shard import LoggedProgress, pull_shard
 from winnow.content_node.settings import NodeSettings
 from winnow.content_node.supervision import keep_running
-from winnow.content_node.transfer.receiving import receive_shard
 from winnow.content_node.transfer.remote import PeerNodes
 from winnow.deadline import Deadline, Sleep
 from winnow.domain.assignment import Assignment
 from winnow.domain.index_copy import IndexWrites
-from winnow.domain.partition import halves_of, parent_of, shares_passages
+from winnow.domain.partition import halves_of, parent_of
 from winnow.domain.shard import NodeReport, ShardInfo, shard_name, shard_number_of
 from winnow.errors import NotLoadedError, UnavailableError, WinnowError
 from winnow.heap import collect_closed
-from winnow.settings.errors import SettingsError
 
 _log = structlog.get_logger("content_node")
 _INTERVAL = 1.0
@@ -49,13 +46,6 @@ _RETRY_AFTER = 10.0
 """Seconds after which a shard that could not be opened is tried again."""
 _POLLED_SECONDS = 7.0
 """Seconds in which every front has polled all nodes. Idle fronts poll every 5 s by default."""
-
-
-class ReadsAssignment(Protocol):
-    """A file that holds an assignment. `AssignmentFile` implements it."""
-
-    def read(self) -> Assignment | None:
-        """Reads the assignment; None if there is none. Raises a WinnowError if that fails."""
 
 
 class AssignedShards:
@@ -88,15 +78,12 @@ class AssignedShards:
         """
         assert settings.data is not None
         self._settings, self._data = settings, settings.data
-        self._shards, self._peer_nodes, self._file, self._sleep = shards, peer_nodes, file, sleep
+        self._shards, self._sleep = shards, sleep
+        self._followed = FollowedAssignment(file, settings.name)
+        self._others = OtherNodes(settings, peer_nodes)
         self._addresses, self._watch_files = addresses, watch_files
         self._writes = writes
         self.served = shards.served
-        self._assignment: Assignment | None = None
-        self._ignored: Assignment | None = None
-        """The last assignment that was ignored, because it is of another index."""
-        self._fault = ""
-        """Why the assignment cannot be read; empty if it can."""
         self._held: dict[int, RunningShard] = {}
         """The shards that are served, by number."""
         self._failed: dict[int, RunningShard] = {}
@@ -115,12 +102,16 @@ class AssignedShards:
         """All shards of the node."""
         return self._shards.all
 
+    @property
+    def _assignment(self) -> Assignment | None:
+        return self._followed.last
+
     async def load(self) -> None:
         """Loads the shards in the data directory, and begins to follow the assignment."""
         await DaemonWork(partial(prepare_data, self._data)).result()
         self._lock = await DaemonWork(partial(lock_data, self._data)).result()
         await self._read_assignment()
-        await self._check_name()
+        await self._others.check_name(self._assignment)
         await self._delete_partial_copies()
         found = await DaemonWork(partial(shards_in, self._data)).result()
         for directory in reversed(found):  # halves before their shard, which lacks later writes
@@ -166,52 +157,16 @@ class AssignedShards:
             await self._sleep(_INTERVAL)
 
     async def _read_assignment(self) -> None:
-        """Reads the assignment. If it cannot be read, the last one stays."""
-        try:
-            assignment = await DaemonWork(self._file.read).result()
-        except WinnowError as error:
-            if str(error) != self._fault:
-                _log.error("assignment cannot be read; the last one stays", reason=str(error))
-            self._fault = str(error)
+        """Reads the assignment. If it cannot be followed, the last one stays."""
+        is_first = self._assignment is None
+        if not await self._followed.read():
             return
-        self._fault = ""
-        before = self._assignment
-        if assignment is None or assignment == before:
-            return
-        if before is not None and assignment.index_id != before.index_id:
-            if assignment != self._ignored:
-                _log.error(
-                    "assignment of another index ignored",
-                    index=assignment.index_id,
-                    served=before.index_id,
-                )
-            self._ignored = assignment
-            return
-        _log.info(
-            "assignment changed",
-            version=assignment.version,
-            shards=sorted(assignment.of_node(self._settings.name)),
-        )
-        if before is None:
+        assignment = self._assignment
+        assert assignment is not None
+        if is_first:
             self._shards.set_index(assignment.index_id)
-        self._assignment = assignment
         self._addresses.clear()
         self._addresses.update(assignment.nodes)
-
-    async def _check_name(self) -> None:
-        """Raises SettingsError if another node has the name of this one."""
-        name, assignment = self._settings.name, self._assignment
-        address = assignment.nodes.get(name, "") if assignment is not None else ""
-        if address in ("", self._settings.peer_address):
-            return
-        try:
-            report = await self._peer_nodes.report(name)
-        except WinnowError:
-            return
-        if report.node == name:
-            raise SettingsError(
-                f"the name {name} is taken by the node at {address}: give this node another --name"
-            )
 
     def _is_known(self, directory: Path) -> bool:
         """Whether the directory is named like a shard of the assignment, if there is one."""
@@ -241,7 +196,7 @@ class AssignedShards:
         is_settled = held.keys() == own and not self._hidden
         if is_settled and not any(copy.must_be_replaced for copy in held.values()):
             return  # nothing to do, so the other nodes need not be asked
-        reports = await self._fetch_reports(assignment)
+        reports = await self._others.reports(assignment)
         held = await self._held_shards()  # a shard may have been opened meanwhile
         steps = next_steps(assignment, self._settings.name, held, reports)
         for shard in steps.to_show:
@@ -317,7 +272,7 @@ class AssignedShards:
             sources = nodes_serving(assignment.index_id, shard, None, reports)
             if not sources and await self._waits_for_first_node(assignment, shard, directory):
                 continue
-            receive = partial(self._receive_shard, shard, directory, sources)
+            receive = partial(self._others.copy_shard, assignment, shard, directory, sources)
             self._start_change(shard, self._open_shard(shard, directory, prepare=receive))
             return
 
@@ -371,16 +326,6 @@ class AssignedShards:
             is_hidden=running.served.number in self._hidden,
         )
 
-    async def _fetch_reports(self, assignment: Assignment) -> dict[str, NodeReport]:
-        """The reports of the other nodes that reply."""
-        names = other_nodes(assignment, self._settings.name)
-        replies = await asyncio.gather(*map(self._peer_nodes.report, names), return_exceptions=True)
-        return {
-            name: reply
-            for name, reply in zip(names, replies, strict=True)
-            if not isinstance(reply, BaseException)
-        }
-
     async def _may_still_close(self, shard: int) -> bool:
         """Checks once more whether a shard may be closed.
 
@@ -392,7 +337,7 @@ class AssignedShards:
         if self._is_family_changing(shard):
             return False
         held = {**await self._held_shards(), shard: await self._describe_shard(self._held[shard])}
-        reports = await self._fetch_reports(assignment)
+        reports = await self._others.reports(assignment)
         return shard in next_steps(assignment, self._settings.name, held, reports).to_close
 
     async def _try_prepare_close(self, shard: int) -> bool:
@@ -458,55 +403,6 @@ class AssignedShards:
         """Returns a shard's limit of unmerged writes: its equal part of the node's limit."""
         own = self._assignment.of_node(self._settings.name) if self._assignment is not None else ()
         return max(self._settings.max_unmerged // max(len(own), 1), 1)
-
-    async def _receive_shard(self, shard: int, directory: Path, sources: Sequence[str]) -> None:
-        """Copies a shard from a node that serves it, or from a snapshot."""
-        assignment, settings = self._assignment, self._settings
-        assert assignment is not None
-        if not sources:
-            await self._check_absent(assignment, shard)
-            if not settings.pull:
-                raise UnavailableError(
-                    f"no node serves shard {shard}: start the node that has it, or add --pull to "
-                    "restore it from a snapshot"
-                )
-            url = f"{settings.pull.rstrip('/')}/{directory.name}"
-            await DaemonWork(partial(pull_shard, url, directory)).result()
-            return
-        # the nodes share the work of copying
-        source = sources[shard % len(sources)]
-        try:
-            async with self._peer_nodes.open_shard(source, assignment.index_id, shard) as peer:
-                await receive_shard(
-                    peer,
-                    source,
-                    directory,
-                    LoggedProgress(),
-                    feeding=settings.feed,
-                    only_holder=len(assignment.holders[shard]) == 1,
-                )
-        except WinnowError as error:
-            if error.public:
-                error.with_public(f"copying it from node {source} failed: {error.public}")
-            raise
-
-    async def _check_absent(self, assignment: Assignment, shard: int) -> None:
-        """Raises UnavailableError if another node has the shard, or does not reply.
-
-        Otherwise a snapshot could be restored beside a newer copy, and both would take writes.
-        """
-        reports = await self._fetch_reports(assignment)
-        for name in other_nodes(assignment, self._settings.name):
-            report = reports.get(name)
-            if report is None:
-                raise UnavailableError(
-                    f"shard {shard} is not restored from a snapshot, because node {name} does not "
-                    "reply and may have a newer copy: start that node"
-                )
-            numbers = {*(info.shard for info in report.infos), *(f.shard for f in report.faults)}
-            for each in numbers:
-                if each is not None and shares_passages(each, shard, assignment.shards):
-                    raise UnavailableError(f"node {name} has shard {each}, but cannot send it now")
 
     async def _close_shard(self, shard: int) -> None:
         """Ends the service of a shard that other nodes serve, and deletes its directory."""
